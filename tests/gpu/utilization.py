@@ -25,7 +25,10 @@ class Samples:
 
     def __init__(self, base, case):
         words = [harness.programs() / "utilization", case]
-        self.result = harness.run([harness.kprof(), "trace", "--pm-sampling", "-f", "-o", base, *words], limit=300)
+        self.result = harness.run([harness.kprof(), "trace", "--pm-sampling", "--verbose", "-f", "-o", base, *words],
+                                  limit=300)
+        print(*(f"{case}: {line}" for line in self.result.stderr.splitlines() if "sampl" in line), sep="\n",
+              file=sys.stderr)
         self.known = {name: float(number) for name, number in
                       (line.split() for line in self.result.stdout.splitlines())}
         stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report",
