@@ -57,7 +57,6 @@ static struct all_stacks {
     place *places;
     known_frame *frames;
     known_stack *stacks;
-    size_t place_room, frame_room, stack_room;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static __thread walk *own;
@@ -99,20 +98,6 @@ static walk *own_walk(void)
 static size_t first_slot(const table *t, uint64_t hash)
 {
     return (size_t)(hash ^ hash >> 32) & (t->size - 1);
-}
-
-/* Room for one more in an array and its table, whose hashes are asked for. False: there is none. */
-static bool make_room(table *t, void **items, size_t *room, const size_t size)
-{
-    if (t->count < *room)
-        return true;
-    const size_t grown = *room ? 2 * *room : 256;
-    void *larger = realloc(*items, grown * size);
-    if (!larger)
-        return false;
-    *items = larger;
-    *room = grown;
-    return true;
 }
 
 /* Twice the slots, once half are taken. hash(i) is that of the item with number i + 1. */
@@ -174,8 +159,7 @@ static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *ho
     const size_t name_bytes = strlen(frame->function) + 1, file_bytes = strlen(frame->file) + 1;
     uint64_t hash = kprof_hash(KPROF_HASH_START, frame->function, name_bytes);
     hash = mix(kprof_hash(hash, frame->file, file_bytes) + frame->place * 31 + frame->is_native);
-    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_frame) ||
-        !make_room(t, (void **)&all.frames, &all.frame_room, sizeof *all.frames))
+    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_frame))
         return 0;
     size_t at = first_slot(t, hash);
     for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
@@ -183,13 +167,14 @@ static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *ho
         if (known->hash == hash && is_same_frame(known, frame))
             return t->slots[at];
     }
-    char *texts = malloc(name_bytes + file_bytes);
+    known_frame *added = KPROF_APPEND(all.frames, t->count);
+    char *texts = added ? malloc(name_bytes + file_bytes) : NULL;
     if (!texts)
         return 0;
     memcpy(texts, frame->function, name_bytes);
     memcpy(texts + name_bytes, frame->file, file_bytes);
-    all.frames[t->count++] = (known_frame){texts, texts + name_bytes, NULL, frame->place, hash, frame->is_native};
-    frame->number = t->slots[at] = (uint32_t)t->count;
+    *added = (known_frame){texts, texts + name_bytes, NULL, frame->place, hash, frame->is_native};
+    frame->number = t->slots[at] = (uint32_t)++t->count;
     hooks->frame(frame);
     return frame->number;
 }
@@ -204,8 +189,7 @@ static bool is_same_code(const kprof_python_code *a, const kprof_python_code *b)
 static place *find_place(const kprof_python_site *site)
 {
     table *t = &all.place_table;
-    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_place) ||
-        !make_room(t, (void **)&all.places, &all.place_room, sizeof *all.places))
+    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_place))
         return NULL;
     size_t at = first_slot(t, hash_of_site(site));
     for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
@@ -216,9 +200,12 @@ static place *find_place(const kprof_python_site *site)
             return known;
         }
     }
-    all.places[t->count++] = (place){*site, 0};
-    t->slots[at] = (uint32_t)t->count;
-    return &all.places[t->count - 1];
+    place *added = KPROF_APPEND(all.places, t->count);
+    if (!added)
+        return NULL;
+    *added = (place){*site, 0};
+    t->slots[at] = (uint32_t)++t->count;
+    return added;
 }
 
 static uint32_t python_frame(kprof_memory *memory, const kprof_python_site *site, const kprof_stack_hooks *hooks)
@@ -260,8 +247,7 @@ static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
     const size_t bytes = stack->count * sizeof *stack->frames;
     uint64_t hash = kprof_hash(KPROF_HASH_START, stack->reason, strlen(stack->reason));
     hash = kprof_hash(hash + stack->is_cut, stack->frames, bytes);
-    if (t->count >= KPROF_STACKS_MAX || !make_slots(t, hash_of_stack) ||
-        !make_room(t, (void **)&all.stacks, &all.stack_room, sizeof *all.stacks))
+    if (t->count >= KPROF_STACKS_MAX || !make_slots(t, hash_of_stack))
         return 0;
     size_t at = first_slot(t, hash);
     for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
@@ -270,12 +256,13 @@ static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
             memcmp(known->frames, stack->frames, bytes) == 0)
             return t->slots[at];
     }
-    uint32_t *copy = malloc(bytes + 1);
+    known_stack *added = KPROF_APPEND(all.stacks, t->count);
+    uint32_t *copy = added ? malloc(bytes + 1) : NULL;
     if (!copy)
         return 0;
     memcpy(copy, stack->frames, bytes);
-    all.stacks[t->count++] = (known_stack){copy, stack->count, stack->is_cut, hash};
-    stack->number = t->slots[at] = (uint32_t)t->count;
+    *added = (known_stack){copy, stack->count, stack->is_cut, hash};
+    stack->number = t->slots[at] = (uint32_t)++t->count;
     hooks->stack(stack);
     return stack->number;
 }

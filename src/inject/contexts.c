@@ -18,7 +18,7 @@ typedef struct context_list {
     pthread_mutex_t mutex; /* one that checks for errors */
     kprof_profiled_context *contexts;
     void **live; /* [live_count]: all that the application has */
-    size_t live_count, live_capacity;
+    size_t live_count;
     bool incomplete; /* there was no memory to list one */
 } context_list;
 
@@ -187,18 +187,13 @@ void kprof_contexts_note(void *context)
 {
     context_list *list = &the_contexts;
     pthread_mutex_lock(&list->mutex);
-    if (list->live_count == list->live_capacity) {
-        size_t capacity = list->live_capacity ? 2 * list->live_capacity : 16;
-        void **grown = realloc(list->live, capacity * sizeof *list->live);
-        if (grown) {
-            list->live = grown;
-            list->live_capacity = capacity;
-        }
-    }
-    if (list->live_count < list->live_capacity)
-        list->live[list->live_count++] = context;
-    else
+    void **place = KPROF_APPEND(list->live, list->live_count);
+    if (place) {
+        list->live_count++;
+        *place = context;
+    } else {
         list->incomplete = true;
+    }
     if (list->live_count == 1)
         kprof_early_note(context);
     pthread_mutex_unlock(&list->mutex);

@@ -54,17 +54,10 @@ static kprof_kernel *find_known(const kprof_kernel_record *record, bool is_range
 static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_filter *filter)
 {
     kprof_kernel_table *table = &kprof_the_kernels;
-    if (table->kernel_count == table->kernel_capacity) {
-        size_t capacity = table->kernel_capacity ? table->kernel_capacity * 2 : 64;
-        kprof_kernel **grown = realloc(table->kernels, capacity * sizeof(kprof_kernel *));
-        if (!grown)
-            return NULL;
-        table->kernels = grown;
-        table->kernel_capacity = capacity;
-    }
+    kprof_kernel **place = KPROF_APPEND(table->kernels, table->kernel_count);
     kprof_kernel *kernel = calloc(1, sizeof *kernel);
     char *mangled = strdup(record->mangled);
-    if (!kernel || !mangled) {
+    if (!place || !kernel || !mangled) {
         free(kernel);
         free(mangled);
         return NULL;
@@ -73,8 +66,8 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
     kernel->record.mangled = mangled;
     kernel->record.kernel = (uint32_t)table->kernel_count + 1;
     kernel->matches = kprof_filter_match_name(filter, mangled);
-    table->kernels[table->kernel_count++] = kernel;
-    return kernel;
+    table->kernel_count++;
+    return *place = kernel;
 }
 
 static void forget_old_handles(void)

@@ -43,7 +43,7 @@ typedef struct kprof_kernel_table {
     atomic_uint generation; /* of handles */
     unsigned slots_generation;
     kprof_kernel **kernels; /* [kernel_count] */
-    size_t kernel_count, kernel_capacity;
+    size_t kernel_count;
 } kprof_kernel_table;
 
 extern kprof_kernel_table kprof_the_kernels;
