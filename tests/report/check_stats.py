@@ -429,6 +429,21 @@ def check_ranges(kprof, report, seed):
           "nvtx_gpu_proj_trace: other columns")
 
 
+def check_deep_ranges(kprof, report):
+    """Texts of deep ranges would grow with the square of their number."""
+    with sqlite3.connect(report) as database:
+        names = dict(database.execute("SELECT text, id FROM trace_name"))
+        database.execute("DELETE FROM trace_range")
+        for i in range(1000, 1100):
+            database.execute("INSERT INTO trace_range VALUES(?, 1, ?, ?, 7, 7, ?, NULL, ?)", (
+                i, i, 5000 - i, names["step"], names["PushPop"]))
+    database.close()
+    rows = json.loads(printed(kprof, report, "--report", "nvtx_pushpop_trace", "--json"))
+    check([row["Lvl"] for row in rows] == list(range(100)), "deep ranges: other levels")
+    check(max(row["RangeStack"].count(":") for row in rows) == 64, "deep ranges: long stacks")
+    check("      1,099" not in printed(kprof, report, "--report", "nvtx_pushpop_trace"), "deep ranges: ids as amounts")
+
+
 def check_random(kprof, report, seed):
     trace = Random(seed)
     work = trace.write(report)
@@ -521,6 +536,7 @@ def main():
         for seed in range(2):
             check_random(kprof, report, seed)
             check_ranges(kprof, report, seed)
+            check_deep_ranges(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

@@ -51,10 +51,12 @@
     "SELECT r.id AS range, start_ns, end_ns, pid, thread, s.text AS style, coalesce(g.text, '') || ':' || n.text AS "  \
     "name FROM trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "          \
     "trace_name g ON g.id=domain_id JOIN process p ON p.id=process_id"
+/* Texts end at 64 ranges, so that a row stays small however deep its range lies. */
 #define STACKS(tree)                                                                                                   \
     "WITH RECURSIVE stacks(range, parent, level, stack, dashes) AS (SELECT range, parent, level, ':' || range, '' "    \
-    "FROM temp." tree " WHERE parent IS NULL UNION ALL SELECT t.range, t.parent, t.level, stack || ':' || t.range, "   \
-    "dashes || '--' FROM stacks CROSS JOIN temp." tree " t ON t.parent=stacks.range) "
+    "FROM temp." tree " WHERE parent IS NULL UNION ALL SELECT t.range, t.parent, t.level, stack || "                   \
+    "iif(t.level<64, ':' || t.range, ''), dashes || iif(t.level<64, '--', '') FROM stacks CROSS JOIN temp." tree       \
+    " t ON t.parent=stacks.range) "
 /* The innermost range that the call of a kernel is in, before the kernel's name. */
 #define IN_RANGE                                                                                                       \
     "coalesce((SELECT coalesce(rg.text, '') || ':' || rn.text FROM temp.kernel_range kr JOIN trace_range r ON "        \

@@ -60,8 +60,8 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
 /* Numbers in these columns name something. */
 static bool is_amount(const char *column)
 {
-    static const char *const names[] = {"Device", "DevId", "Ctx", "Strm", "CorrId", "CorrID",
-                                        "PID",    "TID",   "Pid", "Tid",  "Result"};
+    static const char *const names[] = {"Device", "DevId", "Ctx", "Strm",   "CorrId",  "CorrID",  "PID",
+                                        "TID",    "Pid",   "Tid", "Result", "RangeId", "ParentId"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(column, names[i]) == 0)
             return false;
