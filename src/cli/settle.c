@@ -416,16 +416,15 @@ static kprof_status settle_pages(kprof_options *options)
 }
 
 /* Can the run that takes the census measure what is asked for? It measures launches of kernels that come again,
- * whatever is around them. Kernels and their launches are counted where no other condition leaves some out. */
+ * unless they are chosen by numbers and places that only a run of its own counts. */
 static bool measures_beside(const kprof_options *options)
 {
     const kprof_filter_spec *filter = &options->filter;
     const bool repeats =
         options->replay_choice == KPROF_REPLAY_WHERE_PROVED || options->replay_choice == KPROF_REPLAY_ONLY;
     return options->is_measured && repeats && !options->traces && filter->filter_mode == KPROF_FILTER_PER_CONFIG &&
-           filter->launch_count > 0 && !kprof_filter_asks_nvtx(filter) && !filter->context && !asks_functions(filter) &&
-           !filter->stream && !filter->invocation && !filter->range_filter && !filter->schedule &&
-           filter->launch_skip == 0 && filter->launch_skip_before_match == 0 && filter->device_mask == 0 &&
+           filter->launch_count > 0 && !filter->context && !filter->stream && !filter->invocation &&
+           !filter->range_filter && !filter->schedule && filter->device_mask == 0 &&
            filter->profiler_calls != KPROF_FROM_A_START_CALL;
 }
 

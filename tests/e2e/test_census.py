@@ -85,12 +85,28 @@ class Census(Case):
 
     def test_other_conditions(self):
         """Only a run of its own counts what they leave out."""
-        for options in (["--nvtx-exclude", "other/"], ["--replay-mode", "multiplex"], ["--devices", "0"], ["--trace"],
+        for options in (["--replay-mode", "multiplex"], ["--devices", "0"], ["--trace"],
                         ["--kernel-id", ":::1"], ["--section", "SourceCounters"]):
             with self.subTest(options):
                 run = self.census("-f", "--top", "1", "--metrics", METRIC, "-o", "run", *options,
                                   steps=["do=kernel:90", f"launch={SCALE}*90"])
                 self.assertIn("1 kernel took 100 % of that time: the application runs once more", run.err)
+
+    def test_conditions_in_the_same_run(self):
+        """Launches that a filter chooses are measured there, and kernels that have none in a second run."""
+        steps = ["do=kernel:90", f"launch={SCALE}*90", "push=step", f"launch={SCALE}*9", "pop", f"launch={SCALE}*9"]
+        for options, first in ((["--nvtx-include", "step/"], 90), (["--nvtx-exclude", "step/"], 0), (["-s", "3"], 0),
+                               (["--native-include", "main"], 0)):
+            with self.subTest(options):
+                run = self.census("-f", "--top", "1", "--metrics", METRIC, "-o", "run", *options, steps=steps)
+                self.assertIn("and kprof has measured launches of it in the same run", run.err)
+                self.assertEqual(self.launches(), ["scale"])
+                [(position,)] = self.query("run.kprof", "SELECT position FROM launch")
+                self.assertGreaterEqual(position, first)
+                self.assertEqual(self.query("run.kprof", "SELECT launches FROM census"), [(108,)])
+        run = self.census("-f", "--top", "1", "--metrics", METRIC, "-o", "run", "--nvtx-include", "no/", steps=steps,
+                          code=106)
+        self.assertIn("runs once more, since launches of 1 kernel were not measured in the same run", run.err)
 
     def test_what_is_measured(self):
         for options, launches in ((["--top", "1", "-k", "regex:a"], ["scale", "matmul"]),

@@ -163,16 +163,28 @@ void kprof_census_free(kprof_census *census)
     *census = (kprof_census){0};
 }
 
-/* Add up the shapes of the chosen kernels that lack measured launches. What is told of several shapes together has no
- * grid. */
-static kprof_status find_missing(const kprof_model_walk *walk, uint64_t wanted, kprof_census_choice *out)
+/* May the filter leave out some launches of a kernel, whose shapes then need not be measured? */
+static bool leaves_some_out(const kprof_filter_spec *spec)
+{
+    const size_t functions = spec->python_include.count + spec->python_exclude.count + spec->native_include.count +
+                             spec->native_exclude.count;
+    return kprof_filter_asks_nvtx(spec) || functions > 0 || spec->launch_skip + spec->launch_skip_before_match > 0;
+}
+
+/* Add up the shapes of the chosen kernels that lack measured launches, or the kernels without any, where a filter looks
+ * at what is around launches. What is told of several shapes together has no grid. */
+static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filter_spec *spec, kprof_census_choice *out)
 {
     kprof_census shapes;
-    kprof_status status = kprof_census_make(walk, KPROF_CENSUS_OF_SHAPES, &shapes);
+    const uint64_t wanted = spec->launch_count;
+    const bool by_kernel = leaves_some_out(spec);
+    kprof_status status =
+        kprof_census_make(walk, by_kernel ? KPROF_CENSUS_OF_KERNELS : KPROF_CENSUS_OF_SHAPES, &shapes);
     for (size_t i = 0; i < shapes.count && status == KPROF_OK; i++) {
         const kprof_census_total *total = &shapes.items[i];
         const bool has_all = total->measured >= (wanted < total->launches ? wanted : total->launches);
-        if (has_all || total->shape->grid[0] == 0 || !kprof_strlist_contains(&out->chosen, total->kernel->mangled))
+        if (has_all || (by_kernel && total->measured > 0) || (!by_kernel && total->shape->grid[0] == 0) ||
+            !kprof_strlist_contains(&out->chosen, total->kernel->mangled))
             continue;
         out->missing_ns += total->total_ns;
         if (!kprof_strlist_add_unique(&out->missing, total->kernel->mangled))
@@ -209,7 +221,7 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
         out->chosen_ns += total->total_ns;
     }
     if (status == KPROF_OK)
-        status = find_missing(&walk, spec->launch_count, out);
+        status = find_missing(&walk, spec, out);
     kprof_filter_free(filter);
     kprof_census_free(&census);
     kprof_model_free(&model);
