@@ -95,15 +95,15 @@ x.block_until_ready()
 """
 Case = collections.namedtuple("Case", "source kernels options needs environment", defaults=[(), (), {}])
 CASES = {
-    "nvcc": Case(CUDA, "hot_kernel", ["-lineinfo"]),
-    "nvcc, linked": Case(CUDA, "hot_kernel", ["-lineinfo", "-rdc=true"]),
     "driver": Case(CUDA, "hot_kernel", ["-lineinfo", "-gencode", "arch=compute_75,code=compute_75"]),
     "NVRTC": Case(CUPY, "hot_kernel", needs=["cupy"]),
-    "Triton": Case(TRITON, "hot_kernel", needs=["torch", "triton"]),
     "Numba": Case(NUMBA, "regex:hot_kernel", needs=["numba"]),
     "JAX": Case(JAX, "regex:.", needs=["jax"], environment={
         "XLA_FLAGS": "--xla_gpu_generate_line_info=true", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}),
     "torch.compile": Case(TORCH, "regex:^triton_", needs=["torch", "triton"]),
+    "Triton": Case(TRITON, "hot_kernel", needs=["torch", "triton"]),
+    "nvcc": Case(CUDA, "hot_kernel", ["-lineinfo"]),
+    "nvcc, linked": Case(CUDA, "hot_kernel", ["-lineinfo", "-rdc=true"]),
 }
 HEADER = ["compiled by", "instructions", "with lines", "with texts", "files", ""]
 
