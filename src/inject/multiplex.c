@@ -91,11 +91,14 @@ bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context, con
 {
     kprof_samples *samples = context->samples;
     const kprof_group *group = kprof_samples_find_group(samples, launch);
-    const bool is_first = group && group->complete == 0;
     const size_t groups = samples->group_count < PROMPT_GROUPS ? samples->group_count : PROMPT_GROUPS;
-    const size_t passes = context->metrics->pass_count, prompt = is_first ? groups * passes : passes;
-    const size_t patience = samples->windows <= prompt ? 0 : (size_t)PATIENCE_PER_WINDOW * (samples->windows - passes);
-    return ++samples->gone_by > patience;
+    const size_t passes = context->metrics->pass_count, others = samples->windows - samples->prompt;
+    const size_t patience = others <= passes ? 0 : (size_t)PATIENCE_PER_WINDOW * (others - passes);
+    if (++samples->gone_by > patience)
+        return true;
+    const bool is_prompt = group && group->complete == 0 && samples->prompt < groups * passes;
+    samples->prompt += is_prompt;
+    return is_prompt;
 }
 
 bool kprof_multiplex_is_open(const kprof_profiled_context *context)

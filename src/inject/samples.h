@@ -58,6 +58,7 @@ typedef struct kprof_samples {
     bool all_witnesses, proved; /* it was begun so */
     uint32_t pass;              /* of the open window */
     uint32_t windows;           /* so far */
+    uint32_t prompt;            /* of these: opened after one that ended early, for a group without a sample */
     uint32_t first_window;      /* of the measurement */
     uint32_t since_full;        /* windows since no further sample fitted */
     size_t gone_by;             /* launches that were not measured in this window, and wait for another */
