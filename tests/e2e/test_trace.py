@@ -3,6 +3,7 @@
 import csv
 import json
 import shlex
+import sqlite3
 
 from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case, os
 
@@ -181,6 +182,13 @@ class Records(Tracing):
         self.assert_run(self.trace("do=sync", *steps, options=("--call-stack-type", "native")), 0)
         self.assert_run(self.kprof("merge", "a.kprof", "run.kprof", "-o", "all"), 0)
         self.assertEqual(table("kern_line_sum", "all"), [(line, name, 120000)])
+        # stacks of which there are too many are not kept, and their kernels count all the same
+        with sqlite3.connect(self.path("all.kprof")) as database:
+            database.execute("DELETE FROM trace_caller WHERE correlation=(SELECT min(correlation) FROM trace_kernel)")
+        database.close()
+        self.assertEqual(table("kern_line_sum", "all"), [(line, name, 100000), (None, name, 20000)])
+        self.assertRegex(self.kprof("export", "all", "--to", "folded").out,
+                         r"main.*;launch [^;]*;vectorAdd 100000\n\(no call stack\);vectorAdd 20000\n$")
         self.assert_run(self.trace(*steps), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_caller"), [(0,)])
         self.assertNotIn("by Line", self.kprof("stats", "run").out)

@@ -102,9 +102,10 @@ def stacks(base):
                               f"{harness.last_lines(result.stderr + stats.stderr)}")
     tables = json.loads(stats.stdout)
     kernels, calls = total(tables["cuda_gpu_kern_sum"], "Instances"), total(tables["cuda_api_sum"], "Num Calls")
-    yield "kernels with a line", total(tables["kern_line_sum"], "Instances"), kernels, kernels
-    yield "calls with a line", total(tables["call_line_sum"], "Num Calls"), kernels, calls
-    yield "lines of kernels", len({row["Line"] for row in tables["kern_line_sum"]}), 1, 3
+    of_kernels, of_calls = ([row for row in tables[name] if row["Line"]] for name in ("kern_line_sum", "call_line_sum"))
+    yield "kernels with a line", total(of_kernels, "Instances"), kernels, kernels
+    yield "calls with a line", total(of_calls, "Num Calls"), kernels, calls
+    yield "lines of kernels", len({row["Line"] for row in of_kernels}), 1, 3
 
 
 # Counters of what does not change from run to run, some of them in one pass and some in several.

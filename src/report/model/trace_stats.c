@@ -42,9 +42,9 @@
     "SELECT end_ns-start_ns AS d, s.text AS style, coalesce(g.text, '') || ':' || n.text AS name FROM trace_range r "  \
     "JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "   \
     "WHERE end_ns IS NOT NULL"
-/* With the line of the program that made the call. */
+/* With the line of the program that made the call; NULL: its call stack is not known. */
 #define BY_LINE                                                                                                        \
-    " CROSS JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation CROSS JOIN stack ON "      \
+    " LEFT JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN stack ON "        \
     "stack.id=stack_id"
 /* Ranges with their names, and which others each one lies in, the outermost first. */
 #define NAMED_RANGES                                                                                                   \

@@ -123,11 +123,12 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
     if (status == KPROF_OK)
         status =
             kprof_store_query(report,
-                              "SELECT (SELECT count(*) FROM stack s WHERE s.id<stack_id), function, "
-                              "total(end_ns-start_ns) FROM trace_kernel k JOIN trace_name n ON n.id=name_id CROSS "
-                              "JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation WHERE "
-                              "start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY stack_id, function ORDER BY 3 "
-                              "DESC, 1, 2",
+                              "WITH numbered AS MATERIALIZED (SELECT id, row_number() OVER (ORDER BY id)-1 AS number "
+                              "FROM stack) SELECT coalesce(number, -1), function, total(end_ns-start_ns) FROM "
+                              "trace_kernel k JOIN trace_name n ON n.id=name_id LEFT JOIN temp.caller c ON "
+                              "c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN numbered ON "
+                              "numbered.id=stack_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY 1, 2 "
+                              "ORDER BY 3 DESC, 1, 2",
                               put_line, &to);
     kprof_told_stacks_free(&to.stacks.stacks);
     return status;
