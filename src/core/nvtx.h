@@ -17,7 +17,7 @@ typedef struct kprof_nvtx_range {
     uint64_t marks;     /* bit i: it is a chosen instance of expression i to include */
 } kprof_nvtx_range;
 
-/* Open ranges in the order of opening, the outermost first. At most KPROF_NVTX_RANGES_MAX. */
+/* Open ranges in the order of opening, the outermost first. Of each domain the first KPROF_NVTX_RANGES_MAX count. */
 typedef struct kprof_nvtx_ranges {
     const kprof_nvtx_range *items; /* [count] */
     size_t count;

@@ -43,9 +43,9 @@ static const char *name_of_file(const char *path)
 
 /* The functions of a stack, as a filter compares them. */
 typedef struct functions {
-    kprof_stack_frame frames[KPROF_NVTX_PUSHED_MAX];
+    kprof_stack_frame frames[KPROF_STACK_FRAMES_MAX];
     size_t count;
-    char *last_parts[KPROF_NVTX_PUSHED_MAX]; /* of their names; owned, NULL: the whole name */
+    char *last_parts[KPROF_STACK_FRAMES_MAX]; /* of their names; owned, NULL: the whole name */
 } functions;
 
 /* "forward" of "Net.forward", or "step" of "net::step". */
@@ -60,7 +60,7 @@ static char *last_part(const kprof_stack_frame *frame)
 /* Each is once in the default domain, and once in that of its file. `how`: as for kprof_filter_match_functions. */
 static bool match_names(const functions *of, kprof_function_kind kind, bool by_last_part, unsigned how)
 {
-    kprof_nvtx_range items[2 * KPROF_NVTX_PUSHED_MAX];
+    kprof_nvtx_range items[2 * KPROF_STACK_FRAMES_MAX];
     kprof_nvtx_ranges ranges = {items, 0};
     for (size_t i = of->count; i-- > 0;) {
         const char *name = by_last_part && of->last_parts[i] ? of->last_parts[i] : of->frames[i].function;
@@ -76,7 +76,7 @@ static bool match_frames(uint32_t stack, kprof_function_kind kind)
     functions of = {.count = 0};
     if (!kprof_filter_needs_functions(kprof_engine.process.filter, kind))
         return true;
-    of.count = kprof_stacks_read(stack, kind == KPROF_NATIVE_FUNCTIONS, of.frames, KPROF_NVTX_PUSHED_MAX);
+    of.count = kprof_stacks_read(stack, kind == KPROF_NATIVE_FUNCTIONS, of.frames, KPROF_STACK_FRAMES_MAX);
     for (size_t i = 0; i < of.count; i++)
         of.last_parts[i] = last_part(&of.frames[i]);
     const bool matches = (match_names(&of, kind, false, 0) && match_names(&of, kind, true, KPROF_NVTX_INCLUDES_ALL)) ||

@@ -105,6 +105,15 @@ class Stacks(Case):
             self.assert_run(self.run_python("--python-include", "step/Net.forward"), 0)
             self.assertEqual(self.query("run.kprof", "SELECT position FROM launch"), [(0,)])
 
+    def test_functions_around_deep_recursion(self):
+        """Each frame that is kept counts."""
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n"
+                       "def walk(left): walk(left - 1) if left else ops.linear(1)\n"
+                       "def step(): walk(200)\nstep()\n")
+        self.assert_run(self.run_python("--python-include", "train.py@step"), 0)
+        self.assert_run(self.run_python("--python-exclude", "step/walk"), 106)
+
     def test_lines_of_python(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         self.assertEqual(self.origins(), FROM)
