@@ -175,7 +175,7 @@ def costs_of(program, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3, help="runs of each (3)")
-    parser.add_argument("--pairs", type=int, default=3, help="more runs alone and under kprof trace (3)")
+    parser.add_argument("--pairs", type=int, default=1, help="more runs alone and under kprof trace (1)")
     parser.add_argument("--programs", default=",".join(LIMITS), help="which (all)")
     parser.add_argument("--output", help="Markdown file (trace-torch.md among the results)")
     options = parser.parse_args()
