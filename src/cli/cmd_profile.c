@@ -408,6 +408,7 @@ static void collect(profile *run)
     code.user = &run->progress;
     if (finished == KPROF_OK)
         finished = kprof_report_read_code(run->report, &code);
+    outcome->is_trace = is_trace(run);
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

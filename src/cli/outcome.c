@@ -1,5 +1,6 @@
 /* Turns what happened into an exit code and an explanation. */
 #include "cli/outcome.h"
+#include "cli/commands.h"
 #include "core/clean.h"
 #include "core/log.h"
 #include "core/regex.h"
@@ -34,9 +35,9 @@ static kprof_status nothing_status(const kprof_outcome *outcome)
 static bool has_results(const kprof_outcome *outcome)
 {
     const kprof_report_counts *counts = &outcome->counts;
-    return outcome->is_census
-               ? counts->timed > 0
-               : counts->profiled + counts->activities + outcome->spools.elsewhere > 0 || counts->has_instructions;
+    if (outcome->is_census || outcome->is_trace)
+        return (outcome->is_census ? counts->timed : counts->activities) > 0;
+    return counts->profiled + outcome->spools.elsewhere > 0 || counts->has_instructions;
 }
 
 /* kprof's own result, the application's apart. */
@@ -280,7 +281,8 @@ static bool explain_others(kprof_report *report)
 
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
 {
-    if (explain_others(report))
+    const bool is_run = options->command->mask == KPROF_IN(profile); /* its report may have a trace or a census, too */
+    if (!is_run && explain_others(report))
         return;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;

@@ -12,6 +12,7 @@ typedef struct kprof_outcome {
     kprof_status choosing; /* of kernels of a census: NO_MATCH, with a message, when there are none to measure; of
                               launches that all runs have: NOT_COLLECTED, likewise, when runs differ */
     bool is_census;        /* nothing was measured but how often and how long kernels ran */
+    bool is_trace;         /* of kprof trace: launches were to be recorded, not measured */
     kprof_spools_summary spools;
     kprof_report_counts counts;
 } kprof_outcome;

@@ -178,7 +178,7 @@ static kprof_status settle_ranges(kprof_options *options)
         return kprof_fail(KPROF_USAGE,
                           "--replay-mode range has no ranges to measure: give --nvtx-include, or leave out "
                           "--disable-profiler-start-stop");
-    if (!filter->measures_ranges && options->profile_from_start == KPROF_UNSET)
+    if (!filter->measures_ranges)
         options->profile_from_start = 0;
     return KPROF_OK;
 }

@@ -1046,6 +1046,8 @@ static void calls_of_the_profiler(void **state)
     assert_int_equal(options.filter.profiler_calls, KPROF_FROM_A_START_CALL);
     assert_int_equal(captured.count, 0);
     assert_false(options.filter.measures_ranges);
+    assert_int_equal(parse("--replay-mode range --profile-from-start on app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_FROM_A_START_CALL);
     assert_int_equal(parse("--replay-mode range --nvtx-include a/ app"), KPROF_OK);
     assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
     assert_true(options.filter.measures_ranges && options.nvtx);

@@ -86,6 +86,18 @@ static void something_collected(void **state)
     assert_int_equal(kprof_outcome_exit_code(&outcome), 108);
 }
 
+/* A trace beside counters is no measurement, and what kprof trace records is all that it is for. */
+static void activities(void **state)
+{
+    (void)state;
+    kprof_outcome outcome = {.spools = {.processes = 1}, .counts = {.activities = 7}};
+    assert_int_equal(kprof_outcome_exit_code(&outcome), 106);
+    outcome.is_trace = true;
+    assert_int_equal(kprof_outcome_exit_code(&outcome), 0);
+    outcome.counts.activities = 0;
+    assert_int_equal(kprof_outcome_exit_code(&outcome), 106);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +106,7 @@ int main(void)
         cmocka_unit_test(kprofs_failures),
         cmocka_unit_test(nothing_collected),
         cmocka_unit_test(something_collected),
+        cmocka_unit_test(activities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

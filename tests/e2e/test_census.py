@@ -92,6 +92,12 @@ class Census(Case):
                                   steps=["do=kernel:90", f"launch={SCALE}*90"])
                 self.assertIn("1 kernel took 100 % of that time: the application runs once more", run.err)
 
+    def test_conditions_that_no_launch_meets(self):
+        run = self.kprof("--injection-path", INJECTION, "--census", "--top", "1", "--metrics", METRIC, "-o", "run",
+                         "--native-include", "nowhere", APP, f"launch={SCALE}*3")
+        self.assert_run(run, 106)
+        self.assertIn('no launch matched --native-include "nowhere"; the application launched:', run.err)
+
     def test_conditions_in_the_same_run(self):
         """Launches that a filter chooses are measured there, and kernels that have none in a second run."""
         steps = ["do=kernel:90", f"launch={SCALE}*90", "push=step", f"launch={SCALE}*9", "pop", f"launch={SCALE}*9"]

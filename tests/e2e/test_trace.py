@@ -447,6 +447,13 @@ class BesideCounters(Case):
         self.assert_run(run, 0)
         return run
 
+    def test_no_launch_is_chosen(self):
+        run = self.kprof("--injection-path", INJECTION, "-o", "run", "--metrics", METRIC, "-k", "add", "--trace", APP,
+                         *self.STEPS)
+        self.assert_run(run, 106)
+        self.assertIn("no launch matched -k add; the application launched:", run.err)
+        self.assertIn("it has a trace of 11 activities, too", run.err)
+
     def values(self):
         return self.query("run.kprof", "SELECT l.kernel, m.value FROM launch_metrics m JOIN launches l USING(launch) "
                           f"WHERE m.metric='{METRIC}' ORDER BY launch")
