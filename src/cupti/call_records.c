@@ -8,7 +8,11 @@
 
 #define MOST_LAUNCHES 16 /* calls of the driver that launch kernels */
 /* So many launches in a row have to be parts of calls of the runtime, and behind the last handle of a kernel. */
-#define ENOUGH 1000
+#define ENOUGH 2000
+/* While launches are not recorded, they are for one of so many calls of kprof_call_records_save, to see who launches.
+ */
+#define CHECK_PERIOD 20
+#define FIRST_CHECK  4
 
 /* The driver's calls that have the GPU do something, wait for it, or take long. Others only ask. */
 static const char *const driver_calls[] = {
@@ -55,7 +59,9 @@ static struct {
     size_t launch_count;
     atomic_uint nested;    /* launches that were parts of calls of the runtime, in a row */
     atomic_bool is_direct; /* somebody launches through the driver, or may: record all from now on */
-    atomic_bool is_saving;
+    atomic_bool is_saving, has_saved;
+    bool is_checking; /* while it is saving; with the next one of kprof_call_records_save alone */
+    unsigned saves;   /* since it began */
 } records;
 
 static bool begins_with_one(const kprof_cupti_api *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
@@ -87,6 +93,7 @@ void kprof_call_records_choose(const kprof_cupti_api *cupti)
     atomic_store(&records.nested, 0);
     atomic_store(&records.is_direct, false);
     atomic_store(&records.is_saving, false);
+    atomic_store(&records.has_saved, false);
     for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
         if (kprof_call_records_tell(cupti, id))
             choose_driver_call(id);
@@ -120,11 +127,13 @@ static void stop_saving(void)
     kprof_log(KPROF_LOG_DEBUG, "calls of the driver that launch are recorded again");
 }
 
-/* Record all from now on. */
-static void note_direct(const char *why, unsigned id)
+/* Record all from now on. False: they are already. */
+static bool note_direct(const char *why, unsigned id)
 {
-    if (!atomic_exchange(&records.is_direct, true))
+    const bool is_new = !atomic_exchange(&records.is_direct, true);
+    if (is_new)
         kprof_log(KPROF_LOG_DEBUG, "calls of the driver that launch are recorded all the time: %s %u", why, id);
+    return is_new;
 }
 
 /* What the record that follows in its slot tells of a call of the driver. */
@@ -136,15 +145,21 @@ static fate look_back(const kprof_call_activity *before, const kprof_call_activi
         return ALONE;
     if (is_driver)
         return PART_BESIDE_OTHERS;
-    return before->start_ns >= call->start_ns && before->end_ns <= call->end_ns ? PART_OF_CALL : ALONE;
+    /* A call in which CUPTI begins or ends to record it lacks one of its times. */
+    const bool begins_within = before->start_ns >= call->start_ns && before->start_ns <= call->end_ns,
+               ends_within = before->end_ns >= call->start_ns && before->end_ns <= call->end_ns;
+    return begins_within || ends_within ? PART_OF_CALL : ALONE;
 }
 
 static void note_launch(const kprof_call_activity *before, fate of)
 {
     if (of == PART_OF_CALL)
         atomic_fetch_add(&records.nested, 1);
-    else if (of == ALONE)
-        note_direct("one was no part of a call of the runtime; thread", (unsigned)before->thread);
+    else if (of == ALONE && !atomic_load(&records.has_saved))
+        atomic_store(&records.nested, 0);
+    else if (of == ALONE && note_direct("one was no part of a call of the runtime; thread", (unsigned)before->thread))
+        kprof_log(KPROF_LOG_WARNING, "the program launches kernels through the driver, too: the trace may lack some of "
+                                     "these calls, but no kernel");
 }
 
 size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_ActivityAPI *record,
@@ -196,7 +211,7 @@ void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackI
         return;
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API ||
         (id != CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel && id != CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction))
-        note_direct("a kernel's handle was asked for by call", id);
+        (void)note_direct("a kernel's handle was asked for by call", id);
     atomic_store(&records.nested, 0);
     stop_saving();
 }
@@ -207,19 +222,40 @@ static bool may_save(void)
     return !atomic_load(&records.is_direct) && atomic_load(&records.nested) >= ENOUGH;
 }
 
+static void leave_out(void)
+{
+    record_launches(false);
+    if (!atomic_load(&records.is_saving)) /* somebody has got a handle, and recorded them before that */
+        record_launches(true);
+    if (!may_save())
+        stop_saving();
+}
+
+/* Look now and then whether still nobody else launches. */
+static void check_now_and_then(void)
+{
+    records.saves++;
+    if (records.is_checking)
+        leave_out();
+    records.is_checking = !records.is_checking && records.saves % CHECK_PERIOD == FIRST_CHECK;
+    if (records.is_checking)
+        record_launches(true);
+}
+
 bool kprof_call_records_save(void)
 {
     if (!may_save()) {
         stop_saving();
         return !atomic_load(&records.is_direct);
     }
-    if (atomic_exchange(&records.is_saving, true))
+    if (atomic_exchange(&records.is_saving, true)) {
+        check_now_and_then();
         return true;
-    record_launches(false);
+    }
     kprof_log(KPROF_LOG_DEBUG, "calls of the driver that launch are parts of calls of the runtime, and not recorded");
-    if (!atomic_load(&records.is_saving)) /* somebody has got a handle, and recorded them before that */
-        record_launches(true);
-    if (!may_save())
-        stop_saving();
+    atomic_store(&records.has_saved, true);
+    records.saves = 0;
+    records.is_checking = false;
+    leave_out();
     return true;
 }

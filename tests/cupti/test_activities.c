@@ -410,6 +410,16 @@ static void parts_of_calls_in_other_buffers(void **state)
     assert_int_equal(got.taken[1].call.thread, 45);
 }
 
+/* The last call of the driver before is told, too, where it was no part of one. */
+static void launch_by_the_runtime_beside(size_t told)
+{
+    filled buffer = request();
+    const CUpti_ActivityAPI outer = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 1, 400, 500);
+    PUT(&buffer, outer);
+    complete(&buffer);
+    assert_int_equal(got.count, 1 + told);
+}
+
 static void launch_by_the_runtime(size_t count)
 {
     const CUpti_ActivityAPI inner =
@@ -435,7 +445,7 @@ static void launches_by_the_runtime_are_recorded_once(void **state)
 {
     (void)state;
     cupti.launches = true;
-    launch_by_the_runtime(999);
+    launch_by_the_runtime(1999);
     assert_true(kprof_activities_save() && cupti.launches);
     launch_by_the_runtime(1);
     assert_true(kprof_activities_save());
@@ -443,20 +453,55 @@ static void launches_by_the_runtime_are_recorded_once(void **state)
     get_a_kernel(); /* the runtime does so, too, as it launches a kernel for the first time */
     assert_true(cupti.launches);
     assert_true(kprof_activities_save() && cupti.launches);
-    launch_by_the_runtime(1000);
+    launch_by_the_runtime(2000);
     cupti.meanwhile = get_a_kernel;
     assert_true(kprof_activities_save() && cupti.launches);
     cupti.meanwhile = NULL;
-    launch_by_the_runtime(1000);
+    launch_by_the_runtime(2000);
     assert_true(kprof_activities_save());
     assert_false(cupti.launches);
     kprof_call_records_note_handle(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
     assert_false(cupti.launches);
     kprof_call_records_note_handle(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGetFuncBySymbol_v11000);
     assert_true(cupti.launches); /* for the driver's calls, from now on */
-    launch_by_the_runtime(1000);
+    launch_by_the_runtime(2000);
     assert_false(kprof_activities_save());
     assert_true(cupti.launches);
+}
+
+static void launch_by_the_driver(void)
+{
+    filled buffer = request();
+    const CUpti_ActivityAPI alone =
+        call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 300, 310);
+    PUT(&buffer, alone);
+    complete(&buffer);
+    launch_by_the_runtime_beside(1);
+    got.count = 0;
+}
+
+/* One launch by the driver does not mean that more follow, but kprof looks whether they do. */
+static void launches_by_the_driver_are_found(void **state)
+{
+    (void)state;
+    cupti.launches = true;
+    launch_by_the_driver();
+    launch_by_the_runtime(1999);
+    launch_by_the_driver();
+    assert_true(kprof_activities_save() && cupti.launches);
+    launch_by_the_runtime(2000);
+    unsigned recorded = 0;
+    for (int i = 0; i < 100; i++) {
+        assert_true(kprof_activities_save());
+        recorded += cupti.launches;
+    }
+    assert_int_equal(recorded, 5);
+    while (!cupti.launches)
+        assert_true(kprof_activities_save());
+    launch_by_the_driver();
+    assert_false(kprof_activities_save());
+    assert_true(cupti.launches);
+    assert_non_null(strstr(log_seen.last, "launches kernels through the driver, too"));
 }
 
 static void all_else(void **state)
@@ -638,6 +683,7 @@ int main(void)
         TEST(calls),
         TEST(parts_of_calls_in_other_buffers),
         TEST(launches_by_the_runtime_are_recorded_once),
+        TEST(launches_by_the_driver_are_found),
         TEST(all_else),
         TEST(memory_is_bounded),
         TEST(memory_is_told_by_calls),
