@@ -142,8 +142,11 @@ def check(program, options, folder):
             if taken is None:
                 return None
             results[name].append(taken[0])
+            print(f"{program}, {name}: {taken[0]['us']:.0f} us", file=sys.stderr) # lest time ends before
             if taken[1] is not None:
                 kernels[name].append(taken[1])
+            if taken[2] and not calls:
+                print(*shown_calls(taken[2]), sep="\n", file=sys.stderr)
             calls = taken[2] or calls
     keep_tables(program, harness.report_path(f"{folder}/run"))
     rows = list(compare(kernels[KPROF], kernels[PROFILER]))
