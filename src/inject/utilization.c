@@ -24,6 +24,8 @@
 /* The thread polls every 250 ms. A reading has space for a second, since CUPTI forgets what has none. */
 #define POLLED_NS      UINT64_C(1000000000)
 #define FEWEST_SAMPLES 16
+/* On an H200, 64 MiB were full with the samples of 0.6 s. */
+#define BUFFER_BYTES ((size_t)128 << 20)
 /* A sample that is longer than so many intervals would take the time of those that follow. */
 #define MOST_INTERVALS 16
 #define MOST_METRICS   32
@@ -137,8 +139,6 @@ static void take_reading(sampled_device *device, const kprof_pm_data *data)
     }
 }
 
-/* The counters stay with the process: CUPTI 13.0 ends all that it does when it gives them back, and programs that were
- * traced crashed. */
 static void leave(sampled_device *device)
 {
     kprof_engine.device->pm_sampling_close(device->sampling);
@@ -154,10 +154,11 @@ static size_t count_most(uint64_t interval_ns)
 
 static kprof_status run(const sampled_device *device)
 {
+    const uint64_t wanted_bytes = kprof_engine.process.config.timeline_buffer_bytes;
     const kprof_pm_setup setup = {.pass = device->pass,
                                   .interval_ns = device->interval_ns,
                                   .most_samples = count_most(device->interval_ns),
-                                  .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
+                                  .buffer_bytes = wanted_bytes > 0 ? (size_t)wanted_bytes : BUFFER_BYTES};
     kprof_status status = kprof_engine.device->pm_sampling_configure(device->sampling, &setup);
     return status == KPROF_OK ? kprof_engine.device->pm_sampling_start(device->sampling) : status;
 }
@@ -175,22 +176,21 @@ static void give_up(sampled_device *device, kprof_status status)
 {
     kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time from now on: %s", device->device,
               kprof_process_reason(status));
-    if (!the_utilization.ended && kprof_engine.device->pm_sampling_stop(device->sampling) != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "samples over time of GPU %u could not be stopped", device->device);
+    /* As the process ends, what CUPTI has enabled goes with it. */
+    if (!the_utilization.ended && kprof_engine.device->pm_sampling_disable(device->sampling) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples over time of GPU %u could not be ended", device->device);
     leave(device);
 }
 
-/* The process was held up, and the GPU's buffer is full: what is in it is lost. */
+/* The process was held up, and the GPU's buffer is full: what is in it is lost. On an H200 nothing but another setup of
+ * CUPTI's sampling can be started then. */
 static kprof_status begin_anew(sampled_device *device, kprof_status why)
 {
     if (device->restarts++ == 0)
         kprof_log(KPROF_LOG_WARNING, "samples of GPU %u over time were lost, and begin anew: %s", device->device,
                   kprof_process_reason(why));
-    if (device->restarts > MOST_RESTARTS)
-        return why;
     device->is_first = true;
-    kprof_status status = kprof_engine.device->pm_sampling_stop(device->sampling);
-    return status == KPROF_OK ? kprof_engine.device->pm_sampling_start(device->sampling) : status;
+    return device->restarts > MOST_RESTARTS ? why : run(device);
 }
 
 static void read_device(sampled_device *device)

@@ -27,7 +27,7 @@
 
 static struct {
     kprof_status enables, starts, reads;
-    unsigned opened, enabled, started, closed, warnings;
+    unsigned opened, enabled, disabled, started, closed, warnings;
     bool is_running;
     unsigned outlived;        /* libraries, which CUPTI loads with the first reading */
     int64_t next;             /* the sample to be given; the first one has what was before */
@@ -126,9 +126,17 @@ static kprof_status sampling_enable(kprof_pm_sampling *sampling)
     }
     return gpu.enables;
 }
+static kprof_status sampling_disable(kprof_pm_sampling *sampling)
+{
+    (void)sampling;
+    gpu.is_running = false;
+    gpu.disabled++;
+    return KPROF_OK;
+}
 static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_pm_setup *setup)
 {
     (void)sampling;
+    gpu.is_running = false;
     assert_int_equal(setup->interval_ns, INTERVAL);
     assert_ptr_equal(setup->pass, &pass);
     gpu.most = setup->most_samples;
@@ -179,6 +187,7 @@ static const kprof_device_ops device = {.target_enter_context = enter_context,
                                         .target_current_device = current_device,
                                         .pm_sampling_open = sampling_open,
                                         .pm_sampling_enable = sampling_enable,
+                                        .pm_sampling_disable = sampling_disable,
                                         .pm_sampling_configure = sampling_configure,
                                         .pm_sampling_start = sampling_start,
                                         .pm_sampling_stop = sampling_stop,
@@ -340,6 +349,7 @@ static void a_refusal_is_told_once(void **state)
         assert_int_equal(gpu.warnings, 1);
         assert_int_equal(gpu.enabled, 1);
         assert_int_equal(gpu.closed, 1);
+        assert_int_equal(gpu.disabled, faults[i] == &gpu.reads);
         assert_int_equal(written.count, 0);
     }
 }
@@ -391,13 +401,12 @@ static void what_is_lost_is_told_and_samples_begin_anew(void **state)
     }
     assert_int_equal(written.count, 20);
     assert_sample(10, 111, 112, 11);
-    assert_int_equal(gpu.started, 3);
     assert_int_equal(gpu.outlived, 3);
-    assert_int_equal(gpu.configured, 1);
+    assert_int_equal(gpu.configured, 3);
     assert_int_equal(gpu.warnings, 1);
     gpu.reads = KPROF_NOT_COLLECTED;
     kprof_utilization_end(); /* and not again */
-    assert_int_equal(gpu.started, 3);
+    assert_int_equal(gpu.configured, 3);
     assert_int_equal(gpu.closed, 1);
 }
 

@@ -87,12 +87,13 @@ static kprof_status enable(kprof_pm_sampling *sampling)
     return state.is_enabled ? KPROF_OK : kprof_fail(KPROF_NO_PERMISSION, "this user may not read counters (simulated)");
 }
 
-/* CUPTI would end its records, too. */
 static kprof_status disable(kprof_pm_sampling *sampling)
 {
     if (!is_program())
         return others.pm_sampling_disable(sampling);
-    sim_violation("samples of a program are disabled while it is traced");
+    pthread_mutex_lock(&state.mutex);
+    state.is_enabled = state.runs = false;
+    pthread_mutex_unlock(&state.mutex);
     return KPROF_OK;
 }
 
