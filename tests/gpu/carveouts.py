@@ -22,14 +22,20 @@ def of_kprof(program, folder):
     """(value of each launch, what the program prints)"""
     base = f"{folder}/run"
     done = harness.run([harness.kprof(), "--metrics", METRIC, "-f", "-o", base, program])
-    return [launch.metrics.get(METRIC) for launch in harness.read_report(base)[0]], done.stdout
+    launches = harness.read_report(base)[0]
+    if not launches:
+        print(f"carveouts.py: kprof told of no launch: {harness.last_lines(done.stderr)}", file=sys.stderr)
+    return [launch.metrics.get(METRIC) for launch in launches], done.stdout
 
 
 def of_ncu(program, metrics, folder):
     log = pathlib.Path(folder, "ncu.csv")
     harness.run([harness.ncu(), "--metrics", metrics, "--print-units", "base", "--clock-control", "none", "--csv",
                  "--page", "raw", "--log-file", log, program], limit=300)
-    launches, _ = harness.parse_ncu_raw(log.read_text(encoding="utf-8", errors="replace"))
+    text = log.read_text(encoding="utf-8", errors="replace")
+    launches, _ = harness.parse_ncu_raw(text)
+    if not launches:
+        print(f"carveouts.py: ncu told of no launch: {harness.last_lines(text)}", file=sys.stderr)
     return [launch.metrics.get(METRIC, (None, 0))[0] for launch in launches]
 
 

@@ -17,8 +17,8 @@ static const char ptx_advice[] =
     "cubins have PTX where they have lines: of nvcc and NVRTC with -lineinfo, of Triton unless "
     "TRITON_DISABLE_LINE_INFO=1; kprof of older versions kept none";
 static const char lines_advice[] =
-    "lines come with nvcc -lineinfo; Triton has them unless TRITON_DISABLE_LINE_INFO=1, JAX with "
-    "XLA_FLAGS=--xla_gpu_generate_line_info=true, Numba with lineinfo=True";
+    "lines come with -lineinfo of nvcc and NVRTC; Triton has them unless TRITON_DISABLE_LINE_INFO=1, Numba with "
+    "lineinfo=True";
 
 typedef struct source_page {
     const kprof_page_context *context;
