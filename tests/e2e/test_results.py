@@ -1874,6 +1874,8 @@ class Explanations(Case):
         self.assertGreater(len([row for row in data["shown"] if row["label"].endswith(", Hit Rate")]), 10)
         text = self.kprof("explain", "--chips", "GH100", "Hit Rate").out
         self.assertNotIn("n/a", text.split("Shown in")[0])
+        data = self.explain("dram__bytes.sum, gld_efficiency")
+        self.assertEqual([metric["name"] for metric in data["metrics"]], ["dram__bytes.sum", "gld_efficiency"])
 
     def test_text(self):
         run = self.kprof("explain", "--chips", "GH100,GB202", "l2.hit_rate")
