@@ -16,7 +16,7 @@
 
 #define MAGIC            UINT64_C(0x31656863616b706b) /* "kpkache1" */
 #define MAX_ENTRY_BYTES  (64u << 20)
-#define MAX_ENTRIES      128
+#define MAX_ENTRIES      1024
 #define MAX_FOLDER_BYTES MAX_ENTRY_BYTES
 #define CHECKSUM_BYTES   8
 #define NAME_LENGTH      16 /* hexadecimal digits of the hash */

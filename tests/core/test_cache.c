@@ -237,19 +237,19 @@ static void test_number_of_entries_is_bounded(void **state)
     put("dear", "data");
     make_file("notes.txt");
     make_file("0123456789abcdef.x1Y2z3"); /* a draft whose writer was killed */
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 1200; i++) {
         char key[32];
         snprintf(key, sizeof key, "%d", i);
         put(key, "data");
-        if (i % 64 == 0) {
+        if (i % 256 == 0) {
             let_time_pass();
             assert_true(holds("dear", "data")); /* used now and then: never the oldest */
             let_time_pass();
         }
     }
     measure(&count);
-    assert_int_equal(count, 128 + 1);
-    assert_true(holds("dear", "data") && holds("299", "data"));
+    assert_int_equal(count, 1024 + 1);
+    assert_true(holds("dear", "data") && holds("1199", "data"));
     assert_false(holds("0", "data"));
     assert_true(has_file("notes.txt"));
     assert_false(has_file("0123456789abcdef.x1Y2z3"));
