@@ -176,7 +176,7 @@ class Records(Tracing):
                          [line] * 3)
         run = self.kprof("export", "run", "--to", "folded")
         self.assert_run(run, 0)
-        self.assertRegex(run.out, r"main.*;launch [^;]*;vectorAdd 60000\n$")
+        self.assertRegex(run.out, r"main.*;launch .*;vectorAdd 60000\n$")
         self.assertEqual(run.out.count("\n"), 1)
         os.rename(self.path("run.kprof"), self.path("a.kprof"))
         self.assert_run(self.trace("do=sync", *steps, options=("--call-stack-type", "native")), 0)
@@ -188,7 +188,7 @@ class Records(Tracing):
         database.close()
         self.assertEqual(table("kern_line_sum", "all"), [(line, name, 100000), (None, name, 20000)])
         self.assertRegex(self.kprof("export", "all", "--to", "folded").out,
-                         r"main.*;launch [^;]*;vectorAdd 100000\n\(no call stack\);vectorAdd 20000\n$")
+                         r"main.*;launch .*;vectorAdd 100000\n\(no call stack\);vectorAdd 20000\n$")
         self.assert_run(self.trace(*steps), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_caller"), [(0,)])
         self.assertNotIn("by Line", self.kprof("stats", "run").out)
