@@ -4,6 +4,7 @@
 #include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"
+#include "core/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -236,19 +237,12 @@ static uint64_t read_defaults(const kprof_child *child)
 /* Does the signal end the process? One that cannot be looked at is taken not to. */
 static bool would_end(const kprof_child *child, int number)
 {
-    char path[64], line[256];
-    unsigned long long mask, settled = ~0ull; /* handled or ignored */
+    char path[64];
+    uint64_t handled = UINT64_MAX, spared = 0;
     snprintf(path, sizeof path, "/proc/%ld/status", (long)child->pid);
-    FILE *file = fopen(path, "re");
-    if (file)
-        settled = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "SigCgt: %llx", &mask) == 1 || sscanf(line, "SigIgn: %llx", &mask) == 1)
-            settled |= mask;
-    }
-    if (file)
-        fclose(file);
-    return !((settled & ~read_defaults(child)) >> (number - 1) & 1);
+    kprof_proc_number("", path, "SigCgt", 16, &handled);
+    kprof_proc_number("", path, "SigIgn", 16, &spared);
+    return !(((handled | spared) & ~read_defaults(child)) >> (number - 1) & 1);
 }
 
 void kprof_child_release(kprof_child *child)

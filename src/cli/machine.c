@@ -4,6 +4,7 @@
 #include "cli/session.h"
 #include "code/nvdisasm.h"
 #include "core/memory.h"
+#include "core/proc.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -77,17 +78,11 @@ static void find_library(kprof_machine *out)
 
 static void read_permission(const char *root, kprof_machine *out)
 {
-    char text[8192];
-    unsigned long long effective = 0;
-    read_file(root, "/proc/driver/nvidia/params", text, sizeof text);
-    const char *line = strstr(text, "RmProfilingAdminOnly:");
-    out->admin_only = -1;
-    if (line)
-        (void)sscanf(line, "RmProfilingAdminOnly: %d", &out->admin_only);
-    read_file(root, "/proc/self/status", text, sizeof text);
-    line = strstr(text, "CapEff:");
+    uint64_t admin_only, effective;
+    const bool is_told = kprof_proc_number(root, "/proc/driver/nvidia/params", "RmProfilingAdminOnly", 10, &admin_only);
+    out->admin_only = is_told ? (int)admin_only : -1;
     out->is_admin = geteuid() == 0;
-    if (line && sscanf(line, "CapEff: %llx", &effective) == 1)
+    if (kprof_proc_number(root, "/proc/self/status", "CapEff", 16, &effective))
         out->is_admin = (effective >> CAP_SYS_ADMIN & 1) != 0; /* which root may lack in a container */
 }
 

@@ -1,24 +1,13 @@
 /* Reads /proc/meminfo and the files of control groups, version 2 and 1. */
 #include "core/memory.h"
 
+#include "core/proc.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-static size_t read_available(const char *path)
-{
-    char line[256];
-    unsigned long long kibibytes = 0;
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return (size_t)kibibytes * 1024;
-}
 
 /* The number in a file; SIZE_MAX when there is none ("max" is no limit). */
 static size_t read_number(const char *path)
@@ -133,7 +122,9 @@ size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *roo
 size_t kprof_memory_available_bytes(const char *root)
 {
     char membership[PATH_MAX], groups[PATH_MAX];
-    size_t available = read_in(root, "proc/meminfo", read_available);
+    uint64_t kibibytes = 0;
+    kprof_proc_number(root, "/proc/meminfo", "MemAvailable", 10, &kibibytes);
+    const size_t available = (size_t)kibibytes * 1024;
     snprintf(membership, sizeof membership, "%s/proc/self/cgroup", root);
     snprintf(groups, sizeof groups, "%s/sys/fs/cgroup", root);
     size_t left = kprof_memory_left_in_groups_bytes(membership, groups);

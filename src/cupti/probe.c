@@ -3,6 +3,7 @@
 
 #include "core/cache.h"
 #include "core/log.h"
+#include "core/proc.h"
 #include "cupti/driver.h"
 #include "host/load.h"
 
@@ -17,45 +18,25 @@
 #define DRIVER_FOLDER "/proc/driver/nvidia"
 #define PARAMS_FILE   DRIVER_FOLDER "/params"
 
-/* RmProfilingAdminOnly as the kernel module has it: 0 or 1; -1 when the file or the line is missing. */
-static int read_admin_only(void)
-{
-    FILE *file = fopen(PARAMS_FILE, "re");
-    char line[256];
-    int value = -1;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "RmProfilingAdminOnly: %d", &value) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return value;
-}
-
 static bool has_sys_admin(void)
 {
-    FILE *file = fopen("/proc/self/status", "re");
-    char line[256];
-    unsigned long long effective = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "CapEff: %llx", &effective) == 1)
-            break;
-    if (file)
-        fclose(file);
+    uint64_t effective = 0;
+    kprof_proc_number("", "/proc/self/status", "CapEff", 16, &effective);
     return geteuid() == 0 || (effective >> CAP_SYS_ADMIN & 1) != 0;
 }
 
 static kprof_status check_permission(void)
 {
-    int admin_only = read_admin_only();
+    uint64_t admin_only = 0;
+    kprof_proc_number("", PARAMS_FILE, "RmProfilingAdminOnly", 10, &admin_only);
     if (admin_only != 1 || has_sys_admin())
         return KPROF_OK;
     return kprof_fail(
         KPROF_NO_PERMISSION,
-        "the driver keeps GPU counters from this user: RmProfilingAdminOnly is %d in " PARAMS_FILE
+        "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1 in " PARAMS_FILE
         ". Run kprof as root or with CAP_SYS_ADMIN, or have an administrator write `options nvidia "
         "NVreg_RestrictProfilingToAdminUsers=0` into a file in /etc/modprobe.d and reload the nvidia module; "
-        "in a container, start it with --cap-add=SYS_ADMIN",
-        admin_only);
+        "in a container, start it with --cap-add=SYS_ADMIN");
 }
 
 static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti_api *cupti, int *count)

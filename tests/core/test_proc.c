@@ -1,0 +1,53 @@
+/* Tests numbers of the kernel's files. */
+#include "core/proc.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void test_numbers_of_lines(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/kprof-proc-XXXXXX", path[64];
+    uint64_t number = 7;
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof path, "%s/status", root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "Name:\tkprof\nCapEffective: 3\nCapEff:\t0000000000200000\nCapEff: 1\nFree:    12 kB\nMany: many\n%0300d\n"
+            "Last: 5",
+            0);
+    fclose(file);
+    assert_true(kprof_proc_number(root, "/status", "CapEff", 16, &number) && number == 0x200000);
+    assert_true(kprof_proc_number(root, "/status", "Free", 10, &number) && number == 12);
+    assert_true(kprof_proc_number(root, "/status", "Last", 10, &number) && number == 5);
+    assert_false(kprof_proc_number(root, "/status", "Many", 10, &number));
+    assert_false(kprof_proc_number(root, "/status", "Cap", 10, &number));
+    assert_false(kprof_proc_number(root, "/none", "CapEff", 16, &number));
+    assert_true(number == 5);
+    unlink(path);
+    rmdir(root);
+}
+
+static void test_the_machine_itself(void **state)
+{
+    (void)state;
+    uint64_t number;
+    assert_true(kprof_proc_number("", "/proc/self/status", "Pid", 10, &number));
+    assert_int_equal(number, getpid());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers_of_lines),
+                                       cmocka_unit_test(test_the_machine_itself)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
