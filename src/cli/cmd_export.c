@@ -251,29 +251,36 @@ static kprof_status check_line(const kprof_options *options)
     return kprof_filter_check(&options->filter);
 }
 
-/* A trace without launches may have the call stacks of its kernels. */
-static kprof_status count_stacks_of_trace(kprof_report *report, uint64_t *out)
+/* A trace without launches may have the call stacks of its kernels, which no filter chooses. */
+static kprof_status find_stacks_of_trace(const kprof_options *options, kprof_report *report, bool *out)
 {
-    bool is_traced = false, has_stacks = false;
+    const bool chooses = chooses_launches(&options->filter);
+    bool is_traced = false;
+    uint64_t launches = 0;
+    *out = false;
     kprof_status status = kprof_trace_is_there(report, &is_traced);
-    if (status == KPROF_OK && is_traced)
-        status = kprof_trace_has_callers(report, &has_stacks);
-    *out = has_stacks;
-    return status;
+    if (status == KPROF_OK && is_traced && chooses)
+        status = kprof_report_count_taken(report, &(kprof_filter_spec){0}, &launches);
+    if (status == KPROF_OK && is_traced && launches == 0)
+        status = kprof_trace_has_callers(report, out);
+    return status == KPROF_OK && *out && chooses
+               ? kprof_fail(KPROF_USAGE, "--to folded writes all kernels of a trace: leave out what chooses launches")
+               : status;
 }
 
 int kprof_cmd_export(const kprof_options *options)
 {
     kprof_report *report = NULL;
     uint64_t taken = 1;
+    bool has_stacks = false;
     kprof_status status = check_line(options);
     if (status == KPROF_OK)
         status = kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK && !is_of_trace(options)) /* which has no launches */
         status = kprof_report_count_taken(report, &options->filter, &taken);
     if (status == KPROF_OK && taken == 0 && options->export_format == KPROF_EXPORT_FOLDED)
-        status = count_stacks_of_trace(report, &taken);
-    if (status == KPROF_OK && taken == 0) {
+        status = find_stacks_of_trace(options, report, &has_stacks);
+    if (status == KPROF_OK && taken == 0 && !has_stacks) {
         kprof_outcome_explain_no_match(options, report);
         status = KPROF_NO_MATCH;
     }
