@@ -123,6 +123,18 @@ def check_overlaps(kprof, report):
     check(ends == [(start - base) / 1e3, (end - base) / 1e3], f"overheads are {ends}")
 
 
+def check_early_start(kprof, report):
+    """A damaged report may begin before 1970."""
+    with sqlite3.connect(report) as database:
+        database.execute("UPDATE trace SET start_unix_ns=-5000")
+        database.execute("UPDATE trace_call SET start_ns=-5000, end_ns=-2000")
+    database.close()
+    trace = exported(kprof, report)
+    check(trace["baseTimeNanoseconds"] == -5000, f"early start: base is {trace['baseTimeNanoseconds']}")
+    calls = {(event["ts"], event["dur"]) for event in trace["traceEvents"] if event.get("cat") == "cuda_runtime"}
+    check(calls == {(0, 3)}, f"early start: calls are {calls}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -140,6 +152,7 @@ def main():
             check(trace["baseTimeNanoseconds"] == start, f"base is {trace['baseTimeNanoseconds']}")
             database.close()
             check_overlaps(kprof, report)
+            check_early_start(kprof, report)
     print("\n".join(failures[:20]), end="")
     sys.exit(1 if failures else 0)
 

@@ -255,7 +255,7 @@ static void expand(const char *sql, int64_t start_ns, const writer *to, kprof_st
         if (text)
             kprof_strbuf_puts(out, text);
         else
-            kprof_strbuf_printf(out, "%lld", (long long)start_ns);
+            kprof_strbuf_printf(out, "(%lld)", (long long)start_ns); /* "--" would begin a comment */
         sql = at + length;
     }
     kprof_strbuf_puts(out, sql);
