@@ -695,8 +695,15 @@ static void drop_unsampled(kprof_plan *plan)
     }
 }
 
-static kprof_status leave_to_trace(kprof_plan *out)
+/* USAGE where nothing else was asked for. */
+static kprof_status leave_to_trace(const kprof_selection *selection, kprof_plan *out)
 {
+    bool is_alone = selection->sets.count + selection->sections.count + out->instructions.counters.count == 0;
+    for (size_t i = 0; i < selection->metrics.count; i++)
+        is_alone = is_alone && kprof_instruction_is_word(selection->metrics.items[i]);
+    if (is_alone)
+        return kprof_fail(KPROF_USAGE, "samples of instructions do not go with --trace, since CUPTI records no kernel "
+                                       "while they are enabled: leave --trace out");
     out->instructions.samples = false;
     return kprof_strlist_add(&out->notes, "samples of instructions are left out beside --trace: CUPTI records no "
                                           "kernel while they are enabled")
@@ -715,7 +722,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
     kprof_status status = add_section_instructions(from, host, out);
     if (status == KPROF_OK && selection->is_traced && out->instructions.samples)
-        status = leave_to_trace(out);
+        status = leave_to_trace(selection, out);
     if (status == KPROF_OK)
         status = add_timelines(from, selection, host, out);
     if (status == KPROF_OK)

@@ -529,7 +529,8 @@ class BesideCounters(Case):
 
     def test_refusal(self):
         for words, text in ((("--armed", "no"), "--trace records from the start"),
-                            (("--replay-mode", "application"), "does not go with --trace")):
+                            (("--replay-mode", "application"), "does not go with --trace"),
+                            (("--metrics", "smsp__pcsamp_sample_count"), "leave --trace out")):
             run = self.kprof("--trace", *words, APP)
             self.assertEqual(run.code, 101, run.err)
             self.assertIn(text, run.err)
