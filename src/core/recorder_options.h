@@ -151,6 +151,6 @@ OPTION(RECORDER, COUNT, timeline_interval_ns, "pm-sampling-interval", RUNNING | 
        "millisecond of a program (auto)",
        .argument = "N|auto", .choices = KPROF_CHOICES({"auto", 0}, {"0", 0}), .value = 1000000000)
 OPTION(RECORDER, BYTES, timeline_buffer_bytes, "pm-sampling-buffer-size", RUNNING | TRACE,
-       "memory of the device for samples of counters over time (auto: 64M)", .argument = "N|auto",
+       "memory of the device for samples of counters over time (auto: 64M, of a program 128M)", .argument = "N|auto",
        .choices = KPROF_CHOICES({"auto", 0}, {"0", 0}))
 /* clang-format on */
