@@ -38,6 +38,7 @@ struct kprof_pm_sampling {
     size_t used;        /* samples that have been */
     size_t most;        /* samples, as the caller has it */
     size_t slack;       /* samples */
+    size_t largest;     /* samples that a launch has wanted */
     size_t lead;        /* samples before the last launch that was read; SIZE_MAX: none was */
     bool runs;
     uint64_t *starts_ns, *ends_ns; /* [KPROF_PM_MOST_SAMPLES] */
@@ -208,6 +209,7 @@ kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_se
     s->most = setup->most_samples;
     s->slack = SLACK_SAMPLES + SLACK_NS / setup->interval_ns;
     s->lead = SIZE_MAX;
+    s->largest = 0;
     drop_image(s); /* that of another pass */
     kprof_status status = take_new_object(s);
     if (status == KPROF_OK)
@@ -350,12 +352,13 @@ static kprof_status find_launch(const kprof_pm_sampling *s, size_t completed, si
 }
 
 /* Samples behind the launch, as a rule 0.3 ms, are not decoded if the image has no space for them. */
-static size_t count_wanted(const kprof_pm_sampling *s, size_t expected)
+static size_t count_wanted(kprof_pm_sampling *s, size_t expected)
 {
     if (expected == 0 || s->lead == SIZE_MAX)
         return s->most;
     const size_t wanted = s->lead + s->slack + expected + expected / 4;
-    return wanted < s->most ? wanted : s->most;
+    s->largest = wanted > s->largest ? wanted : s->largest; /* so that no image is made for each launch */
+    return s->largest < s->most ? s->largest : s->most;
 }
 
 kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, size_t expected, kprof_pm_data *out)
