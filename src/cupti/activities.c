@@ -337,7 +337,8 @@ static void take_call(const kprof_call_activity *call)
     take(&activity);
 }
 
-/* "cudaLaunchKernel_v7000" is known as cudaLaunchKernel. The version of a driver's call, as in cuMemFree_v2, stays. */
+/* "cudaLaunchKernel_v7000" and "__cudaLaunchKernel_v13000" are known as cudaLaunchKernel. The version of a driver's
+ * call, as in cuMemFree_v2, stays. */
 static void cut_version(char *text)
 {
     char *version = strrchr(text, '_');
@@ -354,7 +355,7 @@ static int64_t call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
     const char *known = NULL;
     if (activities.cupti->cuptiGetCallbackName(domain, id, &known) != CUPTI_SUCCESS || !known)
         return name("unknown call");
-    snprintf(text, sizeof text, "%s", known);
+    snprintf(text, sizeof text, "%s", known + (strncmp(known, "__cudaLaunch", strlen("__cudaLaunch")) == 0 ? 2 : 0));
     cut_version(text);
     return name(text);
 }

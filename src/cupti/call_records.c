@@ -23,17 +23,14 @@ static const char *const driver_calls[] = {
     "cuModuleUn",  "cuLibraryLoad",    "cuStreamCreate",     "cuStreamDestroy", "cuMulticast",
     NULL};
 
-/* Calls of the runtime that only ask. Frameworks make several of them for each launch. */
-static const char *const runtime_questions[] = {"cudaGetDevice",        "cudaSetDevice",
-                                                "cudaGetLastError",     "cudaPeekAtLastError",
-                                                "cudaDeviceGet",        "cudaEventQuery",
-                                                "cudaStreamQuery",      "cudaStreamIsCaptur",
-                                                "cudaStreamGet",        "cudaOccupancy",
-                                                "cudaFuncGet",          "cudaPointerGet",
-                                                "cudaThreadExchange",   "__cuda",
-                                                "cudaDriverGet",        "cudaRuntimeGet",
-                                                "cudaEventElapsedTime", "cudaGetErrorString",
-                                                "cudaGetErrorName",     NULL};
+/* Calls of the runtime that only ask, or that compilers add. Frameworks make several of them for each launch, which
+ * itself is __cudaLaunchKernel in programs that CUDA 13 has compiled. */
+static const char *const runtime_questions[] = {
+    "cudaGetDevice",  "cudaSetDevice",        "cudaGetLastError",   "cudaPeekAtLastError", "cudaDeviceGet",
+    "cudaEventQuery", "cudaStreamQuery",      "cudaStreamIsCaptur", "cudaStreamGet",       "cudaOccupancy",
+    "cudaFuncGet",    "cudaPointerGet",       "cudaThreadExchange", "__cudaPush",          "__cudaPop",
+    "__cudaRegister", "__cudaUnregister",     "__cudaInit",         "__cudaGet",           "cudaDriverGet",
+    "cudaRuntimeGet", "cudaEventElapsedTime", "cudaGetErrorString", "cudaGetErrorName",    NULL};
 
 /* Calls that give a kernel's handle. The runtime makes the latter two itself as it launches a kernel for the first
  * time. */

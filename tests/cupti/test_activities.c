@@ -88,6 +88,8 @@ static CUptiResult get_name(CUpti_CallbackDomain domain, uint32_t id, const char
         *name = id == 1   ? "cudaLaunchKernel_v7000"
                 : id == 2 ? "cudaMemcpyAsync_ptsz_v7000"
                 : id == 3 ? "cudaGetLastError_v3020"
+                : id == 4 ? "__cudaLaunchKernel_v13000"
+                : id == 5 ? "__cudaPushCallConfiguration_v13000"
                           : NULL;
     return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
@@ -107,7 +109,7 @@ static CUptiResult enable_driver_api(CUpti_CallbackId id, uint8_t on)
 static CUptiResult enable_runtime_api(CUpti_CallbackId id, uint8_t on)
 {
     assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_RUNTIME]); /* which would enable all of them again */
-    assert_true(!on && id == 3);
+    assert_true(!on && (id == 3 || id == 5));
     cupti.questions++;
     return CUPTI_SUCCESS;
 }
@@ -469,6 +471,20 @@ static void launches_by_the_runtime_are_recorded_once(void **state)
     assert_true(cupti.launches);
 }
 
+static void launches_of_cuda_13_have_their_name(void **state)
+{
+    (void)state;
+    filled buffer = request();
+    const CUpti_ActivityAPI inner =
+                                call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 110, 190),
+                            outer = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 4, 100, 200);
+    PUT(&buffer, inner);
+    PUT(&buffer, outer);
+    complete(&buffer);
+    assert_int_equal(got.count, 1);
+    assert_name(got.taken[0].call.name, "cudaLaunchKernel");
+}
+
 static void launch_by_the_driver(void)
 {
     filled buffer = request();
@@ -655,7 +671,7 @@ static void pauses(void **state)
         kprof_activities_pause(false);
         assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.enabled[CUPTI_ACTIVITY_KIND_MEMSET]);
     }
-    assert_int_equal(cupti.questions, 1);
+    assert_int_equal(cupti.questions, 2);
 }
 
 static int set_up(void **state)
@@ -668,7 +684,7 @@ static int set_up(void **state)
     log_capture_start(&log_seen);
     assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_OK);
     assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.driver_calls == 2 &&
-                cupti.questions == 1);
+                cupti.questions == 2);
     kprof_activities_flush();
     assert_int_equal(cupti.flushes, 1);
     return 0;
@@ -684,6 +700,7 @@ int main(void)
         TEST(parts_of_calls_in_other_buffers),
         TEST(launches_by_the_runtime_are_recorded_once),
         TEST(launches_by_the_driver_are_found),
+        TEST(launches_of_cuda_13_have_their_name),
         TEST(all_else),
         TEST(memory_is_bounded),
         TEST(memory_is_told_by_calls),
