@@ -240,8 +240,8 @@ static bool would_end(const kprof_child *child, int number)
     char path[64];
     uint64_t handled = UINT64_MAX, spared = 0;
     snprintf(path, sizeof path, "/proc/%ld/status", (long)child->pid);
-    kprof_proc_number("", path, "SigCgt", 16, &handled);
-    kprof_proc_number("", path, "SigIgn", 16, &spared);
+    kprof_proc_number(&(kprof_proc_file){"", path}, "SigCgt", 16, &handled);
+    kprof_proc_number(&(kprof_proc_file){"", path}, "SigIgn", 16, &spared);
     return !(((handled | spared) & ~read_defaults(child)) >> (number - 1) & 1);
 }
 

@@ -79,10 +79,11 @@ static void find_library(kprof_machine *out)
 static void read_permission(const char *root, kprof_machine *out)
 {
     uint64_t admin_only, effective;
-    const bool is_told = kprof_proc_number(root, "/proc/driver/nvidia/params", "RmProfilingAdminOnly", 10, &admin_only);
+    const bool is_told = kprof_proc_number(&(kprof_proc_file){root, "/proc/driver/nvidia/params"},
+                                           "RmProfilingAdminOnly", 10, &admin_only);
     out->admin_only = is_told ? (int)admin_only : -1;
     out->is_admin = geteuid() == 0;
-    if (kprof_proc_number(root, "/proc/self/status", "CapEff", 16, &effective))
+    if (kprof_proc_number(&(kprof_proc_file){root, "/proc/self/status"}, "CapEff", 16, &effective))
         out->is_admin = (effective >> CAP_SYS_ADMIN & 1) != 0; /* which root may lack in a container */
 }
 

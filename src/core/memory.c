@@ -123,7 +123,7 @@ size_t kprof_memory_available_bytes(const char *root)
 {
     char membership[PATH_MAX], groups[PATH_MAX];
     uint64_t kibibytes = 0;
-    kprof_proc_number(root, "/proc/meminfo", "MemAvailable", 10, &kibibytes);
+    kprof_proc_number(&(kprof_proc_file){root, "/proc/meminfo"}, "MemAvailable", 10, &kibibytes);
     const size_t available = (size_t)kibibytes * 1024;
     snprintf(membership, sizeof membership, "%s/proc/self/cgroup", root);
     snprintf(groups, sizeof groups, "%s/sys/fs/cgroup", root);

@@ -4,6 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Read the number of the first line "name: number" of a file below `root`, "" for the machine itself. False, with *out
- * as it was: there is no such file or line. */
-bool kprof_proc_number(const char *root, const char *path, const char *name, int base, uint64_t *out);
+/* A file below `root`, "" for the machine itself. */
+typedef struct kprof_proc_file {
+    const char *root, *path;
+} kprof_proc_file;
+
+/* Read the number of the file's first line "name: number". False, with *out as it was: there is no such file or line.
+ */
+bool kprof_proc_number(const kprof_proc_file *of, const char *name, int base, uint64_t *out);

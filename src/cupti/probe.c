@@ -21,14 +21,14 @@
 static bool has_sys_admin(void)
 {
     uint64_t effective = 0;
-    kprof_proc_number("", "/proc/self/status", "CapEff", 16, &effective);
+    kprof_proc_number(&(kprof_proc_file){"", "/proc/self/status"}, "CapEff", 16, &effective);
     return geteuid() == 0 || (effective >> CAP_SYS_ADMIN & 1) != 0;
 }
 
 static kprof_status check_permission(void)
 {
     uint64_t admin_only = 0;
-    kprof_proc_number("", PARAMS_FILE, "RmProfilingAdminOnly", 10, &admin_only);
+    kprof_proc_number(&(kprof_proc_file){"", PARAMS_FILE}, "RmProfilingAdminOnly", 10, &admin_only);
     if (admin_only != 1 || has_sys_admin())
         return KPROF_OK;
     return kprof_fail(

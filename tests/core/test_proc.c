@@ -26,12 +26,12 @@ static void test_numbers_of_lines(void **state)
             "Last: 5",
             0);
     fclose(file);
-    assert_true(kprof_proc_number(root, "/status", "CapEff", 16, &number) && number == 0x200000);
-    assert_true(kprof_proc_number(root, "/status", "Free", 10, &number) && number == 12);
-    assert_true(kprof_proc_number(root, "/status", "Last", 10, &number) && number == 5);
-    assert_false(kprof_proc_number(root, "/status", "Many", 10, &number));
-    assert_false(kprof_proc_number(root, "/status", "Cap", 10, &number));
-    assert_false(kprof_proc_number(root, "/none", "CapEff", 16, &number));
+    assert_true(kprof_proc_number(&(kprof_proc_file){root, "/status"}, "CapEff", 16, &number) && number == 0x200000);
+    assert_true(kprof_proc_number(&(kprof_proc_file){root, "/status"}, "Free", 10, &number) && number == 12);
+    assert_true(kprof_proc_number(&(kprof_proc_file){root, "/status"}, "Last", 10, &number) && number == 5);
+    assert_false(kprof_proc_number(&(kprof_proc_file){root, "/status"}, "Many", 10, &number));
+    assert_false(kprof_proc_number(&(kprof_proc_file){root, "/status"}, "Cap", 10, &number));
+    assert_false(kprof_proc_number(&(kprof_proc_file){root, "/none"}, "CapEff", 16, &number));
     assert_true(number == 5);
     unlink(path);
     rmdir(root);
@@ -41,7 +41,7 @@ static void test_the_machine_itself(void **state)
 {
     (void)state;
     uint64_t number;
-    assert_true(kprof_proc_number("", "/proc/self/status", "Pid", 10, &number));
+    assert_true(kprof_proc_number(&(kprof_proc_file){"", "/proc/self/status"}, "Pid", 10, &number));
     assert_int_equal(number, getpid());
 }
 

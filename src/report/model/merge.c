@@ -241,13 +241,13 @@ static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_
                   (const char *const[]){chip, section->id, json, NULL});
 }
 
-static kprof_status add_new_section(kprof_merge *merge, const char *key, const char *chip, const kprof_section *section,
-                                    const char *json)
+/* `key`: its chip and id. */
+static kprof_status note_definition(kprof_merge *merge, const char *key, const char *json)
 {
-    if (!kprof_strlist_add(&merge->definitions, json) ||
-        !kprof_names_keep(&merge->sections, key, merge->definitions.count))
-        return kprof_store_no_memory(merge->into);
-    return kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
+    return kprof_strlist_add(&merge->definitions, json) &&
+                   kprof_names_keep(&merge->sections, key, merge->definitions.count)
+               ? KPROF_OK
+               : kprof_store_no_memory(merge->into);
 }
 
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
@@ -262,7 +262,7 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
     if (!json)
         status = kprof_store_no_memory(merge->into);
     else if (!own)
-        status = add_new_section(merge, key.data, chip, section, json);
+        status = note_definition(merge, key.data, json);
     else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
         status = join_definition(merge, chip, section, own);
     else if (strcmp(*own, json) != 0)
@@ -270,6 +270,8 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
                             "%s: its section %s is another one than in the reports before it: merge runs that had the "
                             "same files of sections",
                             path, section->id);
+    if (status == KPROF_OK && !own)
+        status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
     kprof_strbuf_free(&key);
     free(json);
     return status;
