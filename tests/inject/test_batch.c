@@ -737,7 +737,9 @@ static void test_call_that_takes_memory_behind_work_that_waits(void **state)
 static void test_unload_behind_work_that_waits(void **state)
 {
     (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
     hold(1);
     assert_false(try_to_close());
     assert_pending(first);
@@ -745,8 +747,12 @@ static void test_unload_behind_work_that_waits(void **state)
     kprof_launch_hooks.enter(&call);
     kprof_launch_hooks.leave(&call);
     assert_false(kprof_batch_is_open());
+    assert_true(sim.slots[SPARE_SLOT].live); /* to free it would wait for that work */
     assert_unmeasured(first, "the GPU's work did not end within 0.1 s");
     let_go(1);
+    (void)launch(SIM_ADD);
+    close_batch();
+    assert_false(sim.slots[SPARE_SLOT].live);
 }
 
 static bool chooses_nothing;
