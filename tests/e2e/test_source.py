@@ -248,6 +248,16 @@ class Instructions(Case):
             self.assertRegex(self.kprof("report", path, "--page", "source", "--print-source", "ptx", "--top", "1").out,
                              r"[0-9a-f]{8}\.ptx:[0-9]+ ")
 
+    def test_each_framework_has_its_way_to_lines(self):
+        """By the kernel's mangled name."""
+        ways = {"_ZN6cudapy8__main__3hotEv": "Numba: lines come with @cuda.jit(lineinfo=True)",
+                "_ZN2at6native3addEv": "PyTorch's own kernels have lines where", "loop_add_fusion": "XLA: ",
+                "none": "lines come with -lineinfo of nvcc and NVRTC"}
+        launches = [f"launch={name}*2" for name in ways if name != "none"]
+        self.assert_run(self.collect(["--set", "source"], launches), 0)
+        page = " ".join(self.kprof("report", "run", "--page", "source").out.split())
+        self.assertEqual([way for way in ways.values() if way in page], list(ways.values())[:-1])
+
     def test_people_see_the_start_of_a_long_line(self):
         with self.changed(RECORDED) as (path, database):
             (content, identity), = database.execute("SELECT content, id FROM code_file WHERE path LIKE '%memory.cu'")

@@ -13,12 +13,20 @@ typedef struct source_note {
     char *text;
 } source_note;
 
-static const char ptx_advice[] =
-    "cubins have PTX where they have lines: of nvcc and NVRTC with -lineinfo, of Triton unless "
-    "TRITON_DISABLE_LINE_INFO=1; kprof of older versions kept none";
-static const char lines_advice[] =
-    "lines come with -lineinfo of nvcc and NVRTC; Triton has them unless TRITON_DISABLE_LINE_INFO=1, Numba with "
-    "lineinfo=True";
+/* How a kernel gets lines: of PTX, or else by what its mangled name has. The last one is for all others. */
+static const struct {
+    const char *word, *text;
+} advices[] = {
+    {NULL, "cubins have PTX where they have lines: of nvcc and NVRTC with -lineinfo, of Triton unless "
+           "TRITON_DISABLE_LINE_INFO=1; kprof of older versions kept none"},
+    {"cudapy", "Numba: lines come with @cuda.jit(lineinfo=True)"},
+    {"cupy_", "CuPy: its own kernels have no lines; a RawKernel has them with options=('-lineinfo',)"},
+    {"triton_", "torch.compile: lines come unless TRITON_DISABLE_LINE_INFO=1"},
+    {"at6native", "PyTorch's own kernels have lines where PyTorch is built with nvcc -lineinfo; --call-stack tells who "
+                  "launches them"},
+    {"_fusion", "XLA: its kernels have no lines; --call-stack tells who launches them"},
+    {"", "lines come with -lineinfo of nvcc and NVRTC; Triton has them unless TRITON_DISABLE_LINE_INFO=1"},
+};
 
 typedef struct source_page {
     const kprof_page_context *context;
@@ -31,8 +39,8 @@ typedef struct source_page {
     size_t metric_count;
     source_note *notes;
     size_t note_count;
-    bool lacks_lines;         /* of some kernel */
-    kprof_emit_field *fields; /* of a row; room for all */
+    bool is_advised[COUNT_OF(advices)]; /* some kernel lacks lines */
+    kprof_emit_field *fields;           /* of a row; room for all */
 } source_page;
 
 /* A kernel that is being shown. */
@@ -568,6 +576,26 @@ static void show_heading(shown_code *shown)
     kprof_strbuf_free(&measured);
 }
 
+static size_t find_advice(const source_page *page, const char *mangled)
+{
+    size_t i = page->profiles.takes_ptx ? 0 : 1;
+    while (i > 0 && !strstr(mangled, advices[i].word))
+        i++;
+    return i;
+}
+
+/* Tell once how the kernels so far get lines. */
+static kprof_status note_advice(source_page *page, const char *kernel)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < COUNT_OF(advices); i++) {
+        if (status == KPROF_OK && page->is_advised[i])
+            status = add_note(page, kernel, kprof_strdup(advices[i].text));
+        page->is_advised[i] = false;
+    }
+    return status;
+}
+
 /* What a compiler made of PTX without lines has those of the PTX at least. */
 static kprof_status note_lines(source_page *page, const kprof_profiled_code *code, const char *state)
 {
@@ -580,7 +608,8 @@ static kprof_status note_lines(source_page *page, const kprof_profiled_code *cod
     state = is_ptx ? "" : state;
     const int length = asprintf(&text, "the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
                                 *state ? ": " : "", state, has_ptx ? "; --print-source ptx has those of its PTX" : "");
-    page->lacks_lines = page->lacks_lines || !has_ptx;
+    if (!has_ptx)
+        page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
     return add_note(page, name_of(page, code->profile), length < 0 ? NULL : text);
 }
 
@@ -770,8 +799,8 @@ static kprof_status show_profiles(source_page *page)
         status = add_note(page, NULL,
                           kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
                                        "KERNEL APPLICATION measures them, where it repeats launches"));
-    if (status == KPROF_OK && page->lacks_lines)
-        status = add_note(page, "", kprof_strdup(page->profiles.takes_ptx ? ptx_advice : lines_advice));
+    if (status == KPROF_OK)
+        status = note_advice(page, "");
     if (status == KPROF_OK && shown > 0)
         show_files(page);
     if (status == KPROF_OK)
@@ -806,10 +835,10 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     if (has_several_processes(&page->profiles))
         kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
                             (long long)profile->process->pid);
-    page->lacks_lines = false;
+    memset(page->is_advised, 0, sizeof page->is_advised);
     kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
-    if (status == KPROF_OK && page->lacks_lines)
-        status = add_note(page, NULL, kprof_strdup(lines_advice));
+    if (status == KPROF_OK)
+        status = note_advice(page, NULL);
     const size_t note_count = page->note_count - first_note;
     const char **notes = calloc(note_count + 1, sizeof *notes);
     if (!notes)
