@@ -222,11 +222,11 @@ static bool give_back(unsigned calls)
  * would slow down the program for nothing. */
 static void look_after_early(void)
 {
-    const bool is_over = !atomic_load(&kprof_engine.process.armed);
-    if ((!is_over && !kprof_lock_is_wanted()) || !kprof_gate_enter_exclusive(0))
+    if (!kprof_gate_enter_exclusive(0))
         return;
     kprof_wait_allow(0);
-    if (!kprof_engine.device->target_capturing() && !kprof_batch_is_open())
+    const bool is_over = !atomic_load(&kprof_engine.process.armed);
+    if ((is_over || kprof_lock_is_wanted()) && !kprof_engine.device->target_capturing() && !kprof_batch_is_open())
         kprof_early_yield();
     kprof_gate_leave_exclusive();
 }
