@@ -14,7 +14,7 @@
 
 typedef struct walk {
     kprof_report *report;
-    sqlite3_stmt *work, *insert;
+    sqlite3_stmt *work, *insert;        /* work: a row of it */
     int64_t keys[KEYS], ends_ns[LANES]; /* of the last slice of each lane */
     int64_t streams;                    /* so far */
     size_t lanes;                       /* of this stream */
@@ -45,7 +45,7 @@ static void begin_stream(walk *w)
     w->lanes = 0;
 }
 
-/* Of more that overlap than there are lanes the last ones share one. */
+/* If more overlap than there are lanes, the last ones share one. */
 static size_t find_lane(walk *w, int64_t start_ns)
 {
     size_t lane = 0;
@@ -56,8 +56,10 @@ static size_t find_lane(walk *w, int64_t start_ns)
     return lane;
 }
 
-static kprof_status take_work(walk *w)
+static kprof_status take_work(void *user, sqlite3_stmt *row)
 {
+    walk *w = user;
+    w->work = row;
     begin_stream(w);
     const size_t lane = find_lane(w, number(w, 6));
     w->ends_ns[lane] = number(w, 7);
@@ -74,19 +76,14 @@ static kprof_status take_work(walk *w)
 static kprof_status make_lanes(kprof_report *report)
 {
     walk w = {.report = report};
-    int rc = SQLITE_DONE;
     kprof_status status = kprof_store_exec(
         report,
         "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) WITHOUT ROWID");
     if (status == KPROF_OK &&
-        (sqlite3_prepare_v2(report->db, work, -1, &w.work, NULL) != SQLITE_OK ||
-         sqlite3_prepare_v2(report->db, "INSERT INTO temp.work_lane VALUES(?,?,?)", -1, &w.insert, NULL) != SQLITE_OK))
+        sqlite3_prepare_v2(report->db, "INSERT INTO temp.work_lane VALUES(?,?,?)", -1, &w.insert, NULL) != SQLITE_OK)
         status = kprof_store_fail(report, "laying out streams");
-    while (status == KPROF_OK && (rc = sqlite3_step(w.work)) == SQLITE_ROW)
-        status = take_work(&w);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "laying out streams");
-    sqlite3_finalize(w.work);
+    if (status == KPROF_OK)
+        status = kprof_store_query(report, work, take_work, &w);
     sqlite3_finalize(w.insert);
     return status;
 }

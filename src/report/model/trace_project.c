@@ -15,7 +15,7 @@ typedef struct open_range {
 
 typedef struct projection {
     kprof_report *report;
-    sqlite3_stmt *events, *add_kernel, *add_span;
+    sqlite3_stmt *add_kernel, *add_span;
     int64_t keys[2]; /* process and thread */
     open_range open[MOST_OPEN];
     size_t open_count;
@@ -78,16 +78,17 @@ static kprof_status take_call(projection *p, int64_t kernel, int64_t start_ns, i
     return status;
 }
 
-static kprof_status take_event(projection *p)
+static kprof_status take_event(void *user, sqlite3_stmt *event)
 {
-    const int64_t keys[2] = {sqlite3_column_int64(p->events, 0), sqlite3_column_int64(p->events, 1)},
-                  id = sqlite3_column_int64(p->events, 4);
-    const int what = sqlite3_column_int(p->events, 3);
+    projection *p = user;
+    const int64_t keys[2] = {sqlite3_column_int64(event, 0), sqlite3_column_int64(event, 1)},
+                  id = sqlite3_column_int64(event, 4);
+    const int what = sqlite3_column_int(event, 3);
     if (memcmp(keys, p->keys, sizeof keys) != 0)
         p->open_count = 0;
     memcpy(p->keys, keys, sizeof keys);
     if (what == EVENT_CALL)
-        return take_call(p, id, sqlite3_column_int64(p->events, 5), sqlite3_column_int64(p->events, 6));
+        return take_call(p, id, sqlite3_column_int64(event, 5), sqlite3_column_int64(event, 6));
     if (what == EVENT_END)
         return end_range(p, id);
     if (p->open_count < MOST_OPEN)
@@ -103,19 +104,14 @@ static bool prepare(projection *p, const char *sql, sqlite3_stmt **out)
 static kprof_status project(kprof_report *report)
 {
     projection p = {.report = report};
-    int rc = SQLITE_DONE;
     kprof_status status = kprof_trace_find_calls(report);
     if (status == KPROF_OK)
         status = kprof_store_exec(report, tables);
-    if (status == KPROF_OK &&
-        (!prepare(&p, events, &p.events) || !prepare(&p, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel) ||
-         !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))
+    if (status == KPROF_OK && (!prepare(&p, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel) ||
+                               !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))
         status = kprof_store_fail(report, "projecting ranges");
-    while (status == KPROF_OK && (rc = sqlite3_step(p.events)) == SQLITE_ROW)
-        status = take_event(&p);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "projecting ranges");
-    sqlite3_finalize(p.events);
+    if (status == KPROF_OK)
+        status = kprof_store_query(report, events, take_event, &p);
     sqlite3_finalize(p.add_kernel);
     sqlite3_finalize(p.add_span);
     return status;

@@ -14,8 +14,8 @@ typedef struct open_range {
 
 typedef struct walk {
     kprof_report *report;
-    sqlite3_stmt *ranges, *insert;
-    int64_t keys[2]; /* process and thread */
+    sqlite3_stmt *ranges, *insert; /* ranges: a row of them */
+    int64_t keys[2];               /* process and thread */
     open_range open[MOST_OPEN];
     size_t open_count;
 } walk;
@@ -58,8 +58,10 @@ static const open_range *find_parent(const walk *w, int64_t end_ns)
     return found;
 }
 
-static kprof_status take_range(walk *w)
+static kprof_status take_range(void *user, sqlite3_stmt *row)
 {
+    walk *w = user;
+    w->ranges = row;
     const int64_t keys[2] = {number(w, 0), number(w, 1)}, id = number(w, 2), start_ns = number(w, 3),
                   end_ns = number(w, 4);
     if (memcmp(keys, w->keys, sizeof keys) != 0)
@@ -84,16 +86,9 @@ static kprof_status take_range(walk *w)
 static kprof_status nest(kprof_report *report, const char *ranges, const char *insert)
 {
     walk w = {.report = report};
-    int rc = SQLITE_DONE;
-    kprof_status status = KPROF_OK;
-    if (sqlite3_prepare_v2(report->db, ranges, -1, &w.ranges, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(report->db, insert, -1, &w.insert, NULL) != SQLITE_OK)
-        status = kprof_store_fail(report, "nesting ranges");
-    while (status == KPROF_OK && (rc = sqlite3_step(w.ranges)) == SQLITE_ROW)
-        status = take_range(&w);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "nesting ranges");
-    sqlite3_finalize(w.ranges);
+    kprof_status status = sqlite3_prepare_v2(report->db, insert, -1, &w.insert, NULL) == SQLITE_OK
+                              ? kprof_store_query(report, ranges, take_range, &w)
+                              : kprof_store_fail(report, "nesting ranges");
     sqlite3_finalize(w.insert);
     return status;
 }
