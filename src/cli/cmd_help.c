@@ -9,7 +9,7 @@
 #define LEAST_WIDTH 64 /* fewer columns leave no room behind HELP_COLUMN */
 #define MOST_WIDTH  100
 
-/* Where help goes, and the columns that it may take. */
+/* A file for help, and the columns that it may take. */
 typedef struct help_stream {
     FILE *file;
     int width;

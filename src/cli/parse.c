@@ -257,7 +257,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         return KPROF_OK;
     }
     if (options->command->operand == KPROF_OPERAND_METRICS) {
-        /* Of a value on pages, as "DRAM, of its peak" is: no label has an underscore, and names of metrics have. */
+        /* Pages have labels such as "DRAM, of its peak": no label has an underscore, and names of metrics have. */
         const bool is_label = strstr(*at->word, ", ") && !strchr(*at->word, '_');
         kprof_strlist *words = &options->selection.metrics;
         const bool added = is_label ? kprof_strlist_add(words, *at->word) : kprof_value_list(*at->word, words);

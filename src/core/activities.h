@@ -135,7 +135,7 @@
     F(OPTIONAL, source_device)                                                                                         \
     F(OPTIONAL, target_device)
 
-/* Where the program made a call, with --call-stack. */
+/* The call stack of a call, with --call-stack. */
 #define KPROF_CALLER_ACTIVITY_FIELDS(F)                                                                                \
     F(NUMBER, correlation)                                                                                             \
     F(STACK, stack)

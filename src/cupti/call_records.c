@@ -133,7 +133,7 @@ static bool note_direct(const char *why, unsigned id)
     return is_new;
 }
 
-/* What the record that follows in its slot tells of a call of the driver. */
+/* The record that follows in its slot tells this of a call of the driver. */
 typedef enum fate { ALONE, PART_OF_CALL, PART_BESIDE_OTHERS } fate;
 
 static fate look_back(const kprof_call_activity *before, const kprof_call_activity *call, bool is_driver)

@@ -1,4 +1,4 @@
-/* Which calls CUPTI records, and which of the driver's are told: those that are no part of a call of the runtime. A
+/* Chooses the calls that CUPTI records, and tells those of the driver that are no part of a call of the runtime. A
  * record takes most of a microsecond of the call's thread, so calls of the driver that launch are not recorded while
  * the runtime makes all of them. */
 #pragma once

@@ -186,7 +186,7 @@ static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
     return added;
 }
 
-/* What is no list. */
+/* Copy all members but the lists. */
 static kprof_selection copy_numbers(const kprof_selection *from)
 {
     return (kprof_selection){

@@ -222,7 +222,7 @@ static bool is_wanted(const char *sql, const writer *to)
 /* The row of something: a stream's, but for what overlaps there. */
 #define IN_LANE(what, id) "coalesce((SELECT tid FROM " LANES " l WHERE l.what=" what " AND l.id=" id "), " STREAM ")"
 
-/* What stands for a word in SQL that begins with @; NULL: the time of the start. */
+/* Return what stands for a word in SQL that begins with @; NULL: the time of the start. */
 static const char *replace_word(const char *word, const writer *to, size_t *length)
 {
     static const struct {

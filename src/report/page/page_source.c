@@ -596,7 +596,7 @@ static kprof_status note_advice(source_page *page, const char *kernel)
     return status;
 }
 
-/* What a compiler made of PTX without lines has those of the PTX at least. */
+/* Code that a compiler made of PTX without lines has those of the PTX at least. */
 static kprof_status note_lines(source_page *page, const kprof_profiled_code *code, const char *state)
 {
     const bool is_ptx = page->profiles.takes_ptx;

@@ -18,7 +18,7 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
-/* What a run records of its options' accord. */
+/* A run records these because its options say so. */
 typedef struct kprof_stats_records {
     bool managed, samples, callers;
 } kprof_stats_records;
