@@ -273,8 +273,7 @@ int kprof_cmd_ctl(const kprof_options *options)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     ctl_answer from = {.listing = {.columns = columns}};
     kprof_status status = find_target(options, &to);
-    if (status == KPROF_OK)
-        status = ask(&to, &text);
+    KPROF_THEN(status, ask(&to, &text));
     int code = status == KPROF_OK ? read_answer(text.data, &from) : kprof_status_exit_code(status);
     if (code == 0 && strcmp(options->argument, "status") != 0)
         tell_armed(&from, strcmp(options->argument, "start") == 0);

@@ -340,8 +340,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
-    if (status == KPROF_OK)
-        status = kprof_options_settle(out);
+    KPROF_THEN(status, kprof_options_settle(out));
     if (status == KPROF_OK && !out->complete)
         tell_ncu(&at);
     return status;

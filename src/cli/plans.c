@@ -75,8 +75,7 @@ static kprof_status check_word(const kprof_catalog *catalog, const char *chip, c
 {
     kprof_host *host = NULL;
     kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK)
-        status = kprof_metrics_check(catalog, host, word);
+    KPROF_THEN(status, kprof_metrics_check(catalog, host, word));
     kprof_host_close(host);
     return status;
 }
@@ -159,10 +158,8 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     limited.limits = plans->limits;
     limited.limits.max_passes = plans->by_application ? 0 : plans->limits.max_passes;
-    if (status == KPROF_OK)
-        status = plan_what_there_is(plans, &limited, out);
-    if (status == KPROF_OK)
-        status = list_timelines(out);
+    KPROF_THEN(status, plan_what_there_is(plans, &limited, out));
+    KPROF_THEN(status, list_timelines(out));
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   kprof_plan_pass_count(&out->plan));
@@ -259,8 +256,7 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         }
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
-        if (status == KPROF_OK)
-            status = join_instructions(&out->chips[i].plan, out);
+        KPROF_THEN(status, join_instructions(&out->chips[i].plan, out));
     }
     kprof_strlist_free(&told);
     return status;
@@ -272,13 +268,10 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
                          .by_application = kprof_replay_is_of_runs(options->replay_choice)};
     kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    if (status == KPROF_OK)
-        status = kprof_selection_trim(out->catalog, &options->selection, &out->selection);
+    KPROF_THEN(status, kprof_selection_trim(out->catalog, &options->selection, &out->selection));
     out->selection.is_traced = options->traces;
-    if (status == KPROF_OK)
-        status = kprof_selection_check(out->catalog, &out->selection);
-    if (status == KPROF_OK)
-        status = kprof_catalog_findings(out->catalog, &options->rules, &findings);
+    KPROF_THEN(status, kprof_selection_check(out->catalog, &out->selection));
+    KPROF_THEN(status, kprof_catalog_findings(out->catalog, &options->rules, &findings));
     free(findings.items);
     return status;
 }
@@ -320,13 +313,10 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = read_catalog(options, out);
-    if (status == KPROF_OK)
-        status = find_devices(out);
-    if (status == KPROF_OK)
-        status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
+    KPROF_THEN(status, find_devices(out));
+    KPROF_THEN(status, kprof_probe_chips(&out->probe, options->filter.device_mask, &chips));
     out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);
-    if (status == KPROF_OK)
-        status = plan_chips(options, &chips, out);
+    KPROF_THEN(status, plan_chips(options, &chips, out));
     if (status == KPROF_OK && out->denied)
         status = check_denied(out);
     kprof_strlist_free(&chips);
@@ -344,20 +334,16 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
 static kprof_status plan_samples(const kprof_options *options, kprof_strlist *chips, kprof_plans *out)
 {
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    if (status == KPROF_OK)
-        status = kprof_probe_devices(&out->probe);
-    if (status == KPROF_OK)
-        status = kprof_probe_chips(&out->probe, 0, chips);
+    KPROF_THEN(status, kprof_probe_devices(&out->probe));
+    KPROF_THEN(status, kprof_probe_chips(&out->probe, 0, chips));
     out->chips = calloc(chips->count + 1, sizeof *out->chips);
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         kprof_chip_plan *chip = &out->chips[out->count++];
         status = kprof_host_open(chips->items[i], NULL, &chip->host);
-        if (status == KPROF_OK)
-            status = kprof_plan_make_sampled(out->catalog, SAMPLED_SECTION, chip->host, &chip->plan);
-        if (status == KPROF_OK)
-            status = list_timelines(chip);
+        KPROF_THEN(status, kprof_plan_make_sampled(out->catalog, SAMPLED_SECTION, chip->host, &chip->plan));
+        KPROF_THEN(status, list_timelines(chip));
     }
     return status;
 }

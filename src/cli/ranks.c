@@ -156,12 +156,9 @@ static kprof_status choose(const kprof_rank_source *from, const kprof_rank *rank
     kprof_shares shares;
     const kprof_shares_wish wish = {.catalog = from->catalog, .host = from->host, .keeps_repeats = true};
     kprof_status status = kprof_shares_make(&wish, plan, &shares);
-    if (status == KPROF_OK)
-        status = take_shares(&shares, rank, out);
-    if (status == KPROF_OK)
-        status = take_common(plan, out);
-    if (status == KPROF_OK)
-        status = compute_throughputs(from->host, &shares, plan);
+    KPROF_THEN(status, take_shares(&shares, rank, out));
+    KPROF_THEN(status, take_common(plan, out));
+    KPROF_THEN(status, compute_throughputs(from->host, &shares, plan));
     kprof_shares_free(&shares);
     return status;
 }
@@ -192,8 +189,7 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
                             "--rank-passes: rank %u of %u has no pass: the metrics take %zu; leave the "
                             "time in, %s",
                             rank->number, rank->count, plan->pass_count, KPROF_TIME_METRIC);
-    if (status == KPROF_OK)
-        status = kprof_plan_make(from->catalog, &selection, from->host, &own);
+    KPROF_THEN(status, kprof_plan_make(from->catalog, &selection, from->host, &own));
     if (status == KPROF_OK) {
         kprof_plan_swap(plan, &own);
         if (rank->number > 0) {

@@ -221,8 +221,7 @@ static kprof_status settle_profiler_calls(kprof_options *options)
 static kprof_status settle_command(kprof_options *options)
 {
     kprof_status status = settle_import(options);
-    if (status == KPROF_OK)
-        status = settle_alias(options);
+    KPROF_THEN(status, settle_alias(options));
     if (status != KPROF_OK || options->complete)
         return status;
     if (options->help || options->version) { /* they are answered whatever else was asked for */
@@ -231,17 +230,11 @@ static kprof_status settle_command(kprof_options *options)
         return KPROF_OK;
     }
     status = check_commands(options);
-    if (status == KPROF_OK)
-        status = check_operand(options);
-    if (status == KPROF_OK)
-        status = settle_kernel(options);
-    if (status == KPROF_OK)
-        status = settle_ranges(options);
-    if (status == KPROF_OK)
-        status = check_application_replay(options);
-    if (status == KPROF_OK)
-        status = settle_profiler_calls(options);
-    return status;
+    KPROF_THEN(status, check_operand(options));
+    KPROF_THEN(status, settle_kernel(options));
+    KPROF_THEN(status, settle_ranges(options));
+    KPROF_THEN(status, check_application_replay(options));
+    return status == KPROF_OK ? settle_profiler_calls(options) : status;
 }
 
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
@@ -404,14 +397,11 @@ static kprof_status settle_format(kprof_options *options)
 static kprof_status settle_pages(kprof_options *options)
 {
     kprof_status status = settle_format(options);
-    if (status == KPROF_OK)
-        status = check_rows(options);
-    if (status == KPROF_OK)
-        status = settle_source(options);
+    KPROF_THEN(status, check_rows(options));
+    KPROF_THEN(status, settle_source(options));
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
-    if (status == KPROF_OK)
-        status = settle_brief(options);
+    KPROF_THEN(status, settle_brief(options));
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
@@ -496,8 +486,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
         return status;
     status = check_trace(options);
-    if (status == KPROF_OK)
-        status = settle_census(options);
+    KPROF_THEN(status, settle_census(options));
     if (status != KPROF_OK)
         return status;
     uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;

@@ -104,8 +104,7 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
     kprof_status status = list_names(wish, plan, out, &names);
     if (!wish->keeps_repeats)
         leave_repeats_out(plan);
-    if (status == KPROF_OK)
-        status = fill_runs(wish, &names, out);
+    KPROF_THEN(status, fill_runs(wish, &names, out));
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_strlist_add(&plan->left_out, names.items[i]))
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");

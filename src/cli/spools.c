@@ -126,8 +126,7 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
         kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
-    if (status == KPROF_OK)
-        status = append_spool(spools, item);
+    KPROF_THEN(status, append_spool(spools, item));
     if (status != KPROF_OK)
         spool_free(item);
     return status;

@@ -171,10 +171,8 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
         kprof_strlist_sort(&from.wanted);
         status = read_functions(&from, out);
     }
-    if (status == KPROF_OK)
-        status = kprof_code_read_lines(from.elf, out);
-    if (status == KPROF_OK)
-        status = kprof_code_read_ptx(from.elf, out);
+    KPROF_THEN(status, kprof_code_read_lines(from.elf, out));
+    KPROF_THEN(status, kprof_code_read_ptx(from.elf, out));
     kprof_strlist_free(&from.wanted);
     elf_end(from.elf);
     return status;

@@ -116,22 +116,18 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_regex_new("-k", pattern, &filter->regex);
     if (status == KPROF_OK && !kprof_strlist_add_all(&filter->spec.mangled, &spec->mangled))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
-    if (status == KPROF_OK)
-        status = make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]);
-    if (status == KPROF_OK)
-        status = make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]);
+    KPROF_THEN(status, make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]));
+    KPROF_THEN(status, make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]));
     if (status == KPROF_OK && spec->invocation)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
-    if (status == KPROF_OK)
-        status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
+    KPROF_THEN(status, kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
     if (status == KPROF_OK)
         status = make_functions("--python-include", &spec->python_include, &spec->python_exclude,
                                 &filter->functions[KPROF_PYTHON_FUNCTIONS]);
     if (status == KPROF_OK)
         status = make_functions("--native-include", &spec->native_include, &spec->native_exclude,
                                 &filter->functions[KPROF_NATIVE_FUNCTIONS]);
-    if (status == KPROF_OK)
-        status = kprof_ranges_new(spec, &filter->ranges);
+    KPROF_THEN(status, kprof_ranges_new(spec, &filter->ranges));
     if (status != KPROF_OK) {
         kprof_filter_free(filter);
         return status;

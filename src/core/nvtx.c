@@ -231,8 +231,7 @@ kprof_status kprof_nvtx_filter_new_of(const char *option, const kprof_strlist *i
     }
     filter->include_count = include->count;
     kprof_status status = add_all(filter, option, include);
-    if (status == KPROF_OK)
-        status = add_all(filter, "--nvtx-exclude", exclude);
+    KPROF_THEN(status, add_all(filter, "--nvtx-exclude", exclude));
     if (status == KPROF_OK)
         *out = filter;
     else

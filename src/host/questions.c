@@ -116,8 +116,7 @@ static kprof_status check_chip(kprof_host *host)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = host->keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
-    if (status == KPROF_OK)
-        status = kprof_chip_check(host->chip, &chips);
+    KPROF_THEN(status, kprof_chip_check(host->chip, &chips));
     kprof_strlist_free(&chips);
     return status;
 }

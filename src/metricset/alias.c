@@ -66,8 +66,7 @@ static kprof_status read_alias(const kprof_json_place *place, const cJSON *value
                                               {.key = NULL}};
     kprof_alias *alias = element;
     kprof_status status = kprof_json_read(place, value, fields, alias);
-    if (status == KPROF_OK)
-        status = check_name(place, alias->name);
+    KPROF_THEN(status, check_name(place, alias->name));
     if (status == KPROF_OK && !(alias->item.label = kprof_strdup(alias->name)))
         status = KPROF_NO_MEMORY;
     return status == KPROF_OK ? read_meaning(place, value, alias) : status;
@@ -104,11 +103,9 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
         KPROF_JSON_LIST(struct whole, "aliases", file.aliases, file.count, read_alias, kprof_alias),
         {.key = NULL}};
     kprof_status status = kprof_json_check_texts(place, value); /* messages and lists show them as they are */
-    if (status == KPROF_OK)
-        status = kprof_json_read(place, value, fields, &whole);
+    KPROF_THEN(status, kprof_json_read(place, value, fields, &whole));
     *out = whole.file;
-    if (status == KPROF_OK)
-        status = check_unique(place, out);
+    KPROF_THEN(status, check_unique(place, out));
     for (size_t i = 0; i < out->count && status == KPROF_OK; i++) {
         if (!whole.is_foreign)
             status = check_own_name(&(kprof_json_place){place, "aliases", 0}, i, out->aliases[i].name);
@@ -254,14 +251,11 @@ kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kpr
     kprof_status status = kprof_alias_candidates(alias, &candidates);
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
-    if (status == KPROF_OK)
-        status = choose(alias, &supply, &choice);
+    KPROF_THEN(status, choose(alias, &supply, &choice));
     if (status == KPROF_OK && !choice)
         status = fail_without(alias, host);
-    if (status == KPROF_OK)
-        status = kprof_expr_names(choice->compiled, &out->metrics);
-    if (status == KPROF_OK)
-        status = fill_item(&alias->item, choice, &out->item);
+    KPROF_THEN(status, kprof_expr_names(choice->compiled, &out->metrics));
+    KPROF_THEN(status, fill_item(&alias->item, choice, &out->item));
     kprof_strlist_free(&candidates);
     return status;
 }

@@ -492,14 +492,11 @@ static kprof_status explain_metric(explainer *by, const char *word)
         status = ask_chip(by);
     if (status == KPROF_OK && is_of_chip && by->is_base)
         status = list_full_names(by);
-    if (status == KPROF_OK)
-        status = find_places(by);
+    KPROF_THEN(status, find_places(by));
     if (status == KPROF_OK && !launch && !is_of_chip && !out->formula)
         status = settle_unknown(by, word);
-    if (status == KPROF_OK)
-        status = find_sets(by);
-    if (status == KPROF_OK)
-        status = find_aliases(by);
+    KPROF_THEN(status, find_sets(by));
+    KPROF_THEN(status, find_aliases(by));
     return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
 }
 
@@ -562,8 +559,7 @@ static kprof_status explain_section(explainer *by, const char *word, bool *is)
     if (!copy_text(&out->description, by->section->name) || !copy_text(&out->help, by->section->help))
         return KPROF_NO_MEMORY;
     kprof_status status = find_places(by);
-    if (status == KPROF_OK)
-        status = find_sets(by);
+    KPROF_THEN(status, find_sets(by));
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
@@ -703,8 +699,7 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
     kprof_status status = find_label(by, word);
     if (status == KPROF_OK && by->out->metric)
         return explain_metric(by, by->out->metric);
-    if (status == KPROF_OK)
-        status = explain_word_of_finding(by, word, is);
+    KPROF_THEN(status, explain_word_of_finding(by, word, is));
     if (status == KPROF_OK && !*is)
         status = explain_heading(by, word, is);
     const char *meaning = meaning_of(word);

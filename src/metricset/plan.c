@@ -389,8 +389,7 @@ static kprof_status part_instructions(kprof_host *host, kprof_plan *out)
             out->shown.items[kept++] = name;
             continue;
         }
-        if (status == KPROF_OK)
-            status = kprof_instruction_wish_add(host, name, &out->instructions);
+        KPROF_THEN(status, kprof_instruction_wish_add(host, name, &out->instructions));
         free(name);
     }
     out->shown.count = kept;
@@ -418,8 +417,7 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
         if (count_bases(&out->shown) > KPROF_MOST_BASES)
             return fail_many(host, KPROF_MOST_BASES, "base names");
     }
-    if (result == KPROF_OK)
-        result = part_instructions(host, out);
+    KPROF_THEN(result, part_instructions(host, out));
     if (result == KPROF_OK && needs_duration(out) && !kprof_strlist_add(&out->shown, duration))
         result = KPROF_NO_MEMORY;
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
@@ -597,8 +595,7 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     while (status == KPROF_OK && !fits) {
         kprof_planned_free(&planned);
         status = drop_further(out, &dropped);
-        if (status == KPROF_OK)
-            status = plan_beside(wish, out, &planned, &fits);
+        KPROF_THEN(status, plan_beside(wish, out, &planned, &fits));
     }
     if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
         status = KPROF_NO_MEMORY;
@@ -665,8 +662,7 @@ static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_s
     kprof_status status = list_timelines(from, host, &names);
     if (status == KPROF_OK && names.count > 0)
         status = kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline);
-    if (status == KPROF_OK)
-        status = note_left_out(out);
+    KPROF_THEN(status, note_left_out(out));
     kprof_strlist_free(&names);
     return status;
 }
@@ -723,8 +719,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     kprof_status status = add_section_instructions(from, host, out);
     if (status == KPROF_OK && selection->is_traced && out->instructions.samples)
         status = leave_to_trace(selection, out);
-    if (status == KPROF_OK)
-        status = add_timelines(from, selection, host, out);
+    KPROF_THEN(status, add_timelines(from, selection, host, out));
     if (status == KPROF_OK)
         status = is_limited ? kprof_queue_fill(from, host, &names)
                             : resolve_sections(from->catalog, from->wanted, &supply, out);
@@ -737,8 +732,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
-    if (status == KPROF_OK)
-        status = plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out);
+    KPROF_THEN(status, plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out));
     kprof_strlist_free(&names);
     kprof_strlist_free(&useful);
     if (status == KPROF_OK && is_limited)
@@ -753,12 +747,9 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
     bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
     out->chip = kprof_strdup(kprof_host_chip(host));
     kprof_status status = wanted && out->chip ? want_all(catalog, selection, wanted) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = check_candidates(catalog, wanted, host);
-    if (status == KPROF_OK)
-        status = select_metrics(catalog, &selection->metrics, host, out);
-    if (status == KPROF_OK)
-        status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out);
+    KPROF_THEN(status, check_candidates(catalog, wanted, host));
+    KPROF_THEN(status, select_metrics(catalog, &selection->metrics, host, out));
+    KPROF_THEN(status, fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out));
     free(wanted);
     return status;
 }

@@ -194,8 +194,7 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     kprof_strlist *chosen = narrowed ? &named : &all;
     if (status == KPROF_OK)
         kprof_strlist_sort(chosen);
-    if (status == KPROF_OK)
-        status = visit_all(host, query, chosen);
+    KPROF_THEN(status, visit_all(host, query, chosen));
     kprof_strlist_free(&all);
     kprof_strlist_free(&named);
     return status;

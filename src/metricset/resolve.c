@@ -445,12 +445,10 @@ static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *
 static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_strlist *out)
 {
     kprof_status status = list_item(&line->work, out);
-    if (status == KPROF_OK)
-        status = list_item(&line->peak, out);
+    KPROF_THEN(status, list_item(&line->peak, out));
     for (size_t i = 0; i < line->roof_count && status == KPROF_OK; i++) {
         status = list_item(&line->roofs[i].traffic, out);
-        if (status == KPROF_OK)
-            status = list_item(&line->roofs[i].peak, out);
+        KPROF_THEN(status, list_item(&line->roofs[i].peak, out));
     }
     return status;
 }
@@ -467,8 +465,7 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
             for (size_t k = 0; k < table->rows[row].cell_count && status == KPROF_OK; k++)
                 status = list_item(&table->rows[row].cells[k], out);
         }
-        if (status == KPROF_OK)
-            status = list_breakdowns(&r, table, out);
+        KPROF_THEN(status, list_breakdowns(&r, table, out));
     }
     for (size_t i = 0; i < definition->roofline_count && status == KPROF_OK; i++)
         status = list_roofline(&definition->rooflines[i], out);
@@ -485,8 +482,7 @@ kprof_status kprof_section_from_json(const char *file, const char *json, kprof_s
     if (status != KPROF_OK)
         return status;
     status = kprof_section_definition_read(&place, value, &definition);
-    if (status == KPROF_OK)
-        status = kprof_section_resolve(&definition, NULL, NULL, out);
+    KPROF_THEN(status, kprof_section_resolve(&definition, NULL, NULL, out));
     kprof_section_definition_free(&definition);
     cJSON_Delete(value);
     return status;

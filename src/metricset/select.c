@@ -12,8 +12,7 @@
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
 {
     kprof_status status = kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, out);
-    if (status == KPROF_OK)
-        status = kprof_host_base_metrics(host, KPROF_METRIC_RATIO, out);
+    KPROF_THEN(status, kprof_host_base_metrics(host, KPROF_METRIC_RATIO, out));
     return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
 }
 
@@ -140,14 +139,11 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
         return status;
     size_t before = out->count;
     status = add_launch_matches(regex, out);
-    if (status == KPROF_OK)
-        status = kprof_all_base_metrics(host, &bases);
-    if (status == KPROF_OK)
-        status = match_bases(host, regex, &bases, &candidates);
+    KPROF_THEN(status, kprof_all_base_metrics(host, &bases));
+    KPROF_THEN(status, match_bases(host, regex, &bases, &candidates));
     if (status == KPROF_OK && candidates.count == 0 && out->count == before)
         status = match_full_names(host, regex, &bases, &candidates);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, word, &candidates, out);
+    KPROF_THEN(status, keep_collectable(host, word, &candidates, out));
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
         status = match_instructions(host, regex, out);
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
@@ -213,14 +209,11 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     kprof_section section = {0};
     kprof_supply supply = {host, NULL};
     kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
-    if (status == KPROF_OK)
-        status = kprof_host_check(host, &candidates);
-    if (status == KPROF_OK)
-        status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
+    KPROF_THEN(status, kprof_host_check(host, &candidates));
+    KPROF_THEN(status, kprof_section_resolve(&catalog->sections[index], &supply, out, &section));
     if (status == KPROF_OK && !kprof_section_launch_metrics(&section, out))
         status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = kprof_section_instructions(&catalog->sections[index], host, out);
+    KPROF_THEN(status, kprof_section_instructions(&catalog->sections[index], host, out));
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);
     return status;
@@ -503,10 +496,8 @@ static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *h
     kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
     if (status == KPROF_OK && !kprof_host_has_metric(host, name.data))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
-    if (status == KPROF_OK)
-        status = kprof_host_breakdown(host, name.data, &candidates);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, throughput, &candidates, out);
+    KPROF_THEN(status, kprof_host_breakdown(host, name.data, &candidates));
+    KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));
     kprof_strlist_free(&candidates);
     kprof_strbuf_free(&name);
     return status;
@@ -522,8 +513,7 @@ static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, 
     else if (!kprof_strlist_add(&candidates, word))
         status = KPROF_NO_MEMORY;
     bool repeated = candidates.count > 0 && kprof_strlist_contains(out, candidates.items[0]);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, word, &candidates, out);
+    KPROF_THEN(status, keep_collectable(host, word, &candidates, out));
     if (status == KPROF_OK && out->count == before && !repeated)
         status = kprof_fail_unknown_metric(catalog, host, word);
     kprof_strlist_free(&candidates);

@@ -206,20 +206,16 @@ kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, co
     out->now.pass_count = image->pass_count;
     out->launches = kprof_launches_in(TYPICAL_BATCH_BYTES, image->pass_count);
     kprof_status status = kprof_raw_config_open(host, &out->config);
-    if (status == KPROF_OK)
-        status = kprof_raw_config_begin(out->config, NULL, 0);
-    if (status == KPROF_OK)
-        status = list_counters(out, image);
-    if (status == KPROF_OK)
-        status = allocate(out);
+    KPROF_THEN(status, kprof_raw_config_begin(out->config, NULL, 0));
+    KPROF_THEN(status, list_counters(out, image));
+    KPROF_THEN(status, allocate(out));
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++) {
         out->counters[i].name = out->names.items[i];
         status = find_places(out->config, &out->counters[i]);
     }
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)
         sort_places(out, &out->counters[i].places);
-    if (status == KPROF_OK)
-        status = read_metrics(out, names);
+    KPROF_THEN(status, read_metrics(out, names));
     if (status == KPROF_OK)
         make_bundles(out);
     return status;

@@ -47,14 +47,11 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
     if (limits->max_passes > 0 && p->now.pass_count / 2 > limits->max_passes)
         return KPROF_OK; /* packing never saves half of CUPTI's passes */
     kprof_status status = kprof_packing_improve(p, KPROF_OTHER_DOMAINS);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
+    KPROF_THEN(status, kprof_packing_improve(p, KPROF_FEWER_PASSES));
     if (limits->max_passes > 0 && p->now.pass_count > limits->max_passes)
         return status;
-    if (status == KPROF_OK)
-        status = take_arrangement(p, &few);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(p, KPROF_LESS_TIME);
+    KPROF_THEN(status, take_arrangement(p, &few));
+    KPROF_THEN(status, kprof_packing_improve(p, KPROF_LESS_TIME));
     *fits = status == KPROF_OK && is_paid_for(p, limits, p->metric_count);
     if (status == KPROF_OK && !*fits) {
         swap_arrangement(p, &few);
@@ -217,22 +214,16 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
     kprof_config_image image;
     bool *kept = calloc(wish->names->count + 1, sizeof(*kept));
     kprof_status status = draft(host, wish->names, &image);
-    if (status == KPROF_OK)
-        status = kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = arrange(&packing, wish->limits, kept);
+    KPROF_THEN(status, kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY);
+    KPROF_THEN(status, arrange(&packing, wish->limits, kept));
     for (size_t i = 0; i < wish->names->count && status == KPROF_OK; i++)
         if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, wish->names->items[i]))
             status = KPROF_NO_MEMORY;
     kprof_strlist_sort(&out->collect);
-    if (status == KPROF_OK)
-        status = kprof_guests_list(&packing, &out->collect);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(&packing, KPROF_WITNESSES);
-    if (status == KPROF_OK)
-        status = kprof_guests_settle(&packing, &out->variants);
-    if (status == KPROF_OK)
-        status = make_schedule(&packing, wish->names, out);
+    KPROF_THEN(status, kprof_guests_list(&packing, &out->collect));
+    KPROF_THEN(status, kprof_packing_improve(&packing, KPROF_WITNESSES));
+    KPROF_THEN(status, kprof_guests_settle(&packing, &out->variants));
+    KPROF_THEN(status, make_schedule(&packing, wish->names, out));
     kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics in %zu passes; CUPTI takes %zu", kprof_host_chip(host),
               out->collect.count, wish->names->count, packing.now.pass_count, image.pass_count);
     kprof_packing_free(&packing);

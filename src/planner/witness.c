@@ -267,8 +267,7 @@ static kprof_status make_image(kprof_packing *p, unsigned index, kprof_config_im
         }
         status = kprof_raw_config_begin(config, p->question, count);
     }
-    if (status == KPROF_OK)
-        status = kprof_raw_config_image(p->host, config, out);
+    KPROF_THEN(status, kprof_raw_config_image(p->host, config, out));
     kprof_raw_config_close(config);
     return status;
 }

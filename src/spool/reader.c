@@ -87,8 +87,7 @@ kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_r
     reader->folder = folder;
     reader->name = copy;
     kprof_status status = open_file(reader);
-    if (status == KPROF_OK)
-        status = read_header(reader);
+    KPROF_THEN(status, read_header(reader));
     if (status != KPROF_OK) {
         kprof_spool_reader_close(reader);
         return status;

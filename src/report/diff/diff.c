@@ -162,8 +162,7 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
         columns[side].values = calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
         status = columns[side].values ? read_columns(with, side, kernel->groups[side], &columns[side]) : no_memory();
     }
-    if (status == KPROF_OK)
-        status = compare_columns(with, columns, kernel);
+    KPROF_THEN(status, compare_columns(with, columns, kernel));
     for (int side = 0; side < KPROF_SIDES; side++)
         free(columns[side].values);
     return status;
@@ -425,16 +424,11 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
     kprof_work work = {{reports[KPROF_BASELINE].file, reports[KPROF_NEW].file}, 0};
     comparer with = {.context = context, .diff = out, .work = &work};
     kprof_status status = kprof_diff_metrics_find(models, context->options->all_rows, &out->metrics);
-    if (status == KPROF_OK)
-        status = find_condition_metrics(models, out);
-    if (status == KPROF_OK)
-        status = kprof_launch_pairs_find(walks, &work, &out->pairs);
-    if (status == KPROF_OK)
-        status = list_kernels(out);
-    if (status == KPROF_OK)
-        status = compare_all(&with);
-    if (status == KPROF_OK)
-        status = judge_all(out);
+    KPROF_THEN(status, find_condition_metrics(models, out));
+    KPROF_THEN(status, kprof_launch_pairs_find(walks, &work, &out->pairs));
+    KPROF_THEN(status, list_kernels(out));
+    KPROF_THEN(status, compare_all(&with));
+    KPROF_THEN(status, judge_all(out));
     *out->request->outcome = (kprof_diff_outcome){.pairs = out->pairs.count};
     for (size_t i = 0; i < out->request->condition_count && status == KPROF_OK; i++)
         status = check_condition(out, i);

@@ -751,8 +751,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     free(unjudged);
     show_conditions(page);
     status = show_moves(page);
-    if (status == KPROF_OK)
-        status = show_kernels(page);
+    KPROF_THEN(status, show_kernels(page));
     return kprof_page_end(page->emitter, status);
 }
 
@@ -762,12 +761,9 @@ static kprof_status print_diff(const kprof_page_context *context)
     kprof_run_differences differences = {0};
     diff_page page = {context, &diff, NULL, NULL};
     kprof_status status = kprof_diff_make(context, &diff);
-    if (status == KPROF_OK)
-        status = kprof_run_differences_find(context, &diff, &differences);
-    if (status == KPROF_OK)
-        status = check_comparable(&page, &differences);
-    if (status == KPROF_OK)
-        status = show_page(&page, &differences);
+    KPROF_THEN(status, kprof_run_differences_find(context, &diff, &differences));
+    KPROF_THEN(status, check_comparable(&page, &differences));
+    KPROF_THEN(status, show_page(&page, &differences));
     kprof_short_names_free(page.short_names, diff.kernel_count);
     kprof_run_differences_free(&differences);
     kprof_diff_free(&diff);

@@ -171,8 +171,7 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         status = number_names(&texts, walks[side].model, &numbers[side])
                      ? kprof_model_launches(&without_values, add_launch, &to)
                      : kprof_store_no_memory(walks[side].report);
-        if (status == KPROF_OK)
-            status = find_untold(&to, texts.count);
+        KPROF_THEN(status, find_untold(&to, texts.count));
         kprof_names_free(&to.keys);
     }
     for (int side = 0; side < KPROF_SIDES; side++) {

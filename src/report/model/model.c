@@ -479,10 +479,8 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
     }
-    if (status == KPROF_OK)
-        status = connect(&load);
-    if (status == KPROF_OK)
-        status = name_passes(&load);
+    KPROF_THEN(status, connect(&load));
+    KPROF_THEN(status, name_passes(&load));
     if (status == KPROF_OK && !out->command_line)
         status = kprof_store_damaged(report, "run");
     if (status != KPROF_OK)

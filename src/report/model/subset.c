@@ -147,8 +147,7 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
                             list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
                             entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
-    if (status == KPROF_OK)
-        status = take_words(list, path, &chosen, taken);
+    KPROF_THEN(status, take_words(list, path, &chosen, taken));
     kprof_strlist_free(&chosen);
     return status;
 }
@@ -232,10 +231,8 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
             names[at++] = model->chips[i].sections[k].id;
     }
     const name_list list = {"--section", "section", names, count, subset->catalog};
-    if (status == KPROF_OK)
-        status = take_words(&list, path, subset->sections, taken);
-    if (status == KPROF_OK)
-        status = take_any(&list, path, subset->sections_of_set, taken);
+    KPROF_THEN(status, take_words(&list, path, subset->sections, taken));
+    KPROF_THEN(status, take_any(&list, path, subset->sections_of_set, taken));
     at = 0;
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
         kprof_model_chip *chip = &model->chips[i];
@@ -325,12 +322,10 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
-    if (status == KPROF_OK)
-        status = take_metrics(subset, path, model, taken);
+    KPROF_THEN(status, take_metrics(subset, path, model, taken));
     for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
         status = add_named(model, &model->chips[i], taken);
-    if (status == KPROF_OK)
-        status = take_shown(model, taken);
+    KPROF_THEN(status, take_shown(model, taken));
     /* Findings need the values that are known without counters, and the witnesses say whether a value's passes agree: a
      * part made of sections keeps both. A part made of named metrics needs neither. */
     for (size_t i = 0; i < model->metric_count; i++)

@@ -52,8 +52,7 @@ static kprof_status find_work_in_ranges(kprof_report *report)
     if (status == KPROF_OK &&
         sqlite3_prepare_v2(report->db, "INSERT INTO temp.range_work VALUES(?,?)", -1, &insert, NULL) != SQLITE_OK)
         status = kprof_store_fail(report, "summing up ranges");
-    if (status == KPROF_OK)
-        status = kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, insert});
+    KPROF_THEN(status, kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, insert}));
     if (status == KPROF_OUTPUT)
         status = kprof_store_fail(report, "summing up ranges");
     sqlite3_finalize(insert);
@@ -89,22 +88,14 @@ static const char allocations[] =
 static kprof_status make_tables(kprof_report *report)
 {
     kprof_status status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_find_calls(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, own);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, work);
-    if (status == KPROF_OK)
-        status = kprof_trace_find_gaps(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_explain_gaps(report);
-    if (status == KPROF_OK)
-        status = find_work_in_ranges(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, steps);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, transfers);
+    KPROF_THEN(status, kprof_trace_find_calls(report));
+    KPROF_THEN(status, kprof_store_exec(report, own));
+    KPROF_THEN(status, kprof_store_exec(report, work));
+    KPROF_THEN(status, kprof_trace_find_gaps(report));
+    KPROF_THEN(status, kprof_trace_explain_gaps(report));
+    KPROF_THEN(status, find_work_in_ranges(report));
+    KPROF_THEN(status, kprof_store_exec(report, steps));
+    KPROF_THEN(status, kprof_store_exec(report, transfers));
     return status == KPROF_OK ? kprof_store_exec(report, allocations) : status;
 }
 

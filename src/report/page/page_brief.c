@@ -639,8 +639,7 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &emitter);
+    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {

@@ -258,14 +258,12 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     if (status != KPROF_OK)
         return status;
     status = load_hot(context, &hot);
-    if (status == KPROF_OK)
-        status = kprof_report_has_timelines(page.file, &page.has_timelines);
+    KPROF_THEN(status, kprof_report_has_timelines(page.file, &page.has_timelines));
     if (status == KPROF_OK && context->options->findings)
         status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
     if (status == KPROF_OK && page.rules)
         status = kprof_place_finder_new(&hot.profiles, &page.finder);
-    if (status == KPROF_OK)
-        status = kprof_page_launches(context, &page, show_launch);
+    KPROF_THEN(status, kprof_page_launches(context, &page, show_launch));
     kprof_place_finder_free(page.finder);
     kprof_rules_free(page.rules);
     kprof_view_free(&view);

@@ -686,8 +686,7 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
     shown.columns = calloc(page->metric_count + 1, sizeof *shown.columns);
     if (status == KPROF_OK && !shown.columns)
         status = kprof_store_no_memory(page->profiles.report);
-    if (status == KPROF_OK)
-        status = show_code(&shown);
+    KPROF_THEN(status, show_code(&shown));
     free(shown.columns);
     kprof_profiled_lines_free(&lines);
     return status;
@@ -799,8 +798,7 @@ static kprof_status show_profiles(source_page *page)
         status = add_note(page, NULL,
                           kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
                                        "KERNEL APPLICATION measures them, where it repeats launches"));
-    if (status == KPROF_OK)
-        status = note_advice(page, "");
+    KPROF_THEN(status, note_advice(page, ""));
     if (status == KPROF_OK && shown > 0)
         show_files(page);
     if (status == KPROF_OK)
@@ -837,8 +835,7 @@ static kprof_status emit_code(shown_code *shown, char **sources)
                             (long long)profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
     kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
-    if (status == KPROF_OK)
-        status = note_advice(page, NULL);
+    KPROF_THEN(status, note_advice(page, NULL));
     const size_t note_count = page->note_count - first_note;
     const char **notes = calloc(note_count + 1, sizeof *notes);
     if (!notes)
@@ -891,8 +888,7 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     source_page *page = &code->page;
     *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
-    if (status == KPROF_OK)
-        status = prepare(page);
+    KPROF_THEN(status, prepare(page));
     if (status == KPROF_OK && page->profiles.count > 0)
         status = take_launches(page);
     for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++) {
@@ -914,12 +910,9 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     source_page page = {.context = context, .model = &context->reports->model};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
     page.profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    if (status == KPROF_OK)
-        status = prepare(&page);
-    if (status == KPROF_OK)
-        status = take_launches(&page);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &page.emitter);
+    KPROF_THEN(status, prepare(&page));
+    KPROF_THEN(status, take_launches(&page));
+    KPROF_THEN(status, kprof_page_begin(context, &page.emitter));
     if (page.emitter)
         status = kprof_page_end(page.emitter, status == KPROF_OK ? show_profiles(&page) : status);
     free_page(&page);

@@ -121,8 +121,7 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     status = kprof_groups_collect(context, &groups);
     if (status == KPROF_OK && (!page.rolled_up.values || !page.rolled_up.methods))
         status = kprof_store_no_memory(context->reports->file);
-    if (status == KPROF_OK)
-        status = show_groups(context, &page);
+    KPROF_THEN(status, show_groups(context, &page));
     KPROF_FREE(page.rolled_up.values, page.rolled_up.methods);
     kprof_groups_free(&groups);
     kprof_view_free(&view);

@@ -186,8 +186,7 @@ static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_plac
     kprof_status status = kprof_store_find_launch(report, place->process, position, &ingest->launch);
     if (status == KPROF_OK && ingest->launch < 0)
         status = misfit(why, "it tells of instructions of an unknown launch,");
-    if (status == KPROF_OK)
-        status = kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch);
+    KPROF_THEN(status, kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch));
     if (status != KPROF_OK)
         return status;
     sqlite3_bind_int64(launch, 1, ingest->launch);
@@ -308,8 +307,7 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     kprof_report *report = place->report;
     int64_t function = 0;
     kprof_status status = check_values(record, why);
-    if (status == KPROF_OK)
-        status = find_launch(ingest, place, record->launch, why);
+    KPROF_THEN(status, find_launch(ingest, place, record->launch, why));
     if (status != KPROF_OK)
         return status;
     const bool is_first = record->name_count > 0 && !ingest->told[kind];
@@ -324,8 +322,7 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     status = find_metrics(known, report, record);
     for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++)
         status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
-    if (status == KPROF_OK)
-        status = function_row(ingest, place, record, &function);
+    KPROF_THEN(status, function_row(ingest, place, record, &function));
     const value_place to = {report, known, profile, function};
     for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += columns)
         status = add_values(&to, record->values + i);

@@ -317,8 +317,7 @@ static kprof_status prepare_table(kprof_ingest *ingest)
         return kprof_store_no_memory(ingest->report);
     table->size = size;
     status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
-    if (status == KPROF_OK)
-        status = find_launch_rows(ingest);
+    KPROF_THEN(status, find_launch_rows(ingest));
     ingest->table_is_current = status == KPROF_OK;
     return status;
 }
@@ -409,8 +408,7 @@ static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_
 static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record *launch)
 {
     kprof_status status = check_launch(ingest, launch);
-    if (status == KPROF_OK)
-        status = prepare_table(ingest);
+    KPROF_THEN(status, prepare_table(ingest));
     if (status != KPROF_OK)
         return status;
     const known_device *device = find_device(ingest, launch->device);
@@ -434,10 +432,8 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
     if (status == KPROF_OK && launch->nvtx && *launch->nvtx)
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
-    if (status == KPROF_OK)
-        status = kprof_stack_ingest_launch(&ingest->stacks, ingest->report, launch, id);
-    if (status == KPROF_OK)
-        status = store_values(ingest, id);
+    KPROF_THEN(status, kprof_stack_ingest_launch(&ingest->stacks, ingest->report, launch, id));
+    KPROF_THEN(status, store_values(ingest, id));
     if (status == KPROF_OK)
         ingest->report->next_launch++;
     return status;
