@@ -176,6 +176,8 @@ static kprof_status prepare_trace(profile *run)
         status = kprof_stats_check(
             &options->stats_reports,
             &(kprof_stats_records){options->follows_managed, options->samples_program, options->call_stack_type != 0});
+    if (status == KPROF_OK)
+        status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK && options->samples_program)
         kprof_plans_sample(options, &run->plans);
     return status;

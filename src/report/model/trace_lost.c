@@ -19,12 +19,13 @@ static const char work[] = "CREATE TEMP TABLE trace_work AS WITH " WORK
                            " SELECT device, process_id, work.start_ns, work.end_ns, k, call.start_ns AS call_ns, "
                            "call.end_ns AS return_ns, thread FROM work LEFT JOIN temp.first_call call "
                            "USING(process_id, correlation)";
-/* The times in which kprof measured, of each process and the devices that it uses, while these had work. What runs then
- * is not recorded, and no gap. */
+/* The times in which kprof measured, or that the trace leaves out, of each process and the devices that it uses, while
+ * these had work. What runs then is not recorded, and no gap. */
 static const char own[] =
     "CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread FROM "
     "trace_overhead JOIN trace_name n ON n.id=name_id WHERE text IN ('" KPROF_TRACE_OWN "', '" KPROF_TRACE_COUNTED
-    "')), " WORK ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
+    "', '" KPROF_TRACE_LEFT_OUT "')), " WORK
+    ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
     "FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device) SELECT process_id, device, "
     "max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread FROM mine JOIN used USING(process_id) "
     "WHERE start_ns<last_ns AND end_ns>first_ns";
