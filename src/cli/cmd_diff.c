@@ -127,9 +127,8 @@ int kprof_cmd_diff(const kprof_options *options)
     for (size_t i = 0; i < of.request.condition_count; i++)
         kprof_condition_free(&of.conditions[i]);
     free(of.conditions);
-    for (int side = 0; side < KPROF_SIDES; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++)
         if (of.reports[side])
             (void)!kprof_report_close(of.reports[side]);
-    }
     return kprof_status_exit_code(status);
 }

@@ -93,10 +93,9 @@ static char *sets_with(const kprof_catalog *catalog, const char *section)
     kprof_strbuf sets = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
-        for (const char *const *id = set.section_ids; *id; id++) {
+        for (const char *const *id = set.section_ids; *id; id++)
             if (strcmp(*id, section) == 0)
                 kprof_strbuf_printf(&sets, "%s%s", sets.length ? " " : "", set.id);
-        }
     }
     return kprof_strbuf_take(&sets);
 }
@@ -361,10 +360,9 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
         return status;
     if (!options->argument)
         return list_lists(listing);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (strcmp(options->argument, lists[i].word) == 0)
             return lists[i].fill(options, listing);
-    }
     return kprof_fail(KPROF_INTERNAL, "there is no list of %s", options->argument);
 }
 

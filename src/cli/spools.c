@@ -314,10 +314,9 @@ void kprof_spools_end_done(kprof_spools *spools)
 /* A process that called exec goes on in another spool of the same pid. */
 static bool goes_on(const kprof_spools *spools, const spool *item)
 {
-    for (size_t i = 0; i < spools->count; i++) {
+    for (size_t i = 0; i < spools->count; i++)
         if (spools->items[i] != item && spools->items[i]->pid == item->pid)
             return true;
-    }
     return false;
 }
 

@@ -24,10 +24,9 @@ static kprof_status check_files(const kprof_strlist *names)
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
         else if (stat(path, &files[i]) != 0)
             files[i].st_nlink = 0; /* opening it tells why */
-        for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++) {
+        for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++)
             if (files[k].st_nlink > 0 && files[k].st_dev == files[i].st_dev && files[k].st_ino == files[i].st_ino)
                 status = kprof_fail(KPROF_USAGE, "%s and %s are one file", names->items[k], names->items[i]);
-        }
         free(path);
     }
     free(files);

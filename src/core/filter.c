@@ -454,10 +454,9 @@ void kprof_filter_restart(kprof_filter *filter)
         atomic_store_explicit(&filter->launches[i], 0, memory_order_relaxed);
         restart(&filter->counters[i]);
     }
-    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++) {
+    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++)
         for (config *at = atomic_load_explicit(&filter->configs[i], memory_order_acquire); at; at = at->next)
             restart(&at->counter);
-    }
 }
 
 void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch)

@@ -210,10 +210,9 @@ bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts)
 
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
 {
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i], text) == 0)
             return true;
-    }
     return false;
 }
 
@@ -301,10 +300,9 @@ static const char *shortest_containing(const char *text, const char *const *item
     const char *best = NULL;
     if (strlen(text) < 3)
         return NULL;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (contains(items[i], text) && (!best || strlen(items[i]) < strlen(best)))
             best = items[i];
-    }
     return best;
 }
 

@@ -38,10 +38,9 @@ static kprof_status check_nvpw(const char *function, NVPA_Status result)
 
 static kprof_status add_names(kprof_strlist *out, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!kprof_strlist_add(out, names[i]))
             return KPROF_NO_MEMORY;
-    }
     return KPROF_OK;
 }
 
@@ -372,14 +371,12 @@ static const char *factor_name(const kprof_host *host, uint32_t dim_unit)
     if (host->nvpw->NVPW_MetricsEvaluator_DimUnitToString(&params) != NVPA_STATUS_SUCCESS || !params.pSingularName)
         return "";
     const char *name = params.pSingularName, *last = strrchr(name, '_');
-    for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++) {
+    for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++)
         if (strcmp(unit_names[i].nvpw, name) == 0)
             return unit_names[i].report;
-    }
-    for (size_t i = 0; last && last > name && i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++) {
+    for (size_t i = 0; last && last > name && i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++)
         if (strcmp(last + 1, unit_endings[i]) == 0)
             return unit_endings[i];
-    }
     return name;
 }
 

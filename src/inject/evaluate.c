@@ -128,15 +128,13 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
     kprof_evaluator *work = &kprof_the_evaluator;
     work->names.count = work->metric_count = 0;
     work->prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
-    for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++) {
+    for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++)
         if (metrics->last_passes[i] >= from && metrics->last_passes[i] < end)
             choose(&metrics->metrics, i);
-    }
     work->metric_count = work->names.count;
-    for (size_t i = 0; work->prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++) {
+    for (size_t i = 0; work->prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++)
         if (metrics->witness_passes[i] >> from & 1)
             choose(&metrics->witnesses, i);
-    }
 }
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)

@@ -80,10 +80,9 @@ static kprof_status check_unique(const kprof_json_place *place, const kprof_alia
     for (size_t i = 0; i < file->count && status == KPROF_OK; i++)
         status = kprof_strlist_add(&names, file->aliases[i].name) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_strlist_sort(&names);
-    for (size_t i = 1; i < names.count && status == KPROF_OK; i++) {
+    for (size_t i = 1; i < names.count && status == KPROF_OK; i++)
         if (strcmp(names.items[i - 1], names.items[i]) == 0)
             status = kprof_json_fail(&list, "has \"%s\" twice", names.items[i]);
-    }
     kprof_strlist_free(&names);
     return status;
 }
@@ -140,10 +139,9 @@ kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK; i++)
         status = kprof_expr_names(alias->item.choices[i].compiled, &names);
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_launch_metric_find(names.items[i]) && !kprof_strlist_add_unique(out, names.items[i]))
             status = KPROF_NO_MEMORY;
-    }
     kprof_strlist_free(&names);
     return status;
 }

@@ -270,10 +270,9 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
 
 static kprof_status check_sections(const kprof_catalog *catalog, const char *kind, const char *owner, char **sections)
 {
-    for (char **id = sections; *id; id++) {
+    for (char **id = sections; *id; id++)
         if (kprof_catalog_find_section(catalog, *id) == catalog->section_count)
             return kprof_fail(KPROF_BAD_METRICSET, "%s %s: sections: there is no section \"%s\"", kind, owner, *id);
-    }
     return KPROF_OK;
 }
 
@@ -372,10 +371,9 @@ static bool goes_by(const char *id, char *const *aliases, const char *name)
 {
     if (strcmp(id, name) == 0)
         return true;
-    for (; aliases && *aliases; aliases++) {
+    for (; aliases && *aliases; aliases++)
         if (strcmp(*aliases, name) == 0)
             return true;
-    }
     return false;
 }
 
@@ -466,10 +464,9 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
     out->items = calloc(catalog->finding_count + 1, sizeof *out->items);
     if (!out->items)
         return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (ids->count == 0 || kprof_strlist_contains(ids, catalog->findings[i].id))
             out->items[out->count++] = &catalog->findings[i];
-    }
     return KPROF_OK;
 }
 

@@ -246,10 +246,9 @@ static void look_at_headings(explainer *by, const kprof_section *section)
     for (size_t i = 0; i < section->table_count; i++) {
         const kprof_table *table = &section->tables[i];
         const bool is_title = is_called(table->title, by->label);
-        for (size_t k = 0; k < table->column_count; k++) {
+        for (size_t k = 0; k < table->column_count; k++)
             if (is_title || is_called(table->column_labels[k], by->label))
                 add_column(by, table, k);
-        }
         by->out->kind = is_title ? "table" : by->out->kind;
     }
 }
@@ -396,10 +395,9 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
         status = kprof_strlist_add(&all, of->metric) ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && all.count > 0)
         status = kprof_host_check(by->host, &all);
-    for (size_t i = 0; i < all.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
         if (kprof_host_can_collect(by->host, all.items[i]) && !kprof_strlist_add(out, all.items[i]))
             status = KPROF_NO_MEMORY;
-    }
     kprof_strlist_free(&all);
     return status;
 }
@@ -504,10 +502,9 @@ static kprof_status explain_metric(explainer *by, const char *word)
 static kprof_status explain_nothing(const explainer *by, const kprof_alias *alias)
 {
     kprof_explanation *out = by->out;
-    for (char **name = alias->closest; name && *name; name++) {
+    for (char **name = alias->closest; name && *name; name++)
         if (!kprof_strlist_add(&out->closest, *name))
             return KPROF_NO_MEMORY;
-    }
     if (alias->item.choice_count > 0) {
         kprof_strbuf text = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&text, "not available on %s, which cannot count %s", kprof_host_label(by->host),
@@ -607,19 +604,17 @@ static const char *meaning_of(const char *word)
         {"Gain up to", "What the finding that is worth most may save, as a share of the time of all kernels."},
         {"Of time", "The kernel's share of the time of all kernels."},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (is_called(rows[i].word, word))
             return rows[i].meaning;
-    }
     return NULL;
 }
 
 static bool has_value(const kprof_finding *finding, const char *word)
 {
-    for (size_t i = 0; i < finding->value_count; i++) {
+    for (size_t i = 0; i < finding->value_count; i++)
         if (finding->values[i].label && is_called(finding->values[i].label, word))
             return true;
-    }
     return finding->verdict == KPROF_VERDICT_LIMIT && is_called("Limited by", word);
 }
 
@@ -669,14 +664,12 @@ static kprof_status explain_word_of_finding(explainer *by, const char *word, boo
     const kprof_catalog *catalog = by->catalog;
     const kprof_finding_option *option;
     *is = true;
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (has_option(&catalog->findings[i], word, &option))
             return explain_option(by, &catalog->findings[i], option);
-    }
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (has_value(&catalog->findings[i], word))
             return explain_finding(by, &catalog->findings[i]);
-    }
     *is = false;
     return KPROF_OK;
 }
@@ -692,10 +685,9 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         if (is_called(catalog->sections[i].name, word))
             return explain_section(by, catalog->sections[i].id, &is_section);
     }
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (is_called(catalog->findings[i].name, word))
             return explain_finding(by, &catalog->findings[i]);
-    }
     kprof_status status = find_label(by, word);
     if (status == KPROF_OK && by->out->metric)
         return explain_metric(by, by->out->metric);
@@ -763,10 +755,9 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
     kprof_status status = explain_section(&by, word, &is_section);
     if (is_section)
         return status;
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             return explain_finding(&by, &catalog->findings[i]);
-    }
     const bool may_be_on_pages =
         strlen(word) > 1 && !strstr(word, "__") && (strchr(word, ' ') || !kprof_catalog_why_not(catalog, word));
     bool is_on_pages = false;

@@ -20,10 +20,9 @@ static kprof_status check_name(const kprof_json_place *place, const char *name)
     const bool is_word = name[0] >= 'a' && name[0] <= 'z' && name[strspn(name, name_letters)] == '\0';
     if (!is_word || strlen(name) > MAX_NAME || strstr(name, "__"))
         return kprof_json_fail(&at, "must be a word of at most %d small letters, digits and single \"_\"", MAX_NAME);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0)
             return kprof_json_fail(&at, "is a word of expressions; take another");
-    }
     return KPROF_OK;
 }
 

@@ -202,10 +202,9 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     if (!copy_list(&from->excluded, &out->excluded))
         return KPROF_NO_MEMORY;
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (size_t k = 0; k < lists[i]->count; k++)
             kept += !why_lacking(catalog, lists[i], from, lists[i]->items[k]);
-    }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (size_t k = 0; k < lists[i]->count; k++) {
             const char *word = lists[i]->items[k];
@@ -241,10 +240,9 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
 {
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++)
         if (wanted[i])
             status = kprof_section_candidates(&catalog->sections[i], host, &candidates);
-    }
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
     kprof_strlist_free(&candidates);
@@ -291,10 +289,9 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
 static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < out->computed_count; i++) {
+    for (size_t i = 0; i < out->computed_count; i++)
         if (strcmp(out->computed[i].name, meaning->item.name) == 0)
             return KPROF_OK;
-    }
     if (!KPROF_APPEND(out->computed, out->computed_count))
         return KPROF_NO_MEMORY;
     out->computed[out->computed_count++] = meaning->item;
@@ -618,10 +615,9 @@ static kprof_status add_section_instructions(const kprof_queue_sources *from, kp
 {
     kprof_strlist words = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++)
         if (from->wanted[i])
             status = kprof_section_instructions(&from->catalog->sections[i], host, &words);
-    }
     for (size_t i = 0; i < words.count && status == KPROF_OK; i++)
         status = kprof_instruction_wish_add(host, words.items[i], &out->instructions);
     kprof_strlist_free(&words);

@@ -184,10 +184,9 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     kprof_status status = kprof_all_base_metrics(host, &all);
     for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
         status = kprof_strlist_add(&all, metric->name) ? KPROF_OK : KPROF_NO_MEMORY;
-    for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++)
         if (kprof_instruction_metric_on(host, row) && !kprof_strlist_add(&all, row->word))
             status = KPROF_NO_MEMORY;
-    }
     const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
         status = add_named(&at, query->names->items[i]);

@@ -196,10 +196,9 @@ static bool is_acronym(const char *word, size_t length)
 {
     static const char *const acronyms[] = {"lsu", "tex", "alu", "fma", "xu",    "adu", "cbu",  "fp64", "fp16",
                                            "tma", "ipa", "mio", "pq",  "l1tex", "lts", "xbar", "rf",   "idc"};
-    for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++) {
+    for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
         if (strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0)
             return true;
-    }
     return false;
 }
 
@@ -233,10 +232,9 @@ static char *label_of_metric(const char *name)
 static bool is_to_collect(const kprof_table_definition *table, const char *metric)
 {
     const size_t length = kprof_metric_base_length(metric);
-    for (char **base = table->uncollected; base && *base; base++) {
+    for (char **base = table->uncollected; base && *base; base++)
         if (strlen(*base) == length && strncmp(*base, metric, length) == 0)
             return false;
-    }
     return true;
 }
 
@@ -305,10 +303,9 @@ static kprof_status resolve_table(const resolver *r, const kprof_table_definitio
     out->column_labels = calloc(out->column_count + 1, sizeof(char *));
     if (!out->column_labels || !kprof_copy_text(&out->id, from->id) || !kprof_copy_text(&out->title, from->title))
         return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < out->column_count; i++) {
+    for (size_t i = 0; i < out->column_count; i++)
         if (!kprof_copy_text(&out->column_labels[i], from->column_labels[i]))
             return KPROF_NO_MEMORY;
-    }
     return fill_rows(r, from, out);
 }
 
@@ -362,10 +359,9 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
 
 const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host)
 {
-    for (size_t i = 0; i < item->choice_count; i++) {
+    for (size_t i = 0; i < item->choice_count; i++)
         if (!host || kprof_host_can_sample(host, item->choices[i].text))
             return &item->choices[i];
-    }
     return NULL;
 }
 
@@ -461,10 +457,9 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
         status = list_item(&definition->items[i], out);
     for (size_t i = 0; i < definition->table_count && status == KPROF_OK; i++) {
         const kprof_table_definition *table = &definition->tables[i];
-        for (size_t row = 0; row < table->row_count; row++) {
+        for (size_t row = 0; row < table->row_count; row++)
             for (size_t k = 0; k < table->rows[row].cell_count && status == KPROF_OK; k++)
                 status = list_item(&table->rows[row].cells[k], out);
-        }
         KPROF_THEN(status, list_breakdowns(&r, table, out));
     }
     for (size_t i = 0; i < definition->roofline_count && status == KPROF_OK; i++)

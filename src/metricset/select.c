@@ -61,10 +61,9 @@ static kprof_status keep_collectable(kprof_host *host, const char *word, const k
                           "narrow it down, or measure them in several runs",
                           word, candidates->count, kprof_host_label(host), KPROF_MOST_METRICS);
     kprof_status status = kprof_host_check(host, candidates);
-    for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++)
         if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))
             status = KPROF_NO_MEMORY;
-    }
     return status;
 }
 
@@ -123,10 +122,9 @@ static kprof_status match_full_names(kprof_host *host, kprof_regex *regex, const
 static kprof_status match_instructions(kprof_host *host, kprof_regex *regex, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
-    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && status == KPROF_OK; row++) {
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && status == KPROF_OK; row++)
         if (kprof_instruction_metric_on(host, row))
             status = add_match(regex, row->word, out);
-    }
     return status;
 }
 
@@ -344,15 +342,13 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         note_known_parts(names[i], parts, part_count);
-    for (size_t i = 0; i < count && near; i++) {
+    for (size_t i = 0; i < count && near; i++)
         if (is_of_unit(names[i], word, length) && !has_other_number(names[i], parts, part_count))
             near[found++] = names[i];
-    }
     const bool is_known = found > 0;
-    for (size_t i = 0; i < count && near && unit && !is_known; i++) {
+    for (size_t i = 0; i < count && near && unit && !is_known; i++)
         if (has_near_unit(names[i], unit))
             near[found++] = names[i];
-    }
     const char *nearest = near ? kprof_nearest_spelling(word, near, found) : NULL;
     if (near && !nearest)
         nearest = beginning_of(word, near, found);
@@ -373,10 +369,9 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
         status = kprof_full_names(host, base, false, &names);
     else if (base)
         status = kprof_all_base_metrics(host, &names);
-    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++) {
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
         if (!known_base && !kprof_strlist_add(&names, metric->name))
             status = KPROF_NO_MEMORY;
-    }
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
         const char *name = row->kind == KPROF_INSTRUCTION_COUNTER ? row->ncu : row->name;
         if (!known_base && name && !kprof_strlist_add(&names, name))
@@ -458,10 +453,9 @@ static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kpro
         kprof_strbuf_printf(out, "; it is a section: see --section %s, or group:%s for its metrics", word, word);
     else if (kprof_catalog_find_set(catalog, word) < catalog->set_count)
         kprof_strbuf_printf(out, "; it is a set: see --set %s", word);
-    for (size_t i = 0; i < catalog->finding_count && out->length == 0; i++) {
+    for (size_t i = 0; i < catalog->finding_count && out->length == 0; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             kprof_strbuf_puts(out, "; it is a finding: see kprof list findings");
-    }
     return out->length > 0;
 }
 

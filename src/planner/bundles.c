@@ -157,24 +157,21 @@ static kprof_status read_metrics(kprof_packing *p, const kprof_strlist *names)
 static void tie(kprof_packing *p, size_t a, size_t b)
 {
     size_t bundle_a = p->counters[a].bundle, bundle_b = p->counters[b].bundle;
-    for (size_t i = 0; i < p->names.count; i++) {
+    for (size_t i = 0; i < p->names.count; i++)
         if (p->counters[i].bundle == bundle_a || p->counters[i].bundle == bundle_b)
             p->counters[i].bundle = bundle_a < bundle_b ? bundle_a : bundle_b;
-    }
 }
 
 /* If all required counters are in one pass, tie the optional ones of that pass to them. */
 static void tie_metric(kprof_packing *p, const kprof_pack_metric *metric)
 {
     const size_t *counters = metric->counters;
-    for (size_t i = 1; i < metric->required; i++) {
+    for (size_t i = 1; i < metric->required; i++)
         if (p->now.spots[counters[i]].pass != p->now.spots[counters[0]].pass)
             return;
-    }
-    for (size_t i = 1; i < metric->count && metric->required > 0; i++) {
+    for (size_t i = 1; i < metric->count && metric->required > 0; i++)
         if (p->now.spots[counters[i]].pass == p->now.spots[counters[0]].pass)
             tie(p, counters[0], counters[i]);
-    }
 }
 
 static void make_bundles(kprof_packing *p)

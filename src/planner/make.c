@@ -150,10 +150,9 @@ static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *
         out->passes[i] = (kprof_schedule_pass){(uint32_t)counters.count, p->passes[i].sm_count > 0,
                                                p->passes[i].slow_count > 0, p->passes[i].is_patch};
         kprof_strlist_sort(&counters);
-        for (size_t k = 0; k < p->names.count; k++) {
+        for (size_t k = 0; k < p->names.count; k++)
             if (kprof_strlist_contains_sorted(&counters, p->names.items[k]))
                 p->now.spots[k].pass = (uint32_t)i;
-        }
         kprof_strlist_free(&counters);
     }
     return status;
@@ -182,10 +181,9 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
             metric++;
         status = schedule_metric(p, &p->metrics[metric], 0, out);
     }
-    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++)
         if (p->guests[i].counters.count > 0)
             status = schedule_metric(p, NULL, i, out);
-    }
     return status;
 }
 

@@ -44,10 +44,9 @@ static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_m
     size_t *wanted = calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
     if (!wanted)
         return no_memory();
-    for (size_t i = 0; i < metrics->count; i++) {
+    for (size_t i = 0; i < metrics->count; i++)
         if (metrics->items[i].indexes[side] != SIZE_MAX)
             wanted[count++] = metrics->items[i].indexes[side];
-    }
     for (size_t i = 0; i < model->witness_count; i++)
         wanted[count++] = model->witnesses[i];
     out->lookups = count < model->metric_count / FEW_METRICS ? count : 0;
@@ -284,10 +283,9 @@ static bool add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlis
     bool added = true;
     for (size_t i = 0; i < newer->metric_count && added; i++)
         added = kprof_strlist_add(out, newer->metrics[i].name);
-    for (size_t i = 0; i < baseline->metric_count && added; i++) {
+    for (size_t i = 0; i < baseline->metric_count && added; i++)
         if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
             added = kprof_strlist_add(out, baseline->metrics[i].name);
-    }
     return added;
 }
 

@@ -72,10 +72,9 @@ static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement ve
 static kprof_emit_field conditions_field(const kprof_diff *diff, char text[96])
 {
     size_t counts[] = {[KPROF_GATE_PASSED] = 0, [KPROF_GATE_FAILED] = 0, [KPROF_GATE_INCONCLUSIVE] = 0};
-    for (size_t i = 0; i < diff->kernel_count; i++) {
+    for (size_t i = 0; i < diff->kernel_count; i++)
         for (size_t k = 0; k < diff->request->condition_count && diff->kernels[i].gates; k++)
             counts[diff->kernels[i].gates[k]]++;
-    }
     snprintf(text, 96, "%zu passed, %zu failed, %zu inconclusive", counts[KPROF_GATE_PASSED], counts[KPROF_GATE_FAILED],
              counts[KPROF_GATE_INCONCLUSIVE]);
     return kprof_field_with_role(kprof_field_text("passed", "Conditions", diff->request->condition_count ? text : NULL),
@@ -429,10 +428,9 @@ static void show_unjudged(const diff_page *page, const bool *unjudged)
     const kprof_diff *diff = page->diff;
     unjudged_list list = {.least = SIZE_MAX};
     char repeats[64], title[160];
-    for (size_t i = 0; i < diff->kernel_count; i++) {
+    for (size_t i = 0; i < diff->kernel_count; i++)
         if (unjudged[i] && !add_unjudged(diff, &diff->kernels[i], &list))
             page->emitter->status = KPROF_NO_MEMORY;
-    }
     if (list.least == list.most)
         snprintf(repeats, sizeof repeats, "%zu repeat%s", list.most, list.most == 1 ? "" : "s");
     else
@@ -485,10 +483,9 @@ static void show_conditions(const diff_page *page)
     page->emitter->ops->list_begin(page->emitter,
                                    &(kprof_emit_list){"conditions", "Conditions", KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < diff->request->condition_count; i++) {
-        for (size_t k = 0; k < diff->kernel_count; k++) {
+        for (size_t k = 0; k < diff->kernel_count; k++)
             if (diff->kernels[k].gates)
                 show_condition(page, &diff->kernels[k], i);
-        }
     }
     page->emitter->ops->list_end(page->emitter);
 }

@@ -176,10 +176,9 @@ void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_me
 {
     if (!kprof_csv_begin_row(csv))
         return;
-    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
+    for (size_t i = 0; i < csv->base.launches.column_count; i++)
         if (!leaves_out || !leaves_out(&csv->base.launches.columns[i]))
             put(&csv->row, csv->values[i]);
-    }
     kprof_csv_end_row(csv);
 }
 

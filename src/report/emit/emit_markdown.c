@@ -137,10 +137,9 @@ static void show_header(markdown_emitter *markdown, const kprof_emit_record *rec
     }
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
-    for (size_t i = 0; i < record->count; i++) {
+    for (size_t i = 0; i < record->count; i++)
         if (is_shown(&record->fields[i]))
             kprof_strbuf_puts(&markdown->line, record->fields[i].type == KPROF_FIELD_TEXT ? "| --- " : "| ---: ");
-    }
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
     markdown->in_table = true;

@@ -151,10 +151,9 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
 
 static size_t find_chip(const kprof_model *model, const char *name)
 {
-    for (size_t i = 0; i < model->chip_count; i++) {
+    for (size_t i = 0; i < model->chip_count; i++)
         if (strcmp(model->chips[i].name, name) == 0)
             return i;
-    }
     return SIZE_MAX;
 }
 
@@ -475,10 +474,9 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     kprof_status status = load_rows(report, out);
     if (status == KPROF_OK && out->metric_count > KPROF_METRICS_MAX)
         status = kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++)
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
-    }
     KPROF_THEN(status, connect(&load));
     KPROF_THEN(status, name_passes(&load));
     if (status == KPROF_OK && !out->command_line)

@@ -19,10 +19,9 @@ typedef struct name_list {
 static bool has_name(void *user, const char *name)
 {
     const name_list *list = user;
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->names[i], name) == 0)
             return true;
-    }
     return false;
 }
 
@@ -203,15 +202,13 @@ static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
     size_t at = 0;
     if (!ordered)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < chip->section_count; i++) {
+    for (size_t i = 0; i < chip->section_count; i++)
         if (taken[i])
             ordered[at++] = chip->sections[i];
-    }
     chip->shown_count = at;
-    for (size_t i = 0; i < chip->section_count; i++) {
+    for (size_t i = 0; i < chip->section_count; i++)
         if (!taken[i])
             ordered[at++] = chip->sections[i];
-    }
     free(chip->sections);
     chip->sections = ordered;
     return KPROF_OK;
@@ -226,10 +223,9 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     const char **names = calloc(count + 1, sizeof *names);
     bool *taken = calloc(count + 1, sizeof *taken);
     kprof_status status = names && taken ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
-    }
     const name_list list = {"--section", "section", names, count, subset->catalog};
     KPROF_THEN(status, take_words(&list, path, subset->sections, taken));
     KPROF_THEN(status, take_any(&list, path, subset->sections_of_set, taken));
@@ -273,10 +269,9 @@ static kprof_status take_shown(const kprof_model *model, bool *taken)
     kprof_status status = kprof_view_sections(model, &view);
     if (status != KPROF_OK)
         return status;
-    for (size_t i = 0; i < view.column_count; i++) {
+    for (size_t i = 0; i < view.column_count; i++)
         if (view.columns[i].metric < model->metric_count)
             taken[view.columns[i].metric] = true;
-    }
     kprof_view_free(&view);
     for (size_t i = 0; i < model->chip_count; i++)
         take_timelines(model, &model->chips[i], taken);

@@ -179,10 +179,9 @@ static void take_verdict(brief *out, const verdict_place *to)
 /* The index of the finding's value with this name; SIZE_MAX: there is none. */
 static size_t value_named(const kprof_finding *finding, const char *name)
 {
-    for (size_t i = 0; i < finding->value_count; i++) {
+    for (size_t i = 0; i < finding->value_count; i++)
         if (strcmp(finding->values[i].name, name) == 0)
             return i;
-    }
     return SIZE_MAX;
 }
 

@@ -8,10 +8,9 @@
 /* NULL: the launch has not got it. */
 static const kprof_section *find_section(const kprof_view_chip *chip, const char *id)
 {
-    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+    for (size_t i = 0; chip && id && i < chip->section_count; i++)
         if (strcmp(chip->sections[i].section->id, id) == 0)
             return chip->sections[i].section;
-    }
     return NULL;
 }
 
@@ -48,10 +47,9 @@ static bool has_collected_place(const kprof_view_chip *chip, const kprof_model *
 /* Does the report have the section for launches on a chip, shown or hidden? */
 static bool has_section(const kprof_model_chip *chip, const char *id)
 {
-    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+    for (size_t i = 0; chip && id && i < chip->section_count; i++)
         if (strcmp(chip->sections[i].id, id) == 0)
             return true;
-    }
     return false;
 }
 

@@ -494,10 +494,9 @@ static kprof_status show_rows(shown_code *shown)
 /* As in merged reports. */
 static bool has_several_processes(const kprof_code_profiles *profiles)
 {
-    for (size_t i = 1; i < profiles->count; i++) {
+    for (size_t i = 1; i < profiles->count; i++)
         if (profiles->items[i].process != profiles->items[0].process)
             return true;
-    }
     return false;
 }
 
@@ -771,10 +770,9 @@ static kprof_status prepare(source_page *page)
     page->metrics = calloc(model->metric_count + 1, sizeof *page->metrics);
     page->texts = calloc(page->profiles.file_count + 1, sizeof *page->texts);
     page->is_looked_for = calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
-    for (size_t i = 0; page->metrics && i < model->metric_count; i++) {
+    for (size_t i = 0; page->metrics && i < model->metric_count; i++)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
-    }
     page->fields = calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
     const bool whole = page->metrics && page->texts && page->is_looked_for && page->fields;
     return whole ? KPROF_OK : kprof_store_no_memory(page->profiles.report);
@@ -869,10 +867,9 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
     const kprof_profiled_lines *lines = &loaded->lines;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
     char **sources = calloc(lines->count + 1, sizeof *sources);
-    for (size_t i = 0; sources && i < lines->count; i++) {
+    for (size_t i = 0; sources && i < lines->count; i++)
         if (lines->items[i].file)
             sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
-    }
     status = sources ? emit_code(&shown, sources) : kprof_store_no_memory(page->profiles.report);
     for (size_t i = 0; sources && i < lines->count; i++)
         free(sources[i]);
@@ -891,10 +888,9 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     KPROF_THEN(status, prepare(page));
     if (status == KPROF_OK && page->profiles.count > 0)
         status = take_launches(page);
-    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
         if (page->profiles.items[i].taken > 0)
             status = show_whole_code(page, &page->profiles.items[i]);
-    }
     return status;
 }
 

@@ -62,10 +62,9 @@ static bool is_amount(const char *column)
 {
     static const char *const names[] = {"Device", "DevId", "Ctx", "Strm",   "CorrId",  "CorrID",  "PID",
                                         "TID",    "Pid",   "Tid", "Result", "RangeId", "ParentId"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(column, names[i]) == 0)
             return false;
-    }
     return true;
 }
 

@@ -52,10 +52,9 @@ static kprof_status add_row(kprof_report *report, int64_t *id, kprof_status stat
 /* Remember which file has a cubin. The first process that has kept it counts. */
 static kprof_status keep_file(kprof_report *report, int64_t row, const char *file)
 {
-    for (size_t i = 0; i < report->code_count; i++) {
+    for (size_t i = 0; i < report->code_count; i++)
         if (report->codes[i].id == row)
             return KPROF_OK;
-    }
     kprof_kept_code *kept = KPROF_APPEND(report->codes, report->code_count);
     char *copy = kprof_strdup(file);
     if (!kept || !copy) {
@@ -69,10 +68,9 @@ static kprof_status keep_file(kprof_report *report, int64_t row, const char *fil
 
 static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
 {
-    for (size_t i = ingest->code_count; i > 0; i--) {
+    for (size_t i = ingest->code_count; i > 0; i--)
         if (ingest->codes[i - 1].crc == crc)
             return &ingest->codes[i - 1];
-    }
     return NULL;
 }
 
@@ -292,10 +290,9 @@ static kprof_status check_values(const kprof_instructions_record *record, const 
     const size_t columns = 1 + (size_t)record->name_count;
     if (record->value_count % columns != 0 || (record->value_count > 0 && record->name_count == 0))
         return misfit(why, "it has a wrong number of values of instructions,");
-    for (size_t i = 0; i < record->value_count; i += columns) {
+    for (size_t i = 0; i < record->value_count; i += columns)
         if (!is_row(record->values + i, columns))
             return misfit(why, "it has impossible values of instructions; launch");
-    }
     return KPROF_OK;
 }
 

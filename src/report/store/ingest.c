@@ -127,10 +127,9 @@ static kprof_status store_process(kprof_ingest *ingest, const kprof_process_reco
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
-    for (size_t i = 0; i < ingest->device_count; i++) {
+    for (size_t i = 0; i < ingest->device_count; i++)
         if (ingest->devices[i].record.device == number)
             return &ingest->devices[i];
-    }
     return NULL;
 }
 
@@ -170,10 +169,9 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
 
 static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 {
-    for (size_t i = 0; i < ingest->metrics_count; i++) {
+    for (size_t i = 0; i < ingest->metrics_count; i++)
         if (strcmp(ingest->metrics[i].chip, chip) == 0)
             return &ingest->metrics[i];
-    }
     return NULL;
 }
 
@@ -349,10 +347,9 @@ static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, co
     memset(table->present, 0, table->size * sizeof *table->present);
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
     size_t count = kprof_launch_values(facts, values);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (ingest->launch_rows[i] != NO_ROW)
             table_put(table, ingest->launch_rows[i], values[i].value);
-    }
     const known_metrics *metrics = find_metrics(ingest, device->chip);
     table->measured = facts->launch->value_count > 0;
     for (size_t i = 0; i < facts->launch->value_count; i++)
