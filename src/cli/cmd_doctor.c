@@ -178,8 +178,7 @@ static kprof_status try_measurement(const kprof_options *options, const kprof_ma
             unlink(report.data);
         rmdir(folder.data);
     }
-    kprof_strbuf_free(&folder);
-    kprof_strbuf_free(&report);
+    KPROF_FREE_TEXTS(&folder, &report);
     free(program);
     return status;
 }

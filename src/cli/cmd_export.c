@@ -53,8 +53,7 @@ static char *make_duckdb_query(void)
                             "COPY (SELECT * REPLACE (%s) FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
                             "delim=',', quote='\"', escape='\"', columns={%s})) TO '/dev/stdout' (FORMAT parquet)",
                             nulls.data, columns.data);
-    kprof_strbuf_free(&columns);
-    kprof_strbuf_free(&nulls);
+    KPROF_FREE_TEXTS(&columns, &nulls);
     return kprof_strbuf_take(&query);
 }
 

@@ -158,8 +158,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
                          is_breakdown ? offer_breakdown : offer_metric, (void *)to};
     KPROF_THEN(status, kprof_query_metrics(host, &query));
-    kprof_strlist_free(&base);
-    kprof_strlist_free(&chips.names);
+    KPROF_FREE_LISTS(&base, &chips.names);
     kprof_host_close(host);
     return status;
 }

@@ -133,8 +133,7 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
         kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric, other chips have",
                   parts.left_out.items[i], kprof_host_chip(out->host));
     kprof_selection_free(&parts.kept);
-    kprof_strlist_free(&parts.left_out);
-    kprof_strlist_free(&errors);
+    KPROF_FREE_LISTS(&parts.left_out, &errors);
     return status;
 }
 
@@ -223,9 +222,7 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
 /* A counter that some chip lacks is left out there by the injection library, which says so. */
 static kprof_status join_instructions(const kprof_plan *plan, kprof_plans *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < plan->instructions.counters.count && added; i++)
-        added = kprof_strlist_add_unique(&out->instructions.counters, plan->instructions.counters.items[i]);
+    const bool added = kprof_strlist_add_all_unique(&out->instructions.counters, &plan->instructions.counters);
     out->instructions.samples = out->instructions.samples || plan->instructions.samples;
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
@@ -363,8 +360,7 @@ void kprof_plans_sample(const kprof_options *options, kprof_plans *out)
                   errors.count > 0 ? errors.items[0] : kprof_status_message(status));
         kprof_plans_free(out);
     }
-    kprof_strlist_free(&errors);
-    kprof_strlist_free(&chips);
+    KPROF_FREE_LISTS(&errors, &chips);
 }
 
 void kprof_plans_free(kprof_plans *plans)
@@ -375,8 +371,7 @@ void kprof_plans_free(kprof_plans *plans)
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
-    free(plans->chips);
-    free(plans->denied);
+    KPROF_FREE(plans->chips, plans->denied);
     kprof_probe_free(&plans->probe);
     kprof_selection_free(&plans->selection);
     kprof_instruction_wish_free(&plans->instructions);

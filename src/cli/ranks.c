@@ -46,14 +46,6 @@ static unsigned least_loaded(const size_t *loads, unsigned count)
     return least;
 }
 
-static bool add_all(const kprof_strlist *from, kprof_strlist *out)
-{
-    bool added = true;
-    for (size_t i = 0; i < from->count && added; i++)
-        added = kprof_strlist_add_unique(out, from->items[i]);
-    return added;
-}
-
 /* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
 static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
@@ -63,7 +55,7 @@ static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *ra
         const kprof_plan *share = &shares->plans[left - 1];
         const unsigned owner = least_loaded(loads, rank->count);
         loads[owner] += share->pass_count;
-        added = owner != rank->number || add_all(&share->collect, out);
+        added = owner != rank->number || kprof_strlist_add_all_unique(out, &share->collect);
     }
     free(loads);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");

@@ -95,8 +95,7 @@ static void drop(client *from)
         close(from->fd);
     if (from->is_parsed)
         kprof_options_free(&from->options);
-    kprof_strbuf_free(&from->words);
-    kprof_strbuf_free(&from->answer);
+    KPROF_FREE_TEXTS(&from->words, &from->answer);
     kprof_strlist_free(&from->given);
     KPROF_FREE(from->whom.items, from->told.items);
     *from = (client){.fd = -1};

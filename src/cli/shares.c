@@ -28,9 +28,8 @@ static kprof_status take_throughput(const kprof_shares_wish *wish, const char *n
 static kprof_status add_parts(const kprof_shares *shares, kprof_strlist *out)
 {
     bool added = true;
-    for (size_t i = 0; i < shares->throughput_count; i++)
-        for (size_t k = 0; k < shares->throughputs[i].parts.count && added; k++)
-            added = kprof_strlist_add_unique(out, shares->throughputs[i].parts.items[k]);
+    for (size_t i = 0; i < shares->throughput_count && added; i++)
+        added = kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 

@@ -187,8 +187,7 @@ void kprof_code_free(kprof_code *code)
         KPROF_FREE(function->instructions, function->mangled, function->section);
     }
     free(code->functions);
-    kprof_strlist_free(&code->files);
-    kprof_strlist_free(&code->names);
+    KPROF_FREE_LISTS(&code->files, &code->names);
     KPROF_FREE(code->frames, code->waits, code->ptx);
     *code = (kprof_code)KPROF_CODE_INIT;
 }

@@ -86,8 +86,7 @@ static kprof_status make_functions(const char *option, const kprof_strlist *want
     const bool added = add_pushed(wanted, &include) && add_pushed(unwanted, &exclude);
     kprof_status status = added ? kprof_nvtx_filter_new_of(option, &include, &exclude, out)
                                 : kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
-    kprof_strlist_free(&include);
-    kprof_strlist_free(&exclude);
+    KPROF_FREE_LISTS(&include, &exclude);
     return status;
 }
 

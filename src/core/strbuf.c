@@ -119,6 +119,12 @@ void kprof_strbuf_free(kprof_strbuf *buf)
     *buf = (kprof_strbuf)KPROF_STRBUF_INIT;
 }
 
+void kprof_strbuf_free_each(kprof_strbuf *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_strbuf_free(texts[i]);
+}
+
 char *kprof_strbuf_take(kprof_strbuf *buf)
 {
     if (!buf->data)
@@ -221,6 +227,14 @@ bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)
     return kprof_strlist_contains(list, text) || kprof_strlist_add(list, text);
 }
 
+bool kprof_strlist_add_all_unique(kprof_strlist *list, const kprof_strlist *texts)
+{
+    bool added = true;
+    for (size_t i = 0; i < texts->count && added; i++)
+        added = kprof_strlist_add_unique(list, texts->items[i]);
+    return added;
+}
+
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -243,6 +257,12 @@ void kprof_strlist_free(kprof_strlist *list)
         free(list->items[i]);
     free(list->items);
     *list = (kprof_strlist)KPROF_STRLIST_INIT;
+}
+
+void kprof_strlist_free_each(kprof_strlist *const *lists, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_strlist_free(lists[i]);
 }
 
 /* Longer texts are compared by this many characters only; nobody retypes more. */

@@ -5,6 +5,7 @@
 #include "core/bisect.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/strbuf.h"
 #include "cupti/allocations.h"
 #include "cupti/backing.h"
 #include "cupti/calls.h"
@@ -427,8 +428,7 @@ static kprof_status add_variables(kprof_snapshot *s)
     }
     if (status == KPROF_OK && !add_spans(s, spans, found))
         status = KPROF_NO_MEMORY;
-    free(spans);
-    free(known);
+    KPROF_FREE(spans, known);
     return status;
 }
 
@@ -1004,13 +1004,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     free(s->start.items);
     free(s->end.items);
     free(s->compared.items);
-    free(s->seen.items);
-    free(s->differing.items);
-    free(s->places);
-    free(s->spans);
-    free(s->without_host);
-    free(s->freed.addresses);
-    free(s);
+    KPROF_FREE(s->seen.items, s->differing.items, s->places, s->spans, s->without_host, s->freed.addresses, s);
 }
 
 void *kprof_snapshot_stream(const kprof_snapshot *s)

@@ -39,8 +39,7 @@ kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_
 
 void kprof_evaluations_free(kprof_evaluations *evaluations)
 {
-    free(evaluations->items);
-    free(evaluations->values);
+    KPROF_FREE(evaluations->items, evaluations->values);
     *evaluations = (kprof_evaluations){0};
 }
 
@@ -108,8 +107,7 @@ static bool reserve(size_t count)
     kprof_evaluator *work = &kprof_the_evaluator;
     if (count <= work->capacity)
         return true;
-    free(work->names.items);
-    free(work->indices);
+    KPROF_FREE(work->names.items, work->indices);
     work->names.items = calloc(count, sizeof *work->names.items);
     work->indices = calloc(count, sizeof *work->indices);
     work->capacity = work->names.items && work->indices ? count : 0;

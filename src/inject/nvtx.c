@@ -94,8 +94,7 @@ static void forget_thread(void *ending)
         end_marked(((stack *)ending)->ranges[i].marks);
     }
     pthread_mutex_destroy(&((stack *)ending)->mutex);
-    free(((stack *)ending)->ranges);
-    free(ending);
+    KPROF_FREE(((stack *)ending)->ranges, ending);
 }
 
 /* The calling thread's stack; NULL when out of memory. */

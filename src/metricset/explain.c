@@ -422,8 +422,7 @@ static kprof_status count_passes(explainer *by)
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
         status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_plan_free(&plan);
-    kprof_strlist_free(&selection.metrics);
-    kprof_strlist_free(&selection.sections);
+    KPROF_FREE_LISTS(&selection.metrics, &selection.sections);
     return status;
 }
 
@@ -775,15 +774,11 @@ void kprof_explanation_free(kprof_explanation *explanation)
     for (size_t i = 0; i < explanation->part_count; i++)
         free(explanation->parts[i].part);
     for (size_t i = 0; i < explanation->full_name_count; i++) {
-        free(explanation->full_names[i].name);
-        free(explanation->full_names[i].unit);
+        KPROF_FREE(explanation->full_names[i].name, explanation->full_names[i].unit);
     }
     KPROF_FREE(explanation->places, explanation->full_names, explanation->parts, explanation->aliases,
                explanation->metric, explanation->unit, explanation->description, explanation->help,
                explanation->formula);
-    kprof_strlist_free(&explanation->members);
-    kprof_strlist_free(&explanation->closest);
-    kprof_strlist_free(&explanation->sections);
-    kprof_strlist_free(&explanation->sets);
+    KPROF_FREE_LISTS(&explanation->members, &explanation->closest, &explanation->sections, &explanation->sets);
     *explanation = (kprof_explanation){0};
 }

@@ -178,14 +178,6 @@ static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist
     return kprof_catalog_why_not(catalog, name);
 }
 
-static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
-{
-    bool added = true;
-    for (size_t i = 0; i < from->count && added; i++)
-        added = kprof_strlist_add(out, from->items[i]);
-    return added;
-}
-
 /* Copy all members but the lists. */
 static kprof_selection copy_numbers(const kprof_selection *from)
 {
@@ -199,7 +191,7 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
     *out = copy_numbers(from);
-    if (!copy_list(&from->excluded, &out->excluded))
+    if (!kprof_strlist_add_all(&out->excluded, &from->excluded))
         return KPROF_NO_MEMORY;
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -221,18 +213,16 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
 kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
 {
     *out = copy_numbers(from);
-    return copy_list(&from->sets, &out->sets) && copy_list(&from->sections, &out->sections) &&
-                   copy_list(&from->metrics, &out->metrics) && copy_list(&from->excluded, &out->excluded)
+    return kprof_strlist_add_all(&out->sets, &from->sets) && kprof_strlist_add_all(&out->sections, &from->sections) &&
+                   kprof_strlist_add_all(&out->metrics, &from->metrics) &&
+                   kprof_strlist_add_all(&out->excluded, &from->excluded)
                ? KPROF_OK
                : KPROF_NO_MEMORY;
 }
 
 void kprof_selection_free(kprof_selection *selection)
 {
-    kprof_strlist_free(&selection->sets);
-    kprof_strlist_free(&selection->sections);
-    kprof_strlist_free(&selection->metrics);
-    kprof_strlist_free(&selection->excluded);
+    KPROF_FREE_LISTS(&selection->sets, &selection->sections, &selection->metrics, &selection->excluded);
 }
 
 /* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */
@@ -596,8 +586,7 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     }
     if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
         status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&dropped);
-    kprof_strlist_free(&out->collect);
+    KPROF_FREE_LISTS(&dropped, &out->collect);
     out->collect = planned.collect;
     out->left_out = planned.left_out;
     out->variants = planned.variants;
@@ -729,8 +718,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
     KPROF_THEN(status, plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out));
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&useful);
+    KPROF_FREE_LISTS(&names, &useful);
     if (status == KPROF_OK && is_limited)
         status = resolve_sections(from->catalog, from->wanted, &supply, out);
     drop_unsampled(out);
@@ -772,9 +760,7 @@ void kprof_plan_free(kprof_plan *plan)
     kprof_instruction_wish_free(&plan->instructions);
     kprof_timeline_free(&plan->timeline);
     free(plan->chip);
-    kprof_strlist_free(&plan->collect);
-    kprof_strlist_free(&plan->shown);
-    kprof_strlist_free(&plan->left_out);
+    KPROF_FREE_LISTS(&plan->collect, &plan->shown, &plan->left_out);
     kprof_image_variants_free(&plan->variants);
     kprof_schedule_free(&plan->schedule);
     *plan = (kprof_plan){0};

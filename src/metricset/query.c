@@ -161,11 +161,7 @@ static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *
 kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    bool added = true;
-    for (size_t i = 0; i < plan->collect.count && added; i++)
-        added = kprof_strlist_add(&names, plan->collect.items[i]);
-    for (size_t i = 0; i < plan->shown.count && added; i++)
-        added = kprof_strlist_add_unique(&names, plan->shown.items[i]);
+    bool added = kprof_strlist_add_all(&names, &plan->collect) && kprof_strlist_add_all_unique(&names, &plan->shown);
     for (size_t i = 0; i < plan->section_count && added; i++)
         added = kprof_section_launch_metrics(&plan->sections[i], &names);
     added = added && add_instructions(&plan->instructions, &names);
@@ -194,7 +190,6 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     if (status == KPROF_OK)
         kprof_strlist_sort(chosen);
     KPROF_THEN(status, visit_all(host, query, chosen));
-    kprof_strlist_free(&all);
-    kprof_strlist_free(&named);
+    KPROF_FREE_LISTS(&all, &named);
     return status;
 }

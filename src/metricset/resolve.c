@@ -63,8 +63,7 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
         status = collect_names(r, &required);
     if (status == KPROF_OK && *taken)
         status = collect_names(r, &optional);
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -116,8 +115,7 @@ static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, 
         kprof_strbuf_printf(out, ": it has no metric \"%s\"", lacking);
         status = kprof_tell_nearest_name(r->host, lacking, out);
     }
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -288,8 +286,7 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
     for (size_t i = 0; row && row->cells && i < out->column_count; i++)
         kprof_item_clear(&row->cells[i]);
     if (row) {
-        free(row->cells);
-        free(row->label);
+        KPROF_FREE(row->cells, row->label);
         *row = (kprof_table_row){NULL, NULL};
     }
     kprof_strlist_free(&members);

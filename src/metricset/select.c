@@ -147,8 +147,7 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of %s", word, kprof_host_label(host));
     kprof_regex_free(regex);
-    kprof_strlist_free(&bases);
-    kprof_strlist_free(&candidates);
+    KPROF_FREE_LISTS(&bases, &candidates);
     return status;
 }
 

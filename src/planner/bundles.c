@@ -134,8 +134,7 @@ static kprof_status read_metric(const kprof_packing *p, const kprof_pack_counter
         size_t *shrunk = realloc(metric->counters, (metric->count + 1) * sizeof(*shrunk));
         metric->counters = shrunk ? shrunk : metric->counters;
     }
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -227,8 +226,7 @@ void kprof_packing_free(kprof_packing *p)
         kprof_strlist_free(&p->guests[i].counters);
         free(p->guests[i].domains);
     }
-    kprof_strlist_free(&p->names);
-    kprof_strlist_free(&p->taken);
+    KPROF_FREE_LISTS(&p->names, &p->taken);
     KPROF_FREE(p->counters, p->bundles, p->metrics, p->passes, p->now.spots, p->before.spots, p->answers, p->question,
                p->listed, p->moves);
     *p = (kprof_packing){0};

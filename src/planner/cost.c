@@ -124,8 +124,7 @@ bool kprof_limits_are_set(const kprof_limits *limits)
 
 void kprof_image_variants_free(kprof_image_variants *variants)
 {
-    kprof_strlist_free(&variants->witnesses);
-    kprof_strlist_free(&variants->proof);
+    KPROF_FREE_LISTS(&variants->witnesses, &variants->proof);
     for (size_t i = 0; i < KPROF_IMAGES; i++)
         kprof_config_image_free(&variants->items[i]);
 }

@@ -251,8 +251,7 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
 
 void kprof_planned_free(kprof_planned *planned)
 {
-    kprof_strlist_free(&planned->collect);
-    kprof_strlist_free(&planned->left_out);
+    KPROF_FREE_LISTS(&planned->collect, &planned->left_out);
     kprof_image_variants_free(&planned->variants);
     kprof_schedule_free(&planned->schedule);
     planned->cost = (kprof_cost){0};

@@ -59,8 +59,7 @@ static kprof_status list_counters(const kprof_packing *p, const char *metric, kp
     bool is_free = !share(&required, &p->taken) && !share(&optional, &p->taken);
     if (is_free && status == KPROF_OK && !kprof_strlist_add_all(out, &required))
         status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 

@@ -103,9 +103,7 @@ static kprof_source_record *pack(const kprof_instruction *items, size_t count, c
     double *values = calloc(count, width * sizeof *values);
     char *text = kprof_strdup(items->function);
     if (!packed || !values || !text) {
-        free(packed);
-        free(values);
-        free(text);
+        KPROF_FREE(packed, values, text);
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
@@ -558,9 +556,7 @@ void kprof_source_free(kprof_source *source)
     while (source->first) {
         kprof_source_record *going = source->first;
         source->first = going->next;
-        free(going->text);
-        free(going->values);
-        free(going);
+        KPROF_FREE(going->text, going->values, going);
     }
     *source = (kprof_source){0};
 }

@@ -65,9 +65,7 @@ static void free_record(kprof_kept_timeline *record)
 {
     if (!record)
         return;
-    free(record->reason);
-    free(record->values);
-    free(record);
+    KPROF_FREE(record->reason, record->values, record);
 }
 
 /* A record of the launch in the pass that is under way. NULL when memory runs out. */

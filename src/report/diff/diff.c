@@ -309,8 +309,7 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
     kprof_status status =
         kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
                    condition->metric, kprof_strbuf_text(&told), near.count ? "?" : "");
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&near);
+    KPROF_FREE_LISTS(&names, &near);
     kprof_strbuf_free(&told);
     return status;
 }
@@ -438,8 +437,7 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
 void kprof_diff_free(kprof_diff *diff)
 {
     for (size_t i = 0; i < diff->kernel_count; i++) {
-        free(diff->kernels[i].changes);
-        free(diff->kernels[i].gates);
+        KPROF_FREE(diff->kernels[i].changes, diff->kernels[i].gates);
     }
     KPROF_FREE(diff->kernels, diff->condition_metrics);
     kprof_launch_pairs_free(&diff->pairs);

@@ -248,9 +248,7 @@ static void make_texts(const diff_page *page, const kprof_diff_kernel *kernel, k
 
 static void free_texts(kernel_texts *texts)
 {
-    kprof_strbuf_free(&texts->kernel);
-    kprof_strbuf_free(&texts->short_kernel);
-    kprof_strbuf_free(&texts->note);
+    KPROF_FREE_TEXTS(&texts->kernel, &texts->short_kernel, &texts->note);
 }
 
 static kprof_emit_field kernel_field(const char *key, const char *label, const kernel_texts *texts)

@@ -252,8 +252,7 @@ void kprof_launch_pairs_free(kprof_launch_pairs *pairs)
 {
     for (int side = 0; side < KPROF_SIDES; side++) {
         for (size_t i = 0; i < pairs->group_counts[side]; i++) {
-            free(pairs->groups[side][i].ids);
-            free(pairs->groups[side][i].key);
+            KPROF_FREE(pairs->groups[side][i].ids, pairs->groups[side][i].key);
         }
         free(pairs->groups[side]);
     }

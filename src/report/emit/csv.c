@@ -26,8 +26,7 @@ void kprof_csv_free(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_launches_end(emitter);
-    kprof_strbuf_free(&csv->prefix.text);
-    kprof_strbuf_free(&csv->row.text);
+    KPROF_FREE_TEXTS(&csv->prefix.text, &csv->row.text);
     free(csv);
 }
 

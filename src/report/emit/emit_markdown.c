@@ -334,9 +334,7 @@ static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
 
 static void markdown_free(kprof_emitter *emitter)
 {
-    kprof_strbuf_free(&of(emitter)->heading);
-    kprof_strbuf_free(&of(emitter)->line);
-    kprof_strbuf_free(&of(emitter)->notes);
+    KPROF_FREE_TEXTS(&of(emitter)->heading, &of(emitter)->line, &of(emitter)->notes);
     free(emitter);
 }
 

@@ -127,8 +127,7 @@ static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launc
     add_text(trace->args, "samples", kprof_strbuf_text(&text));
     if (note.length > 0)
         add_text(trace->args, "samples_note", note.data);
-    kprof_strbuf_free(&text);
-    kprof_strbuf_free(&note);
+    KPROF_FREE_TEXTS(&text, &note);
 }
 
 static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)

@@ -342,6 +342,5 @@ void kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool bas
     }
     for (size_t i = 0; i < 2 * rows->row_count; i++)
         kprof_strbuf_free(&cells[i]);
-    kprof_strbuf_free(&lines[0]);
-    kprof_strbuf_free(&lines[1]);
+    KPROF_FREE_TEXTS(&lines[0], &lines[1]);
 }

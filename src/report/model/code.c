@@ -647,8 +647,7 @@ void kprof_code_profiles_free(kprof_code_profiles *profiles)
     for (size_t i = 0; i < profiles->count; i++)
         free(profiles->items[i].reason);
     for (size_t i = 0; i < profiles->file_count; i++) {
-        free(profiles->files[i].path);
-        free(profiles->files[i].hash);
+        KPROF_FREE(profiles->files[i].path, profiles->files[i].hash);
     }
     KPROF_FREE(profiles->items, profiles->files, profiles->launches);
     free_cache(profiles->cache);

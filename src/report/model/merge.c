@@ -45,8 +45,7 @@ void kprof_merge_free(kprof_merge *merge)
     kprof_names_free(&merge->kernels);
     kprof_names_free(&merge->devices);
     kprof_names_free(&merge->sections);
-    kprof_strlist_free(&merge->definitions);
-    kprof_strlist_free(&merge->brought_by);
+    KPROF_FREE_LISTS(&merge->definitions, &merge->brought_by);
     free(merge);
 }
 

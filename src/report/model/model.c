@@ -493,8 +493,7 @@ static void free_chips(kprof_model *model)
             kprof_section_free(&model->chips[i].sections[k]);
         free(model->chips[i].sections);
         for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
-            free(model->chips[i].schedule[k].items);
-            free(model->chips[i].schedule[k].text);
+            KPROF_FREE(model->chips[i].schedule[k].items, model->chips[i].schedule[k].text);
         }
         KPROF_FREE(model->chips[i].schedule, model->chips[i].passes, model->chips[i].name);
     }
@@ -504,8 +503,7 @@ static void free_chips(kprof_model *model)
 void kprof_model_free(kprof_model *model)
 {
     for (size_t i = 0; i < model->stack_count; i++) {
-        free(model->stacks[i].line);
-        free(model->stacks[i].module);
+        KPROF_FREE(model->stacks[i].line, model->stacks[i].module);
     }
     KPROF_FREE(model->stacks, model->command_line, model->working_directory, model->kprof_version, model->sets);
     kprof_names_free(&model->metric_names);

@@ -258,8 +258,7 @@ void kprof_rollup_free(kprof_rollup *rollup)
         free(rollup->chips[i].items);
     }
     if (rollup) {
-        free(rollup->rules);
-        free(rollup->chips);
+        KPROF_FREE(rollup->rules, rollup->chips);
     }
     free(rollup);
 }

@@ -130,8 +130,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
     else if (status == KPROF_OK && lacking.length > 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
                             lacking.data, kprof_strbuf_text(&hint));
-    kprof_strbuf_free(&lacking);
-    kprof_strbuf_free(&hint);
+    KPROF_FREE_TEXTS(&lacking, &hint);
     return status;
 }
 

@@ -212,8 +212,7 @@ static kprof_status lay_over(reader *r, int64_t launch)
         out->laid_over = ids.count;
         status = read_samples(r, all.data);
     }
-    kprof_strbuf_free(&ids.text);
-    kprof_strbuf_free(&all);
+    KPROF_FREE_TEXTS(&ids.text, &all);
     return status;
 }
 

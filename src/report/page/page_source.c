@@ -430,8 +430,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
     if (texts.stalls.failed || texts.costs.failed)
         page->emitter->status = KPROF_NO_MEMORY;
-    kprof_strbuf_free(&texts.stalls);
-    kprof_strbuf_free(&texts.costs);
+    KPROF_FREE_TEXTS(&texts.stalls, &texts.costs);
     free(texts.source);
 }
 

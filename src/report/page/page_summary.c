@@ -132,8 +132,7 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         texts.rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};
     show_row(emitter, row, &texts);
-    kprof_strbuf_free(&texts.part);
-    kprof_strbuf_free(&texts.notes);
+    KPROF_FREE_TEXTS(&texts.part, &texts.notes);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         kprof_verdict_text_free(&texts.rows[i]);
 }

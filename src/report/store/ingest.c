@@ -90,12 +90,10 @@ void kprof_ingest_free(kprof_ingest *ingest)
     if (!ingest)
         return;
     for (size_t i = 0; i < ingest->device_count; i++) {
-        free(ingest->devices[i].chip);
-        free(ingest->devices[i].attributes);
+        KPROF_FREE(ingest->devices[i].chip, ingest->devices[i].attributes);
     }
     for (size_t i = 0; i < ingest->metrics_count; i++) {
-        free(ingest->metrics[i].chip);
-        free(ingest->metrics[i].rows);
+        KPROF_FREE(ingest->metrics[i].chip, ingest->metrics[i].rows);
     }
     KPROF_FREE(ingest->census, ingest->kernels, ingest->devices, ingest->metrics);
     kprof_code_ingest_free(&ingest->code);
@@ -154,8 +152,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     known->chip = kprof_strdup(or_empty(device->chip));
     known->attributes = malloc(attribute_bytes + 1);
     if (!known->chip || !known->attributes) {
-        free(known->chip);
-        free(known->attributes);
+        KPROF_FREE(known->chip, known->attributes);
         return kprof_store_no_memory(ingest->report);
     }
     if (attribute_bytes > 0)

@@ -184,8 +184,7 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *
     char *function = kprof_strdup(record->function), *file = kprof_strdup(record->file);
     known_frame *added = function && file ? KPROF_APPEND(ingest->frames, ingest->frame_count) : NULL;
     if (!added) {
-        free(function);
-        free(file);
+        KPROF_FREE(function, file);
         return kprof_store_no_memory(report);
     }
     *added = (known_frame){record->is_native != 0, function, file, record->place, NULL, 0};
