@@ -455,7 +455,8 @@ step_install() {
   if has_cuda gcc; then
     try "install: the injection library is a good guest" library_is_a_good_guest "$library"
     try "install: the preloaded library is beside it" test -e "${library%/*}/libkprof-exec.so"
-    try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so lib/kprof/libkprof-exec.so
+    try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so lib/kprof/libkprof-exec.so \
+      lib/kprof/libkprof-guests.so
   fi
   [[ -z $is_broad ]] || try "install: package of the reporter" package_works reporter kprof-reporter # made as the other
 }

@@ -135,7 +135,7 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     static const char *const longer[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
     bool added = true;
     for (char **variable = environ; *variable && added; variable++) {
-        if (!is_replaced(spec, *variable) && !(spec->exec_library && kprof_begins_with_one(*variable, longer)))
+        if (!is_replaced(spec, *variable) && !(spec->preloaded && kprof_begins_with_one(*variable, longer)))
             added = kprof_strlist_add(out, *variable);
     }
     kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT, nvtx = KPROF_STRBUF_INIT;
@@ -144,10 +144,10 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     kprof_strbuf_printf(&nvtx, "NVTX_INJECTION64_PATH=%s", spec->injection_library);
     added = added && !injection.failed && !session.failed && !nvtx.failed && kprof_strlist_add(out, injection.data) &&
             kprof_strlist_add(out, session.data) && (!spec->nvtx || kprof_strlist_add(out, nvtx.data)) &&
-            (!spec->exec_library || add_longer(out, "LD_PRELOAD", ':', spec->exec_library)) &&
+            (!spec->preloaded || add_longer(out, "LD_PRELOAD", ':', spec->preloaded)) &&
             /* AddressSanitizer refuses to start a program with a library before its own, unless this option turns
              * the check off. kprof's library replaces no function of AddressSanitizer. */
-            (!spec->exec_library || add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0"));
+            (!spec->preloaded || add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0"));
     kprof_strbuf_free(&injection);
     kprof_strbuf_free(&session);
     kprof_strbuf_free(&nvtx);

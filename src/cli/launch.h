@@ -30,7 +30,7 @@ void kprof_signals_restore(kprof_signals *signals);
 typedef struct kprof_child_spec {
     char **argv;                   /* NULL-terminated */
     const char *injection_library; /* absolute path */
-    const char *exec_library;      /* absolute path; NULL: do not preload it */
+    const char *preloaded;         /* absolute paths, with colons between them; NULL: nothing is preloaded */
     const char *session_dir;
     bool nvtx; /* NVTX is to load the injection library too */
     bool stdout_to_stderr;

@@ -40,6 +40,19 @@ kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *pa
                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+void kprof_open_parts_forget(kprof_open_parts *open, uint32_t turn)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < open->count; i++) {
+        open_part *part = &open->items[i];
+        if (part->part.first_turn == turn)
+            KPROF_FREE(part->path, part->part.pids.items);
+        else
+            open->items[left++] = *part;
+    }
+    open->count = left;
+}
+
 bool kprof_open_parts_promise(const kprof_open_parts *open, const char *path)
 {
     bool found = false;

@@ -111,7 +111,8 @@ kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **
 {
     kprof_strlist folders = KPROF_STRLIST_INIT;
     kprof_status status = kprof_catalog_folders(options, &folders);
-    KPROF_THEN(status, kprof_catalog_load(&folders, out));
+    if (status == KPROF_OK)
+        status = kprof_catalog_load(&folders, out);
     kprof_strlist_free(&folders);
     return status;
 }
@@ -131,16 +132,27 @@ void kprof_findings_free(kprof_finding_source *source)
     kprof_catalog_free(source->catalog);
 }
 
-char *kprof_exec_library_find(const char *injection)
+static void add_library(const char *injection, const char *name, kprof_strbuf *out)
 {
     const char *slash = strrchr(injection, '/');
     kprof_strbuf path = KPROF_STRBUF_INIT;
     if (slash)
         kprof_strbuf_append(&path, injection, (size_t)(slash - injection) + 1);
-    kprof_strbuf_puts(&path, "libkprof-exec.so");
+    kprof_strbuf_puts(&path, name);
     if (!path.failed && access(path.data, R_OK) == 0 && !strpbrk(path.data, ": $")) /* these are the loader's */
-        return kprof_strbuf_take(&path);
+        kprof_strbuf_printf(out, "%s%s", out->length ? ":" : "", path.data);
     kprof_strbuf_free(&path);
+}
+
+char *kprof_preloaded_find(const char *injection, bool starts_unarmed)
+{
+    kprof_strbuf paths = KPROF_STRBUF_INIT;
+    add_library(injection, "libkprof-exec.so", &paths);
+    if (starts_unarmed)
+        add_library(injection, "libkprof-guests.so", &paths);
+    if (paths.length)
+        return kprof_strbuf_take(&paths);
+    kprof_strbuf_free(&paths);
     return NULL;
 }
 

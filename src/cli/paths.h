@@ -7,9 +7,9 @@
 /* The injection library: --injection-path, or beside the installed or the built executable. Caller frees *out.
  * UNSUPPORTED with a message that lists where it was looked for. */
 kprof_status kprof_injection_locate(const kprof_options *options, char **out) KPROF_MUST_CHECK;
-/* The library to preload, beside the injection library. Caller frees; NULL: there is none, or the loader could not be
- * told its path. */
-char *kprof_exec_library_find(const char *injection);
+/* The libraries to preload, from beside the injection library, with colons between them; another tool of a process that
+ * starts unarmed needs one more. Caller frees; NULL: there is none, or the loader could not be told its path. */
+char *kprof_preloaded_find(const char *injection, bool starts_unarmed);
 
 /* Append the folder of the shipped sets, sections and findings, then each --section-folder. UNSUPPORTED as above. */
 kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *out) KPROF_MUST_CHECK;

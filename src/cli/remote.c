@@ -95,7 +95,8 @@ static void drop(client *from)
         close(from->fd);
     if (from->is_parsed)
         kprof_options_free(&from->options);
-    KPROF_FREE_TEXTS(&from->words, &from->answer);
+    kprof_strbuf_free(&from->words);
+    kprof_strbuf_free(&from->answer);
     kprof_strlist_free(&from->given);
     KPROF_FREE(from->whom.items, from->told.items);
     *from = (client){.fd = -1};
@@ -249,17 +250,20 @@ static kprof_status start(kprof_remote *remote, client *from)
     const kprof_options *options = &from->options;
     uint32_t plan = 0;
     kprof_status status = check_path(options);
-    KPROF_THEN(status, settle_selection(remote, &from->options.selection));
+    if (status == KPROF_OK)
+        status = settle_selection(remote, &from->options.selection);
     if (status == KPROF_OK && options->export_path && !options->force_overwrite &&
         !strstr(options->export_path, "%i") && kprof_open_parts_promise(&remote->open, options->export_path))
         status = kprof_fail(KPROF_OUTPUT,
                             "%s: is to be the report of an earlier start; stop that first, or use another "
                             "name",
                             options->export_path);
-    KPROF_THEN(status, kprof_parts_plan(remote->parts, options, &plan));
+    if (status == KPROF_OK)
+        status = kprof_parts_plan(remote->parts, options, &plan);
     if (status == KPROF_OK && plan > 0 && !options->export_path)
         status = kprof_fail(KPROF_USAGE, "other sets than the run's own need a report of their own: -o FILE");
-    KPROF_THEN(status, tell(remote, from, true, plan));
+    if (status == KPROF_OK)
+        status = tell(remote, from, true, plan);
     if (status != KPROF_OK)
         return status;
     kprof_open_parts_end(&remote->open, &from->whom, from);
@@ -274,7 +278,8 @@ static kprof_status stop(kprof_remote *remote, client *from)
     kprof_status status = check_path(options);
     if (status == KPROF_OK && options->export_path)
         status = kprof_open_parts_name(&remote->open, &from->whom, options);
-    KPROF_THEN(status, tell(remote, from, false, 0));
+    if (status == KPROF_OK)
+        status = tell(remote, from, false, 0);
     if (status == KPROF_OK)
         kprof_open_parts_end(&remote->open, &from->whom, from);
     return status;
@@ -326,7 +331,8 @@ static void begin_command(kprof_remote *remote, client *from)
 {
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
     kprof_status status = split_words(from) ? parse(from) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
-    KPROF_THEN(status, begin(remote, from));
+    if (status == KPROF_OK)
+        status = begin(remote, from);
     (void)kprof_log_set_sink(before.sink, before.user);
     from->since_ns = kprof_monotonic_ns();
     if (status != KPROF_OK)
@@ -355,6 +361,31 @@ static bool has_followed(const kprof_remote *remote, long pid, uint32_t turn)
     return control.answered == turn || control.wish.turn != turn;
 }
 
+typedef struct failure {
+    long pid;
+    char *reason; /* owned; NULL: none was told */
+} failure;
+
+static void note_reason(void *user, const kprof_spools_process *process)
+{
+    failure *of = user;
+    if (process->pid == of->pid && process->warning)
+        of->reason = kprof_strdup(process->warning);
+}
+
+/* No process could do what it was told. Others may still come where none was named. */
+static kprof_status fail_all(kprof_remote *remote, const client *from)
+{
+    failure first = {from->told.items[0], NULL};
+    kprof_spools_visit(remote->run.spools, note_reason, &first);
+    kprof_status status =
+        kprof_fail(KPROF_NOT_COLLECTED, "%s", first.reason ? first.reason : "no process could do that");
+    if (from->whom.count > 0)
+        kprof_open_parts_forget(&remote->open, from->turn);
+    free(first.reason);
+    return status;
+}
+
 static kprof_status finish(kprof_remote *remote, client *from)
 {
     kprof_status status = kprof_spools_poll(remote->run.spools);
@@ -365,7 +396,7 @@ static kprof_status finish(kprof_remote *remote, client *from)
                   control.state == KPROF_CONTROL_FAILED;
     }
     if (status == KPROF_OK && failed > 0 && failed == from->told.count)
-        status = kprof_fail(KPROF_NOT_COLLECTED, "no process could do that");
+        status = fail_all(remote, from);
     kprof_status made = kprof_open_parts_make(&remote->open, from, &from->answer);
     kprof_spools_visit(remote->run.spools, describe_process, &(describer){remote, from});
     return status == KPROF_OK ? made : status;

@@ -22,6 +22,7 @@ typedef struct spool {
     kprof_spool_reader *reader; /* NULL once it is read to its end */
     kprof_ingest *ingest;
     kprof_strlist kernels;        /* function names; item i is kernel i+1 */
+    char *warning;                /* the last one */
     int64_t pid;                  /* 0: no process record yet */
     uint64_t measured, elsewhere; /* elsewhere: of these, with plans that the report is not about */
     uint32_t plan;
@@ -51,7 +52,7 @@ static void spool_free(spool *item)
     kprof_spool_reader_close(item->reader);
     kprof_ingest_free(item->ingest);
     kprof_strlist_free(&item->kernels);
-    KPROF_FREE(item->name, item);
+    KPROF_FREE(item->name, item->warning, item);
 }
 
 kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
@@ -126,7 +127,8 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
         kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
-    KPROF_THEN(status, append_spool(spools, item));
+    if (status == KPROF_OK)
+        status = append_spool(spools, item);
     if (status != KPROF_OK)
         spool_free(item);
     return status;
@@ -183,8 +185,12 @@ static const char *kernel_name(const spool *item, uint32_t kernel)
 }
 
 /* INTERNAL is the least telling failure: any other takes its place. */
-static void note_message(kprof_spools *spools, const kprof_message_record *message)
+static void note_message(kprof_spools *spools, spool *from, const kprof_message_record *message)
 {
+    if (message->level == KPROF_LOG_WARNING) {
+        free(from->warning);
+        from->warning = kprof_strdup(message->text);
+    }
     if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
         spools->told = message->status;
     if (spools->is_silent || kprof_strlist_contains(&spools->messages, message->text))
@@ -220,7 +226,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         kprof_progress_note(spools->progress, kernel_name(item, record->progress.kernel), &record->progress);
         return;
     case KPROF_RECORD_MESSAGE:
-        note_message(spools, &record->message);
+        note_message(spools, item, &record->message);
         return;
     case KPROF_RECORD_ARMED:
         item->armed = true;
@@ -314,9 +320,10 @@ void kprof_spools_end_done(kprof_spools *spools)
 /* A process that called exec goes on in another spool of the same pid. */
 static bool goes_on(const kprof_spools *spools, const spool *item)
 {
-    for (size_t i = 0; i < spools->count; i++)
+    for (size_t i = 0; i < spools->count; i++) {
         if (spools->items[i] != item && spools->items[i]->pid == item->pid)
             return true;
+    }
     return false;
 }
 
@@ -329,7 +336,7 @@ void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, co
         for (size_t k = i + 1; k < spools->count && is_last; k++)
             is_last = spools->items[k]->pid != item->pid;
         if (item->pid > 0 && !item->ended && is_last && is_alive(item->pid))
-            visit(user, &(kprof_spools_process){item->pid, item->measured});
+            visit(user, &(kprof_spools_process){item->pid, item->measured, item->warning});
     }
 }
 

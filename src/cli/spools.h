@@ -36,7 +36,8 @@ kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
 /* A process that lives and writes records. */
 typedef struct kprof_spools_process {
     int64_t pid;
-    uint64_t measured; /* launches so far */
+    uint64_t measured;   /* launches so far */
+    const char *warning; /* the last one that it has written; NULL: none */
 } kprof_spools_process;
 void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, const kprof_spools_process *process),
                         void *user);

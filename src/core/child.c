@@ -146,5 +146,6 @@ const char *kprof_child_run(char *const *arguments, const kprof_child_limits *li
 
 void kprof_child_free(kprof_child *result)
 {
-    KPROF_FREE_TEXTS(&result->out, &result->errors);
+    kprof_strbuf_free(&result->out);
+    kprof_strbuf_free(&result->errors);
 }

@@ -20,6 +20,7 @@
 #include "cupti/profiler.h"
 #include "cupti/redirect.h"
 #include "cupti/smem.h"
+#include "cupti/subscriber.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
 #include "host/load.h"
@@ -43,7 +44,6 @@ static struct {
     kprof_target_hooks hooks;
     const kprof_cupti_api *cupti;
     const kprof_driver_api *driver;
-    CUpti_SubscriberHandle subscriber;
     atomic_uint sharing; /* kprof_sharing bits */
 } target;
 
@@ -167,7 +167,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
  * and stop. */
 static void on_profiler_call(bool starts, CUpti_ApiCallbackSite site)
 {
-    if (target.hooks.profiler_called && !in_hook && (site == CUPTI_API_EXIT) == starts)
+    if (!in_hook && (site == CUPTI_API_EXIT) == starts)
         target.hooks.profiler_called(starts);
 }
 
@@ -216,11 +216,13 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
     int cancel_state;        /* a thread that is cancelled while it waits here would take locks with it */
     (void)user;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    const bool is_asked_for = kprof_subscriber_route(in_hook, domain, id, data);
     if (target.hooks.is_brief)
         kprof_call_records_note_handle(domain, id);
-    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls, and for those above */
-        if (id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000 ||
-            id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000)
+    if (!is_asked_for)
+        ;                                             /* a guest asked */
+    else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls, or for those above */
+        if (!target.hooks.is_brief)
             on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
                              ((const CUpti_CallbackData *)data)->callbackSite);
     } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
@@ -242,7 +244,7 @@ static void follow_nodes(void)
                                              CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING};
     CUptiResult result = CUPTI_SUCCESS;
     for (size_t i = 0; target.hooks.node_made && result == CUPTI_SUCCESS && i < sizeof nodes / sizeof *nodes; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
+        result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
     if (result != CUPTI_SUCCESS)
         kprof_log(KPROF_LOG_DEBUG, "CUPTI does not tell of graph nodes (CUPTI error %d)", (int)result);
 }
@@ -251,7 +253,7 @@ static void follow_nodes(void)
 static void enable_handles(CUpti_CallbackDomain domain)
 {
     for (const CUpti_CallbackId *of = kprof_call_records_handles(domain); *of; of++)
-        (void)target.cupti->cuptiEnableCallback(1, target.subscriber, domain, *of);
+        (void)kprof_subscriber_follow(true, domain, *of);
 }
 
 static CUptiResult enable_told(void)
@@ -259,22 +261,7 @@ static CUptiResult enable_told(void)
     CUptiResult result = CUPTI_SUCCESS;
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
         if (kprof_call_records_tell(target.cupti, id))
-            result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
-    return result;
-}
-
-static CUptiResult enable_profiler_calls(void)
-{
-    static const struct {
-        CUpti_CallbackDomain domain;
-        CUpti_CallbackId id;
-    } calls[] = {{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000},
-                 {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000},
-                 {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart},
-                 {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop}};
-    CUptiResult result = CUPTI_SUCCESS;
-    for (size_t i = 0; target.hooks.profiler_called && result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, calls[i].domain, calls[i].id);
+            result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, id);
     return result;
 }
 
@@ -306,17 +293,13 @@ static CUptiResult enable_brief(void)
         CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
         CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister,
     };
-    CUptiResult result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                                           CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+    CUptiResult result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     if (result == CUPTI_SUCCESS) /* its memory is gone then */
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                                   CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+        result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
+        result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     enable_handles(CUPTI_CB_DOMAIN_DRIVER_API);
     enable_handles(CUPTI_CB_DOMAIN_RUNTIME_API);
-    if (result == CUPTI_SUCCESS)
-        result = enable_profiler_calls();
     return result == CUPTI_SUCCESS && target.hooks.sees_calls ? enable_told() : result;
 }
 
@@ -326,7 +309,7 @@ static CUptiResult disable_ignored(void)
     CUptiResult result = CUPTI_SUCCESS;
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
         if (kprof_call_is_ignored(id))
-            result = target.cupti->cuptiEnableCallback(0, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+            result = kprof_subscriber_follow(false, CUPTI_CB_DOMAIN_DRIVER_API, id);
     return result;
 }
 
@@ -337,17 +320,21 @@ static CUptiResult enable_all(void)
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,   CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
-    CUptiResult result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
+                                               CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000};
+    CUptiResult result = kprof_subscriber_follow_all(CUPTI_CB_DOMAIN_DRIVER_API);
     if (result == CUPTI_SUCCESS)
         result = disable_ignored();
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
-    return result == CUPTI_SUCCESS ? enable_profiler_calls() : result;
+        result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof runtime / sizeof *runtime; i++)
+        result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RUNTIME_API, runtime[i]);
+    return result;
 }
 
 static kprof_status subscribe(void)
 {
-    CUptiResult result = target.cupti->cuptiSubscribe(&target.subscriber, on_callback, NULL);
+    CUptiResult result = kprof_subscriber_start(target.cupti, on_callback);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return kprof_fail(KPROF_COUNTERS_BUSY,
                           "another tool in this process uses CUPTI already (a framework's own profiler, "
@@ -358,12 +345,16 @@ static kprof_status subscribe(void)
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
     follow_nodes();
+    if (target.hooks.takes_guests)
+        kprof_subscriber_take_guests();
     return KPROF_OK;
 }
 
 kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
 {
     target.hooks = *target_hooks;
+    if (target.hooks.takes_guests)
+        kprof_cupti_share();
     kprof_status status = kprof_cupti_load(&target.cupti);
     if (status == KPROF_OK)
         status = kprof_driver_load(&target.driver);
@@ -381,12 +372,17 @@ static void note_unseen_variables(void)
 kprof_status kprof_target_follow(bool follow)
 {
     CUptiResult result = CUPTI_SUCCESS;
+    if (follow && !kprof_subscriber_close())
+        return kprof_fail(KPROF_COUNTERS_BUSY, "another tool of the process, such as torch.profiler, records what the "
+                                               "GPU does; start kprof when it has ended");
     if (follow)
         note_unseen_variables();
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
         if (kprof_call_may_go_unseen(id) && !kprof_call_is_ignored(id))
-            result = target.cupti->cuptiEnableCallback(follow, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+            result = kprof_subscriber_follow(follow, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
+    if (!follow || result != CUPTI_SUCCESS)
+        kprof_subscriber_open();
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;

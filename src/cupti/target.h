@@ -7,16 +7,17 @@
 #include "spool/record.h"
 
 typedef struct kprof_target_hooks {
-    bool is_brief;   /* of the driver's calls only those that end a context, or change memory, are of interest, and no
-                        code is */
-    bool sees_calls; /* of the others those that a trace tells of, too */
+    bool is_brief;     /* of the driver's calls only those that end a context, or change memory, are of interest, and no
+                          code is */
+    bool sees_calls;   /* of the others those that a trace tells of, too */
+    bool takes_guests; /* another tool of the process may use CUPTI while nothing but lists is followed */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
     void (*driver_started)(void); /* within the call that starts it, on its thread */
     void (*context_created)(void *context);
     void (*context_ending)(void *context); /* NULL: nobody wants to know */
     /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: one
-     * call may be told twice. NULL: nobody wants to know. */
+     * call may be told twice. */
     void (*profiler_called)(bool starts);
     /* The calling thread makes a kernel node of a graph, by capturing a launch or by itself. Returns a number to keep
      * for the node, 0: none. NULL: nobody wants to know. */
@@ -29,7 +30,8 @@ kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHEC
 
 /* Have the hooks called for launches and for all that changes nothing which kprof lists, or no longer; as _start
  * begins, they are. What changes lists is told all the time. Whoever calls this holds no lock that hooks wait for.
- * Calls that are under way may be told on entering alone, or on leaving alone. INTERNAL when CUPTI refuses. */
+ * Calls that are under way may be told on entering alone, or on leaving alone. COUNTERS_BUSY when a guest records
+ * activities, INTERNAL when CUPTI refuses. */
 kprof_status kprof_target_follow(bool follow) KPROF_MUST_CHECK;
 
 /* Ordinal of the context's device, which must be current on this thread. */

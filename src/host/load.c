@@ -40,6 +40,8 @@ static kprof_nvperf_api nvperf_api;
 static library cupti = {CUPTI_NAME, cupti_functions, &cupti_api, PTHREAD_ONCE_INIT, .status = KPROF_UNSUPPORTED};
 static library nvperf = {NVPERF_NAME, nvperf_functions, &nvperf_api, PTHREAD_ONCE_INIT, .status = KPROF_UNSUPPORTED};
 
+static bool shares; /* what the application has loaded may do */
+
 /* Below a toolkit's folder; the two `targets` are x86-64 and Arm servers. */
 static const char *const subfolders[] = {
     "lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib", "extras/CUPTI/lib",
@@ -78,6 +80,23 @@ static void *try_open(const char *folder, const char *name, kprof_strbuf *tried)
     return handle;
 }
 
+static uint32_t version_of(void *handle)
+{
+    CUptiResult (*get_version)(uint32_t *);
+    uint32_t version = 0;
+    void *function = dlsym(handle, "cuptiGetVersion");
+    memcpy(&get_version, &function, sizeof get_version);
+    return function && get_version(&version) == CUPTI_SUCCESS ? version : 0;
+}
+
+/* The application's copy where it may stand for `own`: configurations were made with that version. */
+static void *choose_copy(void *own)
+{
+    void *loaded = shares ? dlopen(CUPTI_NAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    const uint32_t version = own && loaded ? version_of(own) : 0;
+    return version && version == version_of(loaded) ? loaded : own;
+}
+
 static void *open_cupti(kprof_strbuf *tried)
 {
     kprof_strlist places = KPROF_STRLIST_INIT;
@@ -86,7 +105,7 @@ static void *open_cupti(kprof_strbuf *tried)
     for (size_t i = 0; i < places.count && !handle; i++)
         handle = try_open(places.items[i], CUPTI_NAME, tried);
     kprof_strlist_free(&places);
-    return handle ? handle : try_open(NULL, CUPTI_NAME, tried);
+    return handle ? choose_copy(handle) : try_open(NULL, CUPTI_NAME, tried);
 }
 
 static void *open_nvperf(kprof_strbuf *tried)
@@ -176,6 +195,11 @@ kprof_status kprof_nvperf_load(const kprof_nvperf_api **out)
     kprof_status status = kprof_cupti_load(&unused); /* says where to look */
     *out = &nvperf_api;
     return status == KPROF_OK ? get_library(&nvperf, load_nvperf) : status;
+}
+
+void kprof_cupti_share(void)
+{
+    shares = true;
 }
 
 void kprof_libraries_preload(void)

@@ -1,5 +1,6 @@
-/* Opens CUPTI's libraries at run time, by path, so that kprof starts without them and never takes the copy that an
- * application brought along. Each library is opened once per process and stays open. */
+/* Opens CUPTI's libraries at run time, by path, so that kprof starts without them and takes the copy that an
+ * application brought along only where both are to use CUPTI. Each library is opened once per process and stays open.
+ */
 #pragma once
 
 #include "core/status.h"
@@ -130,6 +131,9 @@ typedef struct kprof_nvperf_api {
  * process. libnvperf_host is taken from beside libcupti. */
 kprof_status kprof_cupti_load(const kprof_cupti_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
+/* Use the copy of CUPTI that the application has loaded, if it is of the version that would be opened otherwise. For
+ * the first of all calls. */
+void kprof_cupti_share(void);
 /* Open both libraries early and silently. Thread-safe. A thread that loads the second library does not wait for this
  * call: this call may wait for the loader's lock, which that thread may hold. */
 void kprof_libraries_preload(void);

@@ -2,6 +2,7 @@
 depends on time."""
 
 import json
+import shutil
 import socket
 import time
 
@@ -13,6 +14,19 @@ CTL = f"{KPROF} ctl"
 class Control(Case):
     def collect(self, options, steps, **keywords):
         return super().collect(["--armed", "no", *options], steps, **keywords)
+
+    def test_preloaded_libraries(self):
+        """Another tool of the process needs one more while kprof is not armed."""
+        os.mkdir(self.path("lib"))
+        for name in ("libkprof-exec.so", "libkprof-guests.so"): # any library will do
+            shutil.copy(os.path.join(BUILD, "tests/sim/libkprof-exec.so"), self.path(f"lib/{name}"))
+        injection = self.path("lib/libkprof-inject.so")
+        shutil.copy(INJECTION, injection)
+        for armed, names in (("no", ("libkprof-exec.so", "libkprof-guests.so")), ("yes", ("libkprof-exec.so",))):
+            run = self.kprof("--injection-path", injection, "--metrics", METRIC, "--armed", armed, "-f", "-o", "run",
+                             APP, "env=LD_PRELOAD", f"launch={VECTOR_ADD}")
+            paths = ":".join(self.path(f"lib/{name}") for name in names)
+            self.assertEqual(run.out.splitlines()[0], f"LD_PRELOAD={paths}", run.err)
 
     def start(self, *steps):
         """A run whose application then waits until its standard input ends."""

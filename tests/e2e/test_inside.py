@@ -113,6 +113,29 @@ attempt(lambda: int("mine"))
         self.assertIn("nowhere/part.kprof: cannot create the report", run.out.splitlines()[3])
         self.assertIn("ValueError invalid literal", run.out.splitlines()[4])
 
+    def test_beside_another_tool(self):
+        """Which records: kprof declines with the reason each time, and measures when that has ended."""
+        open(self.path("guest"), "w").close()
+        run = self.under_kprof("""
+guest = os.environ["KPROF_SIM_GUEST"]
+launch(ADD)
+for attempt in range(3):
+    try:
+        with kprof.profile() as p:
+            launch(SCALE)
+        print(p.dict()["scale"]["launches"])
+    except kprof.Error as error:
+        print(error)
+    if attempt == 1:
+        os.remove(guest)
+""", env={"KPROF_SIM_GUEST": self.path("guest")})
+        self.assert_run(run, 0)
+        lines = run.out.splitlines()
+        self.assertRegex(lines[0], "^process [0-9]+ could not be armed: another tool records")
+        self.assertEqual(lines[1:], [lines[0], "1"])
+        self.assertNotIn("cannot create the report", run.err)
+        self.assertEqual(self.launches(), ["scale"])
+
     def test_first_call_of_cuda_within_the_block(self):
         run = self.under_kprof("""
 with kprof.profile() as p:

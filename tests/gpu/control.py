@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What a running job pays for kprof: a training loop of PyTorch plain, and under `--armed no`, where it measures a step
 from inside: its steps before that ran unarmed. Prints each run as it ends. Checks that the weights are the same, that
-the step has launches, and that kprof unarmed costs less than 1 % (what is left after the step is only printed). Exits 1
-when a check fails, 77 where there is no GPU or no PyTorch.
+the step has launches, and that kprof unarmed costs less than 1 % (what is left after the step is only printed). Then it
+checks that torch.profiler sees the same kernels while kprof is not armed as alone, and that kprof declines while
+torch.profiler records. Exits 1 when a check fails, 77 where there is no GPU or no PyTorch.
 
     control.py [--runs N] [--unselected] [--output FILE]
 
---unselected runs it under `-k` of no kernel, too: what a launch costs that is not chosen.
+--unselected runs it under `-k` of no kernel, too: what a launch costs that is not chosen. --runs 0 times nothing.
 """
 import argparse
 import json
@@ -19,6 +20,8 @@ import harness
 
 PLAIN, UNARMED, UNSELECTED = "without kprof", "--armed no, a step measured", "-k (no kernel)"
 LIMIT = 0.01
+GUEST_HEADER = ["torch.profiler's kernels", "before kprof", "beside it", "after it", "launches of kprof's",
+                "beside torch.profiler", "what kprof said"]
 HEADER = ["run", "best step, µs", "cost", "later steps, µs", "cost", "launches measured"]
 
 
@@ -51,9 +54,23 @@ def row(found, name):
     return (name, *times, str(found[name][-1]["launches"]))
 
 
-def take(name, folder):
+def judge_guest(alone, unarmed):
+    """What is not as it should be of what torch.profiler saw alone, and while kprof was not armed."""
+    times = ("before", "beside", "after")
+    wrong = [f"torch.profiler, {time}: {unarmed[time]} kernels, alone {alone[time]}"
+             for time in times if unarmed[time] != alone[time] or not alone[time]]
+    if unarmed["checksum"] != alone["checksum"]:
+        wrong.append("torch.profiler: another result")
+    if not unarmed["launches"]:
+        wrong.append("torch.profiler: kprof measured no launch behind it")
+    if unarmed["launches_beside"] or "torch.profiler" not in unarmed["said"]:
+        wrong.append(f"torch.profiler: kprof beside it measured {unarmed['launches_beside']}: {unarmed['said']!r}")
+    return wrong
+
+
+def take(name, folder, file="control_torch.py"):
     """The program's result under kprof as name says, or None where it cannot run."""
-    program = [sys.executable, pathlib.Path(__file__).parent / "programs/control_torch.py"]
+    program = [sys.executable, pathlib.Path(__file__).parent / "programs" / file]
     kprof = [harness.kprof(), "-f", "-o", f"{folder}/run"]
     argv = {PLAIN: program, UNARMED: [*kprof, "--armed", "no", *program, "measured"],
             UNSELECTED: [*kprof, "-k", "no_such_kernel", *program]}[name]
@@ -97,14 +114,18 @@ def main():
                 found.setdefault(name, []).append(result)
                 document.add(f"- {name}: a step {result['us']:.1f} µs, later {result['after_us']:.1f}, "
                              f"{result['launches']} launches measured, {result['seconds']:.1f} s in all")
+            guests = [take(name, folder, "guest_torch.py") for name in (PLAIN, UNARMED)]
         except harness.Failure as error:
             wrong = [str(error)]
-    if not found and not wrong:
+    if not wrong and guests[0] is None:
         print("control.py: no PyTorch: skipped", file=sys.stderr)
         return harness.SKIPPED
     if not wrong:
-        wrong = judge(found)
+        wrong = [*(judge(found) if found else []), *judge_guest(*guests)]
         document.add("\n" + harness.table(HEADER, [row(found, name) for name in found]))
+        document.add(harness.table(GUEST_HEADER, [(name, *(guest[key] for key in ("before", "beside", "after")),
+                                                   guest["launches"], guest["launches_beside"], guest["said"])
+                                                  for name, guest in zip((PLAIN, UNARMED), guests)]))
     document.add("\n".join(f"- **fail**: {line}" for line in wrong) or "All checks pass.")
     return 1 if wrong else 0
 

@@ -17,9 +17,9 @@
 # collect; `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the
 # source pages of both tools; `lines` looks for the lines of kernels of each compiler; `pm_sampling` compares means
 # over time with values of the launch; `stacks` looks for the lines of a program of PyTorch; `control` times a
-# training loop under kprof that is not armed, and measures a step of it; `trace` traces programs with known gaps,
-# copies and overlaps; `trace_torch` compares traces of programs of PyTorch with torch.profiler's, and tells what
-# tracing costs; `application` compares application replay with repeated launches.
+# training loop under kprof that is not armed, measures a step of it, and lets torch.profiler record beside it; `trace`
+# traces programs with known gaps, copies and overlaps; `trace_torch` compares traces of programs of PyTorch with
+# torch.profiler's, and tells what tracing costs; `application` compares application replay with repeated launches.
 # `utilization` samples programs whose use of the GPU over time is known, and tells what that costs.
 # `census` measures the kernels with most time of a program of PyTorch in the run that counts all.
 # `carveouts` compares what SMs are configured for with ncu's.

@@ -2,7 +2,7 @@
 """Tests of how control.py judges runs; they need no GPU."""
 import unittest
 
-from control import PLAIN, UNARMED, UNSELECTED, cost, judge, row
+from control import PLAIN, UNARMED, UNSELECTED, cost, judge, judge_guest, row
 
 
 def result(us, launches=0, checksum="1"):
@@ -25,6 +25,19 @@ class Judgement(unittest.TestCase):
                                     (UNARMED, [result(100, 9), result(100)], f"{UNARMED}: [9, 0] launches measured"),
                                     (UNSELECTED, [result(100, 1)], "-k (no kernel): [1] launches measured")):
             self.assertEqual(judge({**good(), name: results}), [text])
+
+    def test_torch_profiler(self):
+        alone = {"before": 15, "beside": 15, "after": 15, "launches": 0, "launches_beside": 0, "said": "",
+                 "checksum": "1"}
+        good = {**alone, "launches": 15, "said": "another tool, such as torch.profiler, records"}
+        self.assertEqual(judge_guest(alone, good), [])
+        for key, value, part in (("before", 0, "before: 0 kernels, alone 15"), ("after", 14, "after: 14"),
+                                 ("checksum", "2", "another result"), ("launches", 0, "no launch"),
+                                 ("said", "", "measured 0: ''"), ("launches_beside", 3, "measured 3")):
+            with self.subTest(key):
+                faults = judge_guest(alone, {**good, key: value})
+                self.assertEqual(len(faults), 1)
+                self.assertIn(part, faults[0])
 
 
 if __name__ == "__main__":

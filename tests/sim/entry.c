@@ -4,10 +4,10 @@
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
  * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
  * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. The third
- * launch runs until the file KPROF_SIM_HOLD is there. With KPROF_SIM_BUSY
- * no pause closes a batch, however slow the machine is: only a signal does, and what the application calls. With
- * KPROF_SIM_PINNED the application has pinned memory, which kernels reach whose names have "pinned"; with "hidden" too,
- * their arguments do not show it. */
+ * launch runs until the file KPROF_SIM_HOLD is there. While the file KPROF_SIM_GUEST is there, another tool records.
+ * With KPROF_SIM_BUSY no pause closes a batch, however slow the machine is: only a signal does, and what the
+ * application calls. With KPROF_SIM_PINNED the application has pinned memory, which kernels reach whose names have
+ * "pinned"; with "hidden" too, their arguments do not show it. */
 #include "core/bytes.h"
 #include "core/log.h"
 #include "inject/batch.h"
@@ -120,6 +120,14 @@ static kprof_status start(const kprof_target_hooks *hooks)
     if (status == KPROF_OK)
         hooks->context_created(&sim.contexts[0]);
     return status;
+}
+
+static kprof_status follow(bool follow)
+{
+    const char *path = getenv("KPROF_SIM_GUEST");
+    return follow && path && access(path, F_OK) == 0
+               ? kprof_fail(KPROF_COUNTERS_BUSY, "another tool records (simulated)")
+               : sim_device.target_follow(follow);
 }
 
 static void describe_shape(const kprof_call *call, kprof_launch_record *out)
@@ -248,6 +256,7 @@ static void make_device(void)
     device = sim_device;
     device.target_capturing = is_capturing;
     device.target_start = start;
+    device.target_follow = follow;
     device.target_shape = describe_shape;
     device.target_launch = describe_launch;
     device.target_kernel = describe_kernel;
@@ -368,7 +377,7 @@ void kprof_sim_thread(void)
 /* As a call of the runtime that ends in the driver's. */
 void kprof_sim_profiler(bool starts)
 {
-    for (int i = 0; sim.hooks && sim.hooks->profiler_called && i < 2; i++)
+    for (int i = 0; sim.hooks && i < 2; i++)
         sim.hooks->profiler_called(starts);
 }
 

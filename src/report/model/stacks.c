@@ -75,7 +75,8 @@ static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *
         status = add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
     }
     *out = (uint32_t)at;
-    KPROF_FREE_TEXTS(&text, &key);
+    kprof_strbuf_free(&text);
+    kprof_strbuf_free(&key);
     return status;
 }
 
@@ -122,7 +123,8 @@ kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out
 void kprof_told_stacks_free(kprof_told_stacks *stacks)
 {
     for (size_t i = 0; i < stacks->frame_count; i++) {
-        KPROF_FREE(stacks->frames[i].text, stacks->frames[i].file);
+        free(stacks->frames[i].text);
+        free(stacks->frames[i].file);
     }
     for (size_t i = 0; i < stacks->stack_count; i++)
         free(stacks->stacks[i].frames);

@@ -223,8 +223,10 @@ static kprof_status walk_through(kprof_report *report)
         status = take_row(&w);
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "summing up what GPUs did");
-    KPROF_THEN(status, end_device(&w));
-    KPROF_THEN(status, write_idle(&w.idle));
+    if (status == KPROF_OK)
+        status = end_device(&w);
+    if (status == KPROF_OK)
+        status = write_idle(&w.idle);
     kprof_spread_free(&w.latencies);
     sqlite3_finalize(w.rows);
     sqlite3_finalize(w.add_gap);
@@ -320,7 +322,8 @@ static kprof_status find_depths(kprof_report *report)
         status = take_asked(&of);
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "finding how deep queues were");
-    KPROF_THEN(status, end_depths(&of));
+    if (status == KPROF_OK)
+        status = end_depths(&of);
     free(of.queue.begins);
     sqlite3_finalize(of.asked);
     sqlite3_finalize(of.update);
@@ -330,7 +333,8 @@ static kprof_status find_depths(kprof_report *report)
 kprof_status kprof_trace_find_gaps(kprof_report *report)
 {
     kprof_status status = kprof_store_exec(report, tables);
-    KPROF_THEN(status, walk_through(report));
+    if (status == KPROF_OK)
+        status = walk_through(report);
     return status == KPROF_OK ? find_depths(report) : status;
 }
 
@@ -403,8 +407,10 @@ kprof_status kprof_trace_explain_gaps(kprof_report *report)
     kprof_status status = kprof_store_exec(report, classes);
     if (status == KPROF_OK && !begin_idle(&open.idle, report))
         status = kprof_store_fail(report, "summing up what GPUs did");
-    KPROF_THEN(status, kprof_trace_cumulate(report, &what));
-    KPROF_THEN(status, write_idle(&open.idle));
+    if (status == KPROF_OK)
+        status = kprof_trace_cumulate(report, &what);
+    if (status == KPROF_OK)
+        status = write_idle(&open.idle);
     sqlite3_finalize(open.idle.insert);
     if (status != KPROF_OK)
         return status;

@@ -24,7 +24,8 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
     if (status != KPROF_OK)
         return status;
     status = kprof_page_begin(context, &page.emitter);
-    KPROF_THEN(status, kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch)));
+    if (status == KPROF_OK)
+        status = kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch));
     kprof_view_free(&view);
     return status;
 }

@@ -237,7 +237,8 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
     all->duration = kprof_names_find(&all->model->metric_names, DURATION);
     if (all->duration != KPROF_NAMES_NONE)
         status = open_reader(&walk, all);
-    KPROF_THEN(status, kprof_model_launches(&walk, count_launch, all));
+    if (status == KPROF_OK)
+        status = kprof_model_launches(&walk, count_launch, all);
     add_times(all);
     count_seen(all);
     kprof_value_reader_close(&all->reader);
@@ -386,7 +387,8 @@ kprof_status kprof_page_sources(const kprof_page_context *context)
 {
     kprof_page_shares *all = NULL;
     kprof_status status = kprof_page_shares_new(context, &all);
-    KPROF_THEN(status, show(context, all));
+    if (status == KPROF_OK)
+        status = show(context, all);
     kprof_page_shares_free(all);
     return status;
 }

@@ -103,7 +103,8 @@ kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_fin
     options.findings = findings;
     shapes.options = &options;
     status = kprof_ranking_make(&shapes, &ranking);
-    KPROF_THEN(status, make(&ranking, report));
+    if (status == KPROF_OK)
+        status = make(&ranking, report);
     kprof_ranking_free(&ranking);
     return status;
 }

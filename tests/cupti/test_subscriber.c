@@ -1,0 +1,211 @@
+/* One subscriber of CUPTI's for two: what CUPTI is to tell, who is told, and when a guest may come or record. This
+ * program has the slot of the preloaded library. */
+#include "cupti/guests.h"
+#include "cupti/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { IDS = 1000, LAUNCH = 307, MODULE = CUPTI_CBID_RESOURCE_MODULE_LOADED };
+
+__attribute__((visibility("default"))) kprof_guests_slot kprof_guests_hooks;
+
+static char handle;
+static bool is_on[CUPTI_CB_DOMAIN_SIZE][IDS];
+static CUpti_ActivityKind enabled, disabled;
+static unsigned told;
+static CUpti_CallbackId told_id;
+static const void *told_data;
+
+static CUptiResult CUPTIAPI subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback, void *user)
+{
+    (void)callback;
+    (void)user;
+    *out = (CUpti_SubscriberHandle)(void *)&handle;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult CUPTIAPI enable_callback(uint32_t on, CUpti_SubscriberHandle of, CUpti_CallbackDomain domain,
+                                            CUpti_CallbackId id)
+{
+    assert_ptr_equal(of, &handle);
+    if (id >= IDS)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    is_on[domain][id] = on;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult CUPTIAPI enable_domain(uint32_t on, CUpti_SubscriberHandle of, CUpti_CallbackDomain domain)
+{
+    assert_ptr_equal(of, &handle);
+    memset(is_on[domain], (int)on, sizeof is_on[domain]);
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult CUPTIAPI enable_activity(CUpti_ActivityKind kind)
+{
+    enabled = kind;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult CUPTIAPI disable_activity(CUpti_ActivityKind kind)
+{
+    disabled = kind;
+    return CUPTI_SUCCESS;
+}
+
+static void CUPTIAPI on_kprofs(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
+}
+
+static void CUPTIAPI on_guests(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    (void)domain;
+    ++*(unsigned *)user;
+    told_id = id;
+    told_data = data;
+}
+
+static const kprof_guests *guests(void)
+{
+    return atomic_load(&kprof_guests_hooks);
+}
+
+static CUpti_SubscriberHandle guest;
+
+static int set_up(void **state)
+{
+    static const kprof_cupti_api cupti = {.cuptiSubscribe = subscribe,
+                                          .cuptiEnableCallback = enable_callback,
+                                          .cuptiEnableDomain = enable_domain,
+                                          .cuptiActivityEnable = enable_activity,
+                                          .cuptiActivityDisable = disable_activity};
+    (void)state;
+    memset(is_on, 0, sizeof is_on);
+    told = 0;
+    kprof_subscriber_open();
+    assert_int_equal(kprof_subscriber_start(&cupti, on_kprofs), CUPTI_SUCCESS);
+    assert_int_equal(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, MODULE), CUPTI_SUCCESS);
+    kprof_subscriber_take_guests();
+    assert_non_null(guests());
+    assert_ptr_equal(guests()->cupti_subscribe, subscribe);
+    return guests()->subscribe(&guest, on_guests, &told) == CUPTI_SUCCESS ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return guests()->unsubscribe(guest) == CUPTI_SUCCESS ? 0 : -1;
+}
+
+static bool route(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    return kprof_subscriber_route(false, domain, id, &handle);
+}
+
+static void test_each_is_told_what_it_asks_for(void **state)
+{
+    (void)state;
+    uint32_t on = 7;
+    assert_true(route(CUPTI_CB_DOMAIN_RESOURCE, MODULE));
+    assert_int_equal(told, 0);
+    assert_int_equal(guests()->enable_callback(1, guest, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH), CUPTI_SUCCESS);
+    assert_true(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH]);
+    assert_int_equal(guests()->get_callback_state(&on, guest, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH), CUPTI_SUCCESS);
+    assert_int_equal(on, 1);
+    assert_false(route(CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH));
+    assert_int_equal(told, 1);
+    assert_int_equal(told_id, LAUNCH);
+    assert_ptr_equal(told_data, &handle);
+    assert_true(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH) == CUPTI_SUCCESS);
+    assert_true(route(CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH));
+    assert_int_equal(told, 2);
+    assert_true(kprof_subscriber_route(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH, &handle)); /* a call of kprof's */
+    assert_int_equal(told, 2);
+}
+
+static void test_neither_takes_from_the_other(void **state)
+{
+    (void)state;
+    assert_int_equal(guests()->enable_domain(1, guest, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
+    assert_int_equal(kprof_subscriber_follow(false, CUPTI_CB_DOMAIN_RESOURCE, MODULE), CUPTI_SUCCESS);
+    assert_true(is_on[CUPTI_CB_DOMAIN_RESOURCE][MODULE]);
+    assert_false(route(CUPTI_CB_DOMAIN_RESOURCE, MODULE));
+    assert_int_equal(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, MODULE), CUPTI_SUCCESS);
+    assert_int_equal(guests()->enable_domain(0, guest, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
+    assert_true(is_on[CUPTI_CB_DOMAIN_RESOURCE][MODULE]);
+    assert_false(is_on[CUPTI_CB_DOMAIN_RESOURCE][MODULE + 1]);
+    assert_int_equal(guests()->enable_all_domains(1, guest), CUPTI_SUCCESS);
+    assert_int_equal(kprof_subscriber_follow_all(CUPTI_CB_DOMAIN_DRIVER_API), CUPTI_SUCCESS);
+    assert_int_equal(kprof_subscriber_follow(false, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH), CUPTI_SUCCESS);
+    assert_true(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH]);
+    assert_int_equal(guests()->enable_callback(0, guest, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH + 1), CUPTI_SUCCESS);
+    assert_true(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH + 1]);
+    assert_int_equal(guests()->unsubscribe(guest), CUPTI_SUCCESS);
+    assert_false(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH]);
+    assert_true(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH + 1]);
+    assert_false(is_on[CUPTI_CB_DOMAIN_RUNTIME_API][1]);
+    assert_true(route(CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH)); /* what CUPTI tells is kprof's again */
+    assert_int_equal(guests()->subscribe(&guest, on_guests, &told), CUPTI_SUCCESS);
+}
+
+static void test_while_kprof_measures(void **state)
+{
+    (void)state;
+    CUpti_SubscriberHandle other = NULL;
+    assert_int_equal(guests()->subscribe(&other, on_guests, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    assert_int_equal(guests()->unsubscribe(guest), CUPTI_SUCCESS);
+    assert_true(kprof_subscriber_close());
+    assert_int_equal(guests()->subscribe(&other, on_guests, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    assert_null(other);
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_NOT_COMPATIBLE);
+    assert_int_equal(enabled, CUPTI_ACTIVITY_KIND_INVALID);
+    kprof_subscriber_open();
+    assert_int_equal(guests()->subscribe(&guest, on_guests, &told), CUPTI_SUCCESS);
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+    assert_int_equal(enabled, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    assert_false(kprof_subscriber_close());
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+    assert_int_equal(guests()->disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+    assert_int_equal(disabled, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    assert_false(kprof_subscriber_close());
+    assert_int_equal(guests()->disable_activity(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+    assert_true(kprof_subscriber_close());
+}
+
+static void test_mistakes(void **state)
+{
+    (void)state;
+    uint32_t on;
+    const CUpti_SubscriberHandle stranger = (CUpti_SubscriberHandle)(void *)&on;
+    const kprof_guests *of = guests();
+    assert_int_equal(of->subscribe(NULL, on_guests, NULL), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->unsubscribe(stranger), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->get_callback_state(&on, stranger, CUPTI_CB_DOMAIN_RESOURCE, 1), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->get_callback_state(&on, guest, CUPTI_CB_DOMAIN_SIZE, 1), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->enable_callback(1, stranger, CUPTI_CB_DOMAIN_RESOURCE, 1), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->enable_callback(1, guest, CUPTI_CB_DOMAIN_SIZE, 1), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->enable_callback(1, guest, CUPTI_CB_DOMAIN_RESOURCE, 1 << 20), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->enable_domain(1, stranger, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->enable_domain(1, guest, CUPTI_CB_DOMAIN_SIZE), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(of->enable_all_domains(1, stranger), CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_each_is_told_what_it_asks_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_neither_takes_from_the_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_while_kprof_measures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
