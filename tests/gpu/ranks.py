@@ -22,13 +22,15 @@ LIMIT = 150
 
 
 def count(launches):
-    """(kernels that ran often enough, those of them that have a complete launch) of what kprof tells."""
+    """(kernels that ran often enough, those of them that have a complete launch, names of the others) of what kprof
+    tells."""
     told, complete = collections.Counter(), collections.Counter()
     for launch in launches:
         told[launch.kernel] += 1
         complete[launch.kernel] += is_complete(launch)
     often = [kernel for kernel, number in told.items() if number >= ENOUGH]
-    return len(often), sum(complete[kernel] > 0 for kernel in often)
+    others = [f"{kernel[:40]} ({told[kernel]})" for kernel in often if not complete[kernel]]
+    return len(often), len(often) - len(others), ", ".join(others)
 
 
 def judge(alone, under):
@@ -41,7 +43,7 @@ def judge(alone, under):
 
 
 class Runs:
-    """The ways to run the program; each gives the Result, and (launches told of, complete, often, complete of them)."""
+    """The ways to run the program; each gives the Result, and (launches told of, complete, and what `count` tells)."""
 
     def __init__(self, folder, ranks, steps):
         self.folder = pathlib.Path(folder)
@@ -63,7 +65,7 @@ class Runs:
         try:
             launches = harness.read_report(base)[0]
         except sqlite3.Error:
-            return ("n/a",) * 4
+            return ("n/a",) * 5
         return (len(launches), sum(map(is_complete, launches)), *count(launches))
 
     def all(self):
@@ -84,9 +86,9 @@ class Runs:
     def recorded(base, query):
         try:
             with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
-                return (database.execute(query).fetchone()[0], "n/a", "n/a", "n/a")
+                return (database.execute(query).fetchone()[0], *["n/a"] * 4)
         except sqlite3.Error:
-            return ("n/a",) * 4
+            return ("n/a",) * 5
 
     def each(self):
         """torchrun starts kprof, once for each rank."""
@@ -131,7 +133,7 @@ def main():
     document.add(harness.table(["", ""], harness.facts("tests/gpu/ranks.py " + " ".join(sys.argv[1:]))))
     document.add(alone.stdout)
     document.add(harness.table(["run", "output", "launches", "complete", f"kernels with {ENOUGH} launches told of",
-                                "complete of them", "seconds", "alone"], rows))
+                                "complete of them", "the others", "seconds", "alone"], rows))
     document.add(f"## Result\n\n{len(failures)} failures.\n")
     for failure in failures:
         document.add(f"- {failure}")
