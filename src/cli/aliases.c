@@ -96,8 +96,7 @@ kprof_status kprof_conditions_translate(const kprof_options *options, const kpro
     if (use->condition_count == 0 || !kprof_catalog_is_there())
         return KPROF_OK;
     kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = read_names(use, &names);
+    KPROF_THEN(status, read_names(use, &names));
     for (size_t i = 0; i < use->condition_count && status == KPROF_OK; i++) {
         kprof_condition *condition = &use->conditions[i];
         const kprof_alias *alias = kprof_catalog_find_alias(catalog, condition->metric);

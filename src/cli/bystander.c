@@ -43,10 +43,9 @@ static void stand_by(int channel)
     while (read(channel, &question, 1) == 1) {
         origins got = {{0, 0, false}};
         siginfo_t info;
-        for (int number; (number = sigtimedwait(&all, &info, &at_once)) > 0;) {
+        for (int number; (number = sigtimedwait(&all, &info, &at_once)) > 0;)
             if (number <= KPROF_BYSTANDER_SIGNALS)
                 got[number] = (kprof_signal_origin){info.si_code, info.si_pid, true};
-        }
         if (send(channel, got, sizeof got, MSG_NOSIGNAL) != (ssize_t)sizeof got)
             break;
     }
@@ -82,10 +81,9 @@ static bool ask(kprof_bystander *bystander)
         continue;
     if (ready != 1 || recv(bystander->channel, got, sizeof got, 0) != (ssize_t)sizeof got)
         return false;
-    for (int number = 1; number <= KPROF_BYSTANDER_SIGNALS; number++) {
+    for (int number = 1; number <= KPROF_BYSTANDER_SIGNALS; number++)
         if (got[number].is_set)
             bystander->seen[number] = got[number];
-    }
     return true;
 }
 

@@ -37,10 +37,9 @@ static char *session_of(long pid)
     size_t size = 0;
     snprintf(path, sizeof path, "/proc/%ld/environ", pid);
     FILE *file = fopen(path, "re");
-    while (file && !found && getdelim(&variable, &size, '\0', file) > 0) {
+    while (file && !found && getdelim(&variable, &size, '\0', file) > 0)
         if (strncmp(variable, name, strlen(name)) == 0)
             found = kprof_strdup(variable + strlen(name));
-    }
     if (file)
         fclose(file);
     free(variable);
@@ -212,10 +211,9 @@ static void take_message(const char *text)
         const char *word;
         kprof_log_level level;
     } levels[] = {{"error ", KPROF_LOG_ERROR}, {"warning ", KPROF_LOG_WARNING}, {"info ", KPROF_LOG_INFO}};
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (strncmp(text, levels[i].word, strlen(levels[i].word)) == 0)
             kprof_log(levels[i].level, "%s", text + strlen(levels[i].word));
-    }
 }
 
 /* The other kprof has told this of processes. */
@@ -273,8 +271,7 @@ int kprof_cmd_ctl(const kprof_options *options)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     ctl_answer from = {.listing = {.columns = columns}};
     kprof_status status = find_target(options, &to);
-    if (status == KPROF_OK)
-        status = ask(&to, &text);
+    KPROF_THEN(status, ask(&to, &text));
     int code = status == KPROF_OK ? read_answer(text.data, &from) : kprof_status_exit_code(status);
     if (code == 0 && strcmp(options->argument, "status") != 0)
         tell_armed(&from, strcmp(options->argument, "start") == 0);

@@ -44,8 +44,7 @@ static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out
     kprof_status status = kprof_report_command_line(report, &line);
     if (status == KPROF_OK && !kprof_words_split(line, &words))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (status == KPROF_OK)
-        status = read_settings(&words, out);
+    KPROF_THEN(status, read_settings(&words, out));
     kprof_strlist_free(&words);
     free(line);
     return status;
@@ -56,10 +55,8 @@ static kprof_status open_side(comparison *of, int side, const char *name)
     uint64_t taken = 0;
     kprof_status status = kprof_report_open_named(name, &of->reports[side]);
     of->request.settings[side].file = name;
-    if (status == KPROF_OK)
-        status = find_settings(of->reports[side], &of->request.settings[side]);
-    if (status == KPROF_OK)
-        status = kprof_report_count_taken(of->reports[side], &of->options->filter, &taken);
+    KPROF_THEN(status, find_settings(of->reports[side], &of->request.settings[side]));
+    KPROF_THEN(status, kprof_report_count_taken(of->reports[side], &of->options->filter, &taken));
     if (status != KPROF_OK || taken > 0)
         return status;
     kprof_log(KPROF_LOG_ERROR, "%s has no launch that matches", name);
@@ -118,26 +115,20 @@ int kprof_cmd_diff(const kprof_options *options)
     of.request.anyway = options->anyway;
     of.request.outcome = &of.outcome;
     kprof_status status = check_line(options);
-    if (status == KPROF_OK)
-        status = parse_conditions(&of);
-    if (status == KPROF_OK)
-        status = open_side(&of, KPROF_BASELINE, options->baseline);
-    if (status == KPROF_OK)
-        status = open_side(&of, KPROF_NEW, options->argument);
+    KPROF_THEN(status, parse_conditions(&of));
+    KPROF_THEN(status, open_side(&of, KPROF_BASELINE, options->baseline));
+    KPROF_THEN(status, open_side(&of, KPROF_NEW, options->argument));
     const kprof_condition_use use = {"--fail-on", of.conditions, of.request.condition_count, of.reports, KPROF_SIDES};
-    if (status == KPROF_OK)
-        status = kprof_conditions_translate(options, &use);
+    KPROF_THEN(status, kprof_conditions_translate(options, &use));
     if (status == KPROF_OK)
         status =
             kprof_results_show(options, &kprof_diff_page, &(kprof_page_input){of.reports, KPROF_SIDES, &of.request});
-    if (status == KPROF_OK)
-        status = conclude(&of.outcome);
+    KPROF_THEN(status, conclude(&of.outcome));
     for (size_t i = 0; i < of.request.condition_count; i++)
         kprof_condition_free(&of.conditions[i]);
     free(of.conditions);
-    for (int side = 0; side < KPROF_SIDES; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++)
         if (of.reports[side])
             (void)!kprof_report_close(of.reports[side]);
-    }
     return kprof_status_exit_code(status);
 }

@@ -58,8 +58,7 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
     }
     if (status == KPROF_OK)
         look_for_obstacles(machine, probe.device_count);
-    if (status == KPROF_OK)
-        status = kprof_probe_chips(&probe, UINT64_MAX, &chips);
+    KPROF_THEN(status, kprof_probe_chips(&probe, UINT64_MAX, &chips));
     (void)kprof_log_set_sink(before.sink, before.user);
     kprof_check check = {"GPUs", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     if (status != KPROF_OK) /* its message says what to do */
@@ -179,8 +178,7 @@ static kprof_status try_measurement(const kprof_options *options, const kprof_ma
             unlink(report.data);
         rmdir(folder.data);
     }
-    kprof_strbuf_free(&folder);
-    kprof_strbuf_free(&report);
+    KPROF_FREE_TEXTS(&folder, &report);
     free(program);
     return status;
 }

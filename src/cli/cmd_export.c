@@ -53,8 +53,7 @@ static char *make_duckdb_query(void)
                             "COPY (SELECT * REPLACE (%s) FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
                             "delim=',', quote='\"', escape='\"', columns={%s})) TO '/dev/stdout' (FORMAT parquet)",
                             nulls.data, columns.data);
-    kprof_strbuf_free(&columns);
-    kprof_strbuf_free(&nulls);
+    KPROF_FREE_TEXTS(&columns, &nulls);
     return kprof_strbuf_take(&query);
 }
 
@@ -221,8 +220,7 @@ static kprof_status write_export(const kprof_options *options, kprof_report *rep
         kprof_destination place = options->export_path ? KPROF_TO_STDOUT : kprof_route_report(options).results;
         status = kprof_results_open(options, place, &to.file);
     }
-    if (status == KPROF_OK)
-        status = is_parquet(options) ? print_parquet(options, report, to.file) : print(options, report, to.file);
+    KPROF_THEN(status, is_parquet(options) ? print_parquet(options, report, to.file) : print(options, report, to.file));
     return close_sink(options, &to, status);
 }
 
@@ -274,8 +272,7 @@ int kprof_cmd_export(const kprof_options *options)
     uint64_t taken = 1;
     bool has_stacks = false;
     kprof_status status = check_line(options);
-    if (status == KPROF_OK)
-        status = kprof_report_open_named(options->argument, &report);
+    KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
     if (status == KPROF_OK && !is_of_trace(options)) /* which has no launches */
         status = kprof_report_count_taken(report, &options->filter, &taken);
     if (status == KPROF_OK && taken == 0 && options->export_format == KPROF_EXPORT_FOLDED)
@@ -284,8 +281,7 @@ int kprof_cmd_export(const kprof_options *options)
         kprof_outcome_explain_no_match(options, report);
         status = KPROF_NO_MATCH;
     }
-    if (status == KPROF_OK)
-        status = write_export(options, report);
+    KPROF_THEN(status, write_export(options, report));
     if (report)
         (void)!kprof_report_close(report);
     return kprof_status_exit_code(status);

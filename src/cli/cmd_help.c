@@ -58,10 +58,9 @@ static void print_option(const kprof_option_row *row, const kprof_command *topic
 static void print_other_options(const help_stream *out)
 {
     fputs("\noptions of other commands:\n", out->file);
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < kprof_option_row_count; i++)
         if (!(kprof_option_rows[i].commands & kprof_commands[0].mask))
             print_option(&kprof_option_rows[i], kprof_commands, out);
-    }
 }
 
 static void print_commands(const help_stream *out)
@@ -90,10 +89,9 @@ void kprof_help_print(const kprof_options *options, FILE *file)
         print_commands(out);
     if (topic->mask)
         fputs("\noptions (long ones may be shortened; --option=value, too):\n", file);
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < kprof_option_row_count; i++)
         if (kprof_option_rows[i].commands & topic->mask)
             print_option(&kprof_option_rows[i], topic, out);
-    }
     if (topic == kprof_commands)
         print_other_options(out);
     fprintf(file, "\nman %s says more%s.\n", topic->manual,

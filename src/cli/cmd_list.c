@@ -35,8 +35,7 @@ static kprof_status list_for_chips(const kprof_options *options, chip_lister *li
     kprof_chips chips = {0};
     kprof_catalog *catalog = NULL;
     kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_chips_named(options, &chips);
+    KPROF_THEN(status, kprof_chips_named(options, &chips));
     for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
         status = list(options, catalog, chips.names.items[i], listing);
     kprof_strlist_free(&chips.names);
@@ -94,10 +93,9 @@ static char *sets_with(const kprof_catalog *catalog, const char *section)
     kprof_strbuf sets = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
-        for (const char *const *id = set.section_ids; *id; id++) {
+        for (const char *const *id = set.section_ids; *id; id++)
             if (strcmp(*id, section) == 0)
                 kprof_strbuf_printf(&sets, "%s%s", sets.length ? " " : "", set.id);
-        }
     }
     return kprof_strbuf_take(&sets);
 }
@@ -171,8 +169,7 @@ static kprof_status list_findings(const kprof_options *options, kprof_listing *l
     kprof_finding_list findings = {NULL, 0};
     listing->columns = columns;
     kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_catalog_findings(catalog, &options->rules, &findings);
+    KPROF_THEN(status, kprof_catalog_findings(catalog, &options->rules, &findings));
     for (size_t i = 0; i < findings.count; i++) {
         kprof_listing_add(listing, findings.items[i]->id);
         kprof_listing_add(listing, findings.items[i]->name);
@@ -280,8 +277,7 @@ static kprof_status query_chip(const kprof_options *options, const kprof_catalog
     metric_lister to = {listing, chip};
     kprof_query query = {catalog, (kprof_query_mode)options->query_mode, &options->selection.metrics, add_metric, &to};
     kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK)
-        status = kprof_query_metrics(host, &query);
+    KPROF_THEN(status, kprof_query_metrics(host, &query));
     kprof_host_close(host);
     return status;
 }
@@ -311,8 +307,7 @@ static kprof_status list_collected(const kprof_options *options, kprof_listing *
     kprof_plans plans = {0};
     listing->columns = metric_columns;
     kprof_status status = kprof_chips_named(options, &chips);
-    if (status == KPROF_OK)
-        status = kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans);
+    KPROF_THEN(status, kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans));
     for (size_t i = 0; i < plans.count && status == KPROF_OK; i++) {
         metric_lister to = {listing, plans.chips[i].plan.chip};
         const kprof_query query = {.visit = add_metric, .user = &to};
@@ -365,10 +360,9 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
         return status;
     if (!options->argument)
         return list_lists(listing);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (strcmp(options->argument, lists[i].word) == 0)
             return lists[i].fill(options, listing);
-    }
     return kprof_fail(KPROF_INTERNAL, "there is no list of %s", options->argument);
 }
 
@@ -378,8 +372,7 @@ int kprof_cmd_list(const kprof_options *options)
     kprof_status status = fill(options, &listing);
     if (status == KPROF_OK && listing.failed)
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (status == KPROF_OK)
-        status = kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing});
+    KPROF_THEN(status, kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing}));
     kprof_listing_free(&listing);
     return kprof_status_exit_code(status);
 }

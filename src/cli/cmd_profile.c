@@ -160,12 +160,9 @@ static kprof_status prepare_counters(profile *run)
 {
     const kprof_options *options = run->options;
     kprof_status status = check_counter_data_dir(options);
-    if (status == KPROF_OK)
-        status = kprof_nvdisasm_check(options->nvdisasm);
-    if (status == KPROF_OK)
-        status = kprof_filter_check(&options->filter);
-    if (status == KPROF_OK)
-        status = kprof_plans_make(options, &run->plans);
+    KPROF_THEN(status, kprof_nvdisasm_check(options->nvdisasm));
+    KPROF_THEN(status, kprof_filter_check(&options->filter));
+    KPROF_THEN(status, kprof_plans_make(options, &run->plans));
     if (status == KPROF_OK && options->apply_rules)
         status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
     return status;
@@ -179,6 +176,8 @@ static kprof_status prepare_trace(profile *run)
         status = kprof_stats_check(
             &options->stats_reports,
             &(kprof_stats_records){options->follows_managed, options->samples_program, options->call_stack_type != 0});
+    if (status == KPROF_OK)
+        status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK && options->samples_program)
         kprof_plans_sample(options, &run->plans);
     return status;
@@ -201,16 +200,12 @@ static kprof_status prepare(profile *run)
         status = prepare_trace(run);
     else if (status == KPROF_OK)
         status = kprof_filter_check(&options->filter);
-    if (status == KPROF_OK)
-        status = kprof_injection_locate(options, &run->injection);
-    if (status == KPROF_OK)
-        status = settle_nvtx(run);
+    KPROF_THEN(status, kprof_injection_locate(options, &run->injection));
+    KPROF_THEN(status, settle_nvtx(run));
     if (status == KPROF_OK)
         run->preloaded = kprof_preloaded_find(run->injection, options->starts_unarmed);
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
-    if (status == KPROF_OK)
-        status = kprof_results_open(options, run->route.results, &run->results);
-    return status;
+    return status == KPROF_OK ? kprof_results_open(options, run->route.results, &run->results) : status;
 }
 
 static kprof_status name_report(profile *run)
@@ -263,15 +258,12 @@ static kprof_status open_session(profile *run)
     kprof_status status = kprof_signals_block(&run->signals);
     if (status == KPROF_OK)
         kprof_bystander_fork(&run->bystander);
-    if (status == KPROF_OK)
-        status = kprof_session_open(kprof_sessions_folder(), &run->session);
-    if (status == KPROF_OK)
-        status = name_report(run);
+    KPROF_THEN(status, kprof_session_open(kprof_sessions_folder(), &run->session));
+    KPROF_THEN(status, name_report(run));
     if (status == KPROF_OK)
         status = begin_report(
             run, &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL, NULL});
-    if (status == KPROF_OK)
-        status = keep_seed(run);
+    KPROF_THEN(status, keep_seed(run));
     if (status == KPROF_OK && run->options->export_path)
         status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
     if (status == KPROF_OK)
@@ -333,13 +325,9 @@ static kprof_status start_application(profile *run)
     if (status == KPROF_OK && run->options->starts_unarmed)
         status =
             kprof_remote_open(&(kprof_remote_run){&run->session, run->spools, run->options, &run->plans}, &run->remote);
-    if (status == KPROF_OK)
-        status = kprof_child_fork(&spec, &run->child);
-    if (status == KPROF_OK)
-        status = save_config(run);
-    if (status == KPROF_OK)
-        status = kprof_child_start(&run->child, run->options->application[0]);
-    return status;
+    KPROF_THEN(status, kprof_child_fork(&spec, &run->child));
+    KPROF_THEN(status, save_config(run));
+    return status == KPROF_OK ? kprof_child_start(&run->child, run->options->application[0]) : status;
 }
 
 /* Somebody wants the whole to end, even if this run of the application does so in its own way. */
@@ -406,15 +394,13 @@ static void collect(profile *run)
     kprof_code_options code = kprof_code_options_of(run->options, &run->session);
     code.tell = tell_code;
     code.user = &run->progress;
-    if (finished == KPROF_OK)
-        finished = kprof_report_read_code(run->report, &code);
+    KPROF_THEN(finished, kprof_report_read_code(run->report, &code));
     outcome->is_trace = is_trace(run);
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)
         finished = kprof_report_set_exit(run->report, run->child.pid, outcome->wait_status);
-    if (finished == KPROF_OK)
-        finished = kprof_report_count(run->report, &outcome->counts);
+    KPROF_THEN(finished, kprof_report_count(run->report, &outcome->counts));
     outcome->collecting = finished;
     kprof_progress_end(&run->progress);
 }
@@ -603,10 +589,8 @@ static kprof_status run_apart(profile *run, const char *parent)
     const kprof_session session = run->session;
     run->session = (kprof_session){.dir = NULL};
     kprof_status status = kprof_session_open(parent, &run->session);
-    if (status == KPROF_OK)
-        status = keep_seed(run);
-    if (status == KPROF_OK)
-        status = start_application(run);
+    KPROF_THEN(status, keep_seed(run));
+    KPROF_THEN(status, start_application(run));
     if (status == KPROF_OK)
         collect(run);
     kprof_spools_free(run->spools);
@@ -658,8 +642,7 @@ static kprof_status run_share(profile *run, share_reports *reports)
     run->report = NULL;
     kprof_status status = kprof_report_begin_run(
         run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default", NULL}, &run->report);
-    if (status == KPROF_OK)
-        status = run_apart(run, reports->parent);
+    KPROF_THEN(status, run_apart(run, reports->parent));
     kprof_plans_swap_run(&run->plans, number);
     kprof_status closed = kprof_report_close(run->report);
     run->report = whole;
@@ -729,20 +712,15 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
                        .of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice)};
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
     kprof_status status = list_greatest(&run->plans, &runs);
-    if (status == KPROF_OK)
-        status = keep_plans(run, plans);
-    if (status == KPROF_OK)
-        status = kprof_merge_new(run->report, &merge);
-    if (status == KPROF_OK)
-        status = kprof_merge_add(merge, plans, plans, NULL);
+    KPROF_THEN(status, keep_plans(run, plans));
+    KPROF_THEN(status, kprof_merge_new(run->report, &merge));
+    KPROF_THEN(status, kprof_merge_add(merge, plans, plans, NULL));
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++)
         status = kprof_merge_add(merge, reports->paths.items[i], reports->paths.items[i], NULL);
-    if (status == KPROF_OK)
-        status = kprof_merge_join_runs(run->report, &runs);
+    KPROF_THEN(status, kprof_merge_join_runs(run->report, &runs));
     kprof_merge_free(merge);
     free((void *)runs.greatest);
-    if (status == KPROF_OK)
-        status = kprof_report_count(run->report, &run->outcome.counts);
+    KPROF_THEN(status, kprof_report_count(run->report, &run->outcome.counts));
     if (runs.left_out > 0 && runs.order != KPROF_ORDER_RELAXED)
         run->outcome.choosing = kprof_fail(KPROF_NOT_COLLECTED, "the runs differ; --app-replay-mode relaxed takes what "
                                                                 "they have in common");
@@ -797,10 +775,8 @@ static kprof_status run_application(profile *run)
 static kprof_status profile_application(profile *run)
 {
     kprof_status status = prepare(run);
-    if (status == KPROF_OK)
-        status = open_session(run);
-    if (status == KPROF_OK)
-        status = run_application(run);
+    KPROF_THEN(status, open_session(run));
+    KPROF_THEN(status, run_application(run));
     if (status != KPROF_OK)
         return status;
     kprof_outcome_explain(&run->outcome, run->options, run->report);

@@ -122,17 +122,14 @@ static kprof_status ingest(recovery *run)
     kprof_progress progress = {.out = NULL};
     kprof_spools *spools = NULL;
     kprof_status status = kprof_spools_new(&run->session, run->report, &progress, &spools);
-    if (status == KPROF_OK)
-        status = kprof_spools_finish(spools, 0);
-    if (status == KPROF_OK)
-        status = read_code(run, run->report);
+    KPROF_THEN(status, kprof_spools_finish(spools, 0));
+    KPROF_THEN(status, read_code(run, run->report));
     if (status == KPROF_OK) {
         const kprof_spools_summary summary = kprof_spools_summarize(spools);
         run->is_empty = summary.processes == 0;
         run->has_parts = summary.elsewhere > 0;
     }
-    if (status == KPROF_OK)
-        status = kprof_report_count(run->report, &run->counts);
+    KPROF_THEN(status, kprof_report_count(run->report, &run->counts));
     kprof_spools_free(spools);
     return status;
 }
@@ -148,8 +145,7 @@ static kprof_status store_part(const recovery *run, uint32_t plan, kprof_report 
     kprof_spools_choose(spools, &(kprof_spools_choice){.plan = plan});
     status = kprof_spools_poll(spools);
     kprof_spools_free(spools);
-    if (status == KPROF_OK)
-        status = read_code(run, report);
+    KPROF_THEN(status, read_code(run, report));
     return status == KPROF_OK ? kprof_report_count(report, counts) : status;
 }
 
@@ -166,8 +162,7 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
                               ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
                               : kprof_report_begin_again(run->options, &run->session,
                                                          &(kprof_report_target){path.data, mode, NULL, seed}, &report);
-    if (status == KPROF_OK)
-        status = store_part(run, plan, report, &counts);
+    KPROF_THEN(status, store_part(run, plan, report, &counts));
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
         status = kprof_report_close(report);
     else
@@ -199,8 +194,7 @@ static kprof_status print_report(const recovery *run)
     if (options->format == KPROF_UNSET)
         return KPROF_OK;
     kprof_status status = kprof_report_open(run->path, &report);
-    if (status == KPROF_OK)
-        status = kprof_results_open(options, kprof_route_report(options).results, &results);
+    KPROF_THEN(status, kprof_results_open(options, kprof_route_report(options).results, &results));
     if (status == KPROF_OK) {
         kprof_print_options print = kprof_print_options_make(options, results);
         status = kprof_report_print(&report, 1, &print, results);
@@ -224,8 +218,7 @@ static kprof_status recover(recovery *run)
         status = kprof_report_begin_again(run->options, &run->session,
                                           &(kprof_report_target){run->path, run->mode, NULL, KPROF_SESSION_SEED},
                                           &run->report);
-    if (status == KPROF_OK)
-        status = ingest(run);
+    KPROF_THEN(status, ingest(run));
     if (status != KPROF_OK || run->is_empty) {
         kprof_report_discard(run->report);
         return status;
@@ -245,13 +238,11 @@ int kprof_cmd_recover(const kprof_options *options)
 {
     recovery run = {.options = options, .signals.fd = -1};
     kprof_status status = kprof_nvdisasm_check(options->nvdisasm);
-    if (status == KPROF_OK)
-        status = open_session(options, &run.session);
+    KPROF_THEN(status, open_session(options, &run.session));
     if (status != KPROF_OK || !run.session.dir)
         return kprof_status_exit_code(status);
     status = kprof_signals_block(&run.signals);
-    if (status == KPROF_OK)
-        status = recover(&run);
+    KPROF_THEN(status, recover(&run));
     if (status == KPROF_OK && run.is_empty)
         kprof_log(KPROF_LOG_INFO, "%s: the run ended before it collected anything", run.session.dir);
     kprof_session_close(&run.session, status != KPROF_OK);

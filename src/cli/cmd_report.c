@@ -42,8 +42,7 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         status = kprof_page_show(&kprof_whole_page, &(kprof_page_input){&report, 1, NULL}, &print, results);
     else
         status = kprof_report_print(&report, 1, &print, results);
-    if (status == KPROF_OK)
-        status = tell_multiplexed(&print, report);
+    KPROF_THEN(status, tell_multiplexed(&print, report));
     return kprof_results_close(options, results, status);
 }
 
@@ -114,8 +113,7 @@ static kprof_status open_part(const kprof_options *options, const kprof_subset *
 {
     char *path = NULL;
     kprof_status status = kprof_subset_make(options, subset, &path);
-    if (status == KPROF_OK)
-        status = kprof_report_open(path, out);
+    KPROF_THEN(status, kprof_report_open(path, out));
     if (options->export_path)
         *kept = path;
     else
@@ -135,14 +133,11 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         rest.filter = all;
     kprof_status status =
         is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
-    if (status == KPROF_OK)
-        status = check_launches(options, &rest, report);
-    if (status == KPROF_OK)
-        status = check_timelines(&rest, report);
+    KPROF_THEN(status, check_launches(options, &rest, report));
+    KPROF_THEN(status, check_timelines(&rest, report));
     if (status == KPROF_NO_MATCH)
         tell_numbers(options);
-    if (status == KPROF_OK)
-        status = kprof_filters_translate(options, report);
+    KPROF_THEN(status, kprof_filters_translate(options, report));
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
     else if (status == KPROF_OK)
@@ -183,12 +178,9 @@ int kprof_cmd_report(const kprof_options *options)
     if (status == KPROF_OK && options->baseline)
         status = kprof_fail(KPROF_USAGE, "--baseline compares all of one report with another: make the part that you "
                                          "want with --export first");
-    if (status == KPROF_OK)
-        status = kprof_findings_locate(options, &rules);
-    if (status == KPROF_OK)
-        status = kprof_subset_read(options, &choice);
-    if (status == KPROF_OK)
-        status = show(options, &choice.subset, &rules);
+    KPROF_THEN(status, kprof_findings_locate(options, &rules));
+    KPROF_THEN(status, kprof_subset_read(options, &choice));
+    KPROF_THEN(status, show(options, &choice.subset, &rules));
     kprof_subset_free(&choice);
     kprof_findings_free(&rules);
     return kprof_status_exit_code(status);

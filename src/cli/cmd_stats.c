@@ -14,16 +14,12 @@ int kprof_cmd_stats(const kprof_options *options)
     kprof_status status = kprof_stats_choose(&options->stats_reports, &tables);
     if (status == KPROF_OK && !options->argument)
         status = kprof_fail(KPROF_USAGE, "which report? usage: kprof stats FILE.kprof [options]");
-    if (status == KPROF_OK)
-        status = kprof_report_open_named(options->argument, &report);
-    if (status == KPROF_OK)
-        status = kprof_findings_locate(options, &rules);
+    KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
+    KPROF_THEN(status, kprof_findings_locate(options, &rules));
     const kprof_stats_content content = {&tables, options->stats_reports.count > 0,
                                          rules.catalog ? &rules.findings : NULL};
-    if (status == KPROF_OK)
-        status = kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){&report, 1, &content});
-    if (status == KPROF_OK)
-        status = kprof_trace_tell_missing(report);
+    KPROF_THEN(status, kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){&report, 1, &content}));
+    KPROF_THEN(status, kprof_trace_tell_missing(report));
     if (report)
         (void)!kprof_report_close(report);
     kprof_findings_free(&rules);

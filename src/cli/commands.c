@@ -11,10 +11,9 @@ const kprof_command kprof_commands[] = {KPROF_COMMANDS(ROW)};
 
 const kprof_command *kprof_command_find(const char *name)
 {
-    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++) {
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         if (strcmp(kprof_commands[i].name, name) == 0)
             return &kprof_commands[i];
-    }
     return NULL;
 }
 

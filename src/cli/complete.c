@@ -148,10 +148,8 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
         offer_sections(to, catalog, "");
         status = offer_findings(to, catalog);
     }
-    if (status == KPROF_OK)
-        status = kprof_chips_named(to->options, &chips);
-    if (status == KPROF_OK)
-        status = kprof_host_open(chips.names.items[0], NULL, &host);
+    KPROF_THEN(status, kprof_chips_named(to->options, &chips));
+    KPROF_THEN(status, kprof_host_open(chips.names.items[0], NULL, &host));
     if (status == KPROF_OK && dot && !is_breakdown) {
         char *name = kprof_strndup(typed, kprof_metric_base_length(typed));
         status = name && kprof_strlist_add(&base, name) ? KPROF_OK : KPROF_NO_MEMORY;
@@ -159,10 +157,8 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     }
     kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
                          is_breakdown ? offer_breakdown : offer_metric, (void *)to};
-    if (status == KPROF_OK)
-        status = kprof_query_metrics(host, &query);
-    kprof_strlist_free(&base);
-    kprof_strlist_free(&chips.names);
+    KPROF_THEN(status, kprof_query_metrics(host, &query));
+    KPROF_FREE_LISTS(&base, &chips.names);
     kprof_host_close(host);
     return status;
 }
@@ -201,8 +197,7 @@ static kprof_status offer_kernels(const answers *to)
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
     kprof_status status = path ? kprof_report_open(path, &report) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = kprof_report_seen(report, &kernels, &count);
+    KPROF_THEN(status, kprof_report_seen(report, &kernels, &count));
     kprof_strlist names = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         const char *const bases[] = {[KPROF_NAME_FUNCTION] = kernels[i].function,

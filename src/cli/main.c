@@ -33,8 +33,7 @@ int main(int argc, char **argv)
     kprof_signals_ignore();
     kprof_umask_settle();
     kprof_status status = kprof_options_parse(argv, &options);
-    if (status == KPROF_OK)
-        status = kprof_outputs_check(&options);
+    KPROF_THEN(status, kprof_outputs_check(&options));
     int code = kprof_status_exit_code(status);
     if (options.quiet || options.verbose)
         kprof_log_set_level(options.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_WARNING);

@@ -120,28 +120,25 @@ _Static_assert(ROW_COUNT <= KPROF_NCU_OPTIONS_MAX, "kprof_ncu_tell takes an elem
 
 const kprof_ncu_option *kprof_ncu_option_find(const char *name)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++) {
+    for (size_t i = 0; i < ROW_COUNT; i++)
         if (strcmp(rows[i].name, name) == 0)
             return &rows[i];
-    }
     return NULL;
 }
 
 const kprof_ncu_option *kprof_ncu_option_of_letter(char letter)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++) {
+    for (size_t i = 0; i < ROW_COUNT; i++)
         if (rows[i].letter == letter)
             return &rows[i];
-    }
     return NULL;
 }
 
 const kprof_ncu_option *kprof_ncu_option_next(const char *start, const kprof_ncu_option *after)
 {
-    for (size_t i = after ? (size_t)(after - rows) + 1 : 0; i < ROW_COUNT; i++) {
+    for (size_t i = after ? (size_t)(after - rows) + 1 : 0; i < ROW_COUNT; i++)
         if (strncmp(rows[i].name, start, strlen(start)) == 0)
             return &rows[i];
-    }
     return NULL;
 }
 
@@ -193,18 +190,16 @@ void kprof_ncu_tell(const bool *idle)
 
 const char *kprof_ncu_other_name(const char *name)
 {
-    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++) {
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
         if (strcmp(other_names[i].name, name) == 0)
             return other_names[i].means;
-    }
     return NULL;
 }
 
 const char *kprof_value_hint(const char *option, const char *value)
 {
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0)
             return values[i].hint;
-    }
     return NULL;
 }

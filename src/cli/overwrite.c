@@ -131,10 +131,8 @@ static kprof_status check_outputs(const kprof_options *options, const char *log_
                                   const kprof_strlist *inputs)
 {
     kprof_status status = check_output("--log-file", log_file, inputs, false);
-    if (status == KPROF_OK)
-        status = check_output("--html", options->html_path, inputs, false);
-    if (status == KPROF_OK)
-        status = check_output("--export", export_path, inputs, !is_export(options));
+    KPROF_THEN(status, check_output("--html", options->html_path, inputs, false));
+    KPROF_THEN(status, check_output("--export", export_path, inputs, !is_export(options)));
     if (status == KPROF_OK && log_file && export_path && is_same(log_file, export_path))
         status = kprof_fail(KPROF_USAGE, "--log-file %s and --export %s are one file", log_file, export_path);
     /* "kprof report run.kprof >>run.kprof". What an application prints may go wherever its user wants. */
@@ -160,8 +158,7 @@ kprof_status kprof_outputs_check(const kprof_options *options)
     }
     if (status == KPROF_OK && (is_file || export_path || is_report))
         status = find_inputs(options, &inputs);
-    if (status == KPROF_OK)
-        status = check_outputs(options, is_file ? options->log_file : NULL, export_path, &inputs);
+    KPROF_THEN(status, check_outputs(options, is_file ? options->log_file : NULL, export_path, &inputs));
     kprof_strlist_free(&inputs);
     free(export_path);
     return status;

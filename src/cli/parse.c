@@ -112,10 +112,9 @@ char kprof_option_letter(const kprof_option_row *row, const kprof_command *comma
 
 static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < kprof_option_row_count; i++)
         if (kprof_option_letter(&kprof_option_rows[i], options->command) == letter)
             return &kprof_option_rows[i];
-    }
     return NULL;
 }
 
@@ -133,10 +132,9 @@ static kprof_status fail_unknown(const char *name)
 
 static const kprof_option_row *find_whole(const char *name)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < kprof_option_row_count; i++)
         if (strcmp(kprof_option_rows[i].name, name) == 0)
             return &kprof_option_rows[i];
-    }
     return NULL;
 }
 
@@ -340,8 +338,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
-    if (status == KPROF_OK)
-        status = kprof_options_settle(out);
+    KPROF_THEN(status, kprof_options_settle(out));
     if (status == KPROF_OK && !out->complete)
         tell_ncu(&at);
     return status;

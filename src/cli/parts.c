@@ -72,8 +72,7 @@ static kprof_status keep_seed(const kprof_parts *parts, const kprof_options *opt
     snprintf(seed, sizeof seed, "%s/%s", dir, name);
     kprof_status status = kprof_report_begin_run(
         options, plans, &(kprof_report_target){draft, KPROF_CREATE_NEW, "default", NULL}, &report);
-    if (status == KPROF_OK)
-        status = kprof_report_keep_seed(report, seed);
+    KPROF_THEN(status, kprof_report_keep_seed(report, seed));
     kprof_report_discard(report);
     return status;
 }
@@ -140,14 +139,10 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
         status = kprof_strlist_add(&chips, parts->run.plans->chips[i].plan.chip)
                      ? KPROF_OK
                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (status == KPROF_OK)
-        status = kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans);
-    if (status == KPROF_OK)
-        status = settle_instructions(parts, &plans);
-    if (status == KPROF_OK)
-        status = write_config(parts, &options, &plans, number);
-    if (status == KPROF_OK)
-        status = keep_seed(parts, &options, &plans, number);
+    KPROF_THEN(status, kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans));
+    KPROF_THEN(status, settle_instructions(parts, &plans));
+    KPROF_THEN(status, write_config(parts, &options, &plans, number));
+    KPROF_THEN(status, keep_seed(parts, &options, &plans, number));
     kprof_plans_free(&plans);
     kprof_strlist_free(&chips);
     return status;
@@ -199,10 +194,8 @@ kprof_status kprof_parts_make(kprof_parts *parts, const kprof_part *part, const 
     name_seed(part->plan, seed, sizeof seed);
     kprof_status status = kprof_export_path_claim(wanted, path, &to.mode);
     to.path = *path;
-    if (status == KPROF_OK)
-        status = kprof_report_begin_again(parts->run.options, parts->run.session, &to, &report);
-    if (status == KPROF_OK)
-        status = store(parts, part, report);
+    KPROF_THEN(status, kprof_report_begin_again(parts->run.options, parts->run.session, &to, &report));
+    KPROF_THEN(status, store(parts, part, report));
     if (status == KPROF_OK)
         status = kprof_report_close(report);
     else

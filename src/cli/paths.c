@@ -111,8 +111,7 @@ kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **
 {
     kprof_strlist folders = KPROF_STRLIST_INIT;
     kprof_status status = kprof_catalog_folders(options, &folders);
-    if (status == KPROF_OK)
-        status = kprof_catalog_load(&folders, out);
+    KPROF_THEN(status, kprof_catalog_load(&folders, out));
     kprof_strlist_free(&folders);
     return status;
 }

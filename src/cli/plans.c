@@ -75,8 +75,7 @@ static kprof_status check_word(const kprof_catalog *catalog, const char *chip, c
 {
     kprof_host *host = NULL;
     kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK)
-        status = kprof_metrics_check(catalog, host, word);
+    KPROF_THEN(status, kprof_metrics_check(catalog, host, word));
     kprof_host_close(host);
     return status;
 }
@@ -134,8 +133,7 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
         kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric, other chips have",
                   parts.left_out.items[i], kprof_host_chip(out->host));
     kprof_selection_free(&parts.kept);
-    kprof_strlist_free(&parts.left_out);
-    kprof_strlist_free(&errors);
+    KPROF_FREE_LISTS(&parts.left_out, &errors);
     return status;
 }
 
@@ -159,10 +157,8 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     limited.limits = plans->limits;
     limited.limits.max_passes = plans->by_application ? 0 : plans->limits.max_passes;
-    if (status == KPROF_OK)
-        status = plan_what_there_is(plans, &limited, out);
-    if (status == KPROF_OK)
-        status = list_timelines(out);
+    KPROF_THEN(status, plan_what_there_is(plans, &limited, out));
+    KPROF_THEN(status, list_timelines(out));
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   kprof_plan_pass_count(&out->plan));
@@ -226,9 +222,7 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
 /* A counter that some chip lacks is left out there by the injection library, which says so. */
 static kprof_status join_instructions(const kprof_plan *plan, kprof_plans *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < plan->instructions.counters.count && added; i++)
-        added = kprof_strlist_add_unique(&out->instructions.counters, plan->instructions.counters.items[i]);
+    const bool added = kprof_strlist_add_all_unique(&out->instructions.counters, &plan->instructions.counters);
     out->instructions.samples = out->instructions.samples || plan->instructions.samples;
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
@@ -259,8 +253,7 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         }
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
-        if (status == KPROF_OK)
-            status = join_instructions(&out->chips[i].plan, out);
+        KPROF_THEN(status, join_instructions(&out->chips[i].plan, out));
     }
     kprof_strlist_free(&told);
     return status;
@@ -272,13 +265,10 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
                          .by_application = kprof_replay_is_of_runs(options->replay_choice)};
     kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    if (status == KPROF_OK)
-        status = kprof_selection_trim(out->catalog, &options->selection, &out->selection);
+    KPROF_THEN(status, kprof_selection_trim(out->catalog, &options->selection, &out->selection));
     out->selection.is_traced = options->traces;
-    if (status == KPROF_OK)
-        status = kprof_selection_check(out->catalog, &out->selection);
-    if (status == KPROF_OK)
-        status = kprof_catalog_findings(out->catalog, &options->rules, &findings);
+    KPROF_THEN(status, kprof_selection_check(out->catalog, &out->selection));
+    KPROF_THEN(status, kprof_catalog_findings(out->catalog, &options->rules, &findings));
     free(findings.items);
     return status;
 }
@@ -320,13 +310,10 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = read_catalog(options, out);
-    if (status == KPROF_OK)
-        status = find_devices(out);
-    if (status == KPROF_OK)
-        status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
+    KPROF_THEN(status, find_devices(out));
+    KPROF_THEN(status, kprof_probe_chips(&out->probe, options->filter.device_mask, &chips));
     out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);
-    if (status == KPROF_OK)
-        status = plan_chips(options, &chips, out);
+    KPROF_THEN(status, plan_chips(options, &chips, out));
     if (status == KPROF_OK && out->denied)
         status = check_denied(out);
     kprof_strlist_free(&chips);
@@ -344,20 +331,16 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
 static kprof_status plan_samples(const kprof_options *options, kprof_strlist *chips, kprof_plans *out)
 {
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    if (status == KPROF_OK)
-        status = kprof_probe_devices(&out->probe);
-    if (status == KPROF_OK)
-        status = kprof_probe_chips(&out->probe, 0, chips);
+    KPROF_THEN(status, kprof_probe_devices(&out->probe));
+    KPROF_THEN(status, kprof_probe_chips(&out->probe, 0, chips));
     out->chips = calloc(chips->count + 1, sizeof *out->chips);
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         kprof_chip_plan *chip = &out->chips[out->count++];
         status = kprof_host_open(chips->items[i], NULL, &chip->host);
-        if (status == KPROF_OK)
-            status = kprof_plan_make_sampled(out->catalog, SAMPLED_SECTION, chip->host, &chip->plan);
-        if (status == KPROF_OK)
-            status = list_timelines(chip);
+        KPROF_THEN(status, kprof_plan_make_sampled(out->catalog, SAMPLED_SECTION, chip->host, &chip->plan));
+        KPROF_THEN(status, list_timelines(chip));
     }
     return status;
 }
@@ -377,8 +360,7 @@ void kprof_plans_sample(const kprof_options *options, kprof_plans *out)
                   errors.count > 0 ? errors.items[0] : kprof_status_message(status));
         kprof_plans_free(out);
     }
-    kprof_strlist_free(&errors);
-    kprof_strlist_free(&chips);
+    KPROF_FREE_LISTS(&errors, &chips);
 }
 
 void kprof_plans_free(kprof_plans *plans)
@@ -389,8 +371,7 @@ void kprof_plans_free(kprof_plans *plans)
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
-    free(plans->chips);
-    free(plans->denied);
+    KPROF_FREE(plans->chips, plans->denied);
     kprof_probe_free(&plans->probe);
     kprof_selection_free(&plans->selection);
     kprof_instruction_wish_free(&plans->instructions);

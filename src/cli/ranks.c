@@ -46,14 +46,6 @@ static unsigned least_loaded(const size_t *loads, unsigned count)
     return least;
 }
 
-static bool add_all(const kprof_strlist *from, kprof_strlist *out)
-{
-    bool added = true;
-    for (size_t i = 0; i < from->count && added; i++)
-        added = kprof_strlist_add_unique(out, from->items[i]);
-    return added;
-}
-
 /* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
 static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
@@ -63,7 +55,7 @@ static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *ra
         const kprof_plan *share = &shares->plans[left - 1];
         const unsigned owner = least_loaded(loads, rank->count);
         loads[owner] += share->pass_count;
-        added = owner != rank->number || add_all(&share->collect, out);
+        added = owner != rank->number || kprof_strlist_add_all_unique(out, &share->collect);
     }
     free(loads);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
@@ -156,12 +148,9 @@ static kprof_status choose(const kprof_rank_source *from, const kprof_rank *rank
     kprof_shares shares;
     const kprof_shares_wish wish = {.catalog = from->catalog, .host = from->host, .keeps_repeats = true};
     kprof_status status = kprof_shares_make(&wish, plan, &shares);
-    if (status == KPROF_OK)
-        status = take_shares(&shares, rank, out);
-    if (status == KPROF_OK)
-        status = take_common(plan, out);
-    if (status == KPROF_OK)
-        status = compute_throughputs(from->host, &shares, plan);
+    KPROF_THEN(status, take_shares(&shares, rank, out));
+    KPROF_THEN(status, take_common(plan, out));
+    KPROF_THEN(status, compute_throughputs(from->host, &shares, plan));
     kprof_shares_free(&shares);
     return status;
 }
@@ -192,8 +181,7 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
                             "--rank-passes: rank %u of %u has no pass: the metrics take %zu; leave the "
                             "time in, %s",
                             rank->number, rank->count, plan->pass_count, KPROF_TIME_METRIC);
-    if (status == KPROF_OK)
-        status = kprof_plan_make(from->catalog, &selection, from->host, &own);
+    KPROF_THEN(status, kprof_plan_make(from->catalog, &selection, from->host, &own));
     if (status == KPROF_OK) {
         kprof_plan_swap(plan, &own);
         if (rank->number > 0) {

@@ -95,8 +95,7 @@ static void drop(client *from)
         close(from->fd);
     if (from->is_parsed)
         kprof_options_free(&from->options);
-    kprof_strbuf_free(&from->words);
-    kprof_strbuf_free(&from->answer);
+    KPROF_FREE_TEXTS(&from->words, &from->answer);
     kprof_strlist_free(&from->given);
     KPROF_FREE(from->whom.items, from->told.items);
     *from = (client){.fd = -1};
@@ -250,20 +249,17 @@ static kprof_status start(kprof_remote *remote, client *from)
     const kprof_options *options = &from->options;
     uint32_t plan = 0;
     kprof_status status = check_path(options);
-    if (status == KPROF_OK)
-        status = settle_selection(remote, &from->options.selection);
+    KPROF_THEN(status, settle_selection(remote, &from->options.selection));
     if (status == KPROF_OK && options->export_path && !options->force_overwrite &&
         !strstr(options->export_path, "%i") && kprof_open_parts_promise(&remote->open, options->export_path))
         status = kprof_fail(KPROF_OUTPUT,
                             "%s: is to be the report of an earlier start; stop that first, or use another "
                             "name",
                             options->export_path);
-    if (status == KPROF_OK)
-        status = kprof_parts_plan(remote->parts, options, &plan);
+    KPROF_THEN(status, kprof_parts_plan(remote->parts, options, &plan));
     if (status == KPROF_OK && plan > 0 && !options->export_path)
         status = kprof_fail(KPROF_USAGE, "other sets than the run's own need a report of their own: -o FILE");
-    if (status == KPROF_OK)
-        status = tell(remote, from, true, plan);
+    KPROF_THEN(status, tell(remote, from, true, plan));
     if (status != KPROF_OK)
         return status;
     kprof_open_parts_end(&remote->open, &from->whom, from);
@@ -278,8 +274,7 @@ static kprof_status stop(kprof_remote *remote, client *from)
     kprof_status status = check_path(options);
     if (status == KPROF_OK && options->export_path)
         status = kprof_open_parts_name(&remote->open, &from->whom, options);
-    if (status == KPROF_OK)
-        status = tell(remote, from, false, 0);
+    KPROF_THEN(status, tell(remote, from, false, 0));
     if (status == KPROF_OK)
         kprof_open_parts_end(&remote->open, &from->whom, from);
     return status;
@@ -331,8 +326,7 @@ static void begin_command(kprof_remote *remote, client *from)
 {
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
     kprof_status status = split_words(from) ? parse(from) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
-    if (status == KPROF_OK)
-        status = begin(remote, from);
+    KPROF_THEN(status, begin(remote, from));
     (void)kprof_log_set_sink(before.sink, before.user);
     from->since_ns = kprof_monotonic_ns();
     if (status != KPROF_OK)

@@ -211,7 +211,9 @@ static kprof_status settle_profiler_calls(kprof_options *options)
     if (options->profile_from_start == 0 && options->ignores_profiler_calls)
         return kprof_fail(KPROF_USAGE, "--profile-from-start off waits for a call that --disable-profiler-start-stop "
                                        "ignores; leave one of them out");
-    options->filter.profiler_calls = options->ignores_profiler_calls    ? KPROF_PROFILER_CALLS_IGNORED
+    const bool are_ignored = options->ignores_profiler_calls ||
+                             (options->command->mask == KPROF_IN(trace) && options->profile_from_start == KPROF_UNSET);
+    options->filter.profiler_calls = are_ignored                        ? KPROF_PROFILER_CALLS_IGNORED
                                      : options->profile_from_start == 0 ? KPROF_FROM_A_START_CALL
                                                                         : KPROF_FROM_THE_START;
     return KPROF_OK;
@@ -221,8 +223,7 @@ static kprof_status settle_profiler_calls(kprof_options *options)
 static kprof_status settle_command(kprof_options *options)
 {
     kprof_status status = settle_import(options);
-    if (status == KPROF_OK)
-        status = settle_alias(options);
+    KPROF_THEN(status, settle_alias(options));
     if (status != KPROF_OK || options->complete)
         return status;
     if (options->help || options->version) { /* they are answered whatever else was asked for */
@@ -231,17 +232,11 @@ static kprof_status settle_command(kprof_options *options)
         return KPROF_OK;
     }
     status = check_commands(options);
-    if (status == KPROF_OK)
-        status = check_operand(options);
-    if (status == KPROF_OK)
-        status = settle_kernel(options);
-    if (status == KPROF_OK)
-        status = settle_ranges(options);
-    if (status == KPROF_OK)
-        status = check_application_replay(options);
-    if (status == KPROF_OK)
-        status = settle_profiler_calls(options);
-    return status;
+    KPROF_THEN(status, check_operand(options));
+    KPROF_THEN(status, settle_kernel(options));
+    KPROF_THEN(status, settle_ranges(options));
+    KPROF_THEN(status, check_application_replay(options));
+    return status == KPROF_OK ? settle_profiler_calls(options) : status;
 }
 
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
@@ -404,14 +399,11 @@ static kprof_status settle_format(kprof_options *options)
 static kprof_status settle_pages(kprof_options *options)
 {
     kprof_status status = settle_format(options);
-    if (status == KPROF_OK)
-        status = check_rows(options);
-    if (status == KPROF_OK)
-        status = settle_source(options);
+    KPROF_THEN(status, check_rows(options));
+    KPROF_THEN(status, settle_source(options));
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
-    if (status == KPROF_OK)
-        status = settle_brief(options);
+    KPROF_THEN(status, settle_brief(options));
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
@@ -462,7 +454,7 @@ static kprof_status settle_census(kprof_options *options)
 }
 
 /* Passes of launches and samples of the whole program would want the same counters. */
-static kprof_status check_trace(const kprof_options *options)
+static kprof_status settle_trace(kprof_options *options)
 {
     const bool is_trace = options->command->mask == KPROF_IN(trace);
     if (options->traces && options->starts_unarmed)
@@ -472,6 +464,10 @@ static kprof_status check_trace(const kprof_options *options)
             KPROF_USAGE, "--pm-sampling samples a program that kprof trace runs: where launches are measured, their "
                          "passes have the counters. Run kprof trace --pm-sampling, or take --section PmSampling, which "
                          "samples each launch");
+    if (is_trace && options->filter.schedule && !options->filter.step && options->profile_from_start != 0)
+        return kprof_fail(KPROF_USAGE, "--schedule counts no launches for a trace: say with --step which NVTX ranges "
+                                       "are steps, or take those of cudaProfilerStart, with --profile-from-start off");
+    options->filter.measures_ranges |= is_trace && options->filter.nvtx_include.count > 0;
     for (size_t i = 0; i < kprof_option_row_count && is_trace && !options->samples_program; i++)
         if (options->given[i] && strncmp(kprof_option_rows[i].name, "pm-sampling-", strlen("pm-sampling-")) == 0)
             kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --pm-sampling", kprof_option_rows[i].name);
@@ -495,9 +491,8 @@ kprof_status kprof_options_settle(kprof_options *options)
     kprof_status status = settle_command(options);
     if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
         return status;
-    status = check_trace(options);
-    if (status == KPROF_OK)
-        status = settle_census(options);
+    status = settle_trace(options);
+    KPROF_THEN(status, settle_census(options));
     if (status != KPROF_OK)
         return status;
     uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;

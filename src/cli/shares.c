@@ -28,9 +28,8 @@ static kprof_status take_throughput(const kprof_shares_wish *wish, const char *n
 static kprof_status add_parts(const kprof_shares *shares, kprof_strlist *out)
 {
     bool added = true;
-    for (size_t i = 0; i < shares->throughput_count; i++)
-        for (size_t k = 0; k < shares->throughputs[i].parts.count && added; k++)
-            added = kprof_strlist_add_unique(out, shares->throughputs[i].parts.items[k]);
+    for (size_t i = 0; i < shares->throughput_count && added; i++)
+        added = kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
@@ -104,8 +103,7 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
     kprof_status status = list_names(wish, plan, out, &names);
     if (!wish->keeps_repeats)
         leave_repeats_out(plan);
-    if (status == KPROF_OK)
-        status = fill_runs(wish, &names, out);
+    KPROF_THEN(status, fill_runs(wish, &names, out));
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_strlist_add(&plan->left_out, names.items[i]))
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");

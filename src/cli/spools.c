@@ -127,8 +127,7 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
         kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
-    if (status == KPROF_OK)
-        status = append_spool(spools, item);
+    KPROF_THEN(status, append_spool(spools, item));
     if (status != KPROF_OK)
         spool_free(item);
     return status;
@@ -320,10 +319,9 @@ void kprof_spools_end_done(kprof_spools *spools)
 /* A process that called exec goes on in another spool of the same pid. */
 static bool goes_on(const kprof_spools *spools, const spool *item)
 {
-    for (size_t i = 0; i < spools->count; i++) {
+    for (size_t i = 0; i < spools->count; i++)
         if (spools->items[i] != item && spools->items[i]->pid == item->pid)
             return true;
-    }
     return false;
 }
 

@@ -24,10 +24,9 @@ static kprof_status check_files(const kprof_strlist *names)
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
         else if (stat(path, &files[i]) != 0)
             files[i].st_nlink = 0; /* opening it tells why */
-        for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++) {
+        for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++)
             if (files[k].st_nlink > 0 && files[k].st_dev == files[i].st_dev && files[k].st_ino == files[i].st_ino)
                 status = kprof_fail(KPROF_USAGE, "%s and %s are one file", names->items[k], names->items[i]);
-        }
         free(path);
     }
     free(files);
@@ -60,8 +59,7 @@ static kprof_status add_all(const kprof_options *options, const kprof_subset *su
                       : kprof_fail(KPROF_NO_MEMORY, "out of memory");
         free(path);
     }
-    if (status == KPROF_OK)
-        status = kprof_merge_finish(merge);
+    KPROF_THEN(status, kprof_merge_finish(merge));
     kprof_merge_free(merge);
     return status;
 }
@@ -107,12 +105,9 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
     kprof_create_mode mode;
     *path = NULL;
     kprof_status status = check_files(&options->reports);
-    if (status == KPROF_OK)
-        status = claim(options, path, &mode);
-    if (status == KPROF_OK)
-        status = create(options, *path, mode, &report);
-    if (status == KPROF_OK)
-        status = add_all(options, subset, report);
+    KPROF_THEN(status, claim(options, path, &mode));
+    KPROF_THEN(status, create(options, *path, mode, &report));
+    KPROF_THEN(status, add_all(options, subset, report));
     if (status == KPROF_OK)
         status = kprof_report_close(report);
     else
@@ -186,8 +181,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
     const bool may_tell = (selection->metrics.count > 0 || selection->sections.count > 0) && kprof_catalog_is_there();
     if (status == KPROF_OK && (selection->sets.count > 0 || may_tell))
         status = kprof_catalog_locate(options, &out->catalog);
-    if (status == KPROF_OK)
-        status = find_sections(options, out->catalog, &out->sections_of_sets);
+    KPROF_THEN(status, find_sections(options, out->catalog, &out->sections_of_sets));
     out->subset = (kprof_subset){
         .name = options->reports.count > 1 ? "these reports" : NULL,
         .filter = &options->filter,

@@ -49,10 +49,9 @@ const char *kprof_option_word(const char *name, int value)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_choice *choice = kprof_option_rows[i].choices;
-        for (; strcmp(kprof_option_rows[i].name, name) == 0 && choice && choice->word; choice++) {
+        for (; strcmp(kprof_option_rows[i].name, name) == 0 && choice && choice->word; choice++)
             if (choice->value == value)
                 return choice->word;
-        }
     }
     return NULL;
 }
@@ -119,10 +118,9 @@ static bool parse_bytes(const char *text, uint64_t *out)
     double number, bytes = 0;
     if (!parse_decimal(text, &number, &suffix))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcasecmp(units[i].suffix, suffix) == 0)
             bytes = number * units[i].bytes;
-    }
     if (bytes < 1 || bytes >= 0x1p64)
         return false;
     *out = (uint64_t)bytes;

@@ -460,9 +460,7 @@ static void read_section(reader *r)
 static void forget(reader *r)
 {
     free(r->is_read);
-    kprof_strbuf_free(&r->windows);
-    kprof_strbuf_free(&r->rows);
-    kprof_strbuf_free(&r->frames);
+    KPROF_FREE_TEXTS(&r->windows, &r->rows, &r->frames);
     kprof_intern_free(&r->files);
     kprof_intern_free(&r->names);
 }
@@ -503,7 +501,6 @@ kprof_status kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, bool *has_lin
     }
     *has_lines = !r.state;
     forget(&r);
-    kprof_strlist_free(&files);
-    kprof_strlist_free(&names);
+    KPROF_FREE_LISTS(&files, &names);
     return r.status;
 }

@@ -171,10 +171,8 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
         kprof_strlist_sort(&from.wanted);
         status = read_functions(&from, out);
     }
-    if (status == KPROF_OK)
-        status = kprof_code_read_lines(from.elf, out);
-    if (status == KPROF_OK)
-        status = kprof_code_read_ptx(from.elf, out);
+    KPROF_THEN(status, kprof_code_read_lines(from.elf, out));
+    KPROF_THEN(status, kprof_code_read_ptx(from.elf, out));
     kprof_strlist_free(&from.wanted);
     elf_end(from.elf);
     return status;
@@ -189,8 +187,7 @@ void kprof_code_free(kprof_code *code)
         KPROF_FREE(function->instructions, function->mangled, function->section);
     }
     free(code->functions);
-    kprof_strlist_free(&code->files);
-    kprof_strlist_free(&code->names);
+    KPROF_FREE_LISTS(&code->files, &code->names);
     KPROF_FREE(code->frames, code->waits, code->ptx);
     *code = (kprof_code)KPROF_CODE_INIT;
 }

@@ -85,9 +85,11 @@
     F(NAME, style)
 
 /* Time that CUPTI or the driver took for themselves; or kprof, where launches are measured, too: as it measured in a
- * call of the application's, and as its passes counted what the application launched, without records of that. */
-#define KPROF_TRACE_OWN     "kprof: measuring launches"
-#define KPROF_TRACE_COUNTED "kprof: counting, without records"
+ * call of the application's, and as its passes counted what the application launched, without records of that; or
+ * between two of the times that a trace is limited to. */
+#define KPROF_TRACE_OWN      "kprof: measuring launches"
+#define KPROF_TRACE_COUNTED  "kprof: counting, without records"
+#define KPROF_TRACE_LEFT_OUT "kprof: left out, as the trace is limited"
 #define KPROF_OVERHEAD_ACTIVITY_FIELDS(F)                                                                              \
     F(NUMBER, start_ns)                                                                                                \
     F(NUMBER, end_ns)                                                                                                  \

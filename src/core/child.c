@@ -146,6 +146,5 @@ const char *kprof_child_run(char *const *arguments, const kprof_child_limits *li
 
 void kprof_child_free(kprof_child *result)
 {
-    kprof_strbuf_free(&result->out);
-    kprof_strbuf_free(&result->errors);
+    KPROF_FREE_TEXTS(&result->out, &result->errors);
 }

@@ -387,8 +387,7 @@ void kprof_config_free(kprof_config *config)
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
         KPROF_FREE(config->chips[i].last_passes, config->chips[i].patched);
-        kprof_strlist_free(&config->chips[i].witnesses);
-        kprof_strlist_free(&config->chips[i].proof);
+        KPROF_FREE_LISTS(&config->chips[i].witnesses, &config->chips[i].proof);
         for (size_t k = 0; k < KPROF_IMAGES; k++)
             free(config->chips[i].images[k].data);
         for (size_t k = 0; k < config->chips[i].timeline_count; k++) {

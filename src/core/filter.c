@@ -86,8 +86,7 @@ static kprof_status make_functions(const char *option, const kprof_strlist *want
     const bool added = add_pushed(wanted, &include) && add_pushed(unwanted, &exclude);
     kprof_status status = added ? kprof_nvtx_filter_new_of(option, &include, &exclude, out)
                                 : kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
-    kprof_strlist_free(&include);
-    kprof_strlist_free(&exclude);
+    KPROF_FREE_LISTS(&include, &exclude);
     return status;
 }
 
@@ -116,22 +115,18 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_regex_new("-k", pattern, &filter->regex);
     if (status == KPROF_OK && !kprof_strlist_add_all(&filter->spec.mangled, &spec->mangled))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
-    if (status == KPROF_OK)
-        status = make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]);
-    if (status == KPROF_OK)
-        status = make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]);
+    KPROF_THEN(status, make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]));
+    KPROF_THEN(status, make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]));
     if (status == KPROF_OK && spec->invocation)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
-    if (status == KPROF_OK)
-        status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
+    KPROF_THEN(status, kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
     if (status == KPROF_OK)
         status = make_functions("--python-include", &spec->python_include, &spec->python_exclude,
                                 &filter->functions[KPROF_PYTHON_FUNCTIONS]);
     if (status == KPROF_OK)
         status = make_functions("--native-include", &spec->native_include, &spec->native_exclude,
                                 &filter->functions[KPROF_NATIVE_FUNCTIONS]);
-    if (status == KPROF_OK)
-        status = kprof_ranges_new(spec, &filter->ranges);
+    KPROF_THEN(status, kprof_ranges_new(spec, &filter->ranges));
     if (status != KPROF_OK) {
         kprof_filter_free(filter);
         return status;
@@ -458,10 +453,9 @@ void kprof_filter_restart(kprof_filter *filter)
         atomic_store_explicit(&filter->launches[i], 0, memory_order_relaxed);
         restart(&filter->counters[i]);
     }
-    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++) {
+    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++)
         for (config *at = atomic_load_explicit(&filter->configs[i], memory_order_acquire); at; at = at->next)
             restart(&at->counter);
-    }
 }
 
 void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch)

@@ -58,10 +58,9 @@ void kprof_log_set_level(kprof_log_level level)
 static void hand_over(kprof_log_level level, char *text)
 {
     char *clean = kprof_text_is_clean(text) ? NULL : kprof_clean_text(text);
-    for (char *c = text; !clean && *c; c++) {
+    for (char *c = text; !clean && *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
-    }
     atomic_load (&current_sink)(atomic_load(&current_user), level, clean ? clean : text);
     free(clean);
 }

@@ -157,10 +157,9 @@ static const char *const operator_symbols[] = {
 static const char *operator_end(const char *p, char *stack)
 {
     p += strlen("operator");
-    for (size_t i = 0; i < sizeof operator_symbols / sizeof *operator_symbols; i++) {
+    for (size_t i = 0; i < sizeof operator_symbols / sizeof *operator_symbols; i++)
         if (kprof_begins_with(p, operator_symbols[i]))
             return p + strlen(operator_symbols[i]);
-    }
     while (*p && *p != '(')
         p = *p == '<' ? skip_group(p, stack) : p + 1;
     return p;
@@ -170,10 +169,9 @@ static const char *operator_end(const char *p, char *stack)
 static const char *enclosing_scope(const char *p)
 {
     static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
-    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++) {
+    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++)
         if (kprof_begins_with(p, qualifiers[i]))
             p += strlen(qualifiers[i]);
-    }
     return kprof_begins_with(p, "::") ? p : NULL;
 }
 

@@ -33,10 +33,9 @@ static bool grow(kprof_names *names)
     bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
     if (!bigger.slots)
         return false;
-    for (size_t i = 0; i < names->capacity; i++) {
+    for (size_t i = 0; i < names->capacity; i++)
         if (names->slots[i].name)
             *find_slot(&bigger, names->slots[i].name) = names->slots[i];
-    }
     free(names->slots);
     *names = bigger;
     return true;

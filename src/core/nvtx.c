@@ -143,10 +143,9 @@ static kprof_status parse_started(expression *e, part body, const char *text)
 static bool ends_in(part in, char last)
 {
     const char *at = in.begin;
-    while ((at = find((part){at, in.end}, last)) < in.end) {
+    while ((at = find((part){at, in.end}, last)) < in.end)
         if (++at == in.end)
             return true;
-    }
     return false;
 }
 
@@ -231,8 +230,7 @@ kprof_status kprof_nvtx_filter_new_of(const char *option, const kprof_strlist *i
     }
     filter->include_count = include->count;
     kprof_status status = add_all(filter, option, include);
-    if (status == KPROF_OK)
-        status = add_all(filter, "--nvtx-exclude", exclude);
+    KPROF_THEN(status, add_all(filter, "--nvtx-exclude", exclude));
     if (status == KPROF_OK)
         *out = filter;
     else
@@ -304,30 +302,27 @@ static bool matches_stack(const expression *e, const stack *s, uint64_t marks)
 {
     bool found[KPROF_NVTX_RANGES_MAX];
     find_last(e, s, found);
-    for (size_t i = 0; i < s->depth; i++) {
+    for (size_t i = 0; i < s->depth; i++)
         if (found[i] && (!marks || (s->ranges[i]->marks & marks)))
             return true;
-    }
     return false;
 }
 
 /* Was any of the ranges from `begin` to before `end` pushed in the domain? */
 static bool has_pushed(const kprof_nvtx_ranges *ranges, size_t begin, size_t end, const char *domain)
 {
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end; i++)
         if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, domain) == 0)
             return true;
-    }
     return false;
 }
 
 static void collect_stack(const kprof_nvtx_ranges *ranges, const char *domain, stack *out)
 {
     out->depth = 0;
-    for (size_t i = 0; i < ranges->count && out->depth < KPROF_NVTX_RANGES_MAX; i++) {
+    for (size_t i = 0; i < ranges->count && out->depth < KPROF_NVTX_RANGES_MAX; i++)
         if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, domain) == 0)
             out->ranges[out->depth++] = &ranges->items[i];
-    }
 }
 
 static bool matches_domain(const expression *e, const char *domain)
@@ -400,10 +395,9 @@ static bool completes(const expression *e, const kprof_nvtx_ranges *ranges, cons
         return false;
     collect_stack(ranges, begun->domain, &s);
     find_last(e, &s, found);
-    for (size_t i = 0; i < s.depth; i++) {
+    for (size_t i = 0; i < s.depth; i++)
         if (found[i] && s.ranges[i] == begun)
             return true;
-    }
     return false;
 }
 

@@ -12,9 +12,9 @@ OPTION(CLI, STRING, kernel_id, "kernel-id", RUNNING,
        "or regex:PATTERN, of these numbers (from 1, or a pattern); an empty part stands for all",
        .argument = "CONTEXT:STREAM:NAME:N")
 OPTION(RECORDER, FLAG, nvtx, "nvtx", RUNNING | KPROF_IGNORED_IN(REPORT), "keep the NVTX ranges that launches are in")
-OPTION(FILTER, PATHS, nvtx_include, "nvtx-include", CHOOSING,
-       "only launches in these NVTX ranges: \"step/\" (pushed), \"net@a/*/b]\", \"epoch\" (started), regex:...; "
-       "implies --nvtx", .argument = "RANGES")
+OPTION(FILTER, PATHS, nvtx_include, "nvtx-include", CHOOSING | TRACE,
+       "only launches in these NVTX ranges, or a trace of their time alone: \"step/\" (pushed), \"net@a/*/b]\", "
+       "\"epoch\" (started), regex:...; implies --nvtx", .argument = "RANGES")
 OPTION(FILTER, PATHS, nvtx_exclude, "nvtx-exclude", CHOOSING, "no launches in these NVTX ranges; implies --nvtx",
        .argument = "RANGES")
 OPTION(RECORDER, CHOICE, nvtx_of_process, "nvtx-push-pop-scope", RUNNING,
@@ -59,9 +59,9 @@ OPTION(RECORDER, FLAG, traces, "trace", RUNNING,
 OPTION(RECORDER, CHOICE, kills, "kill", RUNNING,
        "end a process when as many of its launches are measured as --launch-count says (no)", .argument = "yes|no",
        .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
-OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING,
-       "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends "
-       "both",
+OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING | TRACE,
+       "measure or trace from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop "
+       "ends both",
        .argument = "on|off", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"on", 1}, {"off", 0}))
 OPTION(RECORDER, CHOICE, starts_unarmed, "armed", RUNNING,
        "measure from the start, or only while kprof ctl start has told the processes to (yes)", .argument = "yes|no",
@@ -70,11 +70,11 @@ OPTION(FILTER, STRING, range_filter, "range-filter", RUNNING,
        "only launches in these ranges between cudaProfilerStart and cudaProfilerStop, by their numbers, and in these "
        "instances of the NVTX ranges of --nvtx-include; yes: which are numbered in each such range",
        .argument = "[yes|no]:RANGES:RANGES")
-OPTION(FILTER, STRING, schedule, "schedule", RUNNING,
-       "measure only active steps, as torch.profiler.schedule does: skip the first, then wait, warm up and measure, "
-       "and that so often; 0: for ever",
+OPTION(FILTER, STRING, schedule, "schedule", RUNNING | TRACE,
+       "measure or trace only active steps, as torch.profiler.schedule does: skip the first, then wait, warm up and "
+       "measure, and that so often; 0: for ever",
        .argument = "SKIP_FIRST,WAIT,WARMUP,ACTIVE,REPEAT")
-OPTION(FILTER, STRING, step, "step", RUNNING,
+OPTION(FILTER, STRING, step, "step", RUNNING | TRACE,
        "steps of --schedule are NVTX ranges, as --nvtx-include has them; else ranges of cudaProfilerStart with "
        "--profile-from-start off, or launches that match",
        .argument = "RANGES")

@@ -119,6 +119,12 @@ void kprof_strbuf_free(kprof_strbuf *buf)
     *buf = (kprof_strbuf)KPROF_STRBUF_INIT;
 }
 
+void kprof_strbuf_free_each(kprof_strbuf *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_strbuf_free(texts[i]);
+}
+
 char *kprof_strbuf_take(kprof_strbuf *buf)
 {
     if (!buf->data)
@@ -210,16 +216,23 @@ bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts)
 
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
 {
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i], text) == 0)
             return true;
-    }
     return false;
 }
 
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)
 {
     return kprof_strlist_contains(list, text) || kprof_strlist_add(list, text);
+}
+
+bool kprof_strlist_add_all_unique(kprof_strlist *list, const kprof_strlist *texts)
+{
+    bool added = true;
+    for (size_t i = 0; i < texts->count && added; i++)
+        added = kprof_strlist_add_unique(list, texts->items[i]);
+    return added;
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -244,6 +257,12 @@ void kprof_strlist_free(kprof_strlist *list)
         free(list->items[i]);
     free(list->items);
     *list = (kprof_strlist)KPROF_STRLIST_INIT;
+}
+
+void kprof_strlist_free_each(kprof_strlist *const *lists, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_strlist_free(lists[i]);
 }
 
 /* Longer texts are compared by this many characters only; nobody retypes more. */
@@ -301,10 +320,9 @@ static const char *shortest_containing(const char *text, const char *const *item
     const char *best = NULL;
     if (strlen(text) < 3)
         return NULL;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (contains(items[i], text) && (!best || strlen(items[i]) < strlen(best)))
             best = items[i];
-    }
     return best;
 }
 

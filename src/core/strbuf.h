@@ -38,6 +38,10 @@ void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...) __attribute
 kprof_strbuf *kprof_strbuf_part(kprof_strbuf *buf);
 void kprof_strbuf_clear(kprof_strbuf *buf); /* length 0, keeps the memory */
 void kprof_strbuf_free(kprof_strbuf *buf);
+/* Free each of several. */
+#define KPROF_FREE_TEXTS(...)                                                                                          \
+    kprof_strbuf_free_each((kprof_strbuf *[]){__VA_ARGS__}, sizeof((kprof_strbuf *[]){__VA_ARGS__}) / sizeof(void *))
+void kprof_strbuf_free_each(kprof_strbuf *const *texts, size_t count);
 /* Take the text out (caller frees; "" when empty) and leave the buffer empty; NULL when it had failed. */
 char *kprof_strbuf_take(kprof_strbuf *buf);
 /* Its text so far, which is never NULL; with _or_null it is when empty. */
@@ -68,15 +72,21 @@ typedef struct kprof_strlist {
         NULL, 0, 0                                                                                                     \
     }
 
-/* Append a copy; false when out of memory. _add_unique appends only new items, _add_all a whole list. */
+/* Append a copy; _add_unique only if it is new. False when out of memory, here and below. */
 bool kprof_strlist_add(kprof_strlist *list, const char *text);
-bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts);
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
 /* Sort by bytes; a list that is sorted so can be searched without walking it. */
 void kprof_strlist_sort(kprof_strlist *list);
 bool kprof_strlist_contains_sorted(const kprof_strlist *list, const char *text);
+/* Append a whole list, or its new items. */
+bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts);
+bool kprof_strlist_add_all_unique(kprof_strlist *list, const kprof_strlist *texts);
 void kprof_strlist_free(kprof_strlist *list);
+/* Free each of several. */
+#define KPROF_FREE_LISTS(...)                                                                                          \
+    kprof_strlist_free_each((kprof_strlist *[]){__VA_ARGS__}, sizeof((kprof_strlist *[]){__VA_ARGS__}) / sizeof(void *))
+void kprof_strlist_free_each(kprof_strlist *const *lists, size_t count);
 /* The item that `text` probably means: the nearest by edit distance, else the shortest that contains it, ignoring
  * case; NULL when none is near enough. */
 const char *kprof_nearest(const char *text, const char *const *items, size_t count);

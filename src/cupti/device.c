@@ -61,8 +61,7 @@ static kprof_status read_device(uint32_t device, kprof_device_record *out)
     const kprof_cupti_api *cupti;
     CUdevice handle;
     kprof_status status = kprof_driver_load(&driver);
-    if (status == KPROF_OK)
-        status = kprof_cupti_load(&cupti);
+    KPROF_THEN(status, kprof_cupti_load(&cupti));
     if (status != KPROF_OK)
         return status;
     if (driver->cuDeviceGet_(&handle, (int)device) != CUDA_SUCCESS)

@@ -130,12 +130,9 @@ kprof_status kprof_instructions_open(const kprof_instructions_place *place, kpro
     s->names = calloc(place->names->count + 1, sizeof *s->names);
     kprof_status status = s->ids && s->names ? kprof_cupti_load(&s->cupti)
                                              : kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
-    if (status == KPROF_OK)
-        status = kprof_profilers_initialize(s->cupti);
-    if (status == KPROF_OK)
-        status = find_metrics(s, place);
-    if (status == KPROF_OK)
-        status = configure_once(s);
+    KPROF_THEN(status, kprof_profilers_initialize(s->cupti));
+    KPROF_THEN(status, find_metrics(s, place));
+    KPROF_THEN(status, configure_once(s));
     if (status != KPROF_OK) {
         kprof_instructions_close(s);
         return status;

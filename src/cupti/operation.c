@@ -434,8 +434,7 @@ kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation
     size_t count = 0;
     *out = NULL;
     kprof_status status = kprof_driver_load(&driver);
-    if (status == KPROF_OK)
-        status = list_used_by_host(driver, snapshot, &spans, &count);
+    KPROF_THEN(status, list_used_by_host(driver, snapshot, &spans, &count));
     if (status == KPROF_OK && count > 0) {
         *out = calloc(1, sizeof **out);
         status = *out ? kprof_snapshot_keep(snapshot, spans, count, &(*out)->host) : KPROF_NO_MEMORY;

@@ -176,8 +176,7 @@ kprof_status kprof_pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_
     s->context = context;
     s->buffer_bytes = buffer_bytes ? buffer_bytes : HARDWARE_BUFFER_BYTES;
     kprof_status status = kprof_cupti_load(&s->cupti);
-    if (status == KPROF_OK)
-        status = kprof_profilers_initialize(s->cupti);
+    KPROF_THEN(status, kprof_profilers_initialize(s->cupti));
     if (status != KPROF_OK) {
         kprof_pc_samples_close(s);
         *out = NULL;
@@ -188,13 +187,11 @@ kprof_status kprof_pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_
 kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
 {
     kprof_status status = kprof_pc_samples_disarm(s);
-    if (status == KPROF_OK)
-        status = enable(s);
+    KPROF_THEN(status, enable(s));
     if (status != KPROF_OK)
         return status;
     status = list_reasons(s);
-    if (status == KPROF_OK)
-        status = configure(s, period);
+    KPROF_THEN(status, configure(s, period));
     if (status != KPROF_OK && kprof_pc_samples_disarm(s) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "samples that could not be configured cannot be disabled either");
     return status;

@@ -76,8 +76,7 @@ static kprof_status ask_driver(const kprof_driver_api *driver, kprof_probe *out)
     const kprof_cupti_api *cupti;
     int count = 0;
     kprof_status status = kprof_cupti_load(&cupti);
-    if (status == KPROF_OK)
-        status = initialize(driver, cupti, &count);
+    KPROF_THEN(status, initialize(driver, cupti, &count));
     if (status != KPROF_OK)
         return status;
     out->devices = calloc((size_t)count, sizeof *out->devices);

@@ -257,13 +257,10 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     p->context = context;
     int64_t time_ns = kprof_monotonic_ns();
     kprof_status status = kprof_cupti_load(&p->cupti);
-    if (status == KPROF_OK)
-        status = kprof_profilers_initialize(p->cupti);
+    KPROF_THEN(status, kprof_profilers_initialize(p->cupti));
     double initialize_ms = kprof_monotonic_lap_ms(&time_ns);
-    if (status == KPROF_OK)
-        status = collect_names(p);
-    if (status == KPROF_OK)
-        status = enable(p);
+    KPROF_THEN(status, collect_names(p));
+    KPROF_THEN(status, enable(p));
     kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, context %.1f ms", initialize_ms,
               kprof_monotonic_lap_ms(&time_ns));
     if (status != KPROF_OK) {
@@ -386,8 +383,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wa
     p->image_index = image_index;
     p->automatic = wanted->automatic;
     kprof_status status = enable(p);
-    if (status == KPROF_OK)
-        status = blank_image(p);
+    KPROF_THEN(status, blank_image(p));
     return status == KPROF_OK ? configure(p) : status;
 }
 

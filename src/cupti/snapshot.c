@@ -5,6 +5,7 @@
 #include "core/bisect.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/strbuf.h"
 #include "cupti/allocations.h"
 #include "cupti/backing.h"
 #include "cupti/calls.h"
@@ -427,8 +428,7 @@ static kprof_status add_variables(kprof_snapshot *s)
     }
     if (status == KPROF_OK && !add_spans(s, spans, found))
         status = KPROF_NO_MEMORY;
-    free(spans);
-    free(known);
+    KPROF_FREE(spans, known);
     return status;
 }
 
@@ -514,12 +514,9 @@ static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
     if (!spans)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
     kprof_status status = add_allocations(s);
-    if (status == KPROF_OK)
-        status = add_variables(s);
-    if (status == KPROF_OK)
-        status = add_host(s);
-    if (status == KPROF_OK)
-        status = save_blocks(s, from, limit_ns);
+    KPROF_THEN(status, add_variables(s));
+    KPROF_THEN(status, add_host(s));
+    KPROF_THEN(status, save_blocks(s, from, limit_ns));
     if (status == KPROF_OK) {
         s->allocations_version = allocations_version;
         s->variables_version = variables_version;
@@ -577,8 +574,7 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
         result = s->driver->cuStreamWaitEvent_(s->stream, s->event, 0);
     if (status == KPROF_OK && stream)
         status = result == CUDA_SUCCESS ? wait(s, BUSY_LIMIT_NS) : fail("waiting for new memory", result);
-    if (status == KPROF_OK)
-        status = add_what_is_there(s, BUSY_LIMIT_NS);
+    KPROF_THEN(status, add_what_is_there(s, BUSY_LIMIT_NS));
     relax(s->driver, mode);
     return status;
 }
@@ -746,8 +742,7 @@ kprof_status kprof_snapshot_watch(kprof_snapshot *s, bool is_start)
 {
     CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     kprof_status status = check_ready(s);
-    if (status == KPROF_OK)
-        status = watch(s, is_start);
+    KPROF_THEN(status, watch(s, is_start));
     relax(s->driver, mode);
     s->watches = status == KPROF_OK;
     s->seen_is_start = is_start;
@@ -778,8 +773,7 @@ kprof_status kprof_snapshot_has_changed(kprof_snapshot *s, bool *changed)
     if (status == KPROF_OK && !s->watches)
         status = kprof_fail(KPROF_INTERNAL, "nothing was watched");
     CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
-    if (status == KPROF_OK)
-        status = find_changed(s, now, changed);
+    KPROF_THEN(status, find_changed(s, now, changed));
     relax(s->driver, mode);
     s->watches = false;
     free(now);
@@ -936,8 +930,7 @@ static kprof_status list_changed(kprof_snapshot *s)
 kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
 {
     kprof_status status = inspect(s, s->compare, 0, IDLE_LIMIT_NS);
-    if (status == KPROF_OK)
-        status = list_changed(s);
+    KPROF_THEN(status, list_changed(s));
     kprof_backing_mark(&s->backing);
     if (status == KPROF_OK && s->end.count > 0)
         status = keep_blocks(s, &s->end, 0, IDLE_LIMIT_NS);
@@ -1011,13 +1004,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     free(s->start.items);
     free(s->end.items);
     free(s->compared.items);
-    free(s->seen.items);
-    free(s->differing.items);
-    free(s->places);
-    free(s->spans);
-    free(s->without_host);
-    free(s->freed.addresses);
-    free(s);
+    KPROF_FREE(s->seen.items, s->differing.items, s->places, s->spans, s->without_host, s->freed.addresses, s);
 }
 
 void *kprof_snapshot_stream(const kprof_snapshot *s)

@@ -167,7 +167,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
  * and stop. */
 static void on_profiler_call(bool starts, CUpti_ApiCallbackSite site)
 {
-    if (!in_hook && (site == CUPTI_API_EXIT) == starts)
+    if (target.hooks.profiler_called && !in_hook && (site == CUPTI_API_EXIT) == starts)
         target.hooks.profiler_called(starts);
 }
 
@@ -221,8 +221,9 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
         kprof_call_records_note_handle(domain, id);
     if (!is_asked_for)
         ;                                             /* a guest asked */
-    else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls, or for those above */
-        if (!target.hooks.is_brief)
+    else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls, and for those above */
+        if (id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000 ||
+            id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000)
             on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
                              ((const CUpti_CallbackData *)data)->callbackSite);
     } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
@@ -265,6 +266,21 @@ static CUptiResult enable_told(void)
     return result;
 }
 
+static CUptiResult enable_profiler_calls(void)
+{
+    static const struct {
+        CUpti_CallbackDomain domain;
+        CUpti_CallbackId id;
+    } calls[] = {{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000},
+                 {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000},
+                 {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart},
+                 {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop}};
+    CUptiResult result = CUPTI_SUCCESS;
+    for (size_t i = 0; target.hooks.profiler_called && result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
+        result = kprof_subscriber_follow(true, calls[i].domain, calls[i].id);
+    return result;
+}
+
 /* All that the hooks of a trace want to see. */
 static CUptiResult enable_brief(void)
 {
@@ -300,6 +316,8 @@ static CUptiResult enable_brief(void)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     enable_handles(CUPTI_CB_DOMAIN_DRIVER_API);
     enable_handles(CUPTI_CB_DOMAIN_RUNTIME_API);
+    if (result == CUPTI_SUCCESS)
+        result = enable_profiler_calls();
     return result == CUPTI_SUCCESS && target.hooks.sees_calls ? enable_told() : result;
 }
 
@@ -320,16 +338,12 @@ static CUptiResult enable_all(void)
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,   CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
-    static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000};
     CUptiResult result = kprof_subscriber_follow_all(CUPTI_CB_DOMAIN_DRIVER_API);
     if (result == CUPTI_SUCCESS)
         result = disable_ignored();
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
-    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof runtime / sizeof *runtime; i++)
-        result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RUNTIME_API, runtime[i]);
-    return result;
+    return result == CUPTI_SUCCESS ? enable_profiler_calls() : result;
 }
 
 static kprof_status subscribe(void)

@@ -17,7 +17,7 @@ typedef struct kprof_target_hooks {
     void (*context_created)(void *context);
     void (*context_ending)(void *context); /* NULL: nobody wants to know */
     /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: one
-     * call may be told twice. */
+     * call may be told twice. NULL: nobody wants to know. */
     void (*profiler_called)(bool starts);
     /* The calling thread makes a kernel node of a graph, by capturing a launch or by itself. Returns a number to keep
      * for the node, 0: none. NULL: nobody wants to know. */

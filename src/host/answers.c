@@ -166,10 +166,9 @@ bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out)
     if (kept_count > 0)
         memcpy(places, answers->index.data, answers->index.length);
     qsort(places, kept_count, sizeof(*places), compare_offsets);
-    for (size_t i = total > MOST_KEPT ? total - MOST_KEPT : 0; i < kept_count; i++) {
+    for (size_t i = total > MOST_KEPT ? total - MOST_KEPT : 0; i < kept_count; i++)
         if (read_record(answers, &places[i], &record))
             write_record(&record, &places[count++], out);
-    }
     for (const answer *one = answers->first; one; one = one->next)
         write_record(&one->record, &places[count++], out);
     qsort(places, count, sizeof(*places), compare_hashes);

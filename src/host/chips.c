@@ -46,10 +46,9 @@ static const kprof_chip table[] = {
 
 const kprof_chip *kprof_chip_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcasecmp(table[i].name, name) == 0)
             return &table[i];
-    }
     return NULL;
 }
 
@@ -132,10 +131,9 @@ static bool is_of_architecture(const char *word, int capability)
         int first, last; /* compute capabilities */
     } architectures[] = {{"Pascal", 60, 62}, {"Volta", 70, 72},        {"Turing", 75, 75}, {"Ampere", 80, 87},
                          {"Ada", 89, 89},    {"Ada Lovelace", 89, 89}, {"Hopper", 90, 90}, {"Blackwell", 100, 121}};
-    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
         if (is_same_name(word, architectures[i].name, strlen(architectures[i].name)))
             return capability >= architectures[i].first && capability <= architectures[i].last;
-    }
     return false;
 }
 
@@ -165,10 +163,9 @@ static const char *nearest_spelling(const char *word, const kprof_strlist *known
 static kprof_status refuse_unknown(const char *word, const kprof_strlist *known)
 {
     kprof_strbuf hint = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (is_meant(word, &table[i]) && kprof_strlist_contains(known, table[i].name))
             kprof_strbuf_printf(&hint, "%s\"%s\"", hint.length ? " or " : "did you mean ", table[i].name);
-    }
     const char *nearest = hint.length ? NULL : nearest_spelling(word, known);
     if (nearest)
         kprof_strbuf_printf(&hint, "did you mean \"%s\"", nearest);

@@ -38,10 +38,9 @@ static kprof_status check_nvpw(const char *function, NVPA_Status result)
 
 static kprof_status add_names(kprof_strlist *out, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!kprof_strlist_add(out, names[i]))
             return KPROF_NO_MEMORY;
-    }
     return KPROF_OK;
 }
 
@@ -221,8 +220,7 @@ static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Objec
 {
     HOST_PARAMS(size, GetConfigImageSize, .pHostObject = object);
     kprof_status status = HOST_CALL(host, "sizing the config image", GetConfigImageSize, size);
-    if (status == KPROF_OK)
-        status = allocate(out, size.configImageSize);
+    KPROF_THEN(status, allocate(out, size.configImageSize));
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(image, GetConfigImage, .pHostObject = object, .configImageSize = out->size, .pConfigImage = out->data);
@@ -243,8 +241,7 @@ static kprof_status make_image(kprof_host *host, CUpti_ProfilerType type, const 
         return status;
     status = check_host(host, "scheduling the metrics (can all of them be collected together?)",
                         object_add(host, object, (const char **)names->items, names->count));
-    if (status == KPROF_OK)
-        status = take_image(host, object, out);
+    KPROF_THEN(status, take_image(host, object, out));
     object_close(host, object);
     if (status != KPROF_OK)
         kprof_config_image_free(out);
@@ -272,8 +269,7 @@ kprof_status kprof_ask_sampled(kprof_host *host, const char *name, kprof_strlist
         name[kprof_metric_base_length(name)] ? find_properties(host, name, &unused) : KPROF_UNKNOWN_NAME;
     if (status == KPROF_UNKNOWN_NAME)
         return KPROF_OK;
-    if (status == KPROF_OK)
-        status = object_open(host, CUPTI_PROFILER_TYPE_PM_SAMPLING, &object);
+    KPROF_THEN(status, object_open(host, CUPTI_PROFILER_TYPE_PM_SAMPLING, &object));
     if (status != KPROF_OK)
         return status;
     const CUptiResult taken = object_add(host, object, names, 2);
@@ -348,10 +344,8 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
     params.ppOptionalRawDependencies =
         calloc(params.numOptionalRawDependencies + 1, sizeof(*params.ppOptionalRawDependencies));
     status = params.ppRawDependencies && params.ppOptionalRawDependencies ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params);
-    if (status == KPROF_OK)
-        status = add_names(required, params.ppRawDependencies, params.numRawDependencies);
+    KPROF_THEN(status, NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params));
+    KPROF_THEN(status, add_names(required, params.ppRawDependencies, params.numRawDependencies));
     if (status == KPROF_OK && optional)
         status = add_names(optional, params.ppOptionalRawDependencies, params.numOptionalRawDependencies);
     KPROF_FREE(params.ppRawDependencies, params.ppOptionalRawDependencies);
@@ -377,14 +371,12 @@ static const char *factor_name(const kprof_host *host, uint32_t dim_unit)
     if (host->nvpw->NVPW_MetricsEvaluator_DimUnitToString(&params) != NVPA_STATUS_SUCCESS || !params.pSingularName)
         return "";
     const char *name = params.pSingularName, *last = strrchr(name, '_');
-    for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++) {
+    for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++)
         if (strcmp(unit_names[i].nvpw, name) == 0)
             return unit_names[i].report;
-    }
-    for (size_t i = 0; last && last > name && i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++) {
+    for (size_t i = 0; last && last > name && i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++)
         if (strcmp(last + 1, unit_endings[i]) == 0)
             return unit_endings[i];
-    }
     return name;
 }
 
@@ -425,8 +417,7 @@ kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *o
     static const char *const plainest[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
     properties of_name;
     kprof_status status = need_properties(host, name, &of_name);
-    if (status == KPROF_OK)
-        status = need_evaluator(host);
+    KPROF_THEN(status, need_evaluator(host));
     if (status != KPROF_OK)
         return status;
     const bool is_base = name[kprof_metric_base_length(name)] == '\0';
@@ -450,8 +441,7 @@ static kprof_status add_members(const kprof_host *host, size_t throughput, const
     NVPW_PARAMS(params, MetricsEvaluator_GetThroughputMetricProperties, .pMetricsEvaluator = host->evaluator,
                 .throughputMetricIndex = throughput);
     kprof_status status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetThroughputMetricProperties, params);
-    if (status == KPROF_OK)
-        status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricNames, names);
+    KPROF_THEN(status, NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricNames, names));
     for (size_t i = 0; status == KPROF_OK && i < params.numCounters; i++) {
         size_t index = params.pCounterIndices[i];
         kprof_strbuf name = KPROF_STRBUF_INIT;
@@ -493,8 +483,7 @@ kprof_status kprof_raw_config_open(kprof_host *host, kprof_raw_config **out)
     const kprof_nvperf_api *api;
     *out = NULL;
     kprof_status status = kprof_ask_open(host);
-    if (status == KPROF_OK)
-        status = load_nvpw(&api);
+    KPROF_THEN(status, load_nvpw(&api));
     if (status != KPROF_OK)
         return status;
     kprof_raw_config *self = calloc(1, sizeof(*self));
@@ -506,8 +495,7 @@ kprof_status kprof_raw_config_open(kprof_host *host, kprof_raw_config **out)
     *self = (kprof_raw_config){.api = api, .config = params.pRawCounterConfig};
     NVPW_PARAMS(domains, RawCounterConfig_GetAllAvailableRawCounterDomains, .pRawCounterConfig = self->config,
                 .pAvailableDomains = self->domains, .numAvailableDomains = MAX_DOMAINS);
-    if (status == KPROF_OK)
-        status = NVPW_CALL(api, RawCounterConfig_GetAllAvailableRawCounterDomains, domains);
+    KPROF_THEN(status, NVPW_CALL(api, RawCounterConfig_GetAllAvailableRawCounterDomains, domains));
     self->domain_count = domains.numAvailableDomains;
     if (status == KPROF_OK)
         *out = self;
@@ -554,8 +542,7 @@ kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count);
     kprof_status status = requests ? end_group(config) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = NVPW_CALL(config->api, RawCounterConfig_BeginPassGroup, params);
+    KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_BeginPassGroup, params));
     config->is_open = status == KPROF_OK;
     if (status == KPROF_OK && count > 0)
         status = NVPW_CALL(config->api, RawCounterConfig_AddRawCounters, added);
@@ -583,18 +570,13 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     NVPW_PARAMS(made, RawCounterConfig_GenerateConfigImage, .pRawCounterConfig = config->config);
     NVPW_PARAMS(params, RawCounterConfig_GetConfigImage, .pRawCounterConfig = config->config);
     kprof_status status = end_group(config);
-    if (status == KPROF_OK)
-        status = NVPW_CALL(config->api, RawCounterConfig_GenerateConfigImage, made);
-    if (status == KPROF_OK)
-        status = NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params);
-    if (status == KPROF_OK)
-        status = allocate(out, params.bytesCopied);
+    KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_GenerateConfigImage, made));
+    KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params));
+    KPROF_THEN(status, allocate(out, params.bytesCopied));
     params.bytesAllocated = out->size;
     params.pBuffer = out->data;
-    if (status == KPROF_OK)
-        status = NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params);
-    if (status == KPROF_OK)
-        status = count_passes(host, out);
+    KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params));
+    KPROF_THEN(status, count_passes(host, out));
     if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
@@ -659,8 +641,7 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
     params.ppRawCounterNames = names;
     if (params.numRawCounters > 0)
         status = NVPW_CALL(api, Config_GetRawCounters, params);
-    if (status == KPROF_OK)
-        status = add_names(out, names, params.numRawCounters);
+    KPROF_THEN(status, add_names(out, names, params.numRawCounters));
     free(names);
     return status;
 }

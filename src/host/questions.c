@@ -101,10 +101,9 @@ kprof_status kprof_host_chips(kprof_strlist *out)
     (void)recall_answers(&any, "chips");
     kprof_strlist all = KPROF_STRLIST_INIT;
     kprof_status status = answer(&any, &chips_known, "", &all);
-    for (size_t i = 0; i < all.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
         if (!kprof_chip_is_too_old(all.items[i]) && !kprof_strlist_add(out, all.items[i]))
             status = KPROF_NO_MEMORY;
-    }
     kprof_strlist_free(&all);
     keep_answers(&any, "chips");
     kprof_answers_free(any.answers);
@@ -116,8 +115,7 @@ static kprof_status check_chip(kprof_host *host)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = host->keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
-    if (status == KPROF_OK)
-        status = kprof_chip_check(host->chip, &chips);
+    KPROF_THEN(status, kprof_chip_check(host->chip, &chips));
     kprof_strlist_free(&chips);
     return status;
 }

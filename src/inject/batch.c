@@ -209,8 +209,7 @@ static void begin_behind(kprof_batch *batch)
     batch->own.proof_waits = false;
     kprof_status status =
         kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on);
-    if (status == KPROF_OK)
-        status = kprof_own_run_begin_proof(&batch->own, state);
+    KPROF_THEN(status, kprof_own_run_begin_proof(&batch->own, state));
     if (status != KPROF_OK)
         kprof_state_spoil(state, "what the launch before it changes could not be saved");
 }

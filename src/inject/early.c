@@ -43,8 +43,7 @@ static bool enable(void)
     const uint32_t period = (uint32_t)kprof_engine.process.config.sampling_period;
     kprof_pc_samples *samples = NULL;
     kprof_status status = device->pc_samples_open(early.context, buffer_bytes, &samples);
-    if (status == KPROF_OK)
-        status = device->pc_samples_arm(samples, period ? period : KPROF_FIRST_PERIOD);
+    KPROF_THEN(status, device->pc_samples_arm(samples, period ? period : KPROF_FIRST_PERIOD));
     if (status == KPROF_OK) {
         atomic_store(&early.samples, samples);
         return true;

@@ -39,8 +39,7 @@ kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_
 
 void kprof_evaluations_free(kprof_evaluations *evaluations)
 {
-    free(evaluations->items);
-    free(evaluations->values);
+    KPROF_FREE(evaluations->items, evaluations->values);
     *evaluations = (kprof_evaluations){0};
 }
 
@@ -108,8 +107,7 @@ static bool reserve(size_t count)
     kprof_evaluator *work = &kprof_the_evaluator;
     if (count <= work->capacity)
         return true;
-    free(work->names.items);
-    free(work->indices);
+    KPROF_FREE(work->names.items, work->indices);
     work->names.items = calloc(count, sizeof *work->names.items);
     work->indices = calloc(count, sizeof *work->indices);
     work->capacity = work->names.items && work->indices ? count : 0;
@@ -128,15 +126,13 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
     kprof_evaluator *work = &kprof_the_evaluator;
     work->names.count = work->metric_count = 0;
     work->prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
-    for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++) {
+    for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++)
         if (metrics->last_passes[i] >= from && metrics->last_passes[i] < end)
             choose(&metrics->metrics, i);
-    }
     work->metric_count = work->names.count;
-    for (size_t i = 0; work->prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++) {
+    for (size_t i = 0; work->prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++)
         if (metrics->witness_passes[i] >> from & 1)
             choose(&metrics->witnesses, i);
-    }
 }
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)

@@ -58,8 +58,7 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
     kprof_kernel *kernel = calloc(1, sizeof *kernel);
     char *mangled = strdup(record->mangled);
     if (!place || !kernel || !mangled) {
-        free(kernel);
-        free(mangled);
+        KPROF_FREE(kernel, mangled);
         return NULL;
     }
     kernel->record = *record;

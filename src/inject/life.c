@@ -20,6 +20,7 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "inject/trace_limit.h"
 #include "inject/utilization.h"
 
 #include <dlfcn.h>
@@ -80,6 +81,7 @@ static void disarm_forked_child(void)
     kprof_idle_forget();
     kprof_recording_forget();
     kprof_utilization_forget();
+    kprof_trace_limit_forget();
     kprof_preload_forget();
     kprof_counting_forget();
     kprof_spool_writer_abandon(kprof_engine.process.spool);
@@ -130,6 +132,8 @@ static kprof_status start(const char *dir)
     hooks.sees_calls = process->config.call_stack_type != 0;
     if (!hooks.sees_calls)
         hooks.node_made = NULL;
+    if (kprof_trace_limit_needs_calls())
+        hooks.profiler_called = kprof_trace_note_profiler;
     hooks.takes_guests = process->config.starts_unarmed && !process->config.traces && !process->config.census;
     status = kprof_engine.device->target_start(&hooks);
     if (status == KPROF_OK && process->config.traces)

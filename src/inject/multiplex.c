@@ -139,8 +139,7 @@ kprof_status kprof_multiplex_begin(kprof_profiled_context *context, const kprof_
                           "launches that are not repeated can have %d passes at most; try --max-passes",
                           KPROF_SAMPLE_PASSES);
     kprof_status status = kprof_samples_make(&context->samples, wanted->ranges);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->profiler_begin(context->profiler, wanted);
+    KPROF_THEN(status, kprof_engine.device->profiler_begin(context->profiler, wanted));
     if (status != KPROF_OK)
         return status;
     kprof_samples *samples = context->samples;
@@ -164,8 +163,7 @@ kprof_status kprof_multiplex_open_window(const kprof_profiled_context *context, 
         if (!group || kprof_samples_lack_pass(samples, group))
             break;
         status = kprof_engine.device->profiler_skip_pass(context->profiler);
-        if (status == KPROF_OK)
-            status = kprof_engine.device->profiler_next_pass(context->profiler, &samples->pass);
+        KPROF_THEN(status, kprof_engine.device->profiler_next_pass(context->profiler, &samples->pass));
     }
     return status;
 }

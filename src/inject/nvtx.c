@@ -60,13 +60,21 @@ static kprof_filter *find_counting_filter(void)
     return filter && kprof_filter_counts_ranges(filter) ? filter : NULL;
 }
 
+static bool limits_trace(void)
+{
+    return kprof_engine.process.config.only_records;
+}
+
 static void end_marked(uint64_t marks)
 {
-    if (marks & KPROF_RANGE_IS_MEASURED)
+    const bool is_measured = marks & KPROF_RANGE_IS_MEASURED;
+    if (is_measured && !limits_trace())
         kprof_range_end();
     kprof_filter *filter = marks ? find_counting_filter() : NULL;
     if (filter)
         kprof_filter_end_range(filter, marks);
+    if (marks && limits_trace())
+        kprof_trace_follow(-is_measured);
 }
 
 static void trace_range(const kprof_nvtx_open *range, const char *style, bool is_over);
@@ -86,8 +94,7 @@ static void forget_thread(void *ending)
         end_marked(((stack *)ending)->ranges[i].marks);
     }
     pthread_mutex_destroy(&((stack *)ending)->mutex);
-    free(((stack *)ending)->ranges);
-    free(ending);
+    KPROF_FREE(((stack *)ending)->ranges, ending);
 }
 
 /* The calling thread's stack; NULL when out of memory. */
@@ -310,12 +317,15 @@ static uint64_t begin_range(bool is_started, uint64_t id)
     for (size_t i = s.ranges.count; i-- > 0;) {
         if (s.items[i].is_started == is_started && s.order[i] == id) {
             marks = kprof_filter_begin_range(filter, &s.ranges, i);
-            if ((marks & KPROF_RANGE_IS_MEASURED) && !kprof_range_begin(s.items[i].domain, s.items[i].name))
+            if ((marks & KPROF_RANGE_IS_MEASURED) && !limits_trace() &&
+                !kprof_range_begin(s.items[i].domain, s.items[i].name))
                 marks &= ~KPROF_RANGE_IS_MEASURED;
             break;
         }
     }
     look_away(&s);
+    if (marks && limits_trace())
+        kprof_trace_follow((marks & KPROF_RANGE_IS_MEASURED) != 0);
     return marks;
 }
 
@@ -501,7 +511,7 @@ static void mark(void *domain, const kprof_nvtx_event *event)
     kprof_nvtx_open point = {.domain = (uint32_t)(uintptr_t)domain};
     copy_message(event, point.name);
     begin_trace(&point);
-    trace_range(&point, "Marker", false);
+    trace_range(&point, KPROF_TRACE_MARK, false);
 }
 
 static void mark_ex(const kprof_nvtx_event *event)

@@ -257,7 +257,5 @@ void kprof_samples_free(kprof_samples *samples)
     kprof_samples_end(samples);
     for (size_t i = 0; i < samples->slot_count; i++)
         free(samples->slots[i]);
-    free(samples->slots);
-    free(samples->items);
-    free(samples);
+    KPROF_FREE(samples->slots, samples->items, samples);
 }

@@ -8,6 +8,7 @@
 #include "inject/process.h"
 #include "inject/recording.h"
 #include "inject/stacks.h"
+#include "inject/trace_limit.h"
 #include "spool/activities.h"
 
 #include <pthread.h>
@@ -124,7 +125,16 @@ static void add(struct trace *trace, const kprof_activity *activity)
         write_block(trace);
 }
 
-static void take(const kprof_activity *activity)
+/* Is it of a time that the trace has? Levels of memory need all changes, and a number alone has no time. */
+static bool is_chosen(const kprof_activity *activity)
+{
+    const int64_t start_ns = activity->fields[0], end_ns = activity->fields[1];
+    const bool has_times = activity->kind != KPROF_ACTIVITY_MEMORY && activity->kind != KPROF_ACTIVITY_EXTERNAL &&
+                           activity->kind != KPROF_ACTIVITY_CALLER && start_ns >= 0;
+    return !has_times || kprof_trace_limit_has(start_ns, end_ns);
+}
+
+static void take_any(const kprof_activity *activity)
 {
     struct trace *trace = &the_trace;
     if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
@@ -134,6 +144,12 @@ static void take(const kprof_activity *activity)
     if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(trace, &activity->call))
         add(trace, activity);
     pthread_mutex_unlock(&trace->mutex);
+}
+
+static void take(const kprof_activity *activity)
+{
+    if (is_chosen(activity))
+        take_any(activity);
 }
 
 static void end_buffer(uint64_t dropped, uint64_t unknown)
@@ -167,7 +183,9 @@ void kprof_trace_take_range(const kprof_trace_range *range)
                                                .name = number_name(range->name, false),
                                                .domain = *range->domain ? number_name(range->domain, false) : 0,
                                                .style = number_name(range->style, false)}};
-    take(&activity);
+    const bool goes_on = range->end_ns < 0 && strcmp(range->style, KPROF_TRACE_MARK) != 0;
+    if (kprof_trace_limit_has(range->start_ns, goes_on ? INT64_MAX : range->end_ns))
+        take_any(&activity);
 }
 
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric)
@@ -185,7 +203,20 @@ static void tell(int64_t start_ns, int64_t end_ns, const char *what)
                                                   .thread = gettid(),
                                                   .correlation = -1,
                                                   .name = number_name(what, false)}};
-    take(&activity);
+    take_any(&activity);
+}
+
+void kprof_trace_follow(int begun)
+{
+    const int64_t now_ns = kprof_trace_now_ns(), left_out_ns = kprof_trace_limit_follow(now_ns, begun);
+    if (left_out_ns > 0)
+        tell(left_out_ns, now_ns, KPROF_TRACE_LEFT_OUT);
+}
+
+void kprof_trace_note_profiler(bool starts)
+{
+    kprof_filter_note_profiler(kprof_engine.process.filter, starts);
+    kprof_trace_follow(0);
 }
 
 /* Calls of this time may be told before it has ended. */
@@ -214,7 +245,7 @@ static void end_turn(int64_t start_ns, int64_t end_ns)
 static void called(uint32_t correlation)
 {
     static __thread uint32_t last;
-    if (correlation == 0 || correlation == last)
+    if (correlation == 0 || correlation == last || kprof_trace_limit_is_out())
         return;
     last = correlation;
     const uint32_t stack = kprof_launch_stack();
@@ -234,7 +265,10 @@ kprof_status kprof_trace_start(void)
                   "the trace has times in which kprof measured launches: nothing is recorded in them but "
                   "calls, and no GPU counts as idle; calls that kprof measured in last longer by them");
     const bool is_whole = config->graph_profiling == KPROF_GRAPH_WHOLE;
-    return kprof_recording_start(&sink, is_whole ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES, &turns);
+    const kprof_status status =
+        kprof_recording_start(&sink, is_whole ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES, &turns);
+    kprof_trace_follow(0);
+    return status;
 }
 
 void kprof_trace_end(void)

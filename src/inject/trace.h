@@ -11,7 +11,8 @@
 kprof_status kprof_trace_start(void) KPROF_MUST_CHECK;
 /* The time on the clock of activities, also before any is recorded; 0: the process is not traced. */
 int64_t kprof_trace_now_ns(void);
-/* An NVTX range. */
+/* An NVTX range, or a mark, whose style is this one. */
+#define KPROF_TRACE_MARK "Marker"
 typedef struct kprof_trace_range {
     const char *name, *domain, *style; /* domain "": NVTX's own */
     int64_t start_ns, end_ns;          /* end -1: it has not ended */
@@ -20,5 +21,9 @@ typedef struct kprof_trace_range {
 void kprof_trace_take_range(const kprof_trace_range *range);
 /* A sample of a counter, whose name is that of the metric. */
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric);
+/* What the trace is limited to may have changed; `begun` as for kprof_trace_limit_follow. */
+void kprof_trace_follow(int begun);
+/* The application calls cudaProfilerStart or cudaProfilerStop, which the trace is limited by. */
+void kprof_trace_note_profiler(bool starts);
 /* Write what has ended, and that this is all. */
 void kprof_trace_end(void);

@@ -11,6 +11,7 @@
 #include "inject/process.h"
 #include "inject/recording.h"
 #include "inject/trace.h"
+#include "inject/trace_limit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -129,8 +130,10 @@ static void take_reading(sampled_device *device, const kprof_pm_data *data)
 {
     for (size_t i = 0; i < data->count; i++) {
         const uint64_t ns = data->ends_ns[i] - data->starts_ns[i];
-        const bool is_skipped =
-            device->is_first || data->ends_ns[i] <= data->starts_ns[i] || ns / MOST_INTERVALS > device->interval_ns;
+        const int64_t middle_ns = (int64_t)(data->starts_ns[i] + ns / 2);
+        const bool is_skipped = device->is_first || data->ends_ns[i] <= data->starts_ns[i] ||
+                                ns / MOST_INTERVALS > device->interval_ns ||
+                                !kprof_trace_limit_has(middle_ns, middle_ns);
         if (device->is_first)
             kprof_process_outlive_libraries(); /* with what CUPTI needs to stop them, and gets ready until here */
         device->is_first = false;

@@ -19,6 +19,7 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "inject/trace_limit.h"
 #include "inject/utilization.h"
 #include "inject/wait.h"
 
@@ -115,7 +116,9 @@ static void tell_unreached(uint64_t launches)
 void kprof_watch_write_end(void)
 {
     const uint64_t launches = atomic_load(&kprof_engine.process.launches);
-    if (!kprof_engine.process.config.only_records) /* it measures none, whatever the conditions */
+    if (kprof_engine.process.config.only_records)
+        kprof_trace_limit_tell();
+    else
         tell_unreached(launches);
     kprof_choose_write_counts();
     kprof_record record = {.type = KPROF_RECORD_END};

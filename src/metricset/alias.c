@@ -66,8 +66,7 @@ static kprof_status read_alias(const kprof_json_place *place, const cJSON *value
                                               {.key = NULL}};
     kprof_alias *alias = element;
     kprof_status status = kprof_json_read(place, value, fields, alias);
-    if (status == KPROF_OK)
-        status = check_name(place, alias->name);
+    KPROF_THEN(status, check_name(place, alias->name));
     if (status == KPROF_OK && !(alias->item.label = kprof_strdup(alias->name)))
         status = KPROF_NO_MEMORY;
     return status == KPROF_OK ? read_meaning(place, value, alias) : status;
@@ -81,10 +80,9 @@ static kprof_status check_unique(const kprof_json_place *place, const kprof_alia
     for (size_t i = 0; i < file->count && status == KPROF_OK; i++)
         status = kprof_strlist_add(&names, file->aliases[i].name) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_strlist_sort(&names);
-    for (size_t i = 1; i < names.count && status == KPROF_OK; i++) {
+    for (size_t i = 1; i < names.count && status == KPROF_OK; i++)
         if (strcmp(names.items[i - 1], names.items[i]) == 0)
             status = kprof_json_fail(&list, "has \"%s\" twice", names.items[i]);
-    }
     kprof_strlist_free(&names);
     return status;
 }
@@ -104,11 +102,9 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
         KPROF_JSON_LIST(struct whole, "aliases", file.aliases, file.count, read_alias, kprof_alias),
         {.key = NULL}};
     kprof_status status = kprof_json_check_texts(place, value); /* messages and lists show them as they are */
-    if (status == KPROF_OK)
-        status = kprof_json_read(place, value, fields, &whole);
+    KPROF_THEN(status, kprof_json_read(place, value, fields, &whole));
     *out = whole.file;
-    if (status == KPROF_OK)
-        status = check_unique(place, out);
+    KPROF_THEN(status, check_unique(place, out));
     for (size_t i = 0; i < out->count && status == KPROF_OK; i++) {
         if (!whole.is_foreign)
             status = check_own_name(&(kprof_json_place){place, "aliases", 0}, i, out->aliases[i].name);
@@ -143,10 +139,9 @@ kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK; i++)
         status = kprof_expr_names(alias->item.choices[i].compiled, &names);
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_launch_metric_find(names.items[i]) && !kprof_strlist_add_unique(out, names.items[i]))
             status = KPROF_NO_MEMORY;
-    }
     kprof_strlist_free(&names);
     return status;
 }
@@ -254,14 +249,11 @@ kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kpr
     kprof_status status = kprof_alias_candidates(alias, &candidates);
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
-    if (status == KPROF_OK)
-        status = choose(alias, &supply, &choice);
+    KPROF_THEN(status, choose(alias, &supply, &choice));
     if (status == KPROF_OK && !choice)
         status = fail_without(alias, host);
-    if (status == KPROF_OK)
-        status = kprof_expr_names(choice->compiled, &out->metrics);
-    if (status == KPROF_OK)
-        status = fill_item(&alias->item, choice, &out->item);
+    KPROF_THEN(status, kprof_expr_names(choice->compiled, &out->metrics));
+    KPROF_THEN(status, fill_item(&alias->item, choice, &out->item));
     kprof_strlist_free(&candidates);
     return status;
 }

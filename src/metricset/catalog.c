@@ -103,10 +103,8 @@ static kprof_status keep(const kept_list *list, void *item)
 /* Check the id of an item that was read, and keep the item, or free it. */
 static kprof_status keep_checked(kprof_status status, const kprof_json_place *place, const kept_list *list, void *item)
 {
-    if (status == KPROF_OK)
-        status = check_id(place, *(char **)item);
-    if (status == KPROF_OK)
-        status = keep(list, item);
+    KPROF_THEN(status, check_id(place, *(char **)item));
+    KPROF_THEN(status, keep(list, item));
     if (status != KPROF_OK)
         list->free(item);
     return status;
@@ -159,8 +157,7 @@ static kprof_status load_finding(kprof_catalog *catalog, const kprof_json_place 
                             free_finding};
     kprof_finding finding = {0};
     kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
-    if (status == KPROF_OK)
-        status = kprof_finding_read(place, value, &finding);
+    KPROF_THEN(status, kprof_finding_read(place, value, &finding));
     return keep_checked(status, place, &list, &finding);
 }
 
@@ -198,10 +195,8 @@ static kprof_status load_aliases(kprof_catalog *catalog, const kprof_json_place 
 {
     kprof_alias_file file;
     kprof_status status = kprof_alias_file_read(place, value, &file);
-    if (status == KPROF_OK)
-        status = check_id(place, file.id);
-    if (status == KPROF_OK)
-        status = keep_aliases(catalog, &file);
+    KPROF_THEN(status, check_id(place, file.id));
+    KPROF_THEN(status, keep_aliases(catalog, &file));
     kprof_alias_file_free(&file);
     return status;
 }
@@ -214,10 +209,8 @@ static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loa
     kprof_strbuf text = KPROF_STRBUF_INIT;
     cJSON *value = NULL;
     kprof_status status = read_file(path, &text);
-    if (status == KPROF_OK)
-        status = kprof_json_parse(&place, text.data ? text.data : "", text.length, &value);
-    if (status == KPROF_OK)
-        status = load(catalog, &place, value);
+    KPROF_THEN(status, kprof_json_parse(&place, text.data ? text.data : "", text.length, &value));
+    KPROF_THEN(status, load(catalog, &place, value));
     cJSON_Delete(value);
     kprof_strbuf_free(&text);
     return status;
@@ -252,8 +245,7 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     for (int i = 0; i < count; i++) {
         kprof_strbuf file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", path.data, entries[i]->d_name);
-        if (status == KPROF_OK)
-            status = file.failed ? KPROF_NO_MEMORY : load_file(catalog, file.data, kind->load);
+        KPROF_THEN(status, file.failed ? KPROF_NO_MEMORY : load_file(catalog, file.data, kind->load));
         kprof_strbuf_free(&file);
         free(entries[i]);
     }
@@ -278,10 +270,9 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
 
 static kprof_status check_sections(const kprof_catalog *catalog, const char *kind, const char *owner, char **sections)
 {
-    for (char **id = sections; *id; id++) {
+    for (char **id = sections; *id; id++)
         if (kprof_catalog_find_section(catalog, *id) == catalog->section_count)
             return kprof_fail(KPROF_BAD_METRICSET, "%s %s: sections: there is no section \"%s\"", kind, owner, *id);
-    }
     return KPROF_OK;
 }
 
@@ -310,8 +301,7 @@ static kprof_status check_next(const kprof_catalog *catalog, const kprof_finding
 static kprof_status check_places(const kprof_catalog *catalog, const kprof_finding *finding)
 {
     kprof_status status = check_sections(catalog, "finding", finding->id, finding->sections);
-    if (status == KPROF_OK)
-        status = check_next(catalog, finding);
+    KPROF_THEN(status, check_next(catalog, finding));
     for (char *const *id = finding->unless; id && *id && status == KPROF_OK; id++) {
         size_t i = 0;
         while (i < catalog->finding_count && strcmp(catalog->findings[i].id, *id) != 0)
@@ -381,10 +371,9 @@ static bool goes_by(const char *id, char *const *aliases, const char *name)
 {
     if (strcmp(id, name) == 0)
         return true;
-    for (; aliases && *aliases; aliases++) {
+    for (; aliases && *aliases; aliases++)
         if (strcmp(*aliases, name) == 0)
             return true;
-    }
     return false;
 }
 
@@ -475,10 +464,9 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
     out->items = calloc(catalog->finding_count + 1, sizeof *out->items);
     if (!out->items)
         return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (ids->count == 0 || kprof_strlist_contains(ids, catalog->findings[i].id))
             out->items[out->count++] = &catalog->findings[i];
-    }
     return KPROF_OK;
 }
 

@@ -91,8 +91,7 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
         return KPROF_NO_MEMORY;
     }
     kprof_status status = kprof_json_read(place, value, fields, item);
-    if (status == KPROF_OK)
-        status = check_kind(place, value, item);
+    KPROF_THEN(status, check_kind(place, value, item));
     return status == KPROF_OK ? kprof_item_choices_read(place, value, item) : status;
 }
 

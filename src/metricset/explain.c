@@ -246,10 +246,9 @@ static void look_at_headings(explainer *by, const kprof_section *section)
     for (size_t i = 0; i < section->table_count; i++) {
         const kprof_table *table = &section->tables[i];
         const bool is_title = is_called(table->title, by->label);
-        for (size_t k = 0; k < table->column_count; k++) {
+        for (size_t k = 0; k < table->column_count; k++)
             if (is_title || is_called(table->column_labels[k], by->label))
                 add_column(by, table, k);
-        }
         by->out->kind = is_title ? "table" : by->out->kind;
     }
 }
@@ -396,10 +395,9 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
         status = kprof_strlist_add(&all, of->metric) ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && all.count > 0)
         status = kprof_host_check(by->host, &all);
-    for (size_t i = 0; i < all.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
         if (kprof_host_can_collect(by->host, all.items[i]) && !kprof_strlist_add(out, all.items[i]))
             status = KPROF_NO_MEMORY;
-    }
     kprof_strlist_free(&all);
     return status;
 }
@@ -424,8 +422,7 @@ static kprof_status count_passes(explainer *by)
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
         status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_plan_free(&plan);
-    kprof_strlist_free(&selection.metrics);
-    kprof_strlist_free(&selection.sections);
+    KPROF_FREE_LISTS(&selection.metrics, &selection.sections);
     return status;
 }
 
@@ -492,14 +489,11 @@ static kprof_status explain_metric(explainer *by, const char *word)
         status = ask_chip(by);
     if (status == KPROF_OK && is_of_chip && by->is_base)
         status = list_full_names(by);
-    if (status == KPROF_OK)
-        status = find_places(by);
+    KPROF_THEN(status, find_places(by));
     if (status == KPROF_OK && !launch && !is_of_chip && !out->formula)
         status = settle_unknown(by, word);
-    if (status == KPROF_OK)
-        status = find_sets(by);
-    if (status == KPROF_OK)
-        status = find_aliases(by);
+    KPROF_THEN(status, find_sets(by));
+    KPROF_THEN(status, find_aliases(by));
     return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
 }
 
@@ -507,10 +501,9 @@ static kprof_status explain_metric(explainer *by, const char *word)
 static kprof_status explain_nothing(const explainer *by, const kprof_alias *alias)
 {
     kprof_explanation *out = by->out;
-    for (char **name = alias->closest; name && *name; name++) {
+    for (char **name = alias->closest; name && *name; name++)
         if (!kprof_strlist_add(&out->closest, *name))
             return KPROF_NO_MEMORY;
-    }
     if (alias->item.choice_count > 0) {
         kprof_strbuf text = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&text, "not available on %s, which cannot count %s", kprof_host_label(by->host),
@@ -562,8 +555,7 @@ static kprof_status explain_section(explainer *by, const char *word, bool *is)
     if (!copy_text(&out->description, by->section->name) || !copy_text(&out->help, by->section->help))
         return KPROF_NO_MEMORY;
     kprof_status status = find_places(by);
-    if (status == KPROF_OK)
-        status = find_sets(by);
+    KPROF_THEN(status, find_sets(by));
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
@@ -611,19 +603,17 @@ static const char *meaning_of(const char *word)
         {"Gain up to", "What the finding that is worth most may save, as a share of the time of all kernels."},
         {"Of time", "The kernel's share of the time of all kernels."},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (is_called(rows[i].word, word))
             return rows[i].meaning;
-    }
     return NULL;
 }
 
 static bool has_value(const kprof_finding *finding, const char *word)
 {
-    for (size_t i = 0; i < finding->value_count; i++) {
+    for (size_t i = 0; i < finding->value_count; i++)
         if (finding->values[i].label && is_called(finding->values[i].label, word))
             return true;
-    }
     return finding->verdict == KPROF_VERDICT_LIMIT && is_called("Limited by", word);
 }
 
@@ -673,14 +663,12 @@ static kprof_status explain_word_of_finding(explainer *by, const char *word, boo
     const kprof_catalog *catalog = by->catalog;
     const kprof_finding_option *option;
     *is = true;
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (has_option(&catalog->findings[i], word, &option))
             return explain_option(by, &catalog->findings[i], option);
-    }
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (has_value(&catalog->findings[i], word))
             return explain_finding(by, &catalog->findings[i]);
-    }
     *is = false;
     return KPROF_OK;
 }
@@ -696,15 +684,13 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         if (is_called(catalog->sections[i].name, word))
             return explain_section(by, catalog->sections[i].id, &is_section);
     }
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (is_called(catalog->findings[i].name, word))
             return explain_finding(by, &catalog->findings[i]);
-    }
     kprof_status status = find_label(by, word);
     if (status == KPROF_OK && by->out->metric)
         return explain_metric(by, by->out->metric);
-    if (status == KPROF_OK)
-        status = explain_word_of_finding(by, word, is);
+    KPROF_THEN(status, explain_word_of_finding(by, word, is));
     if (status == KPROF_OK && !*is)
         status = explain_heading(by, word, is);
     const char *meaning = meaning_of(word);
@@ -768,10 +754,9 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
     kprof_status status = explain_section(&by, word, &is_section);
     if (is_section)
         return status;
-    for (size_t i = 0; i < catalog->finding_count; i++) {
+    for (size_t i = 0; i < catalog->finding_count; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             return explain_finding(&by, &catalog->findings[i]);
-    }
     const bool may_be_on_pages =
         strlen(word) > 1 && !strstr(word, "__") && (strchr(word, ' ') || !kprof_catalog_why_not(catalog, word));
     bool is_on_pages = false;
@@ -789,15 +774,11 @@ void kprof_explanation_free(kprof_explanation *explanation)
     for (size_t i = 0; i < explanation->part_count; i++)
         free(explanation->parts[i].part);
     for (size_t i = 0; i < explanation->full_name_count; i++) {
-        free(explanation->full_names[i].name);
-        free(explanation->full_names[i].unit);
+        KPROF_FREE(explanation->full_names[i].name, explanation->full_names[i].unit);
     }
     KPROF_FREE(explanation->places, explanation->full_names, explanation->parts, explanation->aliases,
                explanation->metric, explanation->unit, explanation->description, explanation->help,
                explanation->formula);
-    kprof_strlist_free(&explanation->members);
-    kprof_strlist_free(&explanation->closest);
-    kprof_strlist_free(&explanation->sections);
-    kprof_strlist_free(&explanation->sets);
+    KPROF_FREE_LISTS(&explanation->members, &explanation->closest, &explanation->sections, &explanation->sets);
     *explanation = (kprof_explanation){0};
 }

@@ -20,10 +20,9 @@ static kprof_status check_name(const kprof_json_place *place, const char *name)
     const bool is_word = name[0] >= 'a' && name[0] <= 'z' && name[strspn(name, name_letters)] == '\0';
     if (!is_word || strlen(name) > MAX_NAME || strstr(name, "__"))
         return kprof_json_fail(&at, "must be a word of at most %d small letters, digits and single \"_\"", MAX_NAME);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0)
             return kprof_json_fail(&at, "is a word of expressions; take another");
-    }
     return KPROF_OK;
 }
 
@@ -31,8 +30,7 @@ static kprof_status read_expression(const kprof_json_place *place, const cJSON *
 {
     char *text = NULL;
     kprof_status status = kprof_json_read_text(place, value, &text);
-    if (status == KPROF_OK)
-        status = kprof_expr_parse(text, out);
+    KPROF_THEN(status, kprof_expr_parse(text, out));
     free(text);
     return status == KPROF_BAD_METRICSET && cJSON_IsString(value) ? kprof_json_fail(place, "is not an expression")
                                                                   : status;
@@ -65,8 +63,7 @@ static kprof_status read_threshold(const kprof_json_place *place, const cJSON *v
                                               {.key = NULL}};
     kprof_finding_threshold *threshold = element;
     kprof_status status = kprof_json_read(place, value, fields, threshold);
-    if (status == KPROF_OK)
-        status = check_name(place, threshold->name);
+    KPROF_THEN(status, check_name(place, threshold->name));
     return settle_unit(status, &threshold->unit);
 }
 
@@ -144,8 +141,7 @@ static kprof_status read_value(const kprof_json_place *place, const cJSON *json,
                                               {.key = NULL}};
     kprof_finding_value *value = element;
     kprof_status status = kprof_json_read(place, json, fields, value);
-    if (status == KPROF_OK)
-        status = check_name(place, value->name);
+    KPROF_THEN(status, check_name(place, value->name));
     status = settle_unit(status, &value->unit);
     return status == KPROF_OK ? read_options(place, json, value) : status;
 }
@@ -239,11 +235,9 @@ static kprof_status check_text(binder bind, const char *key, const char *text, s
 static kprof_status bind_option(binder bind, const kprof_finding_option *option)
 {
     kprof_status status = bind_expression(bind, "value", option->value);
-    if (status == KPROF_OK)
-        status = bind_expression(bind, "when", option->when);
+    KPROF_THEN(status, bind_expression(bind, "when", option->when));
     bind.limit++;
-    if (status == KPROF_OK)
-        status = check_text(bind, "name", option->name, bind.limit - 1);
+    KPROF_THEN(status, check_text(bind, "name", option->name, bind.limit - 1));
     return status == KPROF_OK ? check_text(bind, "text", option->text, bind.limit - 1) : status;
 }
 
@@ -276,24 +270,15 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
     binder bind = {finding, place, locals}, gain = {finding, &speedup, locals}, line = {finding, &verdict, locals};
     binder near = {finding, &close, locals};
     kprof_status status = bind_values(place, finding);
-    if (status == KPROF_OK)
-        status = bind_expression(bind, "when", finding->when);
-    if (status == KPROF_OK)
-        status = bind_expression(gain, "expression", finding->gain);
-    if (status == KPROF_OK)
-        status = bind_expression(gain, "at_most", finding->gain_bound);
-    if (status == KPROF_OK)
-        status = check_text(bind, "message", finding->message, locals);
-    if (status == KPROF_OK)
-        status = check_text(bind, "advice", finding->advice, locals);
-    if (status == KPROF_OK)
-        status = check_text(bind, "next", finding->next, locals);
-    if (status == KPROF_OK)
-        status = check_text(line, "name", finding->verdict_name, locals);
-    if (status == KPROF_OK)
-        status = check_text(line, "text", finding->verdict_text, locals);
-    if (status == KPROF_OK)
-        status = bind_expression(near, "when", finding->near);
+    KPROF_THEN(status, bind_expression(bind, "when", finding->when));
+    KPROF_THEN(status, bind_expression(gain, "expression", finding->gain));
+    KPROF_THEN(status, bind_expression(gain, "at_most", finding->gain_bound));
+    KPROF_THEN(status, check_text(bind, "message", finding->message, locals));
+    KPROF_THEN(status, check_text(bind, "advice", finding->advice, locals));
+    KPROF_THEN(status, check_text(bind, "next", finding->next, locals));
+    KPROF_THEN(status, check_text(line, "name", finding->verdict_name, locals));
+    KPROF_THEN(status, check_text(line, "text", finding->verdict_text, locals));
+    KPROF_THEN(status, bind_expression(near, "when", finding->near));
     return status == KPROF_OK ? check_text(near, "text", finding->near_text, locals) : status;
 }
 
@@ -450,8 +435,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
         {.key = NULL}};
     *out = (kprof_finding){.verdict_value = SIZE_MAX, .places = {NULL, SIZE_MAX, MOST_PLACES}};
     kprof_status status = kprof_json_read(place, value, fields, out);
-    if (status == KPROF_OK)
-        status = check_lists(place, out);
+    KPROF_THEN(status, check_lists(place, out));
     return status == KPROF_OK ? bind_finding(place, out) : status;
 }
 

@@ -111,10 +111,9 @@ static const char *const groups[] = {KPROF_SAMPLE_PREFIX "warp_stall_reasons",
 
 const kprof_instruction_metric *kprof_instruction_metric_find(const char *name)
 {
-    for (const kprof_instruction_metric *row = rows; row->name; row++) {
+    for (const kprof_instruction_metric *row = rows; row->name; row++)
         if (strcmp(row->name, name) == 0 || (row->ncu && strcmp(row->ncu, name) == 0))
             return row;
-    }
     return NULL;
 }
 
@@ -170,10 +169,9 @@ static const char *after(const char *word, const char *prefix)
 static int find_group(const char *word)
 {
     const char *name = after(word, "group:");
-    for (size_t i = 0; name && i < sizeof groups / sizeof *groups; i++) {
+    for (size_t i = 0; name && i < sizeof groups / sizeof *groups; i++)
         if (strcmp(groups[i], name) == 0)
             return (int)i;
-    }
     return -1;
 }
 
@@ -198,10 +196,9 @@ bool kprof_instruction_is_word(const char *word)
 static kprof_status select_group(int group, kprof_strlist *out)
 {
     bool added = true;
-    for (const kprof_instruction_metric *row = rows; row->name && added; row++) {
+    for (const kprof_instruction_metric *row = rows; row->name && added; row++)
         if (row->kind == KPROF_INSTRUCTION_SAMPLE && kprof_ends_with(row->name, "_not_issued") == (group == 1))
             added = kprof_strlist_add_unique(out, row->word);
-    }
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 

@@ -153,10 +153,9 @@ kprof_status kprof_json_read_text(const kprof_json_place *place, const cJSON *va
     size_t length = strlen(value->valuestring);
     if (length > MAX_STRING)
         return kprof_json_fail(place, "is longer than %d characters", MAX_STRING);
-    for (const char *c = value->valuestring; *c; c++) {
+    for (const char *c = value->valuestring; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return kprof_json_fail(place, "holds a control character");
-    }
     char *copy = *(char **)out = kprof_strdup(value->valuestring);
     return copy ? KPROF_OK : KPROF_NO_MEMORY;
 }

@@ -178,14 +178,6 @@ static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist
     return kprof_catalog_why_not(catalog, name);
 }
 
-static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
-{
-    bool added = true;
-    for (size_t i = 0; i < from->count && added; i++)
-        added = kprof_strlist_add(out, from->items[i]);
-    return added;
-}
-
 /* Copy all members but the lists. */
 static kprof_selection copy_numbers(const kprof_selection *from)
 {
@@ -199,13 +191,12 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
     *out = copy_numbers(from);
-    if (!copy_list(&from->excluded, &out->excluded))
+    if (!kprof_strlist_add_all(&out->excluded, &from->excluded))
         return KPROF_NO_MEMORY;
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (size_t k = 0; k < lists[i]->count; k++)
             kept += !why_lacking(catalog, lists[i], from, lists[i]->items[k]);
-    }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (size_t k = 0; k < lists[i]->count; k++) {
             const char *word = lists[i]->items[k];
@@ -222,18 +213,16 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
 kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
 {
     *out = copy_numbers(from);
-    return copy_list(&from->sets, &out->sets) && copy_list(&from->sections, &out->sections) &&
-                   copy_list(&from->metrics, &out->metrics) && copy_list(&from->excluded, &out->excluded)
+    return kprof_strlist_add_all(&out->sets, &from->sets) && kprof_strlist_add_all(&out->sections, &from->sections) &&
+                   kprof_strlist_add_all(&out->metrics, &from->metrics) &&
+                   kprof_strlist_add_all(&out->excluded, &from->excluded)
                ? KPROF_OK
                : KPROF_NO_MEMORY;
 }
 
 void kprof_selection_free(kprof_selection *selection)
 {
-    kprof_strlist_free(&selection->sets);
-    kprof_strlist_free(&selection->sections);
-    kprof_strlist_free(&selection->metrics);
-    kprof_strlist_free(&selection->excluded);
+    KPROF_FREE_LISTS(&selection->sets, &selection->sections, &selection->metrics, &selection->excluded);
 }
 
 /* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */
@@ -241,10 +230,9 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
 {
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++)
         if (wanted[i])
             status = kprof_section_candidates(&catalog->sections[i], host, &candidates);
-    }
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
     kprof_strlist_free(&candidates);
@@ -291,10 +279,9 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
 static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < out->computed_count; i++) {
+    for (size_t i = 0; i < out->computed_count; i++)
         if (strcmp(out->computed[i].name, meaning->item.name) == 0)
             return KPROF_OK;
-    }
     if (!KPROF_APPEND(out->computed, out->computed_count))
         return KPROF_NO_MEMORY;
     out->computed[out->computed_count++] = meaning->item;
@@ -389,8 +376,7 @@ static kprof_status part_instructions(kprof_host *host, kprof_plan *out)
             out->shown.items[kept++] = name;
             continue;
         }
-        if (status == KPROF_OK)
-            status = kprof_instruction_wish_add(host, name, &out->instructions);
+        KPROF_THEN(status, kprof_instruction_wish_add(host, name, &out->instructions));
         free(name);
     }
     out->shown.count = kept;
@@ -418,8 +404,7 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
         if (count_bases(&out->shown) > KPROF_MOST_BASES)
             return fail_many(host, KPROF_MOST_BASES, "base names");
     }
-    if (result == KPROF_OK)
-        result = part_instructions(host, out);
+    KPROF_THEN(result, part_instructions(host, out));
     if (result == KPROF_OK && needs_duration(out) && !kprof_strlist_add(&out->shown, duration))
         result = KPROF_NO_MEMORY;
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
@@ -597,13 +582,11 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     while (status == KPROF_OK && !fits) {
         kprof_planned_free(&planned);
         status = drop_further(out, &dropped);
-        if (status == KPROF_OK)
-            status = plan_beside(wish, out, &planned, &fits);
+        KPROF_THEN(status, plan_beside(wish, out, &planned, &fits));
     }
     if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
         status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&dropped);
-    kprof_strlist_free(&out->collect);
+    KPROF_FREE_LISTS(&dropped, &out->collect);
     out->collect = planned.collect;
     out->left_out = planned.left_out;
     out->variants = planned.variants;
@@ -621,10 +604,9 @@ static kprof_status add_section_instructions(const kprof_queue_sources *from, kp
 {
     kprof_strlist words = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++)
         if (from->wanted[i])
             status = kprof_section_instructions(&from->catalog->sections[i], host, &words);
-    }
     for (size_t i = 0; i < words.count && status == KPROF_OK; i++)
         status = kprof_instruction_wish_add(host, words.items[i], &out->instructions);
     kprof_strlist_free(&words);
@@ -665,8 +647,7 @@ static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_s
     kprof_status status = list_timelines(from, host, &names);
     if (status == KPROF_OK && names.count > 0)
         status = kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline);
-    if (status == KPROF_OK)
-        status = note_left_out(out);
+    KPROF_THEN(status, note_left_out(out));
     kprof_strlist_free(&names);
     return status;
 }
@@ -723,8 +704,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     kprof_status status = add_section_instructions(from, host, out);
     if (status == KPROF_OK && selection->is_traced && out->instructions.samples)
         status = leave_to_trace(selection, out);
-    if (status == KPROF_OK)
-        status = add_timelines(from, selection, host, out);
+    KPROF_THEN(status, add_timelines(from, selection, host, out));
     if (status == KPROF_OK)
         status = is_limited ? kprof_queue_fill(from, host, &names)
                             : resolve_sections(from->catalog, from->wanted, &supply, out);
@@ -737,10 +717,8 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
-    if (status == KPROF_OK)
-        status = plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out);
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&useful);
+    KPROF_THEN(status, plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out));
+    KPROF_FREE_LISTS(&names, &useful);
     if (status == KPROF_OK && is_limited)
         status = resolve_sections(from->catalog, from->wanted, &supply, out);
     drop_unsampled(out);
@@ -753,12 +731,9 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
     bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
     out->chip = kprof_strdup(kprof_host_chip(host));
     kprof_status status = wanted && out->chip ? want_all(catalog, selection, wanted) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = check_candidates(catalog, wanted, host);
-    if (status == KPROF_OK)
-        status = select_metrics(catalog, &selection->metrics, host, out);
-    if (status == KPROF_OK)
-        status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out);
+    KPROF_THEN(status, check_candidates(catalog, wanted, host));
+    KPROF_THEN(status, select_metrics(catalog, &selection->metrics, host, out));
+    KPROF_THEN(status, fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out));
     free(wanted);
     return status;
 }
@@ -785,9 +760,7 @@ void kprof_plan_free(kprof_plan *plan)
     kprof_instruction_wish_free(&plan->instructions);
     kprof_timeline_free(&plan->timeline);
     free(plan->chip);
-    kprof_strlist_free(&plan->collect);
-    kprof_strlist_free(&plan->shown);
-    kprof_strlist_free(&plan->left_out);
+    KPROF_FREE_LISTS(&plan->collect, &plan->shown, &plan->left_out);
     kprof_image_variants_free(&plan->variants);
     kprof_schedule_free(&plan->schedule);
     *plan = (kprof_plan){0};

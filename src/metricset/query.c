@@ -161,11 +161,7 @@ static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *
 kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    bool added = true;
-    for (size_t i = 0; i < plan->collect.count && added; i++)
-        added = kprof_strlist_add(&names, plan->collect.items[i]);
-    for (size_t i = 0; i < plan->shown.count && added; i++)
-        added = kprof_strlist_add_unique(&names, plan->shown.items[i]);
+    bool added = kprof_strlist_add_all(&names, &plan->collect) && kprof_strlist_add_all_unique(&names, &plan->shown);
     for (size_t i = 0; i < plan->section_count && added; i++)
         added = kprof_section_launch_metrics(&plan->sections[i], &names);
     added = added && add_instructions(&plan->instructions, &names);
@@ -184,19 +180,16 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     kprof_status status = kprof_all_base_metrics(host, &all);
     for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
         status = kprof_strlist_add(&all, metric->name) ? KPROF_OK : KPROF_NO_MEMORY;
-    for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++)
         if (kprof_instruction_metric_on(host, row) && !kprof_strlist_add(&all, row->word))
             status = KPROF_NO_MEMORY;
-    }
     const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
         status = add_named(&at, query->names->items[i]);
     kprof_strlist *chosen = narrowed ? &named : &all;
     if (status == KPROF_OK)
         kprof_strlist_sort(chosen);
-    if (status == KPROF_OK)
-        status = visit_all(host, query, chosen);
-    kprof_strlist_free(&all);
-    kprof_strlist_free(&named);
+    KPROF_THEN(status, visit_all(host, query, chosen));
+    KPROF_FREE_LISTS(&all, &named);
     return status;
 }

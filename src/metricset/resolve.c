@@ -63,8 +63,7 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
         status = collect_names(r, &required);
     if (status == KPROF_OK && *taken)
         status = collect_names(r, &optional);
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -116,8 +115,7 @@ static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, 
         kprof_strbuf_printf(out, ": it has no metric \"%s\"", lacking);
         status = kprof_tell_nearest_name(r->host, lacking, out);
     }
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -196,10 +194,9 @@ static bool is_acronym(const char *word, size_t length)
 {
     static const char *const acronyms[] = {"lsu", "tex", "alu", "fma", "xu",    "adu", "cbu",  "fp64", "fp16",
                                            "tma", "ipa", "mio", "pq",  "l1tex", "lts", "xbar", "rf",   "idc"};
-    for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++) {
+    for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
         if (strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0)
             return true;
-    }
     return false;
 }
 
@@ -233,10 +230,9 @@ static char *label_of_metric(const char *name)
 static bool is_to_collect(const kprof_table_definition *table, const char *metric)
 {
     const size_t length = kprof_metric_base_length(metric);
-    for (char **base = table->uncollected; base && *base; base++) {
+    for (char **base = table->uncollected; base && *base; base++)
         if (strlen(*base) == length && strncmp(*base, metric, length) == 0)
             return false;
-    }
     return true;
 }
 
@@ -290,8 +286,7 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
     for (size_t i = 0; row && row->cells && i < out->column_count; i++)
         kprof_item_clear(&row->cells[i]);
     if (row) {
-        free(row->cells);
-        free(row->label);
+        KPROF_FREE(row->cells, row->label);
         *row = (kprof_table_row){NULL, NULL};
     }
     kprof_strlist_free(&members);
@@ -305,10 +300,9 @@ static kprof_status resolve_table(const resolver *r, const kprof_table_definitio
     out->column_labels = calloc(out->column_count + 1, sizeof(char *));
     if (!out->column_labels || !kprof_copy_text(&out->id, from->id) || !kprof_copy_text(&out->title, from->title))
         return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < out->column_count; i++) {
+    for (size_t i = 0; i < out->column_count; i++)
         if (!kprof_copy_text(&out->column_labels[i], from->column_labels[i]))
             return KPROF_NO_MEMORY;
-    }
     return fill_rows(r, from, out);
 }
 
@@ -362,10 +356,9 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
 
 const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host)
 {
-    for (size_t i = 0; i < item->choice_count; i++) {
+    for (size_t i = 0; i < item->choice_count; i++)
         if (!host || kprof_host_can_sample(host, item->choices[i].text))
             return &item->choices[i];
-    }
     return NULL;
 }
 
@@ -445,12 +438,10 @@ static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *
 static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_strlist *out)
 {
     kprof_status status = list_item(&line->work, out);
-    if (status == KPROF_OK)
-        status = list_item(&line->peak, out);
+    KPROF_THEN(status, list_item(&line->peak, out));
     for (size_t i = 0; i < line->roof_count && status == KPROF_OK; i++) {
         status = list_item(&line->roofs[i].traffic, out);
-        if (status == KPROF_OK)
-            status = list_item(&line->roofs[i].peak, out);
+        KPROF_THEN(status, list_item(&line->roofs[i].peak, out));
     }
     return status;
 }
@@ -463,12 +454,10 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
         status = list_item(&definition->items[i], out);
     for (size_t i = 0; i < definition->table_count && status == KPROF_OK; i++) {
         const kprof_table_definition *table = &definition->tables[i];
-        for (size_t row = 0; row < table->row_count; row++) {
+        for (size_t row = 0; row < table->row_count; row++)
             for (size_t k = 0; k < table->rows[row].cell_count && status == KPROF_OK; k++)
                 status = list_item(&table->rows[row].cells[k], out);
-        }
-        if (status == KPROF_OK)
-            status = list_breakdowns(&r, table, out);
+        KPROF_THEN(status, list_breakdowns(&r, table, out));
     }
     for (size_t i = 0; i < definition->roofline_count && status == KPROF_OK; i++)
         status = list_roofline(&definition->rooflines[i], out);
@@ -485,8 +474,7 @@ kprof_status kprof_section_from_json(const char *file, const char *json, kprof_s
     if (status != KPROF_OK)
         return status;
     status = kprof_section_definition_read(&place, value, &definition);
-    if (status == KPROF_OK)
-        status = kprof_section_resolve(&definition, NULL, NULL, out);
+    KPROF_THEN(status, kprof_section_resolve(&definition, NULL, NULL, out));
     kprof_section_definition_free(&definition);
     cJSON_Delete(value);
     return status;

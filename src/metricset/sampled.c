@@ -52,8 +52,7 @@ static kprof_status drop_left_out(kprof_plan *plan)
             section->timeline[kept++] = *item;
             continue;
         }
-        if (status == KPROF_OK)
-            status = note(plan, item->label, "one pass has no space for it beside the others");
+        KPROF_THEN(status, note(plan, item->label, "one pass has no space for it beside the others"));
         kprof_item_clear(item);
     }
     section->timeline_count = kept;
@@ -67,13 +66,10 @@ static kprof_status fill(const kprof_section_definition *section, kprof_host *ho
     out->chip = kprof_strdup(kprof_host_chip(host));
     out->sections = calloc(1, sizeof *out->sections);
     kprof_status status = out->chip && out->sections ? list_names(section, host, &names, out) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = kprof_timeline_make(host, &names, 1, &out->timeline);
-    if (status == KPROF_OK)
-        status = kprof_section_resolve(section, &supply, &out->collect, out->sections);
+    KPROF_THEN(status, kprof_timeline_make(host, &names, 1, &out->timeline));
+    KPROF_THEN(status, kprof_section_resolve(section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;
-    if (status == KPROF_OK)
-        status = drop_left_out(out);
+    KPROF_THEN(status, drop_left_out(out));
     kprof_strlist_free(&names);
     return status;
 }

@@ -12,8 +12,7 @@
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
 {
     kprof_status status = kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, out);
-    if (status == KPROF_OK)
-        status = kprof_host_base_metrics(host, KPROF_METRIC_RATIO, out);
+    KPROF_THEN(status, kprof_host_base_metrics(host, KPROF_METRIC_RATIO, out));
     return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
 }
 
@@ -62,10 +61,9 @@ static kprof_status keep_collectable(kprof_host *host, const char *word, const k
                           "narrow it down, or measure them in several runs",
                           word, candidates->count, kprof_host_label(host), KPROF_MOST_METRICS);
     kprof_status status = kprof_host_check(host, candidates);
-    for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++)
         if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))
             status = KPROF_NO_MEMORY;
-    }
     return status;
 }
 
@@ -124,10 +122,9 @@ static kprof_status match_full_names(kprof_host *host, kprof_regex *regex, const
 static kprof_status match_instructions(kprof_host *host, kprof_regex *regex, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
-    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && status == KPROF_OK; row++) {
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && status == KPROF_OK; row++)
         if (kprof_instruction_metric_on(host, row))
             status = add_match(regex, row->word, out);
-    }
     return status;
 }
 
@@ -140,21 +137,17 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
         return status;
     size_t before = out->count;
     status = add_launch_matches(regex, out);
-    if (status == KPROF_OK)
-        status = kprof_all_base_metrics(host, &bases);
-    if (status == KPROF_OK)
-        status = match_bases(host, regex, &bases, &candidates);
+    KPROF_THEN(status, kprof_all_base_metrics(host, &bases));
+    KPROF_THEN(status, match_bases(host, regex, &bases, &candidates));
     if (status == KPROF_OK && candidates.count == 0 && out->count == before)
         status = match_full_names(host, regex, &bases, &candidates);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, word, &candidates, out);
+    KPROF_THEN(status, keep_collectable(host, word, &candidates, out));
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
         status = match_instructions(host, regex, out);
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of %s", word, kprof_host_label(host));
     kprof_regex_free(regex);
-    kprof_strlist_free(&bases);
-    kprof_strlist_free(&candidates);
+    KPROF_FREE_LISTS(&bases, &candidates);
     return status;
 }
 
@@ -213,14 +206,11 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     kprof_section section = {0};
     kprof_supply supply = {host, NULL};
     kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
-    if (status == KPROF_OK)
-        status = kprof_host_check(host, &candidates);
-    if (status == KPROF_OK)
-        status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
+    KPROF_THEN(status, kprof_host_check(host, &candidates));
+    KPROF_THEN(status, kprof_section_resolve(&catalog->sections[index], &supply, out, &section));
     if (status == KPROF_OK && !kprof_section_launch_metrics(&section, out))
         status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = kprof_section_instructions(&catalog->sections[index], host, out);
+    KPROF_THEN(status, kprof_section_instructions(&catalog->sections[index], host, out));
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);
     return status;
@@ -351,15 +341,13 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         note_known_parts(names[i], parts, part_count);
-    for (size_t i = 0; i < count && near; i++) {
+    for (size_t i = 0; i < count && near; i++)
         if (is_of_unit(names[i], word, length) && !has_other_number(names[i], parts, part_count))
             near[found++] = names[i];
-    }
     const bool is_known = found > 0;
-    for (size_t i = 0; i < count && near && unit && !is_known; i++) {
+    for (size_t i = 0; i < count && near && unit && !is_known; i++)
         if (has_near_unit(names[i], unit))
             near[found++] = names[i];
-    }
     const char *nearest = near ? kprof_nearest_spelling(word, near, found) : NULL;
     if (near && !nearest)
         nearest = beginning_of(word, near, found);
@@ -380,10 +368,9 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
         status = kprof_full_names(host, base, false, &names);
     else if (base)
         status = kprof_all_base_metrics(host, &names);
-    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++) {
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
         if (!known_base && !kprof_strlist_add(&names, metric->name))
             status = KPROF_NO_MEMORY;
-    }
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
         const char *name = row->kind == KPROF_INSTRUCTION_COUNTER ? row->ncu : row->name;
         if (!known_base && name && !kprof_strlist_add(&names, name))
@@ -465,10 +452,9 @@ static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kpro
         kprof_strbuf_printf(out, "; it is a section: see --section %s, or group:%s for its metrics", word, word);
     else if (kprof_catalog_find_set(catalog, word) < catalog->set_count)
         kprof_strbuf_printf(out, "; it is a set: see --set %s", word);
-    for (size_t i = 0; i < catalog->finding_count && out->length == 0; i++) {
+    for (size_t i = 0; i < catalog->finding_count && out->length == 0; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             kprof_strbuf_puts(out, "; it is a finding: see kprof list findings");
-    }
     return out->length > 0;
 }
 
@@ -503,10 +489,8 @@ static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *h
     kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
     if (status == KPROF_OK && !kprof_host_has_metric(host, name.data))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
-    if (status == KPROF_OK)
-        status = kprof_host_breakdown(host, name.data, &candidates);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, throughput, &candidates, out);
+    KPROF_THEN(status, kprof_host_breakdown(host, name.data, &candidates));
+    KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));
     kprof_strlist_free(&candidates);
     kprof_strbuf_free(&name);
     return status;
@@ -522,8 +506,7 @@ static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, 
     else if (!kprof_strlist_add(&candidates, word))
         status = KPROF_NO_MEMORY;
     bool repeated = candidates.count > 0 && kprof_strlist_contains(out, candidates.items[0]);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, word, &candidates, out);
+    KPROF_THEN(status, keep_collectable(host, word, &candidates, out));
     if (status == KPROF_OK && out->count == before && !repeated)
         status = kprof_fail_unknown_metric(catalog, host, word);
     kprof_strlist_free(&candidates);

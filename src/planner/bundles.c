@@ -134,8 +134,7 @@ static kprof_status read_metric(const kprof_packing *p, const kprof_pack_counter
         size_t *shrunk = realloc(metric->counters, (metric->count + 1) * sizeof(*shrunk));
         metric->counters = shrunk ? shrunk : metric->counters;
     }
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -157,24 +156,21 @@ static kprof_status read_metrics(kprof_packing *p, const kprof_strlist *names)
 static void tie(kprof_packing *p, size_t a, size_t b)
 {
     size_t bundle_a = p->counters[a].bundle, bundle_b = p->counters[b].bundle;
-    for (size_t i = 0; i < p->names.count; i++) {
+    for (size_t i = 0; i < p->names.count; i++)
         if (p->counters[i].bundle == bundle_a || p->counters[i].bundle == bundle_b)
             p->counters[i].bundle = bundle_a < bundle_b ? bundle_a : bundle_b;
-    }
 }
 
 /* If all required counters are in one pass, tie the optional ones of that pass to them. */
 static void tie_metric(kprof_packing *p, const kprof_pack_metric *metric)
 {
     const size_t *counters = metric->counters;
-    for (size_t i = 1; i < metric->required; i++) {
+    for (size_t i = 1; i < metric->required; i++)
         if (p->now.spots[counters[i]].pass != p->now.spots[counters[0]].pass)
             return;
-    }
-    for (size_t i = 1; i < metric->count && metric->required > 0; i++) {
+    for (size_t i = 1; i < metric->count && metric->required > 0; i++)
         if (p->now.spots[counters[i]].pass == p->now.spots[counters[0]].pass)
             tie(p, counters[0], counters[i]);
-    }
 }
 
 static void make_bundles(kprof_packing *p)
@@ -206,20 +202,16 @@ kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, co
     out->now.pass_count = image->pass_count;
     out->launches = kprof_launches_in(TYPICAL_BATCH_BYTES, image->pass_count);
     kprof_status status = kprof_raw_config_open(host, &out->config);
-    if (status == KPROF_OK)
-        status = kprof_raw_config_begin(out->config, NULL, 0);
-    if (status == KPROF_OK)
-        status = list_counters(out, image);
-    if (status == KPROF_OK)
-        status = allocate(out);
+    KPROF_THEN(status, kprof_raw_config_begin(out->config, NULL, 0));
+    KPROF_THEN(status, list_counters(out, image));
+    KPROF_THEN(status, allocate(out));
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++) {
         out->counters[i].name = out->names.items[i];
         status = find_places(out->config, &out->counters[i]);
     }
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)
         sort_places(out, &out->counters[i].places);
-    if (status == KPROF_OK)
-        status = read_metrics(out, names);
+    KPROF_THEN(status, read_metrics(out, names));
     if (status == KPROF_OK)
         make_bundles(out);
     return status;
@@ -234,8 +226,7 @@ void kprof_packing_free(kprof_packing *p)
         kprof_strlist_free(&p->guests[i].counters);
         free(p->guests[i].domains);
     }
-    kprof_strlist_free(&p->names);
-    kprof_strlist_free(&p->taken);
+    KPROF_FREE_LISTS(&p->names, &p->taken);
     KPROF_FREE(p->counters, p->bundles, p->metrics, p->passes, p->now.spots, p->before.spots, p->answers, p->question,
                p->listed, p->moves);
     *p = (kprof_packing){0};

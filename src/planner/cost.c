@@ -124,8 +124,7 @@ bool kprof_limits_are_set(const kprof_limits *limits)
 
 void kprof_image_variants_free(kprof_image_variants *variants)
 {
-    kprof_strlist_free(&variants->witnesses);
-    kprof_strlist_free(&variants->proof);
+    KPROF_FREE_LISTS(&variants->witnesses, &variants->proof);
     for (size_t i = 0; i < KPROF_IMAGES; i++)
         kprof_config_image_free(&variants->items[i]);
 }
@@ -148,10 +147,9 @@ kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, cons
         return status;
     if (info.type == KPROF_METRIC_THROUGHPUT)
         status = kprof_host_breakdown(host, left_out, &members);
-    for (size_t i = 0; i < members.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < members.count && status == KPROF_OK; i++)
         if (kprof_strlist_contains_sorted(kept, members.items[i]) && !kprof_strlist_add(out, members.items[i]))
             status = KPROF_NO_MEMORY;
-    }
     kprof_strlist_free(&members);
     kprof_metric_info_free(&info);
     return status;

@@ -84,10 +84,9 @@ static bool complete(kprof_planned *plan)
     const kprof_strlist *witnesses = &plan->variants.witnesses, *proof = &plan->variants.proof;
     bool is_good =
         witnesses->count <= KPROF_MAX_WITNESSES && schedule->metric_count == plan->collect.count + witnesses->count;
-    for (size_t i = 0; i < schedule->metric_count && is_good; i++) {
+    for (size_t i = 0; i < schedule->metric_count && is_good; i++)
         for (size_t k = 0; k < schedule->metrics[i].count; k++)
             is_good = is_good && schedule->metrics[i].items[k] < schedule->pass_count;
-    }
     for (unsigned index = 0; index < KPROF_IMAGES; index++) {
         kprof_config_image *image = &plan->variants.items[index];
         bool is_there = schedule->pass_count > 0 && (index < KPROF_IMAGE_PROVED || proof->count > 0) &&

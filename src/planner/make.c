@@ -47,14 +47,11 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
     if (limits->max_passes > 0 && p->now.pass_count / 2 > limits->max_passes)
         return KPROF_OK; /* packing never saves half of CUPTI's passes */
     kprof_status status = kprof_packing_improve(p, KPROF_OTHER_DOMAINS);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
+    KPROF_THEN(status, kprof_packing_improve(p, KPROF_FEWER_PASSES));
     if (limits->max_passes > 0 && p->now.pass_count > limits->max_passes)
         return status;
-    if (status == KPROF_OK)
-        status = take_arrangement(p, &few);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(p, KPROF_LESS_TIME);
+    KPROF_THEN(status, take_arrangement(p, &few));
+    KPROF_THEN(status, kprof_packing_improve(p, KPROF_LESS_TIME));
     *fits = status == KPROF_OK && is_paid_for(p, limits, p->metric_count);
     if (status == KPROF_OK && !*fits) {
         swap_arrangement(p, &few);
@@ -153,10 +150,9 @@ static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *
         out->passes[i] = (kprof_schedule_pass){(uint32_t)counters.count, p->passes[i].sm_count > 0,
                                                p->passes[i].slow_count > 0, p->passes[i].is_patch};
         kprof_strlist_sort(&counters);
-        for (size_t k = 0; k < p->names.count; k++) {
+        for (size_t k = 0; k < p->names.count; k++)
             if (kprof_strlist_contains_sorted(&counters, p->names.items[k]))
                 p->now.spots[k].pass = (uint32_t)i;
-        }
         kprof_strlist_free(&counters);
     }
     return status;
@@ -185,10 +181,9 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
             metric++;
         status = schedule_metric(p, &p->metrics[metric], 0, out);
     }
-    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++)
         if (p->guests[i].counters.count > 0)
             status = schedule_metric(p, NULL, i, out);
-    }
     return status;
 }
 
@@ -217,22 +212,16 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
     kprof_config_image image;
     bool *kept = calloc(wish->names->count + 1, sizeof(*kept));
     kprof_status status = draft(host, wish->names, &image);
-    if (status == KPROF_OK)
-        status = kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = arrange(&packing, wish->limits, kept);
+    KPROF_THEN(status, kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY);
+    KPROF_THEN(status, arrange(&packing, wish->limits, kept));
     for (size_t i = 0; i < wish->names->count && status == KPROF_OK; i++)
         if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, wish->names->items[i]))
             status = KPROF_NO_MEMORY;
     kprof_strlist_sort(&out->collect);
-    if (status == KPROF_OK)
-        status = kprof_guests_list(&packing, &out->collect);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(&packing, KPROF_WITNESSES);
-    if (status == KPROF_OK)
-        status = kprof_guests_settle(&packing, &out->variants);
-    if (status == KPROF_OK)
-        status = make_schedule(&packing, wish->names, out);
+    KPROF_THEN(status, kprof_guests_list(&packing, &out->collect));
+    KPROF_THEN(status, kprof_packing_improve(&packing, KPROF_WITNESSES));
+    KPROF_THEN(status, kprof_guests_settle(&packing, &out->variants));
+    KPROF_THEN(status, make_schedule(&packing, wish->names, out));
     kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics in %zu passes; CUPTI takes %zu", kprof_host_chip(host),
               out->collect.count, wish->names->count, packing.now.pass_count, image.pass_count);
     kprof_packing_free(&packing);
@@ -262,8 +251,7 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
 
 void kprof_planned_free(kprof_planned *planned)
 {
-    kprof_strlist_free(&planned->collect);
-    kprof_strlist_free(&planned->left_out);
+    KPROF_FREE_LISTS(&planned->collect, &planned->left_out);
     kprof_image_variants_free(&planned->variants);
     kprof_schedule_free(&planned->schedule);
     planned->cost = (kprof_cost){0};

@@ -95,10 +95,9 @@ static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t with
         return false;
     for (int in_sm = 1; in_sm >= 0; in_sm--) {
         size_t count = 0, before;
-        for (size_t i = 0; i < p->names.count; i++) {
+        for (size_t i = 0; i < p->names.count; i++)
             if (p->now.spots[i].pass == pass && competes(&p->counters[i], in_sm) && p->counters[i].bundle != without)
                 p->listed[count++] = i;
-        }
         before = count;
         for (size_t i = bundle; i < p->names.count; i++) {
             if (p->counters[i].bundle != bundle || !competes(&p->counters[i], in_sm))
@@ -115,10 +114,9 @@ static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t with
 
 static void put(kprof_packing *p, size_t bundle, uint32_t pass)
 {
-    for (size_t i = bundle; i < p->names.count; i++) {
+    for (size_t i = bundle; i < p->names.count; i++)
         if (p->counters[i].bundle == bundle)
             p->now.spots[i].pass = pass;
-    }
 }
 
 void kprof_packing_survey(kprof_packing *p)
@@ -270,10 +268,9 @@ static size_t next_bundle(const kprof_packing *p)
 static bool settle(kprof_packing *p)
 {
     size_t moves = p->names.count > MANY_COUNTERS ? MAX_MOVES / 5 : MAX_MOVES, bundle;
-    while ((bundle = next_bundle(p)) != KPROF_NO_BUNDLE) {
+    while ((bundle = next_bundle(p)) != KPROF_NO_BUNDLE)
         if (moves-- == 0 || !find_room(p, bundle))
             return false;
-    }
     return true;
 }
 

@@ -61,8 +61,7 @@ static kprof_status place(kprof_host *host, const char *name, size_t most, kprof
         return status;
     if (plan->count < most) {
         status = add_pass(plan);
-        if (status == KPROF_OK)
-            status = try_pass(host, name, &plan->passes[plan->count - 1], &fits);
+        KPROF_THEN(status, try_pass(host, name, &plan->passes[plan->count - 1], &fits));
     }
     if (status != KPROF_OK || fits)
         return status;

@@ -41,10 +41,9 @@ static const char *const proofs[][2] = {
 
 static bool share(const kprof_strlist *a, const kprof_strlist *b)
 {
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < a->count; i++)
         if (kprof_strlist_contains(b, a->items[i]))
             return true;
-    }
     return false;
 }
 
@@ -60,8 +59,7 @@ static kprof_status list_counters(const kprof_packing *p, const char *metric, kp
     bool is_free = !share(&required, &p->taken) && !share(&optional, &p->taken);
     if (is_free && status == KPROF_OK && !kprof_strlist_add_all(out, &required))
         status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
+    KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
 
@@ -158,10 +156,9 @@ static uint32_t pass_of_time(kprof_packing *p)
         kprof_strlist counters = KPROF_STRLIST_INIT;
         if (kprof_host_can_collect(p->host, times[i]))
             p->status = kprof_host_raw_counters(p->host, times[i], &counters, &counters);
-        for (size_t k = 0; k < p->names.count && pass == KPROF_NO_PASS; k++) {
+        for (size_t k = 0; k < p->names.count && pass == KPROF_NO_PASS; k++)
             if (p->now.spots[k].pass < p->now.pass_count && kprof_strlist_contains(&counters, p->names.items[k]))
                 pass = p->now.spots[k].pass;
-        }
         kprof_strlist_free(&counters);
     }
     return pass;
@@ -213,14 +210,12 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
         both = true;
     }
     (void)drop_lonely(p, TPC_INSTRUCTIONS);
-    for (uint32_t i = 0; i < p->now.pass_count; i++) {
+    for (uint32_t i = 0; i < p->now.pass_count; i++)
         if (p->guests[TPC_CYCLES].counters.count > 0 && !kprof_guest_is_there(p, TPC_INSTRUCTIONS, i))
             p->guests[TPC_CYCLES].domains[i] = KPROF_NOWHERE;
-    }
-    for (size_t i = 0; i < KPROF_MAX_WITNESSES && p->status == KPROF_OK; i++) {
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES && p->status == KPROF_OK; i++)
         if (drop_lonely(p, i) > 0 && !kprof_strlist_add(names, p->guests[i].name))
             return KPROF_NO_MEMORY;
-    }
     return p->status;
 }
 
@@ -261,14 +256,12 @@ static kprof_status make_image(kprof_packing *p, unsigned index, kprof_config_im
     for (uint32_t pass = 0; pass < pass_count && status == KPROF_OK; pass++) {
         kprof_traits unused;
         size_t count = list_pass(p, pass, &unused);
-        for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++) {
+        for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
             if (kprof_guest_is_there(p, i, pass) && (!kinds[i].takes_time || index & KPROF_IMAGE_WITNESSED))
                 count = add_guest(p, count, &p->guests[i], p->guests[i].domains[pass]);
-        }
         status = kprof_raw_config_begin(config, p->question, count);
     }
-    if (status == KPROF_OK)
-        status = kprof_raw_config_image(p->host, config, out);
+    KPROF_THEN(status, kprof_raw_config_image(p->host, config, out));
     kprof_raw_config_close(config);
     return status;
 }

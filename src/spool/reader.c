@@ -80,15 +80,13 @@ kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_r
     kprof_spool_reader *reader = calloc(1, sizeof *reader);
     char *copy = kprof_strdup(name);
     if (!reader || !copy) {
-        free(reader);
-        free(copy);
+        KPROF_FREE(reader, copy);
         return kprof_fail(KPROF_NO_MEMORY, "opening %s: out of memory", name);
     }
     reader->folder = folder;
     reader->name = copy;
     kprof_status status = open_file(reader);
-    if (status == KPROF_OK)
-        status = read_header(reader);
+    KPROF_THEN(status, read_header(reader));
     if (status != KPROF_OK) {
         kprof_spool_reader_close(reader);
         return status;

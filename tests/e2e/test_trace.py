@@ -323,6 +323,93 @@ class Records(Tracing):
         self.assertEqual(os.listdir(self.dir), ["tmp"])
 
 
+class Limited(Tracing):
+    """Traces of some of the program's time: kernels of one name are left out, and the others are not."""
+    OUT, IN = (f"launch={VECTOR_ADD}", "do=sync", "do=gap:100"), (f"launch={SCALE}", "do=sync")
+    LEFT_OUT = "kprof: left out, as the trace is limited"
+
+    def limited(self, *steps, options):
+        run = self.trace(*steps, options=options)
+        self.assert_run(run, 0)
+        self.assertEqual({name for name, _ in self.named("kernel", "t.id")}, {SCALE})
+        return run
+
+    def figures(self, table):
+        return json.loads(self.kprof("stats", "run", "--report", table, "--json").out)
+
+    def test_profiler_calls(self):
+        turn = ("profiler=start", *self.IN, "profiler=stop", *self.OUT)
+        self.limited(*self.OUT, *turn, *turn, "do=alloc:4096", options=("--profile-from-start", "off"))
+        self.assertEqual([name for name, _ in self.named("call", "t.id")],
+                         ["cudaLaunchKernel", "cudaDeviceSynchronize"] * 2)
+        self.assertEqual(len(self.rows("memory", "id")), 1) # levels of memory need all changes
+        (first, end), (again, last) = self.rows("kernel", "start_ns, end_ns")
+        [(name, start, stop)] = self.named("overhead", "start_ns, end_ns")
+        self.assertEqual((name, start, stop), (self.LEFT_OUT, end, again - LATENCY))
+        # what is left out is no time of the GPU's, and not idle
+        [row] = self.figures("gpu_busy")
+        self.assertEqual(row["Span (ns)"], last - first - (stop - start))
+        self.assertEqual(sum(row["Total Time (ns)"] for row in self.figures("gpu_idle_sum")), LATENCY)
+        # with a start call the trace is whole up to the first stop call
+        self.limited(*self.IN, "profiler=stop", *self.OUT, options=("--profile-from-start", "on"))
+        run = self.trace(*self.OUT, "profiler=stop", *self.IN)
+        self.assertEqual(len(self.rows("kernel", "id")), 2) # nobody asked
+
+    def test_work_that_goes_on(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", f"launch={SCALE}", "profiler=start", "do=gap:1",
+                                   "profiler=stop", "do=sync", options=("--profile-from-start", "off")), 0)
+        self.assertEqual([name for name, _ in self.named("kernel", "t.id")], [VECTOR_ADD])
+
+    def test_ranges(self):
+        step = ("push=epoch", *self.OUT, "push=step", *self.IN, "pop", "push=test", *self.OUT, "pop", "pop")
+        self.limited(*self.OUT, *step, *step, options=("--nvtx-include", "epoch/step"))
+        self.assertEqual([row[:2] for row in self.named("range", "end_ns IS NULL")],
+                         [("step", 0), ("epoch", 0)] * 2) # that of which a part is in the trace
+        self.assertEqual({row["Range"]: row["GPU Busy (%)"] for row in self.figures("step_sum")}[":step"],
+                         round(100 * 20000 / (20000 + LATENCY), 1))
+        self.limited(*self.OUT, "start=step", *self.IN, "end", *self.OUT, options=("--nvtx-include", "step"))
+        # what goes on as the program ends is in the trace, and a mark where it stands
+        self.limited(*self.OUT, "push=open", "mark=out", "push=step", *self.IN, "mark=in", "pop",
+                     options=("--nvtx-include", "step/"))
+        self.assertEqual([name for name, _ in self.named("range", "t.id")], ["in", "step", "open"])
+        # one range in another is one time
+        self.limited(*self.OUT, "push=a", "push=b", *self.IN, "pop", *self.IN, "pop", *self.OUT,
+                     options=("--nvtx-include", "a/", "--nvtx-include", "b/"))
+        self.assertEqual(self.named("overhead", "t.id"), [])
+
+    def test_steps(self):
+        out, chosen = ("push=step", *self.OUT, "pop"), ("push=step", *self.IN, "pop")
+        self.limited(*out, *out, *chosen, *self.OUT, *chosen, *out,
+                     options=("--schedule", "1,1,0,2,1", "--step", "step/"))
+        turn = lambda steps: ("profiler=start", *steps, "profiler=stop")
+        self.limited(*turn(self.OUT), *turn(self.IN), *turn(self.OUT),
+                     options=("--schedule", "1,0,0,1,1", "--profile-from-start", "off"))
+
+    def test_both(self):
+        self.limited("push=step", *self.OUT, "profiler=start", *self.IN, "pop", *self.OUT, "profiler=stop",
+                     options=("--nvtx-include", "step/", "--profile-from-start", "off"))
+
+    def test_children_and_threads(self):
+        self.limited("profiler=start", f"launch={SCALE}", f"fork={VECTOR_ADD}", f"thread={SCALE}", "do=sync",
+                     "profiler=stop", *self.OUT, options=("--profile-from-start", "off"))
+
+    def test_what_nothing_is_in_is_told(self):
+        for options, text in ((("--profile-from-start", "off"), "it never called cudaProfilerStart"),
+                              (("--nvtx-include", "step/"), "it was in no NVTX range that --nvtx-include asks for"),
+                              (("--schedule", "9,0,0,1,1", "--step", "a/"), "it had no active step of --schedule")):
+            with self.subTest(text):
+                run = self.trace("push=a", *self.OUT, "pop", options=options)
+                self.assertIn(f"has an empty trace: {text}", run.err)
+                self.assertEqual(run.code, 106)
+        for options, text in ((("--schedule", "1,1,1,1,1"), "--schedule counts no launches for a trace"),
+                              (("--schedule", "1", "--step", "a/"), "it takes five numbers"),
+                              (("--nvtx-include", "a["), "--nvtx-include")):
+            with self.subTest(text):
+                run = self.trace("say=ran", options=options)
+                self.assertEqual((run.code, run.out), (101, ""))
+                self.assertIn(text, run.err)
+
+
 class Sampled(Tracing):
     """The machine's first counter is the share of a sample in which kernels ran, counter k the k-th part of that."""
     MS = 1000000
@@ -383,6 +470,19 @@ class Sampled(Tracing):
         run = self.kprof("trace", "--injection-path", INJECTION, "--pm-sampling", APP, *self.STEPS)
         self.assertIn("GPU Utilization over Time", run.err)
         self.assertIn("GPU Utilization of Steps (NVTX)", run.err)
+
+    def test_samples_are_limited_as_the_trace_is(self):
+        self.assert_run(self.sample(*self.STEPS, options=("--nvtx-include", "half/")), 0)
+        [(start, end)] = self.query("run.kprof", "SELECT start_ns, end_ns FROM trace_range")
+        samples = self.busy()
+        self.assertEqual(len(samples), round((end - start) / self.MS))
+        self.assertTrue(all(start <= (a + b) / 2 <= end for a, b, _ in samples))
+        [row] = [row for row in self.table("pm_sampling_sum") if row["Metric"] == "SMs Busy"]
+        [step] = self.table("pm_sampling_steps")
+        share = self.kernels_share(samples[0][0], samples[-1][1]) # but for the kernel before, in the first sample
+        self.assertAlmostEqual(row["Mean"], share, delta=0.1)
+        self.assertAlmostEqual(row["Mean"], step["SMs Busy (%)"], delta=0.1)
+        self.assertEqual((row["Samples"], row["Gaps"]), (len(samples), 0))
 
     def test_interval_and_gaps(self):
         self.assert_run(self.sample("do=sampled", "do=gap:10000", "do=lose:4", "do=gap:10000",

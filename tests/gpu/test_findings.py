@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 """The table of findings names the kernels of the sources, and the judgement of a report sees what is missing."""
+import contextlib
+import json
+import pathlib
 import re
+import shutil
+import sqlite3
+import tempfile
 import unittest
 
 import findings
@@ -59,6 +65,17 @@ class Judgement(unittest.TestCase):
         self.assertEqual(findings.top_stall(metrics), "long_scoreboard 41.2")
 
 
+def keep_source_set(report):
+    """Take out of a report of the full set what the set source has not."""
+    section = json.loads((harness.ROOT / "metricsets/sections/SourceCounters.json").read_text(encoding="utf-8"))
+    kept = {item.get("metric") for item in section["items"]} | {"smsp__inst_executed.sum"}
+    with contextlib.closing(sqlite3.connect(report)) as database, database:
+        database.execute("DELETE FROM section WHERE identifier <> 'SourceCounters'")
+        for number, name in database.execute("SELECT id, name FROM metric").fetchall():
+            if name not in kept and not name.startswith(("launch__", "device__")):
+                database.execute("DELETE FROM value WHERE metric_id = ?", (number,))
+
+
 class Places(unittest.TestCase):
     def setUp(self):
         self.functions = places.read_functions()
@@ -78,6 +95,17 @@ class Places(unittest.TestCase):
 
     def test_recorded_kernels_name_their_lines(self):
         self.assertEqual(places.faults_of(self.launches, self.expected, self.functions), [])
+
+    def test_counters_and_samples_of_instructions_alone_name_them_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "source.kprof"
+            shutil.copy(harness.ROOT / "tests/report/findings/places-h200.kprof", report)
+            keep_source_set(report)
+            launches = places.read_launches(report)
+        # Nothing else tells requests of L1 and of L2 apart.
+        others = [row for row in self.expected if row.finding not in ("PartialSectors", "Atomics")]
+        self.assertEqual(len(others), len(self.expected) - 2)
+        self.assertEqual(places.faults_of(launches, others, self.functions), [])
 
     def test_a_wait_is_named_where_warps_wait_and_where_it_was_sampled(self):
         place, = places.named_places(self.launches, "WarpStall", "barrier_waits")

@@ -42,6 +42,22 @@ class Judgement(unittest.TestCase):
                                                      made_run().kernels), 400, 3)
         self.assertIn("clock of samples, later than that of kernels (us)", self.off(made_run(late_ns=3 * MS)))
 
+    def test_limited(self):
+        off = lambda run, checks: [what for what, told, low, high in checks(run) if not low <= told <= high]
+        run = made_run()
+        run.known["chosen"] = 20.0
+        run.tables["gpu_busy"] = [{"Busy (%)": 51.2}]
+        rows = run.tables["pm_sampling_trace"]
+        rows[:] = [{**rows[0], "Start (ns)": START + i * MS, "Value": 100 * (i % 100 < 50)} for i in range(2000)]
+        self.assertEqual(off(run, utilization.checks_between_calls), [])
+        self.assertEqual(off(run, utilization.checks_in_ranges),
+                         ["samples", "SMs busy, mean of all samples (%)", "GPU busy (%)"])
+        rows[:] = [row for row in rows if row["Value"] > 99]
+        run.tables["gpu_busy"] = [{"Busy (%)": 99.5}]
+        self.assertEqual(off(run, utilization.checks_in_ranges), [])
+        del rows[500:]
+        self.assertEqual(off(run, utilization.checks_in_ranges), ["samples"])
+
     def test_nothing(self):
         run = made_run()
         run.tables["pm_sampling_trace"] = []

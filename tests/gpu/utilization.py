@@ -23,16 +23,16 @@ INF = float("inf")
 class Samples:
     """The samples of a report, and its kernels."""
 
-    def __init__(self, base, case):
+    def __init__(self, base, case, options=()):
         words = [harness.programs() / "utilization", case]
-        self.result = harness.run([harness.kprof(), "trace", "--pm-sampling", "--verbose", "-f", "-o", base, *words],
-                                  limit=300)
+        self.result = harness.run([harness.kprof(), "trace", "--pm-sampling", "--verbose", "-f", "-o", base, *options,
+                                   *words], limit=300)
         print(*(f"{case}: {line}" for line in self.result.stderr.splitlines() if "sampl" in line), sep="\n",
               file=sys.stderr)
         self.known = {name: float(number) for name, number in
                       (line.split() for line in self.result.stdout.splitlines())}
         stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report",
-                             "pm_sampling_sum,pm_sampling_steps,pm_sampling_trace", "--json"])
+                             "pm_sampling_sum,pm_sampling_steps,pm_sampling_trace,gpu_busy", "--json"])
         if stats.status != 0:
             raise harness.Failure(f"kprof stats: {harness.last_lines(stats.stderr)}")
         self.tables = json.loads(stats.stdout)
@@ -111,6 +111,25 @@ def checks_pulses(run):
     yield "SMs busy in ranges \"off\" (%)", steps.get(":off", INF), 0, 5
 
 
+def checks_limited(run, kernels, busy_pct, fewest_samples):
+    """Of pulses that are traced for a part of their time, in which the SMs are busy for so much."""
+    samples = run.of(BUSY)
+    yield "kernels", len(run.kernels), kernels, kernels
+    yield "samples", len(samples), fewest_samples, fewest_samples + 0.2 * kernels * 50 * 100 / busy_pct
+    yield "SMs busy, mean of all samples (%)", sum(value for _, _, value in samples) / len(samples), \
+        0.95 * busy_pct, 1.02 * busy_pct
+    yield "GPU busy (%)", run.tables["gpu_busy"][0]["Busy (%)"], 0.95 * busy_pct, 1.06 * busy_pct
+
+
+def checks_in_ranges(run):
+    # samples begin half a second after the program
+    yield from checks_limited(run, run.known["kernels"], 100, 0.85 * run.known["kernels"] * 50)
+
+
+def checks_between_calls(run):
+    yield from checks_limited(run, run.known["chosen"], 50, 0.97 * run.known["chosen"] * 100)
+
+
 def checks_copies(run):
     for metric in ("PCIe Read", "PCIe Write"):
         got = sum((b - a) * value for a, b, value in run.of(metric))
@@ -158,9 +177,9 @@ def judge(figures, rows, failures):
 
 
 def sampled(case, checks, folder, rows, failures):
-    """The rows of what was sampled of a program."""
+    """The rows of what was sampled of a program; `case` has the options of kprof trace, too."""
     try:
-        run = Samples(f"{folder}/{case}", case)
+        run = Samples(f"{folder}/run", *case.split()[:1], case.split()[1:])
     except (harness.Failure, sqlite3.Error, ValueError) as failure:
         failures.append(f"{case}: {failure}")
         return []
@@ -180,7 +199,8 @@ def main():
         return harness.SKIPPED
     rows, failures, shown = [], [], []
     with tempfile.TemporaryDirectory(prefix="kprof-utilization-") as folder:
-        for case, checks in (("pulses", checks_pulses), ("copies", checks_copies)):
+        for case, checks in (("pulses", checks_pulses), ("pulses --nvtx-include on/", checks_in_ranges),
+                             ("pulses --profile-from-start off", checks_between_calls), ("copies", checks_copies)):
             shown += sampled(case, checks, folder, rows, failures)
         for case in ("busy", "launches"):
             least, results = seconds(case, f"{folder}/{case}", options.rounds)

@@ -16,6 +16,7 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "inject/trace_limit.h"
 #include "inject/utilization.h"
 
 #include <setjmp.h>
@@ -140,6 +141,18 @@ kprof_owner kprof_lock_owner(bool *is_gone)
 kprof_status kprof_trace_start(void)
 {
     return KPROF_OK;
+}
+
+bool kprof_trace_limit_needs_calls(void)
+{
+    return false;
+}
+
+void kprof_trace_limit_forget(void) {}
+
+void kprof_trace_note_profiler(bool starts)
+{
+    (void)starts;
 }
 
 void kprof_idle_forget(void)

@@ -9,6 +9,7 @@
 #include "inject/process.h"
 #include "inject/recording.h"
 #include "inject/trace.h"
+#include "inject/trace_limit.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -452,6 +453,66 @@ static void nothing_is_sampled_without_a_trace(void **state)
     assert_int_equal(gpu.opened, 0);
 }
 
+/* The program starts or stops profiling after so many samples. */
+static void call_profiler(bool starts, int64_t after)
+{
+    kprof_filter_note_profiler(kprof_engine.process.filter, starts);
+    (void)kprof_trace_limit_follow(START + after * INTERVAL, 0);
+}
+
+static void limit_trace(void)
+{
+    kprof_filter_spec *spec = &kprof_engine.process.config.filter;
+    spec->profiler_calls = KPROF_FROM_A_START_CALL;
+    assert_int_equal(kprof_filter_new(spec, &kprof_engine.process.filter), KPROF_OK);
+}
+
+static int end_limit(void **state)
+{
+    (void)state;
+    kprof_filter_free(kprof_engine.process.filter);
+    kprof_engine.process.filter = NULL;
+    return 0;
+}
+
+static void samples_outside_of_what_is_chosen_are_left_out(void **state)
+{
+    (void)state;
+    limit_trace();
+    see_context(0);
+    call_profiler(true, 10);
+    call_profiler(true, 12); /* as the driver's call tells it again */
+    call_profiler(false, 20);
+    call_profiler(true, 30);
+    give(41);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(written.count, 20);
+    assert_sample(0, 10, 11, 10);
+    assert_sample(9, 19, 20, 19);
+    assert_sample(10, 30, 31, 30);
+    kprof_utilization_end();
+}
+
+/* More than are kept. What is so long ago that it is not known is not left out. */
+static void many_times_are_chosen(void **state)
+{
+    const int64_t many = 20000;
+    (void)state;
+    limit_trace();
+    for (int64_t i = 100; i < 100 + 2 * many; i++)
+        call_profiler(i % 2 == 0, i);
+    const int64_t last = START + (100 + 2 * many - 2) * INTERVAL;
+    assert_true(kprof_trace_limit_is_out());
+    assert_true(kprof_trace_limit_has(last, last + INTERVAL / 2));
+    assert_true(kprof_trace_limit_has(last - 20 * INTERVAL, last - 20 * INTERVAL));
+    assert_false(kprof_trace_limit_has(last - INTERVAL / 2, last - INTERVAL / 2));
+    assert_false(kprof_trace_limit_has(last + 2 * INTERVAL, last + 9 * INTERVAL));
+    assert_false(kprof_trace_limit_has(last - INTERVAL / 2, last));
+    assert_true(kprof_trace_limit_has(last - INTERVAL / 2, last + 1));
+    assert_false(kprof_trace_limit_has(last + INTERVAL, last + INTERVAL));
+    assert_true(kprof_trace_limit_has(START + 101 * INTERVAL, START + 101 * INTERVAL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +527,8 @@ int main(void)
         cmocka_unit_test_setup(what_is_lost_is_told_and_samples_begin_anew, begin),
         cmocka_unit_test_setup(nobody_waits_for_cupti_for_long, begin),
         cmocka_unit_test_setup(nothing_is_sampled_without_a_trace, begin),
+        cmocka_unit_test_setup_teardown(samples_outside_of_what_is_chosen_are_left_out, begin, end_limit),
+        cmocka_unit_test_setup_teardown(many_times_are_chosen, begin, end_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

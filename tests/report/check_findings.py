@@ -96,8 +96,9 @@ def faults_of_labels(source):
 
 
 def metric_is_choice(expression, metrics):
-    """if_missing(a, b) of what the page shows under the label, as chips have either."""
-    return bool(expression) and set(re.findall(r"\w+__[\w.]+", expression)) <= set(metrics)
+    """if_missing(a, b) of what the page shows under the label, as chips have either, or of sums over instructions."""
+    counted = set(re.findall(r"\w+__[\w.]+", expression or ""))
+    return {name for name in counted if "." in name or not name.startswith("smsp__")} <= set(metrics) and counted
 
 
 def faults_of_sources(source):

@@ -580,14 +580,14 @@ static void test_stored_text(void **state)
 }
 
 /* The brief in JSON; freed by the caller. */
-static char *print_brief(void)
+static char *print_page(kprof_page page, kprof_format format)
 {
     kprof_finding_list findings;
     kprof_catalog *catalog = fixture_findings_load(true, &findings);
     kprof_report *report = NULL;
     kprof_status status;
     const kprof_print_options options = {
-        .page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL, .findings = &findings, .group_by = KPROF_GROUP_PROCESS};
+        .page = page, .format = format, .findings = &findings, .group_by = KPROF_GROUP_PROCESS};
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     char *text = fixture_print(report, &options, &status);
     assert_int_equal(status, KPROF_OK);
@@ -605,7 +605,7 @@ static void test_brief_stays_small(void **state)
             "UPDATE device SET name=(SELECT demangled FROM kernel);"
             "UPDATE process SET name=(SELECT demangled FROM kernel);"
             "UPDATE code_file SET path='/'||id||replace(hex(zeroblob(999)), '00', char(34))");
-    char *text = print_brief();
+    char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
     assert_non_null(strstr(text, "\"hot_lines\":[{"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= 2048);
@@ -616,8 +616,20 @@ static void test_brief_has_whole_names_where_there_is_room(void **state)
 {
     (void)state;
     execute("UPDATE code_file SET path='/tmp/ab/'||replace(hex(zeroblob(12)), '00', 'name')||id||'.py'");
-    char *text = print_brief();
+    char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
     assert_non_null(strstr(text, "\"at\":\"namenamenamenamenamenamenamenamenamenamenamename2.py:7\""));
+    free(text);
+}
+
+/* Of a function that a kernel calls from two lines, the slow call is named, though it is not the first. */
+static void test_calls_of_a_function_are_told_apart(void **state)
+{
+    (void)state;
+    execute("UPDATE code_line SET depth=1 WHERE function_id=1 AND line>=6;"
+            "INSERT INTO code_line SELECT 1, offset, 0, 3, 50, 'add' FROM code_line WHERE function_id=1 AND depth=1");
+    char *text = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_JSON);
+    assert_non_null(strstr(text, "\"line\":50,\"called_from\":\"vectorAdd.cu:8\",\"waits_for\":"));
+    assert_null(strstr(text, "\"called_from\":\"vectorAdd.cu:6\""));
     free(text);
 }
 
@@ -644,6 +656,7 @@ int main(int argc, char **argv)
         TEST(test_texts_of_files),
         TEST(test_recorded_paths),
         TEST(test_stored_text),
+        TEST(test_calls_of_a_function_are_told_apart),
         TEST(test_brief_stays_small),
         TEST(test_brief_has_whole_names_where_there_is_room),
     };

@@ -377,7 +377,7 @@ void kprof_sim_thread(void)
 /* As a call of the runtime that ends in the driver's. */
 void kprof_sim_profiler(bool starts)
 {
-    for (int i = 0; sim.hooks && i < 2; i++)
+    for (int i = 0; sim.hooks && sim.hooks->profiler_called && i < 2; i++)
         sim.hooks->profiler_called(starts);
 }
 

@@ -40,8 +40,7 @@ static const char *why_not_emptied(void *context)
         KPROF_MAY_NOT_SAVE) /* then nobody has looked whether the stream is the context's */
         return "the process has memory that kprof cannot save, or a green context";
     kprof_status status = kprof_contexts_wait_for_others(context);
-    if (status == KPROF_OK)
-        status = kprof_wait_for_context(context);
+    KPROF_THEN(status, kprof_wait_for_context(context));
     return status == KPROF_OK ? NULL : kprof_process_reason(status);
 }
 

@@ -291,8 +291,7 @@ static kprof_status try_replays(kprof_batch *batch, bool *same)
     kprof_status status = end_own_run(batch, kprof_ends_await(&batch->ends, state));
     if (status == KPROF_OK && batch->ends.most_replayed < state->list.count)
         return status; /* what is not to be repeated is not tried */
-    if (status == KPROF_OK)
-        status = kprof_replay_try(&batch->replay, state, &batch->passes);
+    KPROF_THEN(status, kprof_replay_try(&batch->replay, state, &batch->passes));
     if (status != KPROF_OK || batch->passes.replayed < state->list.count)
         return status;
     kprof_compare_note_same(state, batch->passes.replayed);

@@ -102,8 +102,7 @@ static kprof_status prepare(kprof_batch *batch, kprof_graph_launches launches, k
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", why);
     for (;;) {
         kprof_status status = open_for(batch, launches, ranges);
-        if (status == KPROF_OK)
-            status = wait_before_copies(batch, launches);
+        KPROF_THEN(status, wait_before_copies(batch, launches));
         if (status != KPROF_OK || !kprof_state_is_open(&batch->state) || copy_transfers(batch, launches, operations))
             return status;
         if (batch->state.list.count == 0)

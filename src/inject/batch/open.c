@@ -58,8 +58,7 @@ static kprof_status save_memory(kprof_batch_state *state)
     kprof_status status = kprof_contexts_wait_for_others(context->context);
     if (status == KPROF_OK && !context->snapshot)
         status = kprof_engine.device->snapshot_open(context->context, &context->snapshot);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->snapshot_take(context->snapshot, state->needs & KPROF_SAVES_HOST);
+    KPROF_THEN(status, kprof_engine.device->snapshot_take(context->snapshot, state->needs & KPROF_SAVES_HOST));
     state->saved = status == KPROF_OK;
     return status;
 }
@@ -222,8 +221,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     kprof_status status = wait_to_open(batch, launch->call->context);
     if (status == KPROF_OK && !known)
         kprof_engine.device->profiler_prepare(); /* others may have their turn meanwhile */
-    if (status == KPROF_OK)
-        status = take_lock(batch, kprof_devices_find(launch->call->context));
+    KPROF_THEN(status, take_lock(batch, kprof_devices_find(launch->call->context)));
     if (status != KPROF_OK)
         return status;
     kprof_recording_hold();

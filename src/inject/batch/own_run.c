@@ -23,8 +23,7 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
     if (status == KPROF_OK && !window)
         status = kprof_engine.device->target_synchronize();
     state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
-    if (status == KPROF_OK)
-        status = kprof_passes_start(state);
+    KPROF_THEN(status, kprof_passes_start(state));
     own->in_pass = status == KPROF_OK;
     if (status != KPROF_OK || own->proof_waits)
         return status;
@@ -170,8 +169,7 @@ static kprof_status end_pass(kprof_own_run *own, kprof_batch_state *state, kprof
     atomic_store(&own->range_open, false);
     kprof_status stopped = kprof_passes_stop(state, &more);
     own->in_pass = false;
-    if (status == KPROF_OK)
-        status = stopped;
+    KPROF_THEN(status, stopped);
     if (status != KPROF_OK || state->list.chosen == 0)
         return status;
     const char *lost = atomic_load(&own->lost_range);

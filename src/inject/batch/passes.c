@@ -128,8 +128,7 @@ kprof_status kprof_passes_begin_window(kprof_batch_state *state, const kprof_bat
     kprof_status status = KPROF_OK;
     if (!kprof_multiplex_goes_on(state->context))
         status = kprof_multiplex_begin(state->context, &wanted);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->target_synchronize();
+    KPROF_THEN(status, kprof_engine.device->target_synchronize());
     if (status == KPROF_OK)
         kprof_contexts_arm(state->context);
     return status == KPROF_OK ? kprof_multiplex_open_window(state->context, opener) : status;

@@ -68,8 +68,7 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
     kprof_reader *reader;
     bool reached = true, searching = state->searching;
     kprof_status status = kprof_passes_decode(state);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->reader_open(state->metrics, &reader);
+    KPROF_THEN(status, kprof_engine.device->reader_open(state->metrics, &reader));
     if (status != KPROF_OK)
         return status;
     status = searching ? read_each_proof(state, reader, &reached) : read_whole_proof(state, reader, &reached);

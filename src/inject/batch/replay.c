@@ -101,8 +101,7 @@ static kprof_status replay_pass(kprof_replay *replay, kprof_batch_state *state, 
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
     state->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
-    if (status == KPROF_OK)
-        status = kprof_passes_start(state);
+    KPROF_THEN(status, kprof_passes_start(state));
     if (status != KPROF_OK)
         return status;
     kprof_engine.device->counting_keep(may_keep_counting(state));
@@ -227,8 +226,7 @@ static kprof_status run_tries(kprof_replay *replay, kprof_batch_state *state, kp
     kprof_status status = KPROF_OK;
     for (unsigned i = 0; i < TRIES && status == KPROF_OK && passes->replayed == state->list.count; i++) {
         status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
-        if (status == KPROF_OK)
-            status = run_all(replay, state, passes, false);
+        KPROF_THEN(status, run_all(replay, state, passes, false));
     }
     return status;
 }
@@ -242,8 +240,7 @@ static kprof_status replay_and_restore(kprof_replay *replay, kprof_batch_state *
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_snapshot *snapshot = state->context->snapshot;
     kprof_status status = check_may_replay(state);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->snapshot_record_end(snapshot);
+    KPROF_THEN(status, kprof_engine.device->snapshot_record_end(snapshot));
     state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status != KPROF_OK)
         return status;

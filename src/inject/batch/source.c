@@ -103,9 +103,7 @@ static kprof_source_record *pack(const kprof_instruction *items, size_t count, c
     double *values = calloc(count, width * sizeof *values);
     char *text = kprof_strdup(items->function);
     if (!packed || !values || !text) {
-        free(packed);
-        free(values);
-        free(text);
+        KPROF_FREE(packed, values, text);
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
@@ -198,12 +196,10 @@ static kprof_status enable_counters(kprof_source *source, const kprof_batch_stat
                                             .names = &kprof_engine.process.config.instruction_metrics};
     kprof_status status =
         context->instructions ? KPROF_OK : kprof_engine.device->instructions_open(&place, &context->instructions);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->target_synchronize();
+    KPROF_THEN(status, kprof_engine.device->target_synchronize());
     kprof_samples_end(context->samples);
     kprof_engine.device->profiler_release(context->profiler);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->instructions_enable(context->instructions);
+    KPROF_THEN(status, kprof_engine.device->instructions_enable(context->instructions));
     source->enabled = status == KPROF_OK;
     source->dirty = true;
     return status;
@@ -227,12 +223,10 @@ static kprof_status run_counted(kprof_source *source, const kprof_batch_state *s
         read = device->instructions_read(instructions, &data);
     source->dirty = true;
     kprof_status status = device->operation_run(launch->operation, state->context->snapshot);
-    if (status == KPROF_OK)
-        status = device->target_synchronize();
+    KPROF_THEN(status, device->target_synchronize());
     if (status != KPROF_OK)
         return status;
-    if (read == KPROF_OK)
-        read = device->instructions_read(instructions, &data);
+    KPROF_THEN(read, device->instructions_read(instructions, &data));
     source->dirty = read != KPROF_OK;
     keep_or_lack(source, launch, read, &data);
     return KPROF_OK;
@@ -263,10 +257,8 @@ static kprof_status run_timed(const kprof_batch_state *state, kprof_open_launch 
 {
     kprof_status status = kprof_engine.device->target_synchronize();
     int64_t lap_ns = kprof_monotonic_ns();
-    if (status == KPROF_OK)
-        status = kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->target_synchronize();
+    KPROF_THEN(status, kprof_engine.device->operation_run(launch->operation, state->context->snapshot));
+    KPROF_THEN(status, kprof_engine.device->target_synchronize());
     if (status == KPROF_OK)
         launch->period = choose_period(state, kprof_monotonic_ns() - lap_ns);
     return status;
@@ -303,14 +295,12 @@ static kprof_status run_sampled(kprof_source *source, kprof_batch_state *state, 
     kprof_status sampled = device->pc_samples_start(samples);
     const bool started = sampled == KPROF_OK;
     status = device->operation_run(launch->operation, state->context->snapshot);
-    if (status == KPROF_OK)
-        status = device->target_synchronize();
+    KPROF_THEN(status, device->target_synchronize());
     if (started)
         sampled = device->pc_samples_stop(samples);
     if (status != KPROF_OK)
         return status;
-    if (sampled == KPROF_OK)
-        sampled = device->pc_samples_read(samples, &data);
+    KPROF_THEN(sampled, device->pc_samples_read(samples, &data));
     keep_or_lack(source, launch, sampled, &data);
     return KPROF_OK;
 }
@@ -444,8 +434,7 @@ static kprof_status begin_own_samples(kprof_source *source, kprof_batch_state *s
         status = device->pc_samples_arm(context->pc_samples, source->period);
     context->own_period = status == KPROF_OK ? source->period : 0;
     kprof_caches_clear(state, stream);
-    if (status == KPROF_OK)
-        status = device->target_synchronize();
+    KPROF_THEN(status, device->target_synchronize());
     return status == KPROF_OK ? device->pc_samples_start(context->pc_samples) : status;
 }
 
@@ -456,8 +445,7 @@ static kprof_status begin_own_counters(kprof_source *source, kprof_batch_state *
     if (state->context->own_period)
         kprof_contexts_arm(state->context); /* they had been started */
     kprof_status status = enable_counters(source, state);
-    if (status == KPROF_OK)
-        status = kprof_engine.device->instructions_read(state->context->instructions, &others);
+    KPROF_THEN(status, kprof_engine.device->instructions_read(state->context->instructions, &others));
     if (status != KPROF_OK)
         end_counters(source, state);
     return status;
@@ -568,9 +556,7 @@ void kprof_source_free(kprof_source *source)
     while (source->first) {
         kprof_source_record *going = source->first;
         source->first = going->next;
-        free(going->text);
-        free(going->values);
-        free(going);
+        KPROF_FREE(going->text, going->values, going);
     }
     *source = (kprof_source){0};
 }

@@ -65,9 +65,7 @@ static void free_record(kprof_kept_timeline *record)
 {
     if (!record)
         return;
-    free(record->reason);
-    free(record->values);
-    free(record);
+    KPROF_FREE(record->reason, record->values, record);
 }
 
 /* A record of the launch in the pass that is under way. NULL when memory runs out. */
@@ -216,8 +214,7 @@ static kprof_status enable(kprof_profiled_context *context)
 {
     const kprof_device_ops *device = kprof_engine.device;
     kprof_status status = device->target_synchronize();
-    if (status == KPROF_OK)
-        status = make_way(context);
+    KPROF_THEN(status, make_way(context));
     if (status == KPROF_OK && !context->pm_sampling)
         status = device->pm_sampling_open(context->device, context->metrics->chip, &context->pm_sampling);
     return status == KPROF_OK ? device->pm_sampling_enable(context->pm_sampling) : status;
@@ -274,8 +271,7 @@ static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *la
         *sampled = device->pm_sampling_start(sampling);
     const bool started = *sampled == KPROF_OK;
     status = device->operation_run(launch->operation, state->context->snapshot);
-    if (status == KPROF_OK)
-        status = device->target_synchronize();
+    KPROF_THEN(status, device->target_synchronize());
     if (started)
         *sampled = device->pm_sampling_stop(sampling);
     if (status == KPROF_OK && *sampled == KPROF_OK)

@@ -44,10 +44,9 @@ static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_m
     size_t *wanted = calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
     if (!wanted)
         return no_memory();
-    for (size_t i = 0; i < metrics->count; i++) {
+    for (size_t i = 0; i < metrics->count; i++)
         if (metrics->items[i].indexes[side] != SIZE_MAX)
             wanted[count++] = metrics->items[i].indexes[side];
-    }
     for (size_t i = 0; i < model->witness_count; i++)
         wanted[count++] = model->witnesses[i];
     out->lookups = count < model->metric_count / FEW_METRICS ? count : 0;
@@ -162,8 +161,7 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
         columns[side].values = calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
         status = columns[side].values ? read_columns(with, side, kernel->groups[side], &columns[side]) : no_memory();
     }
-    if (status == KPROF_OK)
-        status = compare_columns(with, columns, kernel);
+    KPROF_THEN(status, compare_columns(with, columns, kernel));
     for (int side = 0; side < KPROF_SIDES; side++)
         free(columns[side].values);
     return status;
@@ -285,10 +283,9 @@ static bool add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlis
     bool added = true;
     for (size_t i = 0; i < newer->metric_count && added; i++)
         added = kprof_strlist_add(out, newer->metrics[i].name);
-    for (size_t i = 0; i < baseline->metric_count && added; i++) {
+    for (size_t i = 0; i < baseline->metric_count && added; i++)
         if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
             added = kprof_strlist_add(out, baseline->metrics[i].name);
-    }
     return added;
 }
 
@@ -312,8 +309,7 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
     kprof_status status =
         kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
                    condition->metric, kprof_strbuf_text(&told), near.count ? "?" : "");
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&near);
+    KPROF_FREE_LISTS(&names, &near);
     kprof_strbuf_free(&told);
     return status;
 }
@@ -425,16 +421,11 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
     kprof_work work = {{reports[KPROF_BASELINE].file, reports[KPROF_NEW].file}, 0};
     comparer with = {.context = context, .diff = out, .work = &work};
     kprof_status status = kprof_diff_metrics_find(models, context->options->all_rows, &out->metrics);
-    if (status == KPROF_OK)
-        status = find_condition_metrics(models, out);
-    if (status == KPROF_OK)
-        status = kprof_launch_pairs_find(walks, &work, &out->pairs);
-    if (status == KPROF_OK)
-        status = list_kernels(out);
-    if (status == KPROF_OK)
-        status = compare_all(&with);
-    if (status == KPROF_OK)
-        status = judge_all(out);
+    KPROF_THEN(status, find_condition_metrics(models, out));
+    KPROF_THEN(status, kprof_launch_pairs_find(walks, &work, &out->pairs));
+    KPROF_THEN(status, list_kernels(out));
+    KPROF_THEN(status, compare_all(&with));
+    KPROF_THEN(status, judge_all(out));
     *out->request->outcome = (kprof_diff_outcome){.pairs = out->pairs.count};
     for (size_t i = 0; i < out->request->condition_count && status == KPROF_OK; i++)
         status = check_condition(out, i);
@@ -446,8 +437,7 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
 void kprof_diff_free(kprof_diff *diff)
 {
     for (size_t i = 0; i < diff->kernel_count; i++) {
-        free(diff->kernels[i].changes);
-        free(diff->kernels[i].gates);
+        KPROF_FREE(diff->kernels[i].changes, diff->kernels[i].gates);
     }
     KPROF_FREE(diff->kernels, diff->condition_metrics);
     kprof_launch_pairs_free(&diff->pairs);

@@ -133,10 +133,9 @@ kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES
 
 size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const char *name)
 {
-    for (size_t i = 0; i < metrics->count; i++) {
+    for (size_t i = 0; i < metrics->count; i++)
         if (strcmp(metrics->items[i].name, name) == 0)
             return i;
-    }
     return add_metric(metrics, models, name, kprof_strdup(name)) ? metrics->count - 1 : SIZE_MAX;
 }
 
@@ -163,10 +162,9 @@ static double weight_of(const kprof_diff_metric *metric, const kprof_change *cha
 void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights)
 {
     double stalls = 0;
-    for (size_t i = 0; i < metrics->count; i++) {
+    for (size_t i = 0; i < metrics->count; i++)
         if (strcmp(metrics->items[i].theme, "stalls") == 0 && !isnan(changes[i].centers[0].median))
             stalls += changes[i].centers[0].median;
-    }
     for (size_t i = 0; i < metrics->count; i++)
         weights[i] = weight_of(&metrics->items[i], &changes[i], stalls);
 }

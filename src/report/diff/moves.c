@@ -182,10 +182,9 @@ static void insert(const kprof_moved_line *line, size_t most, kprof_moved_lines 
 /* Add a line that is not there yet. */
 static void add_hottest(const kprof_moved_line *line, kprof_moved_lines *out)
 {
-    for (size_t i = 0; i < out->count; i++) {
+    for (size_t i = 0; i < out->count; i++)
         if (strcmp(out->items[i].place, line->place) == 0)
             return;
-    }
     insert(line, sizeof out->items / sizeof *out->items, out);
 }
 
@@ -194,17 +193,15 @@ static void choose(const counted_places *places, kprof_moved_lines *out)
     kprof_moved_line hottest[KPROF_SIDES] = {{.place = ""}, {.place = ""}};
     for (size_t i = 0; i < places->count; i++) {
         const kprof_moved_line line = moved_line(places, &places->items[i]);
-        for (int side = 0; side < KPROF_SIDES; side++) {
+        for (int side = 0; side < KPROF_SIDES; side++)
             if (line.pct[side] > hottest[side].pct[side])
                 hottest[side] = line;
-        }
         if (line.has_moved)
             insert(&line, KPROF_MOVED_MAX, out);
     }
-    for (int side = 0; side < KPROF_SIDES; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++)
         if (hottest[side].pct[side] > 0)
             add_hottest(&hottest[side], out);
-    }
 }
 
 kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel, kprof_moved_lines *out)

@@ -72,10 +72,9 @@ static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement ve
 static kprof_emit_field conditions_field(const kprof_diff *diff, char text[96])
 {
     size_t counts[] = {[KPROF_GATE_PASSED] = 0, [KPROF_GATE_FAILED] = 0, [KPROF_GATE_INCONCLUSIVE] = 0};
-    for (size_t i = 0; i < diff->kernel_count; i++) {
+    for (size_t i = 0; i < diff->kernel_count; i++)
         for (size_t k = 0; k < diff->request->condition_count && diff->kernels[i].gates; k++)
             counts[diff->kernels[i].gates[k]]++;
-    }
     snprintf(text, 96, "%zu passed, %zu failed, %zu inconclusive", counts[KPROF_GATE_PASSED], counts[KPROF_GATE_FAILED],
              counts[KPROF_GATE_INCONCLUSIVE]);
     return kprof_field_with_role(kprof_field_text("passed", "Conditions", diff->request->condition_count ? text : NULL),
@@ -249,9 +248,7 @@ static void make_texts(const diff_page *page, const kprof_diff_kernel *kernel, k
 
 static void free_texts(kernel_texts *texts)
 {
-    kprof_strbuf_free(&texts->kernel);
-    kprof_strbuf_free(&texts->short_kernel);
-    kprof_strbuf_free(&texts->note);
+    KPROF_FREE_TEXTS(&texts->kernel, &texts->short_kernel, &texts->note);
 }
 
 static kprof_emit_field kernel_field(const char *key, const char *label, const kernel_texts *texts)
@@ -429,10 +426,9 @@ static void show_unjudged(const diff_page *page, const bool *unjudged)
     const kprof_diff *diff = page->diff;
     unjudged_list list = {.least = SIZE_MAX};
     char repeats[64], title[160];
-    for (size_t i = 0; i < diff->kernel_count; i++) {
+    for (size_t i = 0; i < diff->kernel_count; i++)
         if (unjudged[i] && !add_unjudged(diff, &diff->kernels[i], &list))
             page->emitter->status = KPROF_NO_MEMORY;
-    }
     if (list.least == list.most)
         snprintf(repeats, sizeof repeats, "%zu repeat%s", list.most, list.most == 1 ? "" : "s");
     else
@@ -485,10 +481,9 @@ static void show_conditions(const diff_page *page)
     page->emitter->ops->list_begin(page->emitter,
                                    &(kprof_emit_list){"conditions", "Conditions", KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < diff->request->condition_count; i++) {
-        for (size_t k = 0; k < diff->kernel_count; k++) {
+        for (size_t k = 0; k < diff->kernel_count; k++)
             if (diff->kernels[k].gates)
                 show_condition(page, &diff->kernels[k], i);
-        }
     }
     page->emitter->ops->list_end(page->emitter);
 }
@@ -751,8 +746,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     free(unjudged);
     show_conditions(page);
     status = show_moves(page);
-    if (status == KPROF_OK)
-        status = show_kernels(page);
+    KPROF_THEN(status, show_kernels(page));
     return kprof_page_end(page->emitter, status);
 }
 
@@ -762,12 +756,9 @@ static kprof_status print_diff(const kprof_page_context *context)
     kprof_run_differences differences = {0};
     diff_page page = {context, &diff, NULL, NULL};
     kprof_status status = kprof_diff_make(context, &diff);
-    if (status == KPROF_OK)
-        status = kprof_run_differences_find(context, &diff, &differences);
-    if (status == KPROF_OK)
-        status = check_comparable(&page, &differences);
-    if (status == KPROF_OK)
-        status = show_page(&page, &differences);
+    KPROF_THEN(status, kprof_run_differences_find(context, &diff, &differences));
+    KPROF_THEN(status, check_comparable(&page, &differences));
+    KPROF_THEN(status, show_page(&page, &differences));
     kprof_short_names_free(page.short_names, diff.kernel_count);
     kprof_run_differences_free(&differences);
     kprof_diff_free(&diff);

@@ -242,9 +242,8 @@ kprof_status kprof_run_differences_find(const kprof_page_context *context, const
 
 void kprof_run_differences_free(kprof_run_differences *differences)
 {
-    for (size_t i = 0; i < differences->count; i++) {
+    for (size_t i = 0; i < differences->count; i++)
         for (int side = 0; side < KPROF_SIDES; side++)
             free(differences->items[i].values[side]);
-    }
     free(differences->items);
 }

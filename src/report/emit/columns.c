@@ -48,9 +48,7 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
 
 void kprof_launch_texts_free(kprof_launch_texts *texts)
 {
-    kprof_strbuf_free(&texts->disagreements);
-    kprof_strbuf_free(&texts->samples_note);
-    kprof_strbuf_free(&texts->launched_from);
+    KPROF_FREE_TEXTS(&texts->disagreements, &texts->samples_note, &texts->launched_from);
 }
 
 #define SET_WHOLE(value)  cell.whole = (int64_t)(value)

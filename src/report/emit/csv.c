@@ -26,8 +26,7 @@ void kprof_csv_free(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_launches_end(emitter);
-    kprof_strbuf_free(&csv->prefix.text);
-    kprof_strbuf_free(&csv->row.text);
+    KPROF_FREE_TEXTS(&csv->prefix.text, &csv->row.text);
     free(csv);
 }
 
@@ -176,10 +175,9 @@ void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_me
 {
     if (!kprof_csv_begin_row(csv))
         return;
-    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
+    for (size_t i = 0; i < csv->base.launches.column_count; i++)
         if (!leaves_out || !leaves_out(&csv->base.launches.columns[i]))
             put(&csv->row, csv->values[i]);
-    }
     kprof_csv_end_row(csv);
 }
 

@@ -189,10 +189,9 @@ static void put_policies(kprof_csv_line *line, const code_column *column, const 
 {
     enum { POLICIES = 6, PREFIX = sizeof "L2 Explicit " - 1 };
     kprof_strbuf names = KPROF_STRBUF_INIT;
-    for (size_t i = 1; i <= POLICIES; i++) {
+    for (size_t i = 1; i <= POLICIES; i++)
         if (number_of(row, column[i].key) > 0)
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "", column[i].name + PREFIX);
-    }
     const char *space = text_of(row, "space");
     const bool is_other = !*space || strcmp(space, "Shared") == 0 || strcmp(space, "Local") == 0;
     if (names.length == 0 && is_other)
@@ -232,10 +231,9 @@ static void put_space(kprof_csv_line *line, const kprof_emit_record *row)
         {"Global", "sectors"}, {"Local", "local_sectors"}, {"Shared", "shared_wavefronts"}};
     const char *space = text_of(row, "space");
     kprof_strbuf names = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strcmp(space, "Generic") == 0; i++) {
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strcmp(space, "Generic") == 0; i++)
         if (number_of(row, spaces[i][1]) > 0)
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? "," : "", spaces[i][0]);
-    }
     if (names.length == 0 && !names.failed)
         kprof_strbuf_puts(&names, is_copy(row) ? "Global,Shared" : *space ? space : "-");
     kprof_csv_take(line, &names);
@@ -333,10 +331,9 @@ void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_r
         return;
     if (!code->is_open)
         open_table(csv, code, row);
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+    for (size_t i = 0; i < COLUMN_COUNT; i++)
         if (code->is_column[i])
             put_cell(&csv->row, &columns[i], row);
-    }
     kprof_csv_end_row(csv);
 }
 

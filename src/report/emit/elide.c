@@ -19,10 +19,9 @@ static bool is_within_character(char c)
 static size_t offset_of(const char *text, size_t count)
 {
     size_t i = 0;
-    for (; text[i]; i++) {
+    for (; text[i]; i++)
         if (!is_within_character(text[i]) && count-- == 0)
             break;
-    }
     return i;
 }
 
@@ -114,10 +113,9 @@ static bool shorten_all(const long_name *names, size_t count, size_t width, char
             continue;
         }
         *text = kprof_text_width(names[i].text) > width ? shorten(&names[i], width) : kprof_strdup(names[i].text);
-        for (size_t number = 2; *text && kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++) {
+        for (size_t number = 2; *text && kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++)
             if (!tell_apart(text, width, number))
                 break;
-        }
         whole = *text && kprof_names_add(&taken, *text, i);
     }
     kprof_names_free(&taken);

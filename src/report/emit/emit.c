@@ -35,10 +35,9 @@ static int by_place(const void *a, const void *b)
 
 const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const char *key)
 {
-    for (size_t i = 0; i < record->count; i++) {
+    for (size_t i = 0; i < record->count; i++)
         if (strcmp(record->fields[i].key, key) == 0)
             return &record->fields[i];
-    }
     return NULL;
 }
 
@@ -50,10 +49,9 @@ static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_lau
     kprof_emit_field fields[KPROF_COLUMN_COUNT];
     char shapes[KPROF_COLUMN_COUNT][48];
     size_t count = 0;
-    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
+    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++)
         if (kprof_launch_columns[i].place > 0 && kprof_launch_cell(&texts, i).is_there)
             columns[count++] = i;
-    }
     qsort(columns, count, sizeof *columns, by_place);
     for (size_t i = 0; i < count; i++)
         fields[i] = kprof_field_of_launch(&texts, columns[i], shapes[i]);
@@ -399,10 +397,9 @@ void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, s
 
 bool kprof_record_is_shown(const kprof_emit_record *record)
 {
-    for (size_t i = 0; i < record->count; i++) {
+    for (size_t i = 0; i < record->count; i++)
         if (record->fields[i].role != KPROF_ROLE_MACHINE)
             return true;
-    }
     return false;
 }
 
@@ -499,9 +496,8 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
 
 const char *kprof_record_heading(const kprof_emit_record *record)
 {
-    for (size_t i = 0; i < record->count; i++) {
+    for (size_t i = 0; i < record->count; i++)
         if (record->fields[i].role == KPROF_ROLE_HEADING)
             return record->fields[i].text;
-    }
     return NULL;
 }

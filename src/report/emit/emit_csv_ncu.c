@@ -82,10 +82,9 @@ static void ncu_launches_begin(kprof_emitter *emitter)
         kprof_csv_names(&csv->row, metric_columns);
     if (launches->in_sections && has_rules(emitter))
         kprof_csv_names(&csv->row, rule_columns);
-    for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++) {
+    for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
         if (!is_own(&launches->columns[i]))
             kprof_csv_text(&csv->row, launches->columns[i].name);
-    }
     kprof_csv_end_row(csv);
     if (launches->in_sections)
         return;
@@ -247,10 +246,9 @@ static const char *ncu_name(const char *key)
         {"section_name", "Section Name"}, {"label", "Metric Name"},  {"unit", "Metric Unit"},
         {"minimum", "Minimum"},           {"maximum", "Maximum"},    {"average", "Average"},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i][0], key) == 0)
             return names[i][1];
-    }
     return NULL;
 }
 

@@ -649,10 +649,9 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         append(verdict, line);
         kprof_verdict_text_free(&row);
     }
-    for (size_t i = 0; i < all->told_count; i++) {
+    for (size_t i = 0; i < all->told_count; i++)
         if (all->told[i]->state == KPROF_FOUND)
             append(found, found_array(html, all->told[i], (size_t)(all->told[i] - findings->items)));
-    }
     add_not_evaluated(html, all);
 }
 

@@ -137,10 +137,9 @@ static void show_header(markdown_emitter *markdown, const kprof_emit_record *rec
     }
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
-    for (size_t i = 0; i < record->count; i++) {
+    for (size_t i = 0; i < record->count; i++)
         if (is_shown(&record->fields[i]))
             kprof_strbuf_puts(&markdown->line, record->fields[i].type == KPROF_FIELD_TEXT ? "| --- " : "| ---: ");
-    }
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
     markdown->in_table = true;
@@ -335,9 +334,7 @@ static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
 
 static void markdown_free(kprof_emitter *emitter)
 {
-    kprof_strbuf_free(&of(emitter)->heading);
-    kprof_strbuf_free(&of(emitter)->line);
-    kprof_strbuf_free(&of(emitter)->notes);
+    KPROF_FREE_TEXTS(&of(emitter)->heading, &of(emitter)->line, &of(emitter)->notes);
     free(emitter);
 }
 

@@ -127,8 +127,7 @@ static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launc
     add_text(trace->args, "samples", kprof_strbuf_text(&text));
     if (note.length > 0)
         add_text(trace->args, "samples_note", note.data);
-    kprof_strbuf_free(&text);
-    kprof_strbuf_free(&note);
+    KPROF_FREE_TEXTS(&text, &note);
 }
 
 static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -158,10 +157,9 @@ static bool is_headline(const perfetto_emitter *trace, const kprof_emit_metric *
     if (chip >= model->chip_count || model->chips[chip].shown_count == 0)
         return false;
     const kprof_section *first = &model->chips[chip].sections[0];
-    for (size_t i = 0; i < first->item_count; i++) {
+    for (size_t i = 0; i < first->item_count; i++)
         if (strcmp(first->items[i].name, metric->name) == 0)
             return true;
-    }
     return false;
 }
 

@@ -463,10 +463,9 @@ static kprof_grid table_grid(const text_emitter *text, const kprof_emit_table *t
 
 static bool has_cells(const kprof_emit_table *table)
 {
-    for (size_t i = 0; i < table->table->row_count * table->table->column_count; i++) {
+    for (size_t i = 0; i < table->table->row_count * table->table->column_count; i++)
         if (table->cells[i] && !isnan(table->cells[i]->value))
             return true;
-    }
     return false;
 }
 
@@ -596,10 +595,9 @@ static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
 /* True when a roofline was measured but did no work, as for most precisions in most kernels. */
 static bool is_idle(const kprof_emit_roofline *line)
 {
-    for (size_t i = 0; i < line->point_count; i++) {
+    for (size_t i = 0; i < line->point_count; i++)
         if (!line->points[i].at.measured || line->points[i].at.has_work)
             return false;
-    }
     return line->point_count > 0;
 }
 
@@ -611,10 +609,9 @@ static bool is_hidden(const kprof_emitter *emitter, const kprof_emit_roofline *l
 static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     kprof_strbuf names = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (is_hidden(emitter, &rooflines[i]))
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "No work: ", rooflines[i].label);
-    }
     put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &names);
 }
 

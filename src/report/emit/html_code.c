@@ -22,10 +22,9 @@ static void append_values(cJSON *array, const kprof_emit_code *emitted, const do
     cJSON *numbers = cJSON_CreateArray(), *stalls = cJSON_CreateArray();
     append(array, numbers);
     append(array, stalls);
-    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++) {
+    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
         if (!emitted->is_idle[i])
             append(numbers, kprof_json_number(kprof_profiled_number(code, values, (kprof_code_number)i)));
-    }
     for (size_t i = 0; i < code->reason_count; i++) {
         const size_t column = code->reasons[i].all;
         const kprof_stall_reason *reason = code->reasons[i].known;

@@ -30,10 +30,9 @@ char kprof_plot_mark(size_t index)
 bool kprof_plot_has_points(const kprof_emit_roofline *rooflines, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < rooflines[i].point_count; k++) {
+        for (size_t k = 0; k < rooflines[i].point_count; k++)
             if (rooflines[i].points[k].at.has_work)
                 return true;
-        }
     }
     return false;
 }
@@ -136,10 +135,9 @@ static bool put_if_free(plot_area *plot, size_t row, size_t column, const char *
     size_t length = strlen(text);
     if (column + length + 1 > plot->columns)
         return false;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length; i++)
         if (plot->cells[row][column + i] != ' ')
             return false;
-    }
     memcpy(&plot->cells[row][column], text, length);
     return true;
 }
@@ -192,20 +190,18 @@ static void draw_level_line(plot_area *plot, const kprof_emit_point *point)
 static void each_level(plot_area *plot, const kprof_emit_roofline *rooflines, size_t count, draw_level *draw)
 {
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < rooflines[i].point_count; k++) {
+        for (size_t k = 0; k < rooflines[i].point_count; k++)
             if (rooflines[i].points[k].at.measured && !is_repeated(rooflines, i, k))
                 draw(plot, &rooflines[i].points[k]);
-        }
     }
 }
 
 static void draw(plot_area *plot, const kprof_emit_roofline *rooflines, size_t count)
 {
     each_level(plot, rooflines, count, draw_level_line);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (rooflines[i].point_count > 0 && rooflines[i].points[0].at.measured)
             draw_compute_roof(plot, &rooflines[i]);
-    }
     for (size_t row = 0; row < ROWS; row++) { /* labels of the level lines replace the lines' right ends */
         size_t length = strlen(plot->labels[row]);
         if (length > 0 && length < plot->columns)
@@ -346,6 +342,5 @@ void kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool bas
     }
     for (size_t i = 0; i < 2 * rows->row_count; i++)
         kprof_strbuf_free(&cells[i]);
-    kprof_strbuf_free(&lines[0]);
-    kprof_strbuf_free(&lines[1]);
+    KPROF_FREE_TEXTS(&lines[0], &lines[1]);
 }

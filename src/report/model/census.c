@@ -206,8 +206,7 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
         return status;
     const kprof_model_walk walk = {report, &model, NULL, false};
     status = kprof_filter_new(spec, &filter);
-    if (status == KPROF_OK)
-        status = kprof_census_make(&walk, KPROF_CENSUS_OF_KERNELS, &census);
+    KPROF_THEN(status, kprof_census_make(&walk, KPROF_CENSUS_OF_KERNELS, &census));
     kprof_census_rank(&census);
     out->kernels = census.kernels;
     out->launches = census.launches;
@@ -220,8 +219,7 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
             status = kprof_store_no_memory(report);
         out->chosen_ns += total->total_ns;
     }
-    if (status == KPROF_OK)
-        status = find_missing(&walk, spec, out);
+    KPROF_THEN(status, find_missing(&walk, spec, out));
     kprof_filter_free(filter);
     kprof_census_free(&census);
     kprof_model_free(&model);

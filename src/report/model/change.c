@@ -41,10 +41,9 @@ bool kprof_change_is_repeated(const kprof_change *change)
 
 static bool is_constant(const kprof_sample *sample)
 {
-    for (size_t i = 1; i < sample->count; i++) {
+    for (size_t i = 1; i < sample->count; i++)
         if (sample->values[i] != sample->values[0])
             return false;
-    }
     return true;
 }
 
@@ -57,10 +56,9 @@ static bool is_beyond(const kprof_change *change, double tolerance_pct)
 static size_t keep_finite(kprof_sample *sample)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < sample->count; i++) {
+    for (size_t i = 0; i < sample->count; i++)
         if (fabs(sample->values[i]) < 1e300)
             sample->values[kept++] = sample->values[i];
-    }
     return kept;
 }
 

@@ -155,8 +155,7 @@ kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *m
         return KPROF_OK;
     kprof_status status = kprof_store_query(
         report, "SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id", read_file, out);
-    if (status == KPROF_OK)
-        status = name_files(out);
+    KPROF_THEN(status, name_files(out));
     if (status == KPROF_OK)
         status = kprof_store_query(report,
                                    "SELECT id, process_id, kernel_id, device_id, launch_id, counted, sampled, "
@@ -470,13 +469,11 @@ static kprof_status load_function(code_loader *load, const value_row *rows, size
                                 "SELECT offset, text, space, operation, access_bits FROM code_instruction WHERE "
                                 "function_id=%lld ORDER BY offset",
                                 read_instruction);
-    if (status == KPROF_OK)
-        status = add_missing(load, rows, count);
+    KPROF_THEN(status, add_missing(load, rows, count));
     const bool takes_ptx = code->profiles->takes_ptx;
     if (status == KPROF_OK && (!takes_ptx || load->report->version >= KPROF_PTX_VERSION))
         status = query_function(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, read_line);
-    if (status == KPROF_OK)
-        status = query_function(load, SQL_OF_WAITS, read_wait);
+    KPROF_THEN(status, query_function(load, SQL_OF_WAITS, read_wait));
     if (status == KPROF_OK)
         place_function(load);
     return status;
@@ -592,12 +589,9 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
     out->code = (kprof_profiled_code){.profiles = profiles, .profile = profile};
     code_loader load = {.report = profiles->report, .code = &out->code, .work = &profiles->cache->work};
     kprof_status status = read_metrics(&load);
-    if (status == KPROF_OK)
-        status = read_values(&load);
-    if (status == KPROF_OK)
-        status = load_functions(&load);
-    if (status == KPROF_OK)
-        status = place_values(&load);
+    KPROF_THEN(status, read_values(&load));
+    KPROF_THEN(status, load_functions(&load));
+    KPROF_THEN(status, place_values(&load));
     free(load.rows);
     return status == KPROF_OK ? kprof_profiled_lines_make(&out->code, false, &out->lines) : status;
 }
@@ -653,8 +647,7 @@ void kprof_code_profiles_free(kprof_code_profiles *profiles)
     for (size_t i = 0; i < profiles->count; i++)
         free(profiles->items[i].reason);
     for (size_t i = 0; i < profiles->file_count; i++) {
-        free(profiles->files[i].path);
-        free(profiles->files[i].hash);
+        KPROF_FREE(profiles->files[i].path, profiles->files[i].hash);
     }
     KPROF_FREE(profiles->items, profiles->files, profiles->launches);
     free_cache(profiles->cache);

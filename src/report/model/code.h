@@ -227,8 +227,9 @@ typedef struct kprof_profiled_line {
 typedef struct kprof_profiled_lines {
     kprof_profiled_line *items; /* [count], by file and line; what has no line comes last */
     size_t count;
-    size_t *members; /* instructions, in order */
-    double *values;  /* of all lines */
+    size_t *members;   /* instructions, in order */
+    size_t *by_caller; /* the same, those of a line in order of what kprof_profiled_caller says */
+    double *values;    /* of all lines */
 } kprof_profiled_lines;
 
 /* Add up instructions by their innermost lines or, where `outer`, by those that the inlined functions were called from

@@ -155,6 +155,13 @@ static int by_place(const void *a, const void *b)
     return order ? order : left->instruction < right->instruction ? -1 : left->instruction > right->instruction;
 }
 
+static int by_caller(const void *a, const void *b, void *code)
+{
+    const size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    const placed callers[] = {{kprof_profiled_caller(code, left), left}, {kprof_profiled_caller(code, right), right}};
+    return by_place(&callers[0], &callers[1]);
+}
+
 static void begin_line(const kprof_profiled_code *code, const kprof_profiled_frame *frame, size_t first,
                        kprof_profiled_lines *out)
 {
@@ -183,6 +190,15 @@ static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kp
     }
 }
 
+static void sort_by_caller(const kprof_profiled_code *code, kprof_profiled_lines *out)
+{
+    memcpy(out->by_caller, out->members, code->instruction_count * sizeof *out->members);
+    for (size_t i = 0; i < out->count; i++) {
+        const kprof_profiled_line *line = &out->items[i];
+        qsort_r(out->by_caller + line->first, line->count, sizeof *out->by_caller, by_caller, (void *)code);
+    }
+}
+
 static size_t count_lines(const placed *sorted, size_t count)
 {
     size_t lines = count > 0;
@@ -203,17 +219,20 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
     const size_t lines = sorted ? count_lines(sorted, count) : 0;
     out->items = calloc(lines + 1, sizeof *out->items);
     out->members = calloc(count + 1, sizeof *out->members);
+    out->by_caller = calloc(count + 1, sizeof *out->by_caller);
     out->values = calloc(lines * code->column_count + 1, sizeof *out->values);
-    const bool whole = sorted && out->items && out->members && out->values;
-    if (whole)
+    const bool whole = sorted && out->items && out->members && out->by_caller && out->values;
+    if (whole) {
         fill_lines(code, sorted, out);
+        sort_by_caller(code, out);
+    }
     free(sorted);
     return whole ? KPROF_OK : kprof_store_no_memory(code->profiles->report);
 }
 
 void kprof_profiled_lines_free(kprof_profiled_lines *lines)
 {
-    KPROF_FREE(lines->items, lines->members, lines->values);
+    KPROF_FREE(lines->items, lines->members, lines->by_caller, lines->values);
     *lines = (kprof_profiled_lines){0};
 }
 

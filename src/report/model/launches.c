@@ -77,8 +77,7 @@ static kprof_status take(launch_walker *walker, const kprof_model_launch *launch
     if (matches && kprof_filter_needs_nvtx(walker->filter))
         status = match_nvtx(walker, row, &matches);
     kprof_filter_launch place;
-    if (status == KPROF_OK)
-        status = read_place(walker, launch, row, &place);
+    KPROF_THEN(status, read_place(walker, launch, row, &place));
     if (status == KPROF_OK)
         *taken = kprof_filter_take_launch(walker->filter, matches, &place);
     return status;
@@ -235,8 +234,7 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
         query = "SELECT launch.*, node, ranges, 0, NULL FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
                 "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
     kprof_status status = prepare(&walker);
-    if (status == KPROF_OK)
-        status = kprof_store_query(walk->report, query, visit_row, &walker);
+    KPROF_THEN(status, kprof_store_query(walk->report, query, visit_row, &walker));
     kprof_value_reader_close(&walker.reader);
     if (walker.filter)
         kprof_filter_free(walker.filter);

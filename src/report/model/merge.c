@@ -45,8 +45,7 @@ void kprof_merge_free(kprof_merge *merge)
     kprof_names_free(&merge->kernels);
     kprof_names_free(&merge->devices);
     kprof_names_free(&merge->sections);
-    kprof_strlist_free(&merge->definitions);
-    kprof_strlist_free(&merge->brought_by);
+    KPROF_FREE_LISTS(&merge->definitions, &merge->brought_by);
     free(merge);
 }
 
@@ -122,8 +121,7 @@ static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *mode
         if (model->is_kept && !model->is_kept[i])
             continue;
         status = kprof_store_metric(merge->into, &model->metrics[i], &id);
-        if (status == KPROF_OK)
-            status = run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2);
+        KPROF_THEN(status, run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2));
     }
     return status;
 }
@@ -163,8 +161,7 @@ static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, 
             status = fail_twice(merge, process, there, path);
         else if (status == KPROF_OK && !kprof_strlist_add(&merge->brought_by, name))
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-        if (status == KPROF_OK)
-            status = kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id);
+        KPROF_THEN(status, kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id));
     }
     return status;
 }
@@ -315,8 +312,7 @@ static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, cons
         const kprof_model_chip *chip = &model->chips[i];
         for (size_t k = 0; k < chip->shown_count && status == KPROF_OK; k++)
             status = add_section(merge, chip->name, &chip->sections[k], path);
-        if (status == KPROF_OK)
-            status = add_passes(merge, chip->name);
+        KPROF_THEN(status, add_passes(merge, chip->name));
     }
     return status;
 }
@@ -505,18 +501,12 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         status = sql ? copy_of_launches(merge, (const char *const[]){sql}, 1) : kprof_store_no_memory(merge->into);
     free(sql);
     const size_t first = from->version < 6; /* it has no table nvtx */
-    if (status == KPROF_OK)
-        status = copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first);
-    if (status == KPROF_OK)
-        status = add_stacks(merge, from);
-    if (status == KPROF_OK)
-        status = add_timelines(merge, from);
-    if (status == KPROF_OK)
-        status = add_code(merge, from);
-    if (status == KPROF_OK)
-        status = add_census(merge, from);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
+    KPROF_THEN(status, copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first));
+    KPROF_THEN(status, add_stacks(merge, from));
+    KPROF_THEN(status, add_timelines(merge, from));
+    KPROF_THEN(status, add_code(merge, from));
+    KPROF_THEN(status, add_census(merge, from));
+    KPROF_THEN(status, kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last));
     merge->launch_count += last;
     return status;
 }
@@ -542,22 +532,15 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
 {
     const kprof_model_walk walk = {from, model, NULL, false};
     kprof_status status = kprof_report_begin(merge->into);
-    if (status == KPROF_OK)
-        status = add_small_tables(merge, model);
+    KPROF_THEN(status, add_small_tables(merge, model));
     if (status == KPROF_OK && merge->subset)
         status = kprof_subset_launches(merge->subset, &walk, take_launch, merge);
-    if (status == KPROF_OK)
-        status = add_processes(merge, model, from->path, name);
-    if (status == KPROF_OK)
-        status = add_sources(merge, name, from->version);
-    if (status == KPROF_OK)
-        status = add_plans(merge, model, from->path);
-    if (status == KPROF_OK)
-        status = add_launches(merge, from);
-    if (status == KPROF_OK)
-        status = add_trace(merge, from);
-    if (status == KPROF_OK)
-        status = add_messages(merge, model);
+    KPROF_THEN(status, add_processes(merge, model, from->path, name));
+    KPROF_THEN(status, add_sources(merge, name, from->version));
+    KPROF_THEN(status, add_plans(merge, model, from->path));
+    KPROF_THEN(status, add_launches(merge, from));
+    KPROF_THEN(status, add_trace(merge, from));
+    KPROF_THEN(status, add_messages(merge, model));
     merge->process_count += (int64_t)model->process_count;
     return status == KPROF_OK ? kprof_report_commit(merge->into) : status;
 }
@@ -594,18 +577,15 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
                             "version %d on: measure again with this kprof",
                             path, from->version, OLDEST_VERSION);
     from->keeps_text = true;
-    if (status == KPROF_OK)
-        status = kprof_store_check_pages(from);
+    KPROF_THEN(status, kprof_store_check_pages(from));
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
         merge->subset = subset;
         if (subset)
             status = kprof_subset_apply(subset, path, &model);
-        if (status == KPROF_OK)
-            status = attach(merge, path);
+        KPROF_THEN(status, attach(merge, path));
         if (status == KPROF_OK) {
             status = copy(merge, &model, from, name);
-            if (status == KPROF_OK)
-                status = kprof_store_exec(merge->into, "DETACH source");
+            KPROF_THEN(status, kprof_store_exec(merge->into, "DETACH source"));
         }
         kprof_model_free(&model);
         merge->report_count++;

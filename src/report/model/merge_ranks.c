@@ -128,8 +128,7 @@ static kprof_status derive_all(kprof_report *report)
     launch_values all = {.report = report};
     base_list bases = {.values = &all};
     kprof_status status = kprof_report_load_plans(report);
-    if (status == KPROF_OK)
-        status = kprof_store_query(report, "SELECT id, name FROM main.metric ORDER BY id", take_metric, &all);
+    KPROF_THEN(status, kprof_store_query(report, "SELECT id, name FROM main.metric ORDER BY id", take_metric, &all));
     if (status == KPROF_OK)
         status = kprof_store_query(report,
                                    "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
@@ -200,16 +199,12 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
     if (status != KPROF_OK || !fit)
         return status;
     status = kprof_report_begin(into);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(into, match_launches);
+    KPROF_THEN(status, kprof_store_exec(into, match_launches));
     if (status == KPROF_OK)
         tell_incomplete(into);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(into, join_launches);
-    if (status == KPROF_OK)
-        status = derive_all(into);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(into, forget);
+    KPROF_THEN(status, kprof_store_exec(into, join_launches));
+    KPROF_THEN(status, derive_all(into));
+    KPROF_THEN(status, kprof_store_exec(into, forget));
     return status == KPROF_OK ? kprof_report_commit(into) : status;
 }
 
@@ -318,8 +313,7 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
     int64_t all = 0, taken = 0;
     size_t told = 0;
     kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM placed", &all);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "SELECT count(*) FROM bases", &taken);
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM bases", &taken));
     runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
     if (status != KPROF_OK || runs->left_out == 0)
         return status;
@@ -365,8 +359,7 @@ static kprof_status put_greatest(kprof_report *report, const kprof_greatest *met
     kprof_strbuf_puts(&parts, "]");
     const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
     kprof_status status = parts.failed ? kprof_store_no_memory(report) : kprof_store_ask(report, sql, texts, &none);
-    if (status == KPROF_OK)
-        status = kprof_store_ask(report, tell, texts, &none);
+    KPROF_THEN(status, kprof_store_ask(report, tell, texts, &none));
     kprof_strbuf_free(&parts);
     return status;
 }
@@ -374,19 +367,13 @@ static kprof_status put_greatest(kprof_report *report, const kprof_greatest *met
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
 {
     kprof_status status = kprof_report_begin(into);
-    if (status == KPROF_OK)
-        status = match_launches_of_runs(into, runs);
-    if (status == KPROF_OK)
-        status = tell_left_out(into, runs);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(into, join_values_of_runs);
+    KPROF_THEN(status, match_launches_of_runs(into, runs));
+    KPROF_THEN(status, tell_left_out(into, runs));
+    KPROF_THEN(status, kprof_store_exec(into, join_values_of_runs));
     for (size_t i = 0; i < runs->greatest_count && status == KPROF_OK; i++)
         status = put_greatest(into, &runs->greatest[i], runs->of_ranges);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(into, leave_bases);
-    if (status == KPROF_OK)
-        status = derive_all(into);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(into, forget_runs);
+    KPROF_THEN(status, kprof_store_exec(into, leave_bases));
+    KPROF_THEN(status, derive_all(into));
+    KPROF_THEN(status, kprof_store_exec(into, forget_runs));
     return status == KPROF_OK ? kprof_report_commit(into) : status;
 }

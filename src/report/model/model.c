@@ -151,10 +151,9 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
 
 static size_t find_chip(const kprof_model *model, const char *name)
 {
-    for (size_t i = 0; i < model->chip_count; i++) {
+    for (size_t i = 0; i < model->chip_count; i++)
         if (strcmp(model->chips[i].name, name) == 0)
             return i;
-    }
     return SIZE_MAX;
 }
 
@@ -475,14 +474,11 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     kprof_status status = load_rows(report, out);
     if (status == KPROF_OK && out->metric_count > KPROF_METRICS_MAX)
         status = kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++)
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
-    }
-    if (status == KPROF_OK)
-        status = connect(&load);
-    if (status == KPROF_OK)
-        status = name_passes(&load);
+    KPROF_THEN(status, connect(&load));
+    KPROF_THEN(status, name_passes(&load));
     if (status == KPROF_OK && !out->command_line)
         status = kprof_store_damaged(report, "run");
     if (status != KPROF_OK)
@@ -497,8 +493,7 @@ static void free_chips(kprof_model *model)
             kprof_section_free(&model->chips[i].sections[k]);
         free(model->chips[i].sections);
         for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
-            free(model->chips[i].schedule[k].items);
-            free(model->chips[i].schedule[k].text);
+            KPROF_FREE(model->chips[i].schedule[k].items, model->chips[i].schedule[k].text);
         }
         KPROF_FREE(model->chips[i].schedule, model->chips[i].passes, model->chips[i].name);
     }
@@ -508,8 +503,7 @@ static void free_chips(kprof_model *model)
 void kprof_model_free(kprof_model *model)
 {
     for (size_t i = 0; i < model->stack_count; i++) {
-        free(model->stacks[i].line);
-        free(model->stacks[i].module);
+        KPROF_FREE(model->stacks[i].line, model->stacks[i].module);
     }
     KPROF_FREE(model->stacks, model->command_line, model->working_directory, model->kprof_version, model->sets);
     kprof_names_free(&model->metric_names);

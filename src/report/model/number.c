@@ -29,10 +29,9 @@ size_t kprof_number_general(char *out, double value, int digits)
 {
     int length = snprintf(out, KPROF_NUMBER_SIZE, "%.*g", digits, value);
     /* The process may have set a locale with a decimal comma. */
-    for (char *c = out; *c; c++) {
+    for (char *c = out; *c; c++)
         if (*c == ',')
             *c = '.';
-    }
     return length > 0 ? (size_t)length : 0;
 }
 

@@ -77,14 +77,19 @@ static place_metrics choose_metrics(const kprof_profiled_code *code, const kprof
     return metrics;
 }
 
+/* A count, or what it has more than another one. */
+static double weigh_column(const double *values, const place_metrics *metrics, size_t column)
+{
+    const size_t less = metrics->columns[column].less;
+    return values[metrics->columns[column].count] - (less == SIZE_MAX ? 0 : values[less]);
+}
+
 /* A sum of counts, and of what one count has more than another. */
 static double weigh(const double *values, const place_metrics *metrics)
 {
     double sum = 0;
-    for (size_t i = 0; i < metrics->column_count; i++) {
-        const size_t less = metrics->columns[i].less;
-        sum += fmax(values[metrics->columns[i].count] - (less == SIZE_MAX ? 0 : values[less]), 0);
-    }
+    for (size_t i = 0; i < metrics->column_count; i++)
+        sum += fmax(weigh_column(values, metrics, i), 0);
     return sum;
 }
 
@@ -108,7 +113,7 @@ static kprof_code_place place_of(const kprof_profiled_code *code, size_t instruc
     return place;
 }
 
-/* The instructions of a line, or one alone. */
+/* The instructions of a line that are called from one place, or an instruction alone. */
 typedef struct candidate {
     const size_t *instructions; /* [count] */
     size_t count;
@@ -179,12 +184,30 @@ static bool move_samples(kprof_place_finder *finder, const place_metrics *metric
     return true;
 }
 
-static candidate weigh_candidate(const kprof_place_finder *finder, const size_t *instructions, size_t count,
-                                 double weight)
+static void weigh_candidate(const kprof_place_finder *finder, const place_metrics *metrics, candidate *out)
 {
-    for (size_t i = 0; i < count && finder->moved; i++)
-        weight += finder->moved[instructions[i]].weight;
-    return (candidate){instructions, count, weight};
+    out->weight = 0;
+    for (size_t i = 0; i < metrics->column_count; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < out->count; k++)
+            sum += weigh_column(kprof_profiled_values(&finder->loaded->code, out->instructions[k]), metrics, i);
+        out->weight += fmax(sum, 0);
+    }
+    for (size_t i = 0; i < out->count && finder->moved; i++)
+        out->weight += finder->moved[out->instructions[i]].weight;
+}
+
+/* How many of a line's instructions, which are in order of their callers, are called from where the first one is. */
+static size_t count_called_alike(const kprof_profiled_code *code, const size_t *instructions, size_t count)
+{
+    const kprof_profiled_frame *first = kprof_profiled_caller(code, instructions[0]);
+    size_t alike = 1;
+    for (; alike < count; alike++) {
+        const kprof_profiled_frame *caller = kprof_profiled_caller(code, instructions[alike]);
+        if (!caller != !first || (caller && (caller->file != first->file || caller->line != first->line)))
+            break;
+    }
+    return alike;
 }
 
 /* The other line, if any, at which the hardware counts most of the waits that a line causes. */
@@ -222,44 +245,53 @@ static bool add_place(kprof_place_finder *finder, const candidate *from, const p
     return whole;
 }
 
-/* Put a candidate among the heaviest ones, which are in order. */
-static void keep_heaviest(candidate best[MOST_PLACES], size_t most, candidate next)
+/* The heaviest candidates of a finding, which are in order. */
+typedef struct ranking {
+    place_metrics metrics;
+    size_t most; /* at most MOST_PLACES */
+    candidate best[MOST_PLACES];
+} ranking;
+
+static void rank(candidate next, ranking *among)
 {
-    for (size_t i = 0; i < most; i++) {
-        if (!(next.weight > best[i].weight))
+    for (size_t i = 0; i < among->most; i++) {
+        if (!(next.weight > among->best[i].weight))
             continue;
-        const candidate lighter = best[i];
-        best[i] = next;
+        const candidate lighter = among->best[i];
+        among->best[i] = next;
         next = lighter;
+    }
+}
+
+static void rank_line(const kprof_place_finder *finder, const kprof_profiled_line *line, ranking *among)
+{
+    const kprof_profiled_code *code = &finder->loaded->code;
+    const bool by_line = kprof_profiled_has_lines(code);
+    const size_t *members = finder->loaded->lines.by_caller + line->first;
+    candidate next = {members, 0, 0};
+    for (size_t i = 0; i < line->count && (line->file || !by_line); i += next.count) {
+        next.instructions = members + i;
+        next.count = by_line ? count_called_alike(code, members + i, line->count - i) : 1;
+        weigh_candidate(finder, &among->metrics, &next);
+        rank(next, among);
     }
 }
 
 static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t *added)
 {
     const kprof_profiled_code *code = &finder->loaded->code;
-    const bool by_line = kprof_profiled_has_lines(code);
-    candidate best[MOST_PLACES] = {{NULL, 0, 0}};
-    const place_metrics metrics = choose_metrics(code, found);
+    ranking among = {.metrics = choose_metrics(code, found), .most = (size_t)found->finding->places.most};
+    const double total = weigh(code->totals, &among.metrics);
     *added = 0;
-    const size_t most = (size_t)found->finding->places.most;
-    const double total = weigh(code->totals, &metrics);
-    if (!move_samples(finder, &metrics))
+    if (!move_samples(finder, &among.metrics))
         return false;
-    for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++) {
-        const kprof_profiled_line *line = &finder->loaded->lines.items[i];
-        const size_t *members = finder->loaded->lines.members + line->first;
-        if (by_line && line->file)
-            keep_heaviest(best, most, weigh_candidate(finder, members, line->count, weigh(line->values, &metrics)));
-        for (size_t k = 0; k < line->count && !by_line; k++)
-            keep_heaviest(
-                best, most,
-                weigh_candidate(finder, members + k, 1, weigh(kprof_profiled_values(code, members[k]), &metrics)));
-    }
-    for (size_t i = 0; i < most && best[i].weight > 0; i++) {
-        const double share_pct = 100 * best[i].weight / total;
+    for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++)
+        rank_line(finder, &finder->loaded->lines.items[i], &among);
+    for (size_t i = 0; i < among.most && among.best[i].weight > 0; i++) {
+        const double share_pct = 100 * among.best[i].weight / total;
         if (i > 0 && share_pct < LEAST_SHARE_PCT)
             break;
-        if (!add_place(finder, &best[i], &metrics, share_pct))
+        if (!add_place(finder, &among.best[i], &among.metrics, share_pct))
             return false;
         ++*added;
     }

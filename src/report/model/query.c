@@ -25,10 +25,8 @@ static kprof_status count_activities(kprof_report *report, kprof_report_counts *
         return KPROF_OK;
     kprof_status status =
         kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace", &activities);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace", &dropped);
-    if (status == KPROF_OK)
-        status = kprof_trace_has_samples(report, &out->has_samples);
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace", &dropped));
+    KPROF_THEN(status, kprof_trace_has_samples(report, &out->has_samples));
     out->activities = activities > 0 ? (uint64_t)activities : 0;
     out->dropped = dropped > 0 ? (uint64_t)dropped : 0;
     return status;
@@ -76,10 +74,8 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         return status;
     kprof_model_walk walk = {report, &model, NULL, false};
     status = kprof_model_launches(&walk, count_launch, out);
-    if (status == KPROF_OK)
-        status = count_incomplete(report, out);
-    if (status == KPROF_OK)
-        status = find_instructions(report, out);
+    KPROF_THEN(status, count_incomplete(report, out));
+    KPROF_THEN(status, find_instructions(report, out));
     if (out->samples == 0 && !out->has_instructions) { /* launches that are parts of none */
         out->profiled -= out->multiplexed;
         out->not_measured += out->multiplexed;
@@ -249,8 +245,7 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
     kprof_model model;
     kprof_status status = kprof_model_load(report, &model); /* which looks whether both tables come to an end */
     kprof_model_free(&model);
-    if (status == KPROF_OK)
-        status = kprof_store_query(report, query, take_seen, &list);
+    KPROF_THEN(status, kprof_store_query(report, query, take_seen, &list));
     if (status != KPROF_OK) {
         kprof_seen_free(list.items, list.count);
         list = (seen_list){.count = 0};

@@ -32,10 +32,9 @@ static double median_of_sorted(const double *values, size_t count)
 static size_t sort_numbers(double *values, size_t count)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!isnan(values[i]))
             values[kept++] = values[i];
-    }
     kprof_sort(values, kept);
     return kept;
 }
@@ -323,10 +322,9 @@ kprof_status kprof_holm(double *p, size_t count)
     if (!sorted)
         return KPROF_NO_MEMORY;
     size_t tests = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!isnan(p[i]))
             sorted[tests++] = (indexed_p){p[i], i};
-    }
     qsort(sorted, tests, sizeof *sorted, by_p);
     double highest = 0;
     for (size_t i = 0; i < tests; i++) {

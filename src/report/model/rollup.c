@@ -70,10 +70,9 @@ static size_t find_elapsed(const kprof_model *model, const char *metric)
 {
     static const char *const units[] = {"gpc__", "tpc__", "sm__", "smsp__", "l1tex__", "idc__"};
     size_t found = find_whole(model, metric, "cycles_elapsed");
-    for (size_t i = 0; found == KPROF_NAMES_NONE && i < sizeof units / sizeof *units; i++) {
+    for (size_t i = 0; found == KPROF_NAMES_NONE && i < sizeof units / sizeof *units; i++)
         if (strncmp(metric, units[i], strlen(units[i])) == 0)
             found = find_whole(model, "gpc__", "cycles_elapsed");
-    }
     return found;
 }
 
@@ -128,10 +127,9 @@ static metric_kind kind_of(const kprof_model_metric *metric)
         return KIND_PROPERTY;
     if (strcmp(metric->kind, "derived") == 0)
         return *metric->unit && !strpbrk(metric->unit, "%/") ? KIND_AMOUNT : KIND_RATIO;
-    for (size_t i = 0; i < sizeof rollups / sizeof *rollups; i++) {
+    for (size_t i = 0; i < sizeof rollups / sizeof *rollups; i++)
         if (kprof_ends_with(metric->name, rollups[i]) && !strpbrk(metric->unit, "%/"))
             return KIND_AMOUNT;
-    }
     return KIND_RATIO;
 }
 
@@ -242,10 +240,9 @@ kprof_status kprof_rollup_new(const kprof_model *model, kprof_rollup **out)
     }
     for (size_t i = 0; made && i < model->metric_count; i++)
         make_rule(model, i, &rollup->rules[i]);
-    for (size_t i = 0; made && i < model->chip_count; i++) {
+    for (size_t i = 0; made && i < model->chip_count; i++)
         for (size_t k = 0; made && k < model->chips[i].section_count; k++)
             made = add_section(model, &rollup->chips[i], &model->chips[i].sections[k]);
-    }
     if (made)
         return KPROF_OK;
     kprof_rollup_free(rollup);
@@ -261,8 +258,7 @@ void kprof_rollup_free(kprof_rollup *rollup)
         free(rollup->chips[i].items);
     }
     if (rollup) {
-        free(rollup->rules);
-        free(rollup->chips);
+        KPROF_FREE(rollup->rules, rollup->chips);
     }
     free(rollup);
 }

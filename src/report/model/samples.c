@@ -175,8 +175,7 @@ static kprof_status read_samples(sample_walker *walker, const sample_group *grou
         double *values = joined->samples + i * model->metric_count;
         bool agrees = false;
         kprof_status status = kprof_value_reader_read(&walker->reader, group->ids[i], values, joined->sample_asked);
-        if (status == KPROF_OK)
-            status = check_sample(model, values, &agrees);
+        KPROF_THEN(status, check_sample(model, values, &agrees));
         for (size_t k = 0; k < model->metric_count && status == KPROF_OK; k++)
             joined->asked[k] = joined->asked[k] || joined->sample_asked[k];
         if (status != KPROF_OK)
@@ -244,8 +243,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         return KPROF_OK;
     joined_values joined = {0};
     kprof_status status = allocate(walker, group, &joined);
-    if (status == KPROF_OK)
-        status = read_samples(walker, group, &joined);
+    KPROF_THEN(status, read_samples(walker, group, &joined));
     if (status == KPROF_OK) {
         find_medians(walker->walk->model, launch, &joined);
         status = show_joined(walker, group, launch, &joined);
@@ -262,11 +260,9 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     walker.told = calloc(walk->model->kernel_count + 1, sizeof *walker.told);
     if (status == KPROF_OK && !walker.told)
         status = kprof_store_no_memory(walk->report);
-    if (status == KPROF_OK)
-        status = kprof_model_launches(&step, count_launch, &walker);
+    KPROF_THEN(status, kprof_model_launches(&step, count_launch, &walker));
     step.values = true;
-    if (status == KPROF_OK)
-        status = kprof_model_launches(&step, show_launch, &walker);
+    KPROF_THEN(status, kprof_model_launches(&step, show_launch, &walker));
     kprof_value_reader_close(&walker.reader);
     for (size_t i = 0; i < walker.group_count; i++)
         KPROF_FREE(walker.groups[i].ids, walker.groups[i].reason);

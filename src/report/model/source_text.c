@@ -99,10 +99,9 @@ static kprof_status find_lines(const kprof_code_profiles *profiles, kprof_source
     if (!of->lines)
         return kprof_store_no_memory(profiles->report);
     of->line_count = 1;
-    for (size_t i = 0; i < of->size; i++) {
+    for (size_t i = 0; i < of->size; i++)
         if (of->text[i] == '\n')
             of->lines[of->line_count++] = i + 1;
-    }
     of->line_count -= of->lines[of->line_count - 1] == of->size; /* nothing comes after the last end of a line */
     return KPROF_OK;
 }

@@ -75,8 +75,7 @@ static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *
         status = add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
     }
     *out = (uint32_t)at;
-    kprof_strbuf_free(&text);
-    kprof_strbuf_free(&key);
+    KPROF_FREE_TEXTS(&text, &key);
     return status;
 }
 
@@ -123,8 +122,7 @@ kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out
 void kprof_told_stacks_free(kprof_told_stacks *stacks)
 {
     for (size_t i = 0; i < stacks->frame_count; i++) {
-        free(stacks->frames[i].text);
-        free(stacks->frames[i].file);
+        KPROF_FREE(stacks->frames[i].text, stacks->frames[i].file);
     }
     for (size_t i = 0; i < stacks->stack_count; i++)
         free(stacks->stacks[i].frames);

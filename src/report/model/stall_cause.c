@@ -16,10 +16,9 @@ static const char *const jumps[] = {"BRA", "BREAK", "BRX", "BRXU", "CALL", "EXIT
 
 const char *kprof_stall_cause_opcode(const char *reason, size_t length)
 {
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         if (strlen(causes[i].reason) == length && memcmp(causes[i].reason, reason, length) == 0)
             return causes[i].opcode;
-    }
     return NULL;
 }
 
@@ -38,10 +37,9 @@ static bool has_opcode(const char *text, const char *opcode)
 
 static bool has_any(const char *text, const char *const *opcodes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (has_opcode(text, opcodes[i]))
             return true;
-    }
     return false;
 }
 

@@ -19,10 +19,9 @@ typedef struct name_list {
 static bool has_name(void *user, const char *name)
 {
     const name_list *list = user;
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->names[i], name) == 0)
             return true;
-    }
     return false;
 }
 
@@ -131,8 +130,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
     else if (status == KPROF_OK && lacking.length > 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
                             lacking.data, kprof_strbuf_text(&hint));
-    kprof_strbuf_free(&lacking);
-    kprof_strbuf_free(&hint);
+    KPROF_FREE_TEXTS(&lacking, &hint);
     return status;
 }
 
@@ -147,8 +145,7 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
                             list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
                             entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
-    if (status == KPROF_OK)
-        status = take_words(list, path, &chosen, taken);
+    KPROF_THEN(status, take_words(list, path, &chosen, taken));
     kprof_strlist_free(&chosen);
     return status;
 }
@@ -204,15 +201,13 @@ static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
     size_t at = 0;
     if (!ordered)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < chip->section_count; i++) {
+    for (size_t i = 0; i < chip->section_count; i++)
         if (taken[i])
             ordered[at++] = chip->sections[i];
-    }
     chip->shown_count = at;
-    for (size_t i = 0; i < chip->section_count; i++) {
+    for (size_t i = 0; i < chip->section_count; i++)
         if (!taken[i])
             ordered[at++] = chip->sections[i];
-    }
     free(chip->sections);
     chip->sections = ordered;
     return KPROF_OK;
@@ -227,15 +222,12 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     const char **names = calloc(count + 1, sizeof *names);
     bool *taken = calloc(count + 1, sizeof *taken);
     kprof_status status = names && taken ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
-    }
     const name_list list = {"--section", "section", names, count, subset->catalog};
-    if (status == KPROF_OK)
-        status = take_words(&list, path, subset->sections, taken);
-    if (status == KPROF_OK)
-        status = take_any(&list, path, subset->sections_of_set, taken);
+    KPROF_THEN(status, take_words(&list, path, subset->sections, taken));
+    KPROF_THEN(status, take_any(&list, path, subset->sections_of_set, taken));
     at = 0;
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
         kprof_model_chip *chip = &model->chips[i];
@@ -276,10 +268,9 @@ static kprof_status take_shown(const kprof_model *model, bool *taken)
     kprof_status status = kprof_view_sections(model, &view);
     if (status != KPROF_OK)
         return status;
-    for (size_t i = 0; i < view.column_count; i++) {
+    for (size_t i = 0; i < view.column_count; i++)
         if (view.columns[i].metric < model->metric_count)
             taken[view.columns[i].metric] = true;
-    }
     kprof_view_free(&view);
     for (size_t i = 0; i < model->chip_count; i++)
         take_timelines(model, &model->chips[i], taken);
@@ -325,12 +316,10 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
-    if (status == KPROF_OK)
-        status = take_metrics(subset, path, model, taken);
+    KPROF_THEN(status, take_metrics(subset, path, model, taken));
     for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
         status = add_named(model, &model->chips[i], taken);
-    if (status == KPROF_OK)
-        status = take_shown(model, taken);
+    KPROF_THEN(status, take_shown(model, taken));
     /* Findings need the values that are known without counters, and the witnesses say whether a value's passes agree: a
      * part made of sections keeps both. A part made of named metrics needs neither. */
     for (size_t i = 0; i < model->metric_count; i++)

@@ -104,8 +104,7 @@ static kprof_status take_sample(void *user, sqlite3_stmt *row)
     if (out->series_count == 0 ||
         out->series[out->series_count - 1].metric != &r->model->metrics[metric > 0 ? metric - 1 : 0])
         status = begin_series(r, metric);
-    if (status == KPROF_OK)
-        status = grow(r);
+    KPROF_THEN(status, grow(r));
     if (status != KPROF_OK)
         return status;
     out->samples[out->sample_count++] = sample;
@@ -213,8 +212,7 @@ static kprof_status lay_over(reader *r, int64_t launch)
         out->laid_over = ids.count;
         status = read_samples(r, all.data);
     }
-    kprof_strbuf_free(&ids.text);
-    kprof_strbuf_free(&all);
+    KPROF_FREE_TEXTS(&ids.text, &all);
     return status;
 }
 
@@ -236,8 +234,7 @@ kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model 
              (long long)launch->id);
     if (status == KPROF_OK && out->passes > 0)
         status = read_samples(&r, sql);
-    if (status == KPROF_OK)
-        status = lay_over(&r, launch->id);
+    KPROF_THEN(status, lay_over(&r, launch->id));
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < out->series_count; i++)

@@ -223,10 +223,8 @@ static kprof_status walk_through(kprof_report *report)
         status = take_row(&w);
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "summing up what GPUs did");
-    if (status == KPROF_OK)
-        status = end_device(&w);
-    if (status == KPROF_OK)
-        status = write_idle(&w.idle);
+    KPROF_THEN(status, end_device(&w));
+    KPROF_THEN(status, write_idle(&w.idle));
     kprof_spread_free(&w.latencies);
     sqlite3_finalize(w.rows);
     sqlite3_finalize(w.add_gap);
@@ -322,8 +320,7 @@ static kprof_status find_depths(kprof_report *report)
         status = take_asked(&of);
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "finding how deep queues were");
-    if (status == KPROF_OK)
-        status = end_depths(&of);
+    KPROF_THEN(status, end_depths(&of));
     free(of.queue.begins);
     sqlite3_finalize(of.asked);
     sqlite3_finalize(of.update);
@@ -333,8 +330,7 @@ static kprof_status find_depths(kprof_report *report)
 kprof_status kprof_trace_find_gaps(kprof_report *report)
 {
     kprof_status status = kprof_store_exec(report, tables);
-    if (status == KPROF_OK)
-        status = walk_through(report);
+    KPROF_THEN(status, walk_through(report));
     return status == KPROF_OK ? find_depths(report) : status;
 }
 
@@ -407,10 +403,8 @@ kprof_status kprof_trace_explain_gaps(kprof_report *report)
     kprof_status status = kprof_store_exec(report, classes);
     if (status == KPROF_OK && !begin_idle(&open.idle, report))
         status = kprof_store_fail(report, "summing up what GPUs did");
-    if (status == KPROF_OK)
-        status = kprof_trace_cumulate(report, &what);
-    if (status == KPROF_OK)
-        status = write_idle(&open.idle);
+    KPROF_THEN(status, kprof_trace_cumulate(report, &what));
+    KPROF_THEN(status, write_idle(&open.idle));
     sqlite3_finalize(open.idle.insert);
     if (status != KPROF_OK)
         return status;

@@ -97,8 +97,7 @@ kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *
     int rc = SQLITE_DONE;
     if (!prepare(&w, what->points, &w.points) || !prepare(&w, what->intervals, &w.intervals))
         status = kprof_store_fail(report, "summing up the trace");
-    if (status == KPROF_OK)
-        status = read_interval(&w);
+    KPROF_THEN(status, read_interval(&w));
     while (status == KPROF_OK && (rc = sqlite3_step(w.points)) == SQLITE_ROW)
         status = put_point(&w);
     if (status == KPROF_OK && rc != SQLITE_DONE)

@@ -82,8 +82,7 @@ static kprof_status make_lanes(kprof_report *report)
     if (status == KPROF_OK &&
         sqlite3_prepare_v2(report->db, "INSERT INTO temp.work_lane VALUES(?,?,?)", -1, &w.insert, NULL) != SQLITE_OK)
         status = kprof_store_fail(report, "laying out streams");
-    if (status == KPROF_OK)
-        status = kprof_store_query(report, work, take_work, &w);
+    KPROF_THEN(status, kprof_store_query(report, work, take_work, &w));
     sqlite3_finalize(w.insert);
     return status;
 }

@@ -19,12 +19,13 @@ static const char work[] = "CREATE TEMP TABLE trace_work AS WITH " WORK
                            " SELECT device, process_id, work.start_ns, work.end_ns, k, call.start_ns AS call_ns, "
                            "call.end_ns AS return_ns, thread FROM work LEFT JOIN temp.first_call call "
                            "USING(process_id, correlation)";
-/* The times in which kprof measured, of each process and the devices that it uses, while these had work. What runs then
- * is not recorded, and no gap. */
+/* The times in which kprof measured, or that the trace leaves out, of each process and the devices that it uses, while
+ * these had work. What runs then is not recorded, and no gap. */
 static const char own[] =
     "CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread FROM "
     "trace_overhead JOIN trace_name n ON n.id=name_id WHERE text IN ('" KPROF_TRACE_OWN "', '" KPROF_TRACE_COUNTED
-    "')), " WORK ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
+    "', '" KPROF_TRACE_LEFT_OUT "')), " WORK
+    ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
     "FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device) SELECT process_id, device, "
     "max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread FROM mine JOIN used USING(process_id) "
     "WHERE start_ns<last_ns AND end_ns>first_ns";
@@ -52,8 +53,7 @@ static kprof_status find_work_in_ranges(kprof_report *report)
     if (status == KPROF_OK &&
         sqlite3_prepare_v2(report->db, "INSERT INTO temp.range_work VALUES(?,?)", -1, &insert, NULL) != SQLITE_OK)
         status = kprof_store_fail(report, "summing up ranges");
-    if (status == KPROF_OK)
-        status = kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, insert});
+    KPROF_THEN(status, kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, insert}));
     if (status == KPROF_OUTPUT)
         status = kprof_store_fail(report, "summing up ranges");
     sqlite3_finalize(insert);
@@ -89,22 +89,14 @@ static const char allocations[] =
 static kprof_status make_tables(kprof_report *report)
 {
     kprof_status status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_find_calls(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, own);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, work);
-    if (status == KPROF_OK)
-        status = kprof_trace_find_gaps(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_explain_gaps(report);
-    if (status == KPROF_OK)
-        status = find_work_in_ranges(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, steps);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, transfers);
+    KPROF_THEN(status, kprof_trace_find_calls(report));
+    KPROF_THEN(status, kprof_store_exec(report, own));
+    KPROF_THEN(status, kprof_store_exec(report, work));
+    KPROF_THEN(status, kprof_trace_find_gaps(report));
+    KPROF_THEN(status, kprof_trace_explain_gaps(report));
+    KPROF_THEN(status, find_work_in_ranges(report));
+    KPROF_THEN(status, kprof_store_exec(report, steps));
+    KPROF_THEN(status, kprof_store_exec(report, transfers));
     return status == KPROF_OK ? kprof_store_exec(report, allocations) : status;
 }
 

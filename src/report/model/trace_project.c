@@ -105,13 +105,11 @@ static kprof_status project(kprof_report *report)
 {
     projection p = {.report = report};
     kprof_status status = kprof_trace_find_calls(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, tables);
+    KPROF_THEN(status, kprof_store_exec(report, tables));
     if (status == KPROF_OK && (!prepare(&p, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel) ||
                                !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))
         status = kprof_store_fail(report, "projecting ranges");
-    if (status == KPROF_OK)
-        status = kprof_store_query(report, events, take_event, &p);
+    KPROF_THEN(status, kprof_store_query(report, events, take_event, &p));
     sqlite3_finalize(p.add_kernel);
     sqlite3_finalize(p.add_span);
     return status;

@@ -54,8 +54,7 @@ static const char no_samples[] =
 static kprof_status make_tables(kprof_report *report)
 {
     kprof_status status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, report->version < 10 ? no_samples : metrics);
+    KPROF_THEN(status, kprof_store_exec(report, report->version < 10 ? no_samples : metrics));
     if (status == KPROF_OK && report->version >= 10)
         status = kprof_store_exec(report, samples);
     return status == KPROF_OK ? kprof_store_exec(report, steps) : status;

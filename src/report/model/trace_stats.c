@@ -546,8 +546,7 @@ kprof_status kprof_trace_has_callers(kprof_report *report, bool *out)
 {
     int64_t is_there = 0;
     kprof_status status = kprof_trace_find_callers(report);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM temp.caller)", &is_there);
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM temp.caller)", &is_there));
     *out = is_there != 0;
     return status;
 }
@@ -597,18 +596,15 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     sqlite3_stmt *statement = NULL;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_status status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK)
-        status = make_needed(report, stats->need);
+    KPROF_THEN(status, make_needed(report, stats->need));
     if (status == KPROF_OK && names->in_ranges)
         status = kprof_trace_make_once(report, "kernel_range", make_kernel_ranges);
-    if (status == KPROF_OK)
-        status = expand(report, stats->sql, names, &sql);
+    KPROF_THEN(status, expand(report, stats->sql, names, &sql));
     if (status == KPROF_OK && sql.failed)
         status = kprof_store_no_memory(report);
     if (status == KPROF_OK && sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL) != SQLITE_OK)
         status = kprof_store_fail(report, sql.data);
-    if (status == KPROF_OK)
-        status = step_through(report, statement, sink);
+    KPROF_THEN(status, step_through(report, statement, sink));
     sqlite3_finalize(statement);
     kprof_strbuf_free(&sql);
     return status;

@@ -29,13 +29,11 @@ kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kpro
     char is_there[128];
     snprintf(is_there, sizeof is_there, "SELECT count(*) FROM temp.sqlite_schema WHERE name='%s'", table);
     kprof_status status = kprof_store_integer(report, is_there, &is_made);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "PRAGMA query_only", &was_reading);
+    KPROF_THEN(status, kprof_store_integer(report, "PRAGMA query_only", &was_reading));
     if (status != KPROF_OK || is_made)
         return status;
     status = kprof_store_exec(report, "PRAGMA query_only=OFF");
-    if (status == KPROF_OK)
-        status = make(report);
+    KPROF_THEN(status, make(report));
     const kprof_status closed = was_reading ? kprof_store_exec(report, "PRAGMA query_only=ON") : KPROF_OK;
     return status == KPROF_OK ? closed : status;
 }

@@ -96,10 +96,8 @@ static kprof_status nest(kprof_report *report, const char *ranges, const char *i
 static kprof_status make_trees(kprof_report *report)
 {
     kprof_status status = kprof_store_exec(report, tables);
-    if (status == KPROF_OK)
-        status = nest(report, ended, "INSERT INTO temp.range_tree VALUES(?,?,?)");
-    if (status == KPROF_OK)
-        status = nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)");
+    KPROF_THEN(status, nest(report, ended, "INSERT INTO temp.range_tree VALUES(?,?,?)"));
+    KPROF_THEN(status, nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)"));
     return status == KPROF_OK ? kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
                                                          "CREATE INDEX temp.push_child ON push_tree(parent)")
                               : status;

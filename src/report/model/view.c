@@ -148,10 +148,9 @@ static const kprof_emit_metric *whole_of(const builder *build, const kprof_table
                       {"busy_breakdown", "sm__instruction_throughput."}};
     for (size_t i = 0; i < sizeof breakdowns / sizeof *breakdowns; i++) {
         const char *name = breakdowns[i].throughput;
-        for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++) {
+        for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++)
             if (strncmp(build->target->metrics[k].name, name, strlen(name)) == 0)
                 return &build->target->metrics[k];
-        }
     }
     return NULL;
 }
@@ -319,8 +318,7 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
 static void free_section(kprof_view_section *section)
 {
     for (size_t i = 0; section->tables && i < section->section->table_count; i++) {
-        free(section->tables[i].cells);
-        free((void *)section->tables[i].order);
+        KPROF_FREE(section->tables[i].cells, (void *)section->tables[i].order);
     }
     for (size_t i = 0; section->rooflines && i < section->section->roofline_count; i++)
         free(section->rooflines[i].points);

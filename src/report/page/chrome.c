@@ -292,8 +292,7 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
 static kprof_status find_start(kprof_report *report, int64_t *start_ns)
 {
     kprof_status status = kprof_trace_check(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_find_samples(report);
+    KPROF_THEN(status, kprof_trace_find_samples(report));
     if (status == KPROF_OK)
         status = kprof_store_integer(report,
                                      "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "
@@ -307,12 +306,9 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     int64_t start_ns = 0;
     kprof_output output;
     kprof_status status = find_start(report, &start_ns);
-    if (status == KPROF_OK)
-        status = kprof_trace_project_ranges(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_find_lanes(report);
-    if (status == KPROF_OK)
-        status = kprof_output_init(&output, out, UINT64_MAX);
+    KPROF_THEN(status, kprof_trace_project_ranges(report));
+    KPROF_THEN(status, kprof_trace_find_lanes(report));
+    KPROF_THEN(status, kprof_output_init(&output, out, UINT64_MAX));
     if (status != KPROF_OK)
         return status;
     kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
@@ -342,8 +338,7 @@ static kprof_status put_members(void *user, kprof_output *out)
     kprof_report *report = user;
     int64_t start_ns = 0, too_many = 0;
     kprof_status status = find_start(report, &start_ns);
-    if (status == KPROF_OK)
-        status = count_slices(report, &too_many);
+    KPROF_THEN(status, count_slices(report, &too_many));
     if (status != KPROF_OK)
         return status;
     if (too_many)
@@ -366,8 +361,7 @@ static kprof_status print_program(const kprof_page_context *context)
 {
     kprof_emitter *emitter;
     kprof_status status = kprof_trace_check(context->reports->file);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &emitter);
+    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_program(emitter, context->reports->file))
                               : status;
 }

@@ -140,8 +140,7 @@ static kprof_status is_of_trace(kprof_report *report, bool *out)
     int64_t is_measured = 0;
     bool is_traced = false, has_callers = false;
     kprof_status status = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)", &is_measured);
-    if (status == KPROF_OK)
-        status = kprof_trace_is_there(report, &is_traced);
+    KPROF_THEN(status, kprof_trace_is_there(report, &is_traced));
     if (status == KPROF_OK && is_traced)
         status = kprof_trace_has_callers(report, &has_callers);
     *out = has_callers && !is_measured;
@@ -155,8 +154,7 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
     kprof_status status = is_of_trace(report, &of_trace);
     if (status == KPROF_OK && of_trace)
         return print_trace(report, out);
-    if (status == KPROF_OK)
-        status = kprof_model_load(report, &model);
+    KPROF_THEN(status, kprof_model_load(report, &model));
     if (status != KPROF_OK)
         return status;
     folder into = {.report = report, .model = &model};
@@ -166,8 +164,7 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
         status = kprof_store_damaged(report, "stack");
     if (status == KPROF_OK)
         status = kprof_model_joined_launches(&(kprof_model_walk){report, &model, filter, true}, count_launch, &into);
-    if (status == KPROF_OK)
-        status = print_lines(&into, out);
+    KPROF_THEN(status, print_lines(&into, out));
     kprof_told_stacks_free(&into.stacks);
     free(into.times);
     kprof_names_free(&into.lines);

@@ -106,8 +106,7 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
     const bool is_too_much = (groups->count + 1) * metrics > KPROF_SUMMARY_MAX;
     kprof_group *added = totals && !is_too_much ? KPROF_APPEND(groups->items, groups->count) : NULL;
     if (!added) {
-        free(totals);
-        free(key);
+        KPROF_FREE(totals, key);
         return is_too_much ? kprof_store_too_much(groups->report, KPROF_SUMMARY_MAX, "values to sum up")
                            : kprof_store_no_memory(groups->report);
     }

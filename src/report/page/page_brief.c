@@ -179,10 +179,9 @@ static void take_verdict(brief *out, const verdict_place *to)
 /* The index of the finding's value with this name; SIZE_MAX: there is none. */
 static size_t value_named(const kprof_finding *finding, const char *name)
 {
-    for (size_t i = 0; i < finding->value_count; i++) {
+    for (size_t i = 0; i < finding->value_count; i++)
         if (strcmp(finding->values[i].name, name) == 0)
             return i;
-    }
     return SIZE_MAX;
 }
 
@@ -639,8 +638,7 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &emitter);
+    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {

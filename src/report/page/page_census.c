@@ -163,7 +163,5 @@ kprof_status kprof_page_census(const kprof_page_context *context)
 {
     kprof_emitter *emitter = NULL;
     kprof_status status = kprof_page_begin(context, &emitter);
-    if (status == KPROF_OK)
-        status = kprof_page_end(emitter, kprof_page_show_census(emitter, context));
-    return status;
+    return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_census(emitter, context)) : status;
 }

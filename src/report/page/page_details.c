@@ -8,10 +8,9 @@
 /* NULL: the launch has not got it. */
 static const kprof_section *find_section(const kprof_view_chip *chip, const char *id)
 {
-    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+    for (size_t i = 0; chip && id && i < chip->section_count; i++)
         if (strcmp(chip->sections[i].section->id, id) == 0)
             return chip->sections[i].section;
-    }
     return NULL;
 }
 
@@ -48,10 +47,9 @@ static bool has_collected_place(const kprof_view_chip *chip, const kprof_model *
 /* Does the report have the section for launches on a chip, shown or hidden? */
 static bool has_section(const kprof_model_chip *chip, const char *id)
 {
-    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+    for (size_t i = 0; chip && id && i < chip->section_count; i++)
         if (strcmp(chip->sections[i].id, id) == 0)
             return true;
-    }
     return false;
 }
 
@@ -258,14 +256,12 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     if (status != KPROF_OK)
         return status;
     status = load_hot(context, &hot);
-    if (status == KPROF_OK)
-        status = kprof_report_has_timelines(page.file, &page.has_timelines);
+    KPROF_THEN(status, kprof_report_has_timelines(page.file, &page.has_timelines));
     if (status == KPROF_OK && context->options->findings)
         status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
     if (status == KPROF_OK && page.rules)
         status = kprof_place_finder_new(&hot.profiles, &page.finder);
-    if (status == KPROF_OK)
-        status = kprof_page_launches(context, &page, show_launch);
+    KPROF_THEN(status, kprof_page_launches(context, &page, show_launch));
     kprof_place_finder_free(page.finder);
     kprof_rules_free(page.rules);
     kprof_view_free(&view);

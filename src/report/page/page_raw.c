@@ -24,8 +24,7 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
     if (status != KPROF_OK)
         return status;
     status = kprof_page_begin(context, &page.emitter);
-    if (status == KPROF_OK)
-        status = kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch));
+    KPROF_THEN(status, kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch)));
     kprof_view_free(&view);
     return status;
 }

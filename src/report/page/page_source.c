@@ -430,8 +430,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
     if (texts.stalls.failed || texts.costs.failed)
         page->emitter->status = KPROF_NO_MEMORY;
-    kprof_strbuf_free(&texts.stalls);
-    kprof_strbuf_free(&texts.costs);
+    KPROF_FREE_TEXTS(&texts.stalls, &texts.costs);
     free(texts.source);
 }
 
@@ -494,10 +493,9 @@ static kprof_status show_rows(shown_code *shown)
 /* As in merged reports. */
 static bool has_several_processes(const kprof_code_profiles *profiles)
 {
-    for (size_t i = 1; i < profiles->count; i++) {
+    for (size_t i = 1; i < profiles->count; i++)
         if (profiles->items[i].process != profiles->items[0].process)
             return true;
-    }
     return false;
 }
 
@@ -686,8 +684,7 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
     shown.columns = calloc(page->metric_count + 1, sizeof *shown.columns);
     if (status == KPROF_OK && !shown.columns)
         status = kprof_store_no_memory(page->profiles.report);
-    if (status == KPROF_OK)
-        status = show_code(&shown);
+    KPROF_THEN(status, show_code(&shown));
     free(shown.columns);
     kprof_profiled_lines_free(&lines);
     return status;
@@ -772,10 +769,9 @@ static kprof_status prepare(source_page *page)
     page->metrics = calloc(model->metric_count + 1, sizeof *page->metrics);
     page->texts = calloc(page->profiles.file_count + 1, sizeof *page->texts);
     page->is_looked_for = calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
-    for (size_t i = 0; page->metrics && i < model->metric_count; i++) {
+    for (size_t i = 0; page->metrics && i < model->metric_count; i++)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
-    }
     page->fields = calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
     const bool whole = page->metrics && page->texts && page->is_looked_for && page->fields;
     return whole ? KPROF_OK : kprof_store_no_memory(page->profiles.report);
@@ -799,8 +795,7 @@ static kprof_status show_profiles(source_page *page)
         status = add_note(page, NULL,
                           kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
                                        "KERNEL APPLICATION measures them, where it repeats launches"));
-    if (status == KPROF_OK)
-        status = note_advice(page, "");
+    KPROF_THEN(status, note_advice(page, ""));
     if (status == KPROF_OK && shown > 0)
         show_files(page);
     if (status == KPROF_OK)
@@ -837,8 +832,7 @@ static kprof_status emit_code(shown_code *shown, char **sources)
                             (long long)profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
     kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
-    if (status == KPROF_OK)
-        status = note_advice(page, NULL);
+    KPROF_THEN(status, note_advice(page, NULL));
     const size_t note_count = page->note_count - first_note;
     const char **notes = calloc(note_count + 1, sizeof *notes);
     if (!notes)
@@ -872,10 +866,9 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
     const kprof_profiled_lines *lines = &loaded->lines;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
     char **sources = calloc(lines->count + 1, sizeof *sources);
-    for (size_t i = 0; sources && i < lines->count; i++) {
+    for (size_t i = 0; sources && i < lines->count; i++)
         if (lines->items[i].file)
             sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
-    }
     status = sources ? emit_code(&shown, sources) : kprof_store_no_memory(page->profiles.report);
     for (size_t i = 0; sources && i < lines->count; i++)
         free(sources[i]);
@@ -891,14 +884,12 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     source_page *page = &code->page;
     *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
-    if (status == KPROF_OK)
-        status = prepare(page);
+    KPROF_THEN(status, prepare(page));
     if (status == KPROF_OK && page->profiles.count > 0)
         status = take_launches(page);
-    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
         if (page->profiles.items[i].taken > 0)
             status = show_whole_code(page, &page->profiles.items[i]);
-    }
     return status;
 }
 
@@ -914,12 +905,9 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     source_page page = {.context = context, .model = &context->reports->model};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
     page.profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    if (status == KPROF_OK)
-        status = prepare(&page);
-    if (status == KPROF_OK)
-        status = take_launches(&page);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &page.emitter);
+    KPROF_THEN(status, prepare(&page));
+    KPROF_THEN(status, take_launches(&page));
+    KPROF_THEN(status, kprof_page_begin(context, &page.emitter));
     if (page.emitter)
         status = kprof_page_end(page.emitter, status == KPROF_OK ? show_profiles(&page) : status);
     free_page(&page);

@@ -237,8 +237,7 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
     all->duration = kprof_names_find(&all->model->metric_names, DURATION);
     if (all->duration != KPROF_NAMES_NONE)
         status = open_reader(&walk, all);
-    if (status == KPROF_OK)
-        status = kprof_model_launches(&walk, count_launch, all);
+    KPROF_THEN(status, kprof_model_launches(&walk, count_launch, all));
     add_times(all);
     count_seen(all);
     kprof_value_reader_close(&all->reader);
@@ -387,8 +386,7 @@ kprof_status kprof_page_sources(const kprof_page_context *context)
 {
     kprof_page_shares *all = NULL;
     kprof_status status = kprof_page_shares_new(context, &all);
-    if (status == KPROF_OK)
-        status = show(context, all);
+    KPROF_THEN(status, show(context, all));
     kprof_page_shares_free(all);
     return status;
 }

@@ -84,10 +84,9 @@ static void show_group(const statistics_page *page, const kprof_group *group)
     kprof_rollup_finish(page->groups->rollup, chip, group->totals, &page->rolled_up);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     const kprof_view_chip *shown = chip == SIZE_MAX ? NULL : &page->view->chips[chip];
-    for (size_t i = 0; shown && i < shown->metric_count; i++) {
+    for (size_t i = 0; shown && i < shown->metric_count; i++)
         if (!shown->metrics[i].repeated)
             show_metric(page, group, &shown->metrics[i]);
-    }
     emitter->ops->record_end(emitter);
     kprof_strbuf_free(&part);
 }
@@ -121,8 +120,7 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     status = kprof_groups_collect(context, &groups);
     if (status == KPROF_OK && (!page.rolled_up.values || !page.rolled_up.methods))
         status = kprof_store_no_memory(context->reports->file);
-    if (status == KPROF_OK)
-        status = show_groups(context, &page);
+    KPROF_THEN(status, show_groups(context, &page));
     KPROF_FREE(page.rolled_up.values, page.rolled_up.methods);
     kprof_groups_free(&groups);
     kprof_view_free(&view);

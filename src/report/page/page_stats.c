@@ -62,10 +62,9 @@ static bool is_amount(const char *column)
 {
     static const char *const names[] = {"Device", "DevId", "Ctx", "Strm",   "CorrId",  "CorrID",  "PID",
                                         "TID",    "Pid",   "Tid", "Result", "RangeId", "ParentId"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(column, names[i]) == 0)
             return false;
-    }
     return true;
 }
 
@@ -127,10 +126,8 @@ static kprof_status find_parts(kprof_report *report, trace_parts *parts)
     int64_t counted = 0;
     kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM temp.trace_counted", &counted);
     parts->counters = counted != 0;
-    if (status == KPROF_OK)
-        status = kprof_trace_has_samples(report, &parts->samples);
-    if (status == KPROF_OK)
-        status = kprof_trace_has_callers(report, &parts->callers);
+    KPROF_THEN(status, kprof_trace_has_samples(report, &parts->samples));
+    KPROF_THEN(status, kprof_trace_has_callers(report, &parts->callers));
     return status == KPROF_OK ? kprof_trace_has_managed(report, &parts->managed) : status;
 }
 
@@ -160,10 +157,8 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
     if (status != KPROF_OK || !is_there)
         return status;
     status = kprof_store_check_pages(page.report);
-    if (status == KPROF_OK)
-        status = kprof_trace_join(context, context->options->findings);
-    if (status == KPROF_OK)
-        status = find_parts(page.report, &parts);
+    KPROF_THEN(status, kprof_trace_join(context, context->options->findings));
+    KPROF_THEN(status, find_parts(page.report, &parts));
     parts.counters = true; /* without them the page has the kernels' times */
     for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
         if (is_filled(tables[i], &parts))
@@ -179,10 +174,8 @@ static kprof_status show_stats(const kprof_page_context *context)
     trace_parts parts = {.counters = false};
     stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
     kprof_status status = kprof_trace_check(page.report);
-    if (status == KPROF_OK)
-        status = kprof_trace_join(context, content->findings);
-    if (status == KPROF_OK)
-        status = find_parts(page.report, &parts);
+    KPROF_THEN(status, kprof_trace_join(context, content->findings));
+    KPROF_THEN(status, find_parts(page.report, &parts));
     if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
         return status;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)

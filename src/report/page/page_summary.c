@@ -132,8 +132,7 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         texts.rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};
     show_row(emitter, row, &texts);
-    kprof_strbuf_free(&texts.part);
-    kprof_strbuf_free(&texts.notes);
+    KPROF_FREE_TEXTS(&texts.part, &texts.notes);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         kprof_verdict_text_free(&texts.rows[i]);
 }
@@ -167,12 +166,9 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     kprof_page_names names = {0};
     kprof_page_shares *shares = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
-    if (status == KPROF_OK)
-        status = kprof_page_shares_new(context, &shares);
-    if (status == KPROF_OK)
-        status = kprof_page_names_new(context, &names);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &emitter);
+    KPROF_THEN(status, kprof_page_shares_new(context, &shares));
+    KPROF_THEN(status, kprof_page_names_new(context, &names));
+    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         const bool spreads = kprof_page_shares_are_reports(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
         const shown_with with = {&names, spreads ? shares : NULL};
@@ -183,8 +179,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         }
         emitter->ops->list_end(emitter);
         show_rest(emitter, &ranking);
-        if (status == KPROF_OK)
-            status = kprof_page_show_census(emitter, context);
+        KPROF_THEN(status, kprof_page_show_census(emitter, context));
         status = kprof_page_end(emitter, status);
     }
     kprof_page_names_free(&names);

@@ -102,8 +102,7 @@ kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visi
     kprof_status status = filtered.conditions ? KPROF_OK : kprof_store_no_memory(report->file);
     for (size_t i = 0; i < options->condition_count && status == KPROF_OK; i++)
         status = bind(&report->model, &options->conditions[i], &filtered.conditions[filtered.count++]);
-    if (status == KPROF_OK)
-        status = kprof_model_joined_launches(&walk, visit_if_met, &filtered);
+    KPROF_THEN(status, kprof_model_joined_launches(&walk, visit_if_met, &filtered));
     if (status == KPROF_OK && filtered.taken == 0)
         status = fail_no_match(&filtered);
     free(filtered.conditions);

@@ -88,22 +88,15 @@ static kprof_status print_whole(const kprof_page_context *context)
     kprof_emitter *emitter = NULL;
     kprof_page_code *code = NULL;
     kprof_status status = kprof_ranking_make(&summary, &ranking);
-    if (status == KPROF_OK)
-        status = kprof_page_begin(context, &emitter);
+    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         status = show_kernels(emitter, &ranking);
-        if (status == KPROF_OK)
-            status = kprof_page_show_census(emitter, &summary);
-        if (status == KPROF_OK)
-            status = kprof_page_show_trace(emitter, context);
-        if (status == KPROF_OK)
-            status = kprof_page_show_session(emitter, &context->reports->model);
-        if (status == KPROF_OK)
-            status = kprof_page_show_code(emitter, context, &code);
-        if (status == KPROF_OK)
-            status = show_stacks(emitter, context->reports);
-        if (status == KPROF_OK)
-            status = kprof_page_show_details(emitter, context);
+        KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
+        KPROF_THEN(status, kprof_page_show_trace(emitter, context));
+        KPROF_THEN(status, kprof_page_show_session(emitter, &context->reports->model));
+        KPROF_THEN(status, kprof_page_show_code(emitter, context, &code));
+        KPROF_THEN(status, show_stacks(emitter, context->reports));
+        KPROF_THEN(status, kprof_page_show_details(emitter, context));
         status = kprof_page_end(emitter, status);
     }
     kprof_page_code_free(code);

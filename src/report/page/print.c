@@ -23,8 +23,7 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
 {
     if (status == KPROF_OK)
         emitter->ops->page_end(emitter);
-    if (status == KPROF_OK)
-        status = kprof_emitter_status(emitter);
+    KPROF_THEN(status, kprof_emitter_status(emitter));
     if (status == KPROF_OK && kprof_memory_was_lacking())
         status = KPROF_NO_MEMORY;
     if (status == KPROF_NO_MEMORY)
@@ -102,8 +101,7 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
             status = kprof_subset_apply(
                 options->part, options->part->name ? options->part->name : source->reports[i]->path, &reports[i].model);
     }
-    if (status == KPROF_OK)
-        status = page->print(&(kprof_page_context){page->name, reports, source->content, options, out});
+    KPROF_THEN(status, page->print(&(kprof_page_context){page->name, reports, source->content, options, out}));
     for (size_t i = 0; i < loaded; i++)
         kprof_model_free(&reports[i].model);
     free(reports);

@@ -223,8 +223,7 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     kprof_sort_key sort = options->sort;
     *out = (kprof_ranking){.time_ns = NAN};
     kprof_status status = kprof_groups_collect(context, &out->groups);
-    if (status == KPROF_OK)
-        status = allocate(context, out);
+    KPROF_THEN(status, allocate(context, out));
     if (status == KPROF_OK && options->findings)
         status = kprof_rules_new(options->findings, out->groups.model, &out->rules);
     if (status != KPROF_OK)

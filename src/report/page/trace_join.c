@@ -103,8 +103,7 @@ kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_fin
     options.findings = findings;
     shapes.options = &options;
     status = kprof_ranking_make(&shapes, &ranking);
-    if (status == KPROF_OK)
-        status = make(&ranking, report);
+    KPROF_THEN(status, make(&ranking, report));
     kprof_ranking_free(&ranking);
     return status;
 }

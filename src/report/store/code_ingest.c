@@ -52,10 +52,9 @@ static kprof_status add_row(kprof_report *report, int64_t *id, kprof_status stat
 /* Remember which file has a cubin. The first process that has kept it counts. */
 static kprof_status keep_file(kprof_report *report, int64_t row, const char *file)
 {
-    for (size_t i = 0; i < report->code_count; i++) {
+    for (size_t i = 0; i < report->code_count; i++)
         if (report->codes[i].id == row)
             return KPROF_OK;
-    }
     kprof_kept_code *kept = KPROF_APPEND(report->codes, report->code_count);
     char *copy = kprof_strdup(file);
     if (!kept || !copy) {
@@ -69,10 +68,9 @@ static kprof_status keep_file(kprof_report *report, int64_t row, const char *fil
 
 static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
 {
-    for (size_t i = ingest->code_count; i > 0; i--) {
+    for (size_t i = ingest->code_count; i > 0; i--)
         if (ingest->codes[i - 1].crc == crc)
             return &ingest->codes[i - 1];
-    }
     return NULL;
 }
 
@@ -186,8 +184,7 @@ static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_plac
     kprof_status status = kprof_store_find_launch(report, place->process, position, &ingest->launch);
     if (status == KPROF_OK && ingest->launch < 0)
         status = misfit(why, "it tells of instructions of an unknown launch,");
-    if (status == KPROF_OK)
-        status = kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch);
+    KPROF_THEN(status, kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch));
     if (status != KPROF_OK)
         return status;
     sqlite3_bind_int64(launch, 1, ingest->launch);
@@ -293,10 +290,9 @@ static kprof_status check_values(const kprof_instructions_record *record, const 
     const size_t columns = 1 + (size_t)record->name_count;
     if (record->value_count % columns != 0 || (record->value_count > 0 && record->name_count == 0))
         return misfit(why, "it has a wrong number of values of instructions,");
-    for (size_t i = 0; i < record->value_count; i += columns) {
+    for (size_t i = 0; i < record->value_count; i += columns)
         if (!is_row(record->values + i, columns))
             return misfit(why, "it has impossible values of instructions; launch");
-    }
     return KPROF_OK;
 }
 
@@ -308,8 +304,7 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     kprof_report *report = place->report;
     int64_t function = 0;
     kprof_status status = check_values(record, why);
-    if (status == KPROF_OK)
-        status = find_launch(ingest, place, record->launch, why);
+    KPROF_THEN(status, find_launch(ingest, place, record->launch, why));
     if (status != KPROF_OK)
         return status;
     const bool is_first = record->name_count > 0 && !ingest->told[kind];
@@ -324,8 +319,7 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     status = find_metrics(known, report, record);
     for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++)
         status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
-    if (status == KPROF_OK)
-        status = function_row(ingest, place, record, &function);
+    KPROF_THEN(status, function_row(ingest, place, record, &function));
     const value_place to = {report, known, profile, function};
     for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += columns)
         status = add_values(&to, record->values + i);

@@ -240,10 +240,8 @@ static kprof_status add_instruction(code_reader *reader, const kprof_code_instru
     if (instruction->access.bits > 0)
         sqlite3_bind_int64(insert, 6, instruction->access.bits);
     status = step(report, insert);
-    if (status == KPROF_OK)
-        status = add_lines(reader, instruction, function, own_name);
-    if (status == KPROF_OK)
-        status = add_ptx(reader, instruction, function);
+    KPROF_THEN(status, add_lines(reader, instruction, function, own_name));
+    KPROF_THEN(status, add_ptx(reader, instruction, function));
     for (size_t i = 0; i < instruction->wait_count && status == KPROF_OK; i++)
         status = kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
                                    (int64_t)reader->code.waits[instruction->first_wait + i]);
@@ -310,8 +308,7 @@ static kprof_status understand(code_reader *reader, const open_cubin *cubin, con
     kprof_code *code = &reader->code;
     snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
     kprof_status status = kprof_code_read(bytes, cubin->size, cubin->wanted, code);
-    if (status == KPROF_OK)
-        status = kprof_code_disassemble(code, path, &reader->disassemblers);
+    KPROF_THEN(status, kprof_code_disassemble(code, path, &reader->disassemblers));
     if (status == KPROF_NO_MEMORY)
         return kprof_store_no_memory(reader->report);
     reader->file_rows = calloc(code->files.count + 1, sizeof *reader->file_rows);
@@ -339,8 +336,7 @@ static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
     kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
         status = add_function(reader, &reader->code.functions[i], cubin->id);
-    if (status == KPROF_OK)
-        status = end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size);
+    KPROF_THEN(status, end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size));
     free(bytes);
     return status;
 }
@@ -378,8 +374,7 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
         if (options->tell)
             options->tell(options->user, i + 1, report->code_count);
         status = kprof_report_begin(report);
-        if (status == KPROF_OK)
-            status = read_kept(&reader, &report->codes[i]);
+        KPROF_THEN(status, read_kept(&reader, &report->codes[i]));
         const kprof_status committed = kprof_report_commit(report);
         status = status == KPROF_OK ? committed : status;
     }

@@ -115,16 +115,13 @@ static kprof_status add_point(kprof_report *report, kprof_derived *derived, cons
 static kprof_status add_roofline(kprof_report *report, kprof_derived *derived, const kprof_roofline *roofline)
 {
     kprof_status status = add_item(report, derived, &roofline->work);
-    if (status == KPROF_OK)
-        status = add_item(report, derived, &roofline->peak);
+    KPROF_THEN(status, add_item(report, derived, &roofline->peak));
     for (size_t i = 0; i < roofline->roof_count && status == KPROF_OK; i++) {
         const kprof_roof *roof = &roofline->roofs[i];
         derived_point point = {roofline, roof, 0, 0};
         status = add_item(report, derived, &roof->traffic);
-        if (status == KPROF_OK)
-            status = add_item(report, derived, &roof->peak);
-        if (status == KPROF_OK)
-            status = add_point(report, derived, &point);
+        KPROF_THEN(status, add_item(report, derived, &roof->peak));
+        KPROF_THEN(status, add_point(report, derived, &point));
     }
     return status;
 }

@@ -90,12 +90,10 @@ void kprof_ingest_free(kprof_ingest *ingest)
     if (!ingest)
         return;
     for (size_t i = 0; i < ingest->device_count; i++) {
-        free(ingest->devices[i].chip);
-        free(ingest->devices[i].attributes);
+        KPROF_FREE(ingest->devices[i].chip, ingest->devices[i].attributes);
     }
     for (size_t i = 0; i < ingest->metrics_count; i++) {
-        free(ingest->metrics[i].chip);
-        free(ingest->metrics[i].rows);
+        KPROF_FREE(ingest->metrics[i].chip, ingest->metrics[i].rows);
     }
     KPROF_FREE(ingest->census, ingest->kernels, ingest->devices, ingest->metrics);
     kprof_code_ingest_free(&ingest->code);
@@ -127,10 +125,9 @@ static kprof_status store_process(kprof_ingest *ingest, const kprof_process_reco
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
-    for (size_t i = 0; i < ingest->device_count; i++) {
+    for (size_t i = 0; i < ingest->device_count; i++)
         if (ingest->devices[i].record.device == number)
             return &ingest->devices[i];
-    }
     return NULL;
 }
 
@@ -155,8 +152,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     known->chip = kprof_strdup(or_empty(device->chip));
     known->attributes = malloc(attribute_bytes + 1);
     if (!known->chip || !known->attributes) {
-        free(known->chip);
-        free(known->attributes);
+        KPROF_FREE(known->chip, known->attributes);
         return kprof_store_no_memory(ingest->report);
     }
     if (attribute_bytes > 0)
@@ -170,10 +166,9 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
 
 static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 {
-    for (size_t i = 0; i < ingest->metrics_count; i++) {
+    for (size_t i = 0; i < ingest->metrics_count; i++)
         if (strcmp(ingest->metrics[i].chip, chip) == 0)
             return &ingest->metrics[i];
-    }
     return NULL;
 }
 
@@ -317,8 +312,7 @@ static kprof_status prepare_table(kprof_ingest *ingest)
         return kprof_store_no_memory(ingest->report);
     table->size = size;
     status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
-    if (status == KPROF_OK)
-        status = find_launch_rows(ingest);
+    KPROF_THEN(status, find_launch_rows(ingest));
     ingest->table_is_current = status == KPROF_OK;
     return status;
 }
@@ -350,10 +344,9 @@ static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, co
     memset(table->present, 0, table->size * sizeof *table->present);
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
     size_t count = kprof_launch_values(facts, values);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (ingest->launch_rows[i] != NO_ROW)
             table_put(table, ingest->launch_rows[i], values[i].value);
-    }
     const known_metrics *metrics = find_metrics(ingest, device->chip);
     table->measured = facts->launch->value_count > 0;
     for (size_t i = 0; i < facts->launch->value_count; i++)
@@ -409,8 +402,7 @@ static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_
 static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record *launch)
 {
     kprof_status status = check_launch(ingest, launch);
-    if (status == KPROF_OK)
-        status = prepare_table(ingest);
+    KPROF_THEN(status, prepare_table(ingest));
     if (status != KPROF_OK)
         return status;
     const known_device *device = find_device(ingest, launch->device);
@@ -434,10 +426,8 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
     if (status == KPROF_OK && launch->nvtx && *launch->nvtx)
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
-    if (status == KPROF_OK)
-        status = kprof_stack_ingest_launch(&ingest->stacks, ingest->report, launch, id);
-    if (status == KPROF_OK)
-        status = store_values(ingest, id);
+    KPROF_THEN(status, kprof_stack_ingest_launch(&ingest->stacks, ingest->report, launch, id));
+    KPROF_THEN(status, store_values(ingest, id));
     if (status == KPROF_OK)
         ingest->report->next_launch++;
     return status;

@@ -129,16 +129,11 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
     snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d", KPROF_APPLICATION_ID,
              KPROF_SCHEMA_VERSION);
     kprof_status status = begin_log(report);
-    if (status == KPROF_OK)
-        status = kprof_report_begin(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, identity);
-    if (status == KPROF_OK)
-        status = kprof_schema_create(report);
-    if (status == KPROF_OK)
-        status = store_run(report, run);
-    if (status == KPROF_OK)
-        status = store_launch_metrics(report);
+    KPROF_THEN(status, kprof_report_begin(report));
+    KPROF_THEN(status, kprof_store_exec(report, identity));
+    KPROF_THEN(status, kprof_schema_create(report));
+    KPROF_THEN(status, store_run(report, run));
+    KPROF_THEN(status, store_launch_metrics(report));
     return status == KPROF_OK ? kprof_report_commit(report) : status;
 }
 
@@ -173,15 +168,13 @@ static kprof_status open_new(const char *path, kprof_create_mode mode, int seed,
     int lock = -1;
     kprof_report *report = NULL;
     kprof_status status = check_name(path);
-    if (status == KPROF_OK)
-        status = kprof_report_file_make(path, mode, &draft, &lock);
+    KPROF_THEN(status, kprof_report_file_make(path, mode, &draft, &lock));
     if (status != KPROF_OK)
         return status;
     const char *place = draft ? draft : path;
     if (seed >= 0)
         status = kprof_report_file_fill(place, seed);
-    if (status == KPROF_OK)
-        status = report_new(place, ACCESS_WRITE, &report);
+    KPROF_THEN(status, report_new(place, ACCESS_WRITE, &report));
     if (status == KPROF_OK) {
         report->draft = draft;
         report->lock = lock;
@@ -291,8 +284,7 @@ static kprof_status check_identity(kprof_report *report)
 {
     int64_t application, version;
     kprof_status status = kprof_store_integer(report, "PRAGMA application_id", &application);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "PRAGMA user_version", &version);
+    KPROF_THEN(status, kprof_store_integer(report, "PRAGMA user_version", &version));
     if (status != KPROF_OK)
         return status;
     if (application != KPROF_APPLICATION_ID)
@@ -315,8 +307,7 @@ static kprof_status check_size(kprof_report *report)
     struct stat info;
     int64_t page_size, bytes;
     kprof_status status = kprof_store_integer(report, "PRAGMA page_size", &page_size);
-    if (status == KPROF_OK)
-        status = kprof_store_size(report, &bytes);
+    KPROF_THEN(status, kprof_store_size(report, &bytes));
     if (status != KPROF_OK)
         return status;
     if (has_beside(report->path, "-wal") || stat(report->path, &info) != 0)
@@ -346,8 +337,7 @@ static kprof_status harden(kprof_report *report)
 static kprof_status check_tables(kprof_report *report)
 {
     kprof_status status = check_identity(report);
-    if (status == KPROF_OK)
-        status = check_size(report);
+    KPROF_THEN(status, check_size(report));
     return status == KPROF_OK ? kprof_schema_check(report) : status;
 }
 
@@ -381,22 +371,19 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     kprof_status status = check_file(path);
     bool is_alone = status == KPROF_OK && kprof_report_is_unfinished(path) && !has_beside(path, "-wal") &&
                     !has_beside(path, "-journal");
-    if (status == KPROF_OK)
-        status = report_new(path, is_alone ? ACCESS_READ_ALONE : ACCESS_READ, &report);
+    KPROF_THEN(status, report_new(path, is_alone ? ACCESS_READ_ALONE : ACCESS_READ, &report));
     if (status != KPROF_OK)
         return status;
     sqlite3_hard_heap_limit64(KPROF_SQLITE_HEAP_BYTES); /* of the process; writing needs far less */
     status = check_side_files(report);
-    if (status == KPROF_OK)
-        status = harden(report);
+    KPROF_THEN(status, harden(report));
     if (status == KPROF_OK) {
         /* SQLite first reads the list of tables. In a damaged file the tree of its pages may have a loop. */
         sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
         status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
         sqlite3_progress_handler(report->db, 0, NULL, NULL);
     }
-    if (status == KPROF_OK)
-        status = is_alone ? check_without_log(report) : check_tables(report);
+    KPROF_THEN(status, is_alone ? check_without_log(report) : check_tables(report));
     if (status != KPROF_OK) {
         report_free(report);
         return status;
@@ -410,15 +397,12 @@ static kprof_status check_seed(kprof_report *report)
 {
     int64_t processes = 0;
     kprof_status status = harden(report);
-    if (status == KPROF_OK)
-        status = check_identity(report);
+    KPROF_THEN(status, check_identity(report));
     if (status == KPROF_OK && report->version != KPROF_SCHEMA_VERSION)
         status =
             kprof_fail(KPROF_BAD_REPORT, "%s: another version of kprof made the run: use that version", report->path);
-    if (status == KPROF_OK)
-        status = kprof_schema_check(report);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "SELECT count(*) FROM process", &processes);
+    KPROF_THEN(status, kprof_schema_check(report));
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM process", &processes));
     if (status == KPROF_OK && processes > 0)
         status = kprof_store_damaged(report, "process");
     return status;
@@ -432,10 +416,8 @@ kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int
     if (status != KPROF_OK)
         return status;
     status = report->path ? check_seed(report) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
-    if (status == KPROF_OK)
-        status = begin_log(report);
-    if (status == KPROF_OK)
-        status = kprof_report_load_plans(report);
+    KPROF_THEN(status, begin_log(report));
+    KPROF_THEN(status, kprof_report_load_plans(report));
     if (status != KPROF_OK) {
         kprof_report_discard(report);
         return status;
@@ -550,10 +532,8 @@ static kprof_status complete(kprof_report *report, char **copied)
 {
     int64_t launches = 0;
     kprof_status status = kprof_report_commit(report);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "SELECT count(*) FROM launch", &launches);
-    if (status == KPROF_OK)
-        status = finish(report, copied);
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM launch", &launches));
+    KPROF_THEN(status, finish(report, copied));
     if (status == KPROF_OK && !report->broken)
         status = check_finished(*copied ? *copied : kprof_report_place(report), launches);
     return status;

@@ -90,8 +90,7 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
     section.item_count = plain + plan->computed_count;
     if (status == KPROF_OK && section.item_count > 0)
         status = add_section(report, plan->chip, &section);
-    if (status == KPROF_OK)
-        status = add_derived(report, plan, &section);
+    KPROF_THEN(status, add_derived(report, plan, &section));
     for (size_t i = 0; i < plain; i++)
         kprof_expr_free(items[i].compiled);
     free(items);
@@ -103,8 +102,7 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
         status = add_metric(report, host, plan->collect.items[i], "hardware");
-    if (status == KPROF_OK)
-        status = add_sampled_metrics(report, plan, host);
+    KPROF_THEN(status, add_sampled_metrics(report, plan, host));
     for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
         status = add_section(report, plan->chip, &plan->sections[i]);
     for (size_t i = 0; i < plan->left_out.count && status == KPROF_OK; i++) {
@@ -158,8 +156,7 @@ static kprof_status take_section(void *user, sqlite3_stmt *row)
     kprof_section *grown = status == KPROF_OK ? KPROF_APPEND(stored->items, stored->count) : NULL;
     if (status == KPROF_OK && !grown)
         status = kprof_store_no_memory(stored->report);
-    if (status == KPROF_OK)
-        status = kprof_section_from_json(stored->report->path, json, grown);
+    KPROF_THEN(status, kprof_section_from_json(stored->report->path, json, grown));
     stored->count += status == KPROF_OK;
     return status;
 }
@@ -195,15 +192,13 @@ static kprof_status add_all_passes(kprof_report *report, const kprof_plan *plan,
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, &metric, "s", plan->collect.items[i]);
-        if (status == KPROF_OK)
-            status = add_metric_passes(report, plan->chip, metric, &lists[i]);
+        KPROF_THEN(status, add_metric_passes(report, plan->chip, metric, &lists[i]));
     }
     for (size_t i = 0; i < passes->witnesses->count && status == KPROF_OK; i++) {
         if (lists[count + i].count < 2)
             continue; /* it compares nothing */
         status = kprof_store_witness(report, passes->witnesses->items[i], &metric);
-        if (status == KPROF_OK)
-            status = add_metric_passes(report, plan->chip, metric, &lists[count + i]);
+        KPROF_THEN(status, add_metric_passes(report, plan->chip, metric, &lists[count + i]));
     }
     return status;
 }
@@ -233,8 +228,7 @@ static kprof_status store_passes(kprof_report *report, const kprof_plan *plan, c
     for (size_t i = 0; i < schedule->pass_count && status == KPROF_OK; i++)
         status = kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", plan->chip, (int64_t)i + 1,
                                    (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
-    if (status == KPROF_OK)
-        status = add_all_passes(report, plan, passes);
+    KPROF_THEN(status, add_all_passes(report, plan, passes));
     return status == KPROF_OK ? kprof_derived_walk(report, plan->chip, add_derived_passes, &derived) : status;
 }
 

@@ -64,10 +64,9 @@ static const struct {
 
 static const char *name_of(const column *c, int version)
 {
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (version < renamed[i].since && strcmp(c->name, renamed[i].name) == 0)
             return renamed[i].former_name;
-    }
     return c->name;
 }
 

@@ -184,8 +184,7 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *
     char *function = kprof_strdup(record->function), *file = kprof_strdup(record->file);
     known_frame *added = function && file ? KPROF_APPEND(ingest->frames, ingest->frame_count) : NULL;
     if (!added) {
-        free(function);
-        free(file);
+        KPROF_FREE(function, file);
         return kprof_store_no_memory(report);
     }
     *added = (known_frame){record->is_native != 0, function, file, record->place, NULL, 0};
@@ -217,8 +216,7 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
     int64_t *row = KPROF_APPEND(ingest->stacks, ingest->stack_count);
     kprof_status status =
         frames && row && describe_origin(ingest, record, &found) ? KPROF_OK : kprof_store_no_memory(report);
-    if (status == KPROF_OK)
-        status = kprof_store_find(report, KPROF_SQL_FIND_STACK, &id, "sis", frames, is_cut, record->reason);
+    KPROF_THEN(status, kprof_store_find(report, KPROF_SQL_FIND_STACK, &id, "sis", frames, is_cut, record->reason));
     if (status == KPROF_OK && id == 0) {
         status = kprof_store_write(report, KPROF_SQL_ADD_STACK, "sssis", found.line, found.module, frames, is_cut,
                                    record->reason);

@@ -201,8 +201,7 @@ kprof_status kprof_store_size(kprof_report *report, int64_t *bytes)
 {
     int64_t pages, page_bytes;
     kprof_status status = kprof_store_integer(report, "PRAGMA page_count", &pages);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, "PRAGMA page_size", &page_bytes);
+    KPROF_THEN(status, kprof_store_integer(report, "PRAGMA page_size", &page_bytes));
     if (status == KPROF_OK)
         *bytes = report->size_bytes = pages * page_bytes;
     return status;
@@ -245,8 +244,7 @@ kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_stor
     while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         text_bytes += kprof_store_text_bytes(statement);
         status = kprof_store_check_text(report, text_bytes);
-        if (status == KPROF_OK)
-            status = row(user, statement);
+        KPROF_THEN(status, row(user, statement));
     }
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "reading rows");

@@ -45,8 +45,7 @@ static kprof_status store_metric_samples(kprof_report *report, int64_t launch, c
     int64_t metric_row;
     sqlite3_stmt *insert;
     kprof_status status = kprof_store_metric(report, &metric, &metric_row);
-    if (status == KPROF_OK)
-        status = kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE, &insert);
+    KPROF_THEN(status, kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE, &insert));
     for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += width) {
         const double *row = record->values + i;
         sqlite3_bind_int64(insert, 1, launch);
@@ -67,8 +66,7 @@ kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const 
     int64_t launch = -1;
     const size_t width = 2 + (size_t)record->name_count;
     kprof_status status = check_record(record, why);
-    if (status == KPROF_OK)
-        status = kprof_store_find_launch(report, process, record->launch, &launch);
+    KPROF_THEN(status, kprof_store_find_launch(report, process, record->launch, &launch));
     if (status == KPROF_OK && launch < 0)
         status = misfit(why, "it tells of samples over time of an unknown launch,");
     if (status == KPROF_OK)
@@ -79,7 +77,5 @@ kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const 
         status = store_metric_samples(report, launch, record, i);
     for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++)
         status = kprof_timeline_metrics_store(report, launch, record, i);
-    if (status == KPROF_OK)
-        status = kprof_timeline_phases_store(report, launch, record);
-    return status;
+    return status == KPROF_OK ? kprof_timeline_phases_store(report, launch, record) : status;
 }

@@ -114,8 +114,7 @@ static kprof_status store_phase(kprof_report *report, int64_t launch, const kpro
     }
         OF_PHASE("1"), OF_PHASE("2"), OF_PHASE("3")};
     kprof_status status = put(report, launch, &metrics[i][0], 100.0 * (double)phase->end / KPROF_PHASE_PARTS);
-    if (status == KPROF_OK)
-        status = put(report, launch, &metrics[i][1], phase->unit);
+    KPROF_THEN(status, put(report, launch, &metrics[i][1], phase->unit));
     return status == KPROF_OK ? put(report, launch, &metrics[i][2], phase->pct) : status;
 }
 

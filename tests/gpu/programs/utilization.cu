@@ -1,7 +1,8 @@
 // Programs whose use of the GPU over time is known: tests/gpu/utilization.py holds samples to it.
 //
 // Usage: utilization pulses | copies | busy | launches
-//   pulses    60 times all SMs are busy for 50 ms and idle for 50 ms, in NVTX ranges "on" and "off"
+//   pulses    60 times all SMs are busy for 50 ms and idle for 50 ms, in NVTX ranges "on" and "off"; ten of them are
+//             between cudaProfilerStart and cudaProfilerStop
 //   copies    40 copies of 256 MiB from and to pinned memory
 //   busy      100,000 kernels of 20 us; prints the seconds that they take
 //   launches  300,000 kernels that do nothing, likewise
@@ -9,10 +10,11 @@
 #include "spin.h"
 
 #include <chrono>
+#include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <thread>
 
-static const unsigned PULSES = 60, PULSE_MS = 50, COPIES = 40;
+static const unsigned PULSES = 60, PULSE_MS = 50, FIRST_CHOSEN = 30, CHOSEN = 10, COPIES = 40;
 static const size_t COPY_BYTES = (size_t)256 << 20;
 
 static void sleep_ms(unsigned ms)
@@ -23,6 +25,10 @@ static void sleep_ms(unsigned ms)
 static void run_pulses(unsigned sms)
 {
     for (unsigned i = 0; i < PULSES; i++) {
+        if (i == FIRST_CHOSEN)
+            CHECK(cudaProfilerStart());
+        if (i == FIRST_CHOSEN + CHOSEN)
+            CHECK(cudaProfilerStop());
         nvtxRangePushA("on");
         spin<<<2 * sms, 32>>>(1000000ull * PULSE_MS);
         CHECK(cudaGetLastError());
@@ -32,7 +38,7 @@ static void run_pulses(unsigned sms)
         sleep_ms(PULSE_MS);
         nvtxRangePop();
     }
-    printf("kernels %u\n", PULSES);
+    printf("kernels %u\nchosen %u\n", PULSES, CHOSEN);
 }
 
 static void run_copies(unsigned sms)
