@@ -328,6 +328,14 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
     return status == KPROF_OK ? plan_chips(options, chips, out) : status;
 }
 
+static bool is_linked(const kprof_probe *probe, const char *chip)
+{
+    for (size_t i = 0; i < probe->device_count; i++)
+        if (probe->devices[i].is_linked && strcmp(probe->devices[i].chip, chip) == 0)
+            return true;
+    return false;
+}
+
 static kprof_status plan_samples(const kprof_options *options, kprof_strlist *chips, kprof_plans *out)
 {
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
@@ -339,7 +347,8 @@ static kprof_status plan_samples(const kprof_options *options, kprof_strlist *ch
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         kprof_chip_plan *chip = &out->chips[out->count++];
         status = kprof_host_open(chips->items[i], NULL, &chip->host);
-        KPROF_THEN(status, kprof_plan_make_sampled(out->catalog, SAMPLED_SECTION, chip->host, &chip->plan));
+        const kprof_sampled_section section = {SAMPLED_SECTION, is_linked(&out->probe, chips->items[i])};
+        KPROF_THEN(status, kprof_plan_make_sampled(out->catalog, &section, chip->host, &chip->plan));
         KPROF_THEN(status, list_timelines(chip));
     }
     return status;

@@ -16,6 +16,7 @@
     X(cuDeviceGetUuid)                                                                                                 \
     X(cuDeviceTotalMem)                                                                                                \
     X(cuDeviceGetAttribute)                                                                                            \
+    X(cuDeviceGetP2PAttribute)                                                                                         \
     X(cuCtxGetDevice)                                                                                                  \
     X(cuDevicePrimaryCtxGetState)                                                                                      \
     X(cuDevicePrimaryCtxRetain)                                                                                        \

@@ -56,11 +56,27 @@ static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti
     return KPROF_OK;
 }
 
+/* Atomics reach the memory of another GPU over NVLink, and not over PCIe. */
+static bool is_linked(const kprof_driver_api *driver, CUdevice device)
+{
+    CUdevice other;
+    int count = 0, reaches = 0;
+    if (driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS)
+        return false;
+    for (int i = 0; i < count && !reaches; i++)
+        if (driver->cuDeviceGet_(&other, i) != CUDA_SUCCESS || other == device ||
+            driver->cuDeviceGetP2PAttribute_(&reaches, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, device,
+                                             other) != CUDA_SUCCESS)
+            reaches = 0;
+    return reaches != 0;
+}
+
 static void read_device(const kprof_driver_api *driver, const kprof_cupti_api *cupti, kprof_probe_device *device, int i)
 {
     CUdevice handle;
     size_t memory_bytes;
     if (driver->cuDeviceGet_(&handle, i) == CUDA_SUCCESS) {
+        device->is_linked = is_linked(driver, handle);
         driver->cuDeviceGetName_(device->name, sizeof device->name, handle);
         if (driver->cuDeviceTotalMem_(&memory_bytes, handle) == CUDA_SUCCESS)
             device->memory_bytes = memory_bytes;
@@ -106,7 +122,7 @@ static bool make_key(kprof_strbuf *key)
 {
     static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
                                             "CUDA_MPS_PIPE_DIRECTORY"};
-    kprof_strbuf_printf(key, "probe 3 %s\n", KPROF_VERSION);
+    kprof_strbuf_printf(key, "probe 4 %s\n", KPROF_VERSION);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = getenv(variables[i]);
         kprof_strbuf_printf(key, "%s %s\n", variables[i], value ? value : "(unset)");

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,7 @@ typedef struct kprof_probe_device {
     char name[128];        /* "NVIDIA H200" */
     char chip[32];         /* "GH100"; "" when CUPTI does not know the device */
     uint64_t memory_bytes; /* of the device; 0: the driver does not tell */
+    bool is_linked;        /* with another one that the application will see, by NVLink */
 } kprof_probe_device;
 
 typedef struct kprof_probe {

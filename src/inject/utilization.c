@@ -33,9 +33,11 @@
 #define MOST_CONTEXTS  64
 #define MOST_RESTARTS  100
 #define TIMES_AT_CALLS 25
-#define TIMES_AT_END   60
-#define MILLION        1e6
-#define LARGEST_VALUE  9e12
+/* After so long without a sample they are taken without counters of links. */
+#define FIRST_SAMPLE_NS INT64_C(2000000000)
+#define TIMES_AT_END    60
+#define MILLION         1e6
+#define LARGEST_VALUE   9e12
 
 /* Neighbouring samples that become one. */
 typedef struct joined_samples {
@@ -46,6 +48,8 @@ typedef struct joined_samples {
 
 typedef struct sampled_device {
     const kprof_chip_timeline *pass; /* NULL: it is not sampled */
+    size_t passes_left;              /* behind this one, each for the case that CUPTI gives no sample of those before */
+    int64_t began_ns;                /* on the clock of activities; 0: there has been a sample since */
     uint32_t device;
     kprof_pm_sampling *sampling; /* owned; NULL: not any more, or not at all */
     unsigned restarts;
@@ -155,7 +159,7 @@ static size_t count_most(uint64_t interval_ns)
     return (size_t)(count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > most ? most : count);
 }
 
-static kprof_status run(const sampled_device *device)
+static kprof_status run(sampled_device *device)
 {
     const uint64_t wanted_bytes = kprof_engine.process.config.timeline_buffer_bytes;
     const kprof_pm_setup setup = {.pass = device->pass,
@@ -163,7 +167,9 @@ static kprof_status run(const sampled_device *device)
                                   .most_samples = count_most(device->interval_ns),
                                   .buffer_bytes = wanted_bytes > 0 ? (size_t)wanted_bytes : BUFFER_BYTES};
     kprof_status status = kprof_engine.device->pm_sampling_configure(device->sampling, &setup);
-    return status == KPROF_OK ? kprof_engine.device->pm_sampling_start(device->sampling) : status;
+    KPROF_THEN(status, kprof_engine.device->pm_sampling_start(device->sampling));
+    device->began_ns = device->passes_left > 0 ? kprof_trace_now_ns() : 0;
+    return status;
 }
 
 static kprof_status start(sampled_device *device, const char *chip)
@@ -185,10 +191,26 @@ static void give_up(sampled_device *device, kprof_status status)
     leave(device);
 }
 
+/* CUPTI completes no sample with counters of links of some GPUs. */
+static kprof_status leave_out_links(sampled_device *device)
+{
+    kprof_log(KPROF_LOG_INFO,
+              "GPU %u had no sample over time for %d s with counters of its links: it is sampled without these",
+              device->device, (int)(FIRST_SAMPLE_NS / 1000000000));
+    if (kprof_engine.device->pm_sampling_stop(device->sampling) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples over time could not be stopped");
+    device->pass++;
+    device->passes_left--;
+    device->is_first = true;
+    return run(device);
+}
+
 /* The process was held up, and the GPU's buffer is full: what is in it is lost. On an H200 nothing but another setup of
  * CUPTI's sampling can be started then. */
 static kprof_status begin_anew(sampled_device *device, kprof_status why)
 {
+    if (device->began_ns > 0)
+        return leave_out_links(device);
     if (device->restarts++ == 0)
         kprof_log(KPROF_LOG_WARNING, "samples of GPU %u over time were lost, and begin anew: %s", device->device,
                   kprof_process_reason(why));
@@ -199,9 +221,12 @@ static kprof_status begin_anew(sampled_device *device, kprof_status why)
 static void read_device(sampled_device *device)
 {
     kprof_pm_data data;
+    const size_t skipped = device->is_first;
     kprof_status status = kprof_engine.device->pm_sampling_read(device->sampling, &data);
     if (status == KPROF_OK)
         take_reading(device, &data);
+    if (status == KPROF_OK && data.count > skipped)
+        device->began_ns = 0;
     if (status == KPROF_OK && data.is_cut && !device->is_told_cut) {
         kprof_log(KPROF_LOG_WARNING,
                   "GPU %u had more samples over time than kprof could read in time, and lacks some: give a larger "
@@ -209,8 +234,11 @@ static void read_device(sampled_device *device)
                   device->device);
         device->is_told_cut = true;
     }
+    const bool is_late = device->began_ns > 0 && kprof_trace_now_ns() - device->began_ns > FIRST_SAMPLE_NS;
     if (status == KPROF_NOT_COLLECTED && !the_utilization.ended)
         status = begin_anew(device, status);
+    else if (status == KPROF_OK && is_late && !the_utilization.ended)
+        status = leave_out_links(device);
     if (status != KPROF_OK)
         give_up(device, status);
 }
@@ -224,6 +252,7 @@ static void begin_device(const kprof_device *of)
         of->metrics->timelines->metrics.count > MOST_METRICS)
         return;
     *device = (sampled_device){.pass = of->metrics->timelines,
+                               .passes_left = of->metrics->timeline_count - 1,
                                .device = of->record.device,
                                .interval_ns = wanted > 0 ? wanted : INTERVAL_NS,
                                .is_first = true,

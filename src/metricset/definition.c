@@ -79,6 +79,7 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
                                               {.key = "expression", .kind = KPROF_JSON_OTHER},
                                               {.key = "alternatives", .kind = KPROF_JSON_OTHER},
                                               FIELD(item, FLAG, optional),
+                                              FIELD(item, FLAG, linked),
                                               FIELD(item, WHOLE, priority),
                                               {.key = NULL}};
     kprof_item_definition *item = element;

@@ -16,6 +16,7 @@ typedef struct kprof_item_definition {
     char *name; /* NULL: the metric that is chosen */
     char *label, *unit, *help;
     bool optional;         /* left out on chips that have none of the choices */
+    bool linked;           /* of a timeline: sampled only where GPUs are linked */
     int priority;          /* of a value below the heading, instead of its section's; 0: the section's */
     kprof_choice *choices; /* [choice_count]; none: an empty cell */
     size_t choice_count;

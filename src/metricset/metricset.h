@@ -140,10 +140,16 @@ typedef struct kprof_plan {
  * plan is freed with kprof_plan_free. */
 kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                              kprof_plan *out) KPROF_MUST_CHECK;
-/* Plan one pass of samples over the time of a program, of the section's metrics, and nothing else: plan->notes tells
- * what the chip lacks, and what the pass has no space for. UNSUPPORTED when the chip has none of them. */
-kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const char *section, kprof_host *host,
-                                     kprof_plan *out) KPROF_MUST_CHECK;
+/* A section that is sampled over the time of a program, on GPUs that are linked with others by NVLink, or are not. */
+typedef struct kprof_sampled_section {
+    const char *id;
+    bool is_linked;
+} kprof_sampled_section;
+/* Plan one pass of samples of the section's metrics, and nothing else: plan->notes tells what the chip lacks, and what
+ * the pass has no space for. If it has metrics of links, a second pass is without them, for GPUs on which CUPTI
+ * completes no sample with them. UNSUPPORTED when the chip has none of the metrics. */
+kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const kprof_sampled_section *section,
+                                     kprof_host *host, kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
 /* The passes of the schedule, those of instructions and those of samples over time. */
 size_t kprof_plan_pass_count(const kprof_plan *plan);

@@ -1,4 +1,5 @@
-/* Plans the samples over the time of a program: one section, in one pass, with nothing beside it. */
+/* Plans the samples over the time of a program: one section, in one pass, with nothing beside it, and in another pass
+ * what is not of links. */
 #include "metricset/catalog.h"
 #include "metricset/definition.h"
 
@@ -24,63 +25,104 @@ static kprof_status note(kprof_plan *plan, const char *what, const char *why)
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
-/* The names on the chip, each once, and a note of each item that the chip has no counter for. */
-static kprof_status list_names(const kprof_section_definition *section, kprof_host *host, kprof_strlist *out,
-                               kprof_plan *plan)
+typedef struct sampler {
+    const kprof_section_definition *section;
+    kprof_host *host;
+    kprof_plan *plan;
+} sampler;
+
+/* Add the names on the chip, each once, of links or of all else, and a note of each item that the chip has no counter
+ * for. */
+static kprof_status list_names(const sampler *s, bool are_linked, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < section->timeline_count && status == KPROF_OK; i++) {
-        const kprof_item_definition *item = &section->timeline[i];
-        const kprof_choice *chosen = kprof_item_sampled(item, host);
+    for (size_t i = 0; i < s->section->timeline_count && status == KPROF_OK; i++) {
+        const kprof_item_definition *item = &s->section->timeline[i];
+        if (item->linked != are_linked)
+            continue;
+        const kprof_choice *chosen = kprof_item_sampled(item, s->host);
         if (!chosen)
-            status = note(plan, item->label, "CUPTI samples no such counter of the chip");
+            status = note(s->plan, item->label, "CUPTI samples no such counter of the chip");
         else if (strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) != 0 && !kprof_strlist_add_unique(out, chosen->text))
             status = KPROF_NO_MEMORY;
     }
     return status;
 }
 
-/* A section does not show what the pass has no space for. */
+/* Move the pass of the other plan, if it has one with fewer metrics, behind that of this one. */
+static kprof_status append_pass(kprof_timeline_plan *plan, kprof_timeline_plan *other)
+{
+    if (plan->count == 0 || other->count == 0 || other->passes->metrics.count == plan->passes->metrics.count)
+        return KPROF_OK;
+    kprof_timeline_pass *passes = KPROF_APPEND(plan->passes, plan->count);
+    if (!passes)
+        return KPROF_NO_MEMORY;
+    *passes = *other->passes;
+    other->count = 0;
+    plan->count++;
+    return KPROF_OK;
+}
+
+static kprof_status plan_passes(const sampler *s, bool is_linked)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT, linked = KPROF_STRLIST_INIT;
+    kprof_timeline_plan without = {0};
+    kprof_status status = list_names(s, false, &names);
+    if (status == KPROF_OK && !kprof_strlist_add_all(&linked, &names))
+        status = KPROF_NO_MEMORY;
+    if (is_linked)
+        KPROF_THEN(status, list_names(s, true, &linked));
+    KPROF_THEN(status, kprof_timeline_make(s->host, &linked, 1, &s->plan->timeline));
+    if (linked.count > names.count)
+        KPROF_THEN(status, kprof_timeline_make(s->host, &names, 1, &without));
+    KPROF_THEN(status, append_pass(&s->plan->timeline, &without));
+    kprof_timeline_free(&without);
+    kprof_strlist_free(&names);
+    kprof_strlist_free(&linked);
+    return status;
+}
+
+/* A section does not show what the first pass has not, as there is no space, or no link. */
 static kprof_status drop_left_out(kprof_plan *plan)
 {
     kprof_section *section = plan->sections;
+    const kprof_strlist *sampled = plan->timeline.count > 0 ? &plan->timeline.passes->metrics : &(kprof_strlist){0};
     kprof_status status = KPROF_OK;
     size_t kept = 0;
     for (size_t i = 0; i < section->timeline_count; i++) {
         kprof_item *item = &section->timeline[i];
-        if (!kprof_strlist_contains(&plan->timeline.left_out, item->name)) {
+        if (kprof_strlist_contains(sampled, item->name)) {
             section->timeline[kept++] = *item;
             continue;
         }
-        KPROF_THEN(status, note(plan, item->label, "one pass has no space for it beside the others"));
+        if (kprof_strlist_contains(&plan->timeline.left_out, item->name))
+            KPROF_THEN(status, note(plan, item->label, "one pass has no space for it beside the others"));
         kprof_item_clear(item);
     }
     section->timeline_count = kept;
     return status;
 }
 
-static kprof_status fill(const kprof_section_definition *section, kprof_host *host, kprof_plan *out)
+static kprof_status fill(const sampler *s, bool is_linked)
 {
-    const kprof_supply supply = {host, NULL};
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    out->chip = kprof_strdup(kprof_host_chip(host));
+    const kprof_supply supply = {s->host, NULL};
+    kprof_plan *out = s->plan;
+    out->chip = kprof_strdup(kprof_host_chip(s->host));
     out->sections = calloc(1, sizeof *out->sections);
-    kprof_status status = out->chip && out->sections ? list_names(section, host, &names, out) : KPROF_NO_MEMORY;
-    KPROF_THEN(status, kprof_timeline_make(host, &names, 1, &out->timeline));
-    KPROF_THEN(status, kprof_section_resolve(section, &supply, &out->collect, out->sections));
+    kprof_status status = out->chip && out->sections ? plan_passes(s, is_linked) : KPROF_NO_MEMORY;
+    KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;
     KPROF_THEN(status, drop_left_out(out));
-    kprof_strlist_free(&names);
     return status;
 }
 
-kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const char *section, kprof_host *host,
-                                     kprof_plan *out)
+kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const kprof_sampled_section *section,
+                                     kprof_host *host, kprof_plan *out)
 {
-    const kprof_section_definition *found = find_section(catalog, section);
+    const sampler s = {find_section(catalog, section->id), host, out};
     *out = (kprof_plan){0};
-    kprof_status status =
-        found ? fill(found, host, out) : kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"", section);
+    kprof_status status = s.section ? fill(&s, section->is_linked)
+                                    : kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"", section->id);
     if (status == KPROF_OK && out->timeline.count == 0)
         status = kprof_fail(KPROF_UNSUPPORTED, "CUPTI samples no counter of %s over time", out->chip);
     if (status != KPROF_OK)

@@ -491,6 +491,21 @@ class Sampled(Tracing):
         self.assertEqual(starts, [START + i * self.MS // 2 for i in range(40) if not 20 <= i < 24])
         self.assertEqual({row["Gaps"] for row in self.table("pm_sampling_sum")}, {1})
 
+    def test_links(self):
+        for idle, names in (({}, (*self.NAMES, "NVLink Read", "NVLink Write")),
+                            ({"KPROF_SIM_IDLE_LINKS": "1"}, self.NAMES)):
+            with self.subTest(idle):
+                run = self.sample("do=sampled", "do=gap:3000000", "do=unlinked", f"launch={VECTOR_ADD}",
+                                  "do=gap:500000", env={"KPROF_SIM_PROBE": "linked-gpus", **idle},
+                                  options=("--pm-sampling-interval", "100000000"))
+                self.assert_run(run, 0)
+                rows = self.table("pm_sampling_sum")
+                self.assertEqual([row["Metric"] for row in rows], list(names))
+                self.assertEqual({row["Unit"] for row in rows if row["Metric"].startswith("NVLink")},
+                                 set() if idle else {"GB/s"})
+                self.assertEqual("no sample over time for 2 s with counters of its links" in run.err, bool(idle))
+                self.assertGreaterEqual(len(self.busy()), 5)
+
     def test_without_counters(self):
         for place, env in (("program", {"KPROF_SIM_NO_SAMPLES": "1"}), ("kprof", {"KPROF_SIM_PROBE": "no-permission"}),
                            ("kprof", {"KPROF_SIM_PROBE": "no-gpu"})):

@@ -138,6 +138,16 @@ def checks_copies(run):
         yield f"{metric}, most (%)", max((value for _, _, value in run.of(metric)), default=-1), 0.3, 100
 
 
+def checks_peers(run):
+    """Of GPUs that NVLink does not link there is nothing to say."""
+    if run.known["bytes"] == 0:
+        return
+    for metric, device in (("NVLink Write", 0), ("NVLink Read", 1)):
+        rows = [row for row in run.tables["pm_sampling_trace"] if row["Metric"] == metric and row["Device"] == device]
+        got = sum(row["Duration (ns)"] * row["Value"] for row in rows)
+        yield f"{metric} of GPU {device} (GB)", got / 1e9, run.known["bytes"] / 1e9, 1.3 * run.known["bytes"] / 1e9
+
+
 def seconds(case, base, rounds):
     """The program's own seconds for its launches: alone, traced, and sampled, the least of each; and all runs."""
     words = [harness.programs() / "utilization", case]
@@ -200,7 +210,8 @@ def main():
     rows, failures, shown = [], [], []
     with tempfile.TemporaryDirectory(prefix="kprof-utilization-") as folder:
         for case, checks in (("pulses", checks_pulses), ("pulses --nvtx-include on/", checks_in_ranges),
-                             ("pulses --profile-from-start off", checks_between_calls), ("copies", checks_copies)):
+                             ("pulses --profile-from-start off", checks_between_calls), ("copies", checks_copies),
+                             ("peers", checks_peers)):
             shown += sampled(case, checks, folder, rows, failures)
         for case in ("busy", "launches"):
             least, results = seconds(case, f"{folder}/{case}", options.rounds)

@@ -37,6 +37,8 @@ static struct {
     int64_t endless;          /* which one ends far behind the others; 0: none */
     bool knows_nothing;       /* of the second metric */
     unsigned configured;
+    const kprof_chip_timeline *pass;
+    int64_t now_ns;
     atomic_bool keeps, is_kept; /* enabling does not return */
     uint64_t starts_ns[KPROF_PM_MOST_SAMPLES], ends_ns[KPROF_PM_MOST_SAMPLES];
     double values[2 * KPROF_PM_MOST_SAMPLES];
@@ -54,6 +56,7 @@ static void wait_ms(long ms)
 
 static char *metrics[] = {"sm__cycles_active", "dram__bytes_read"};
 static kprof_chip_timeline pass = {.metrics = {metrics, 2, 2}};
+static kprof_chip_timeline passes[2] = {{.metrics = {metrics, 2, 2}}, {.metrics = {metrics, 2, 2}}}; /* with links */
 static kprof_chip_metrics chip = {.chip = "GH100", .timelines = &pass, .timeline_count = 1};
 static kprof_device devices[2] = {{.record = {.device = 0}, .metrics = &chip}, {.record = {.device = 1}}};
 static uint32_t current;
@@ -87,6 +90,10 @@ const char *kprof_process_reason(kprof_status status)
 const kprof_device *kprof_devices_get(uint32_t ordinal)
 {
     return &devices[ordinal];
+}
+int64_t kprof_trace_now_ns(void)
+{
+    return START + gpu.now_ns;
 }
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric)
 {
@@ -139,7 +146,8 @@ static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_
     (void)sampling;
     gpu.is_running = false;
     assert_int_equal(setup->interval_ns, INTERVAL);
-    assert_ptr_equal(setup->pass, &pass);
+    assert_true(setup->pass == &pass || setup->pass == &passes[0] || setup->pass == &passes[1]);
+    gpu.pass = setup->pass;
     gpu.most = setup->most_samples;
     gpu.configured++;
     return KPROF_OK;
@@ -215,6 +223,8 @@ static int begin(void **state)
     gpu.next = -1;
     gpu.lost = INT64_MAX / 2;
     atomic_store(&runs, true);
+    chip.timelines = &pass;
+    chip.timeline_count = 1;
     kprof_engine.device = &device;
     kprof_engine.process.config = (kprof_config){.only_records = true, .traces = true, .chips = &chip, .chip_count = 1};
     kprof_utilization_forget();
@@ -411,6 +421,53 @@ static void what_is_lost_is_told_and_samples_begin_anew(void **state)
     assert_int_equal(gpu.closed, 1);
 }
 
+static void pass_time(int64_t ms)
+{
+    gpu.now_ns += ms * 1000000;
+    assert_true(kprof_utilization_poll());
+}
+
+/* As CUPTI gives no sample with their counters, or none but the first, or the buffer becomes full meanwhile. */
+static void links_are_left_out_where_no_sample_comes(void **state)
+{
+    for (int i = 0; i < 3; i++) {
+        begin(state);
+        chip.timelines = passes;
+        chip.timeline_count = 2;
+        see_context(0);
+        pass_time(0);
+        give((size_t)i % 2);
+        pass_time(1900);
+        assert_ptr_equal(gpu.pass, &passes[0]);
+        gpu.reads = i == 2 ? KPROF_NOT_COLLECTED : KPROF_OK;
+        pass_time(i == 2 ? 0 : 200);
+        gpu.reads = KPROF_OK;
+        assert_ptr_equal(gpu.pass, &passes[1]);
+        gpu.next = -1;
+        give(6);
+        pass_time(5000);
+        pass_time(5000);
+        assert_int_equal(gpu.configured, 2);
+        assert_int_equal(written.count, 5);
+        assert_int_equal(gpu.warnings, 0);
+        kprof_utilization_end();
+    }
+}
+
+static void links_are_sampled_where_samples_come(void **state)
+{
+    (void)state;
+    chip.timelines = passes;
+    chip.timeline_count = 2;
+    see_context(0);
+    pass_time(0);
+    give(2);
+    pass_time(1900);
+    pass_time(5000);
+    assert_int_equal(gpu.configured, 1);
+    kprof_utilization_end();
+}
+
 static void *poll_in_thread(void *unused)
 {
     (void)kprof_utilization_poll();
@@ -525,6 +582,8 @@ int main(void)
         cmocka_unit_test_setup(a_context_that_ends_is_looked_at, begin),
         cmocka_unit_test_setup(a_context_that_is_being_made_is_looked_at_later, begin),
         cmocka_unit_test_setup(what_is_lost_is_told_and_samples_begin_anew, begin),
+        cmocka_unit_test_setup(links_are_left_out_where_no_sample_comes, begin),
+        cmocka_unit_test_setup(links_are_sampled_where_samples_come, begin),
         cmocka_unit_test_setup(nobody_waits_for_cupti_for_long, begin),
         cmocka_unit_test_setup(nothing_is_sampled_without_a_trace, begin),
         cmocka_unit_test_setup_teardown(samples_outside_of_what_is_chosen_are_left_out, begin, end_limit),

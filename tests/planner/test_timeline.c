@@ -120,13 +120,38 @@ static void test_nothing_takes_no_pass(void **state)
     kprof_host_close(host);
 }
 
+/* Where GPUs are linked the one pass has all that it has elsewhere, and the links if there is space; then a second pass
+ * is as elsewhere. */
+static void sample_links_on(const kprof_catalog *catalog, kprof_host *host, const kprof_plan *elsewhere)
+{
+    const kprof_sampled_section linked = {"ProgramUtilization", true};
+    const kprof_strlist *names = &elsewhere->timeline.passes->metrics;
+    kprof_plan plan;
+    assert_int_equal(kprof_plan_make_sampled(catalog, &linked, host, &plan), KPROF_OK);
+    const kprof_strlist *more = &plan.timeline.passes->metrics;
+    const size_t links = more->count - names->count;
+    assert_int_equal(plan.timeline.count, links > 0 ? 2 : 1);
+    assert_int_equal(plan.sections->timeline_count, more->count);
+    assert_int_equal(plan.sections->timeline_count + plan.notes.count, 9);
+    assert_int_equal(kprof_strlist_contains(more, "nvlrx__bytes.sum.per_second"), links > 0);
+    for (size_t i = 0; i < names->count; i++) {
+        assert_true(kprof_strlist_contains(more, names->items[i]));
+        assert_true(links == 0 || kprof_strlist_contains(&plan.timeline.passes[1].metrics, names->items[i]));
+    }
+    printf("%s: %zu of links\n", plan.chip, links);
+    if (strcmp(plan.chip, "GH100") == 0)
+        assert_int_equal(links, 2);
+    kprof_plan_free(&plan);
+}
+
 /* What kprof trace --pm-sampling samples: each item of the section is in the one pass, or a note tells why not. */
 static void sample_program_on(const kprof_catalog *catalog, const char *chip)
 {
     kprof_host *host = open_chip(chip);
     kprof_plan plan;
     size_t found = 0;
-    assert_int_equal(kprof_plan_make_sampled(catalog, "ProgramUtilization", host, &plan), KPROF_OK);
+    assert_int_equal(
+        kprof_plan_make_sampled(catalog, &(kprof_sampled_section){"ProgramUtilization", false}, host, &plan), KPROF_OK);
     assert_string_equal(plan.chip, chip);
     assert_int_equal(plan.collect.count, 0);
     assert_int_equal(plan.section_count, 1);
@@ -145,6 +170,7 @@ static void sample_program_on(const kprof_catalog *catalog, const char *chip)
     assert_int_equal(found, has_memory ? 4 : 2);
     if (strcmp(chip, "GH100") == 0)
         assert_int_equal(section->timeline_count, 7);
+    sample_links_on(catalog, host, &plan);
     kprof_plan_free(&plan);
     kprof_host_close(host);
 }
@@ -161,8 +187,10 @@ static void test_each_chip_samples_programs(void **state)
         if (tries_chip(chips.items[i]))
             sample_program_on(catalog, chips.items[i]);
     kprof_host *host = open_chip(chips.items[0]);
-    assert_int_equal(kprof_plan_make_sampled(catalog, "NoSuchSection", host, &plan), KPROF_UNKNOWN_NAME);
-    assert_int_equal(kprof_plan_make_sampled(catalog, "Occupancy", host, &plan), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_plan_make_sampled(catalog, &(kprof_sampled_section){"NoSuchSection", false}, host, &plan),
+                     KPROF_UNKNOWN_NAME);
+    assert_int_equal(kprof_plan_make_sampled(catalog, &(kprof_sampled_section){"Occupancy", true}, host, &plan),
+                     KPROF_UNSUPPORTED);
     kprof_host_close(host);
     kprof_catalog_free(catalog);
     kprof_strlist_free(&chips);

@@ -1,5 +1,5 @@
-/* A machine for tests: one GH100, or what KPROF_SIM_PROBE says ("two-gpus", "old-gpu", "no-gpu", "no-permission",
- * "confidential": the second of two GPUs is set up so, "no-cupti", "new-cupti").
+/* A machine for tests: one GH100, or what KPROF_SIM_PROBE says ("two-gpus", "linked-gpus", "old-gpu", "no-gpu",
+ * "no-permission", "confidential": the second of two GPUs is set up so, "no-cupti", "new-cupti").
  * Stands in for src/cupti/probe.c. No machine has a GPU at these addresses. */
 #include "cupti/probe.h"
 #include "core/log.h"
@@ -14,7 +14,9 @@ kprof_status kprof_probe_devices(kprof_probe *out)
     *out = (kprof_probe){0};
     if (fault && strcmp(fault, "no-gpu") == 0)
         return kprof_fail(KPROF_NO_GPU, "no CUDA driver (simulated)");
-    size_t count = fault && (strcmp(fault, "two-gpus") == 0 || strcmp(fault, "confidential") == 0) ? 2 : 1;
+    const bool are_linked = fault && strcmp(fault, "linked-gpus") == 0;
+    size_t count =
+        are_linked || (fault && (strcmp(fault, "two-gpus") == 0 || strcmp(fault, "confidential") == 0)) ? 2 : 1;
     out->devices = calloc(count, sizeof *out->devices);
     if (!out->devices)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
@@ -23,6 +25,7 @@ kprof_status kprof_probe_devices(kprof_probe *out)
         kprof_probe_device *device = &out->devices[i];
         snprintf(device->name, sizeof device->name, "Simulated H200");
         snprintf(device->chip, sizeof device->chip, fault && strcmp(fault, "old-gpu") == 0 ? "GV100" : "GH100");
+        device->is_linked = are_linked;
         device->memory_bytes = UINT64_C(80) << 30; /* not what prices are reckoned with where no GPU is */
     }
     if (fault && strcmp(fault, "no-permission") == 0)

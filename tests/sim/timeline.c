@@ -12,6 +12,7 @@
  *   kept:N     CUPTI keeps N buffers when it is flushed
  *   move:HOW:BYTES  managed memory moves, at 25 GB/s; fault:WHERE  of CPU or GPU, for the next of its pages
  *   sampled    wait until the GPU is sampled over time (utilization.h)
+ *   unlinked   wait until it is so without counters of links that give no sample
  *   lose:N     CUPTI loses the next N of these samples
  *
  * CUPTI's thread hands activities over when there are FULL of them, and kprof_activities_flush the rest. */
@@ -299,11 +300,12 @@ bool sim_timeline_do(const char *text)
     snprintf(word, sizeof word, "%.*s", colon ? (int)(colon - text) : 15, text);
     note_context();
     pthread_mutex_lock(&timeline.mutex);
-    const bool waits = strcmp(word, "sampled") == 0, done = waits || do_locked(word, colon ? colon + 1 : "");
+    const bool unlinked = strcmp(word, "unlinked") == 0, waits = unlinked || strcmp(word, "sampled") == 0,
+               done = waits || do_locked(word, colon ? colon + 1 : "");
     sim_utilization_reach(timeline.now_ns);
     pthread_mutex_unlock(&timeline.mutex);
     if (waits && timeline.runs)
-        sim_utilization_await();
+        sim_utilization_await(unlinked);
     return done;
 }
 

@@ -1,5 +1,5 @@
 /* Sample i begins i intervals after samples were started, and is there when the clock has passed its end. One more
- * comes before them, with what was counted before. */
+ * comes before them, with what was counted before. With KPROF_SIM_IDLE_LINKS no sample with a counter of links ends. */
 #include "sim/utilization.h"
 #include "sim/device.h"
 
@@ -58,12 +58,21 @@ void sim_utilization_lose(int64_t count)
     pthread_mutex_unlock(&state.mutex);
 }
 
-void sim_utilization_await(void)
+/* With the mutex held. */
+static bool waits_for_links(void)
+{
+    bool has_links = false;
+    for (size_t i = 0; i < state.pass->metrics.count; i++)
+        has_links = has_links || strncmp(state.pass->metrics.items[i], "nvl", 3) == 0;
+    return has_links && getenv("KPROF_SIM_IDLE_LINKS");
+}
+
+void sim_utilization_await(bool without_links)
 {
     const struct timespec pause = {0, 1000000};
     for (bool is_settled = false; !is_settled; nanosleep(&pause, NULL)) {
         pthread_mutex_lock(&state.mutex);
-        is_settled = state.is_settled;
+        is_settled = state.is_settled && !(without_links && waits_for_links());
         pthread_mutex_unlock(&state.mutex);
     }
 }
@@ -171,7 +180,9 @@ static kprof_status read_samples(kprof_pm_sampling *sampling, kprof_pm_data *out
     if (!state.runs && !state.stopped)
         sim_violation("samples of a program are read that were not started");
     *out = (kprof_pm_data){.starts_ns = state.starts_ns, .ends_ns = state.ends_ns, .values = state.values};
-    for (; state.start_ns + (state.next + 1) * state.interval_ns <= state.now_ns && !out->is_cut; state.next++) {
+    const bool waits = waits_for_links();
+    for (; !waits && state.start_ns + (state.next + 1) * state.interval_ns <= state.now_ns && !out->is_cut;
+         state.next++) {
         const int64_t end_ns = state.start_ns + (state.next + 1) * state.interval_ns;
         if (end_ns <= state.lost_ns || end_ns > state.lost_end_ns)
             give_sample(out);

@@ -13,5 +13,5 @@ void sim_utilization_add(int64_t start_ns, int64_t end_ns);
 void sim_utilization_reach(int64_t now_ns);
 /* CUPTI loses so many samples, beginning with the one that the clock stands in. */
 void sim_utilization_lose(int64_t count);
-/* Wait until the GPU is sampled, or cannot be. */
-void sim_utilization_await(void);
+/* Wait until the GPU is sampled, or cannot be; or until it is in a pass that gives samples. */
+void sim_utilization_await(bool without_links);

@@ -1,9 +1,10 @@
 // Programs whose use of the GPU over time is known: tests/gpu/utilization.py holds samples to it.
 //
-// Usage: utilization pulses | copies | busy | launches
+// Usage: utilization pulses | copies | peers | busy | launches
 //   pulses    60 times all SMs are busy for 50 ms and idle for 50 ms, in NVTX ranges "on" and "off"; ten of them are
 //             between cudaProfilerStart and cudaProfilerStop
 //   copies    40 copies of 256 MiB from and to pinned memory
+//   peers     40 copies of 256 MiB from the first GPU to the second; none where these cannot reach each other
 //   busy      100,000 kernels of 20 us; prints the seconds that they take
 //   launches  300,000 kernels that do nothing, likewise
 #include "check.h"
@@ -58,6 +59,36 @@ static void run_copies(unsigned sms)
     CHECK(cudaFree(device));
 }
 
+static void spin_on(int device, unsigned long long ns)
+{
+    CHECK(cudaSetDevice(device));
+    spin<<<1, 32>>>(ns);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+}
+
+// Links are idle at first, as in programs that begin with other work.
+static void run_peers()
+{
+    void *memory[2];
+    int reaches = 0, devices = 0;
+    CHECK(cudaGetDeviceCount(&devices));
+    if (devices > 1)
+        CHECK(cudaDeviceGetP2PAttribute(&reaches, cudaDevP2PAttrNativeAtomicSupported, 0, 1));
+    printf("bytes %.0f\n", reaches ? (double)COPY_BYTES * COPIES : 0);
+    for (int i = 0; i < 2 && reaches; i++) {
+        CHECK(cudaSetDevice(i));
+        CHECK(cudaDeviceEnablePeerAccess(1 - i, 0));
+        CHECK(cudaMalloc(&memory[i], COPY_BYTES));
+        spin_on(i, 1500000000ull); // until samples run
+    }
+    for (unsigned i = 0; i < COPIES && reaches; i++) {
+        CHECK(cudaMemcpyPeer(memory[1], 1, memory[0], 0, COPY_BYTES));
+        CHECK(cudaDeviceSynchronize());
+        sleep_ms(10);
+    }
+}
+
 // Time launches, after a second in which samples begin.
 static void run_launches(unsigned count, unsigned blocks, unsigned long long ns)
 {
@@ -85,6 +116,8 @@ int main(int argc, char **argv)
         run_pulses(sms);
     else if (strcmp(what, "copies") == 0)
         run_copies(sms);
+    else if (strcmp(what, "peers") == 0)
+        run_peers();
     else if (strcmp(what, "busy") == 0)
         run_launches(100000, sms, 20000);
     else if (strcmp(what, "launches") == 0)
