@@ -68,8 +68,7 @@ void kprof_bystander_fork(kprof_bystander *out)
         *out = (kprof_bystander){.pid = pid, .channel = ends[0]};
 }
 
-/* Note the signals that it got since the last question. Give up a bystander that does not answer, perhaps as it is
- * stopped. */
+/* Note the signals it got since the last question. Give up a bystander that does not answer: it may be stopped. */
 static bool ask(kprof_bystander *bystander)
 {
     struct pollfd answer = {.fd = bystander->channel, .events = POLLIN};

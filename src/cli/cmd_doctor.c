@@ -1,5 +1,4 @@
-/* kprof doctor: tells what on this machine keeps kernels from being measured, and what to do about it, and measures
- * one. */
+/* kprof doctor: tells what on this machine keeps kernels from being measured and what to do, and measures one. */
 #include "cli/commands.h"
 #include "cli/machine.h"
 #include "cli/output.h"

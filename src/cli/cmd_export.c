@@ -1,5 +1,4 @@
-/* kprof export: write a report in a format that other programs read. Launches stream; the file gets its name when it is
- * whole. */
+/* kprof export: write a report in a format that other programs read. Launches stream; a whole file gets its name. */
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
@@ -25,9 +24,8 @@ typedef struct sink {
     FILE *file;
 } sink;
 
-/* The statement for duckdb: it reads the long layout of CSV from its stdin and writes Parquet. It gives all types,
- * as duckdb may guess them wrong from the first lines of a pipe. No word comes from the user. NULL when out of
- * memory. */
+/* The statement for duckdb: it reads the long layout of CSV from its stdin and writes Parquet. It gives all types, as
+ * duckdb may guess wrong ones from a pipe. No word comes from the user. NULL when out of memory. */
 static char *make_duckdb_query(void)
 {
     static const char *const types[] = {[KPROF_CELL_WHOLE] = "BIGINT",

@@ -1,5 +1,4 @@
-/* kprof list: the sets, sections, chips and metrics that can be collected, the findings and the aliases. It needs no
- * GPU. */
+/* kprof list: the sets, sections, chips and metrics to collect, the findings and the aliases. It needs no GPU. */
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"

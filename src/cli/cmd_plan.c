@@ -70,8 +70,7 @@ static const char *label_of_total(const kprof_options *options, const kprof_cost
     return cost->saved_fits ? "Time in all, about" : "Time in all, if memory can be saved, about";
 }
 
-/* No plan is silent about the GPU that it reckons with. Programs have it in the fields of the memory and of the prices.
- */
+/* Every plan names the GPU that it reckons with. Programs have it in the fields of memory and prices. */
 static kprof_emit_field gpu_field(const kprof_workload *workload, const kprof_cost *cost, char text[96])
 {
     const bool is_here = workload->device_bytes > 0;

@@ -39,8 +39,7 @@ static bool exists(const char *root, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build": the first word of digits and
- * dots. */
+/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64 580.159.04 Release Build": the first of digits and dots. */
 static void read_module_version(const char *root, kprof_machine *out)
 {
     char text[1024];

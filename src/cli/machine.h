@@ -1,5 +1,4 @@
-/* The traits of a machine that decide whether kernels can be measured: looked at without starting the driver, and
- * judged. */
+/* Looks at what decides whether a machine can measure kernels, without starting the driver, and judges it. */
 #pragma once
 
 #include "cli/clocks.h"

@@ -25,6 +25,5 @@ void kprof_open_parts_end(kprof_open_parts *open, const kprof_pids *whom, const 
  * report of their own. USAGE where nothing, or more than one part, was started. */
 kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *whom,
                                    const kprof_options *options) KPROF_MUST_CHECK;
-/* Make the reports of the parts that `closer` has ended, and forget these. Lines "report PATH" go to `out`; NULL: to
- * the log. */
+/* Make reports of the parts that `closer` has ended, and forget those. Lines "report PATH" go to `out`, or the log. */
 kprof_status kprof_open_parts_make(kprof_open_parts *open, const void *closer, kprof_strbuf *out) KPROF_MUST_CHECK;

@@ -34,9 +34,8 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
 /* The rule for commands that start nothing: stdout, --log-file or --html. */
 kprof_route kprof_route_report(const kprof_options *options);
 
-/* Refuse an output (--log-file, --export, --html, and the stdout of a report) that is an input of the command, or is
- * another of its outputs: by what the files are, not by their names. USAGE, with a message, before anything is opened.
- */
+/* Refuse an output (--log-file, --export, --html, and the stdout of a report) that is an input of the command, or
+ * another of its outputs, by what the files are, not by name. USAGE, with a message, before anything is opened. */
 kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
 
 /* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made, as that of

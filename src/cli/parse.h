@@ -1,5 +1,4 @@
-/* The parser has three parts: parse.c reads words, values.c their values, and settle.c finds what they mean together.
- */
+/* The parser has three parts: parse.c reads words, values.c their values, and settle.c what they mean together. */
 #pragma once
 
 #include "cli/options.h"

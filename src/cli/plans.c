@@ -458,8 +458,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     return KPROF_OK;
 }
 
-/* Add the chips of the GPUs that are present; having none is no error here. False where this build or machine cannot
- * know any chip. */
+/* Add the chips of the GPUs that are present; having none is no error here. False where kprof cannot know any chip. */
 static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
 {
     kprof_probe probe = {0};
@@ -474,8 +473,7 @@ static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
     return status != KPROF_UNSUPPORTED;
 }
 
-/* Chips have capitals, and ncu's users write them small. Tell of each that is wrong; the status is that of the last of
- * these. */
+/* Chips have capitals, and ncu's users write them small. Tell of each wrong one; the status is that of the last. */
 static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *out)
 {
     kprof_strlist known = KPROF_STRLIST_INIT;

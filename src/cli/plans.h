@@ -68,6 +68,5 @@ typedef struct kprof_chips {
 /* Those of --chips; else those of the GPUs that are present, limited by --devices; else, with a message, the chip
  * that the sets are tuned for. Errors of --chips as of kprof_chip_check, with a message for each. */
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) KPROF_MUST_CHECK;
-/* For callers that can do without a host: if this build or machine cannot ask CUPTI, warn, leave *out NULL and
- * return OK. */
+/* For callers that can do without a host: if CUPTI cannot be asked here, warn, leave *out NULL and return OK. */
 kprof_status kprof_chip_open(const char *chip, kprof_host **out) KPROF_MUST_CHECK;

@@ -244,8 +244,7 @@ static const char *find_obstacle(int folder)
 }
 
 /* Return NULL, or the reason not to recover the session. Two that recover it at once would both make a report of it;
- * one that gets the lock after the other has removed the session finds that the lock has no name, or that no owner
- * is left. */
+ * one that gets the lock after the other has removed the session finds no name of the lock, or no owner. */
 static const char *take_over(kprof_session *session)
 {
     struct stat lock;

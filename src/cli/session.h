@@ -51,6 +51,5 @@ kprof_status kprof_session_reopen(const char *dir, kprof_session *out) KPROF_MUS
 /* The file, in the session directory, that is a report of the run with its plans and nothing measured yet. */
 #define KPROF_SESSION_SEED "seed.kprof"
 /* Remove the directory and the files in it; with `keep` leave it, and say where it is. A directory that somebody put in
- * its place is left alone, and so is one with files in it that no kprof makes. Safe to call twice, and on a zeroed
- * struct. */
+ * its place is left alone, and so is one with files in it that no kprof makes. May be called twice, and on zeros. */
 void kprof_session_close(kprof_session *session, bool keep);

@@ -258,8 +258,7 @@ static kprof_status store_some(kprof_spools *spools, spool *item, bool *more)
     return status == KPROF_OK ? committed : status;
 }
 
-/* Store all that is new in a spool. Thousands of processes come and go in one run, so that a spool is open only here.
- */
+/* Store all that is new in a spool. Thousands of processes come and go in a run, so a spool is open only here. */
 static kprof_status ingest_spool(kprof_spools *spools, spool *item)
 {
     kprof_status status = KPROF_OK;

@@ -175,8 +175,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
     kprof_status status = out->ranges ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < launches->count && status == KPROF_OK; i++)
         status = read_range(launches->items[i], &out->ranges[i]);
-    /* Set files, where a choice is made by name. A kprof that was copied alone has none, and knows neither aliases nor
-     * sections. */
+    /* Set files, where a choice is made by name. A kprof that was copied alone knows neither aliases nor sections. */
     const kprof_selection *selection = &options->selection;
     const bool may_tell = (selection->metrics.count > 0 || selection->sections.count > 0) && kprof_catalog_is_there();
     if (status == KPROF_OK && (selection->sets.count > 0 || may_tell))

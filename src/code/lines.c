@@ -285,8 +285,7 @@ static size_t number_of(const table *t, const Dwarf_Line *line)
     return place;
 }
 
-/* Append the frame of a row. Returns the row of the function that it was inlined into; `index` where there is none, or
- * no frame. */
+/* Append the frame of a row. Returns the row of the function that it was inlined into, else `index`. */
 static size_t add_frame(reader *r, const table *t, size_t index)
 {
     Dwarf_Line *line = dwarf_onesrcline(t->lines, index);

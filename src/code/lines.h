@@ -9,8 +9,7 @@
  * KPROF_NO_MEMORY otherwise. */
 kprof_status kprof_code_read_lines(Elf *elf, kprof_code *code) KPROF_MUST_CHECK;
 
-/* Give them their lines in the PTX that the cubin was assembled from; *has_lines: some have one. Returns as the
- * function above. */
+/* Give them their lines in the PTX that the cubin was assembled from; *has_lines: some have one. Returns as above. */
 kprof_status kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, bool *has_lines) KPROF_MUST_CHECK;
 
 /* Give `code` the PTX itself with the lines of its instructions, or neither, where the cubin has none, has several

@@ -1,5 +1,4 @@
-/* Stands for the rest of this folder in a build without CUDA, which profiles nothing: reports have all that was read.
- */
+/* Stands for the rest of this folder in a build without CUDA, which profiles nothing. */
 #include "code/code.h"
 #include "code/native.h"
 

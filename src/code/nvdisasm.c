@@ -1,5 +1,4 @@
-/* Looks in absolute folders only, so that nothing in the current one is run, and starts no interpreter to ask it for
- * its packages. */
+/* Looks in absolute folders only, to run nothing of the current one, and asks no interpreter for its packages. */
 #include "code/nvdisasm.h"
 
 #include "core/clean.h"

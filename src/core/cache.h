@@ -16,8 +16,7 @@ bool kprof_cache_open(const kprof_strbuf *key, kprof_cache_entry *out);
 bool kprof_cache_read(const kprof_cache_entry *entry, uint64_t offset, uint64_t size, kprof_strbuf *out);
 void kprof_cache_close(kprof_cache_entry *entry);
 
-/* Fetch what was stored under `key`, appended to `out`; false when there is nothing, or something damaged or foreign.
- */
+/* Fetch what was stored under `key`, appended to `out`; false when nothing is there, or damage. */
 bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out);
 /* Store; failures are silent, since the result is at hand anyway. KPROF_CACHE=off in the environment turns both off. */
 void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size);

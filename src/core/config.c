@@ -21,8 +21,7 @@
 #define CONFIG_MAX_PASSES 4096
 #define DRAFT_FILE        KPROF_CONFIG_FILE ".new"
 
-/* Everything written beside the chips: the options that reach the recorder, and what the command line derives from
- * others. */
+/* Everything written beside the chips: options of the recorder, and what the command line derives from others. */
 static const kprof_option_row rows[] = {
 #define ROW(option_type, path, ...)                                                                                    \
     {.type = KPROF_OPTION_##option_type, .field = offsetof(kprof_config, path), __VA_ARGS__},

@@ -1,5 +1,4 @@
-/* A file of a few numbers. Both sides read and write it by pread and pwrite, and wait by a futex on its first number.
- */
+/* A file of a few numbers. Both sides use pread and pwrite, and wait by a futex on its first number. */
 #include "core/control.h"
 #include "core/folder.h"
 

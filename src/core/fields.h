@@ -161,8 +161,7 @@
     SPOOL(U32, witness_count, NONE)           /* 0, or that of the metrics record */                                   \
     SPOOL(SPREADS, witness_spreads_pct, NONE) /* (highest - lowest) / mean over passes; NaN: not measured */
 
-/* The names of the values that a launch record carries, per chip, and of the witnesses that tell whether its passes
- * agree. */
+/* The names of the values that a launch record carries, per chip, and of the witnesses of whether its passes agree. */
 #define KPROF_METRICS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     SPOOL(TEXT, chip, NONE)                                                                                            \
     SPOOL(U32, pass_count, NONE)                                                                                       \
@@ -219,8 +218,7 @@
     SPOOL(U32, value_count, NONE)                                                                                      \
     SPOOL(VALUES, values, NONE) /* rows of an offset in bytes and a value for each name; rows of zeros are left out */
 
-/* The samples of one pass over the time of a launch, whose record comes before; without names, the reason why there are
- * none. */
+/* The samples of one pass over the time of a launch, whose record comes before; without names, why there are none. */
 #define KPROF_TIMELINE_FIELDS(FIELD, SPOOL, REPORT)                                                                    \
     SPOOL(U64, launch, NONE)                                                                                           \
     SPOOL(U32, pass, NONE)        /* from 0 */                                                                         \
@@ -330,8 +328,7 @@
 /* The metric of a row, by a macro of its first word. */
 #define KPROF_METRIC_OF(way, ...) way(__VA_ARGS__)
 
-/* Metrics that are computed from several fields: the formula, as report/store/launch_metrics.c has its names, and the
- * metric. */
+/* Metrics that are computed from several fields: the formula, in names of report/store/launch_metrics.c, the metric. */
 #define KPROF_COMPUTED_METRICS(X)                                                                                      \
     X(known(device->max_threads_per_sm) / known(device->warp_size), PLACE,                                             \
       "device__attribute_max_warps_per_multiprocessor", "warp", "most warps that can be resident on an SM")            \

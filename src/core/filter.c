@@ -467,8 +467,7 @@ void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *
         continue; /* 0: counting has begun anew meanwhile */
 }
 
-/* Position of the next launch, from 0, as --schedule counts them. Where each device or configuration counts, there is
- * no such thing. */
+/* Position of the next launch, from 0, as --schedule counts them. None where each device or configuration counts. */
 static uint64_t next_position(const kprof_filter *filter)
 {
     const uint64_t matching = atomic_load_explicit(&filter->counters[0].matching, memory_order_relaxed);

@@ -22,8 +22,7 @@ bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec);
 /* Does it have a schedule that comes to an end? */
 bool kprof_filter_ends(const kprof_filter_spec *spec);
 
-/* Does this kernel's name match? Costs a demangling and a regex: call once per function and keep the answer.
- * Thread-safe. */
+/* Does this kernel's name match? Demangles and runs a regex: call once per function, keep the answer. Thread-safe. */
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
 
 /* Does the filter ask for the NVTX ranges of launches? */

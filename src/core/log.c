@@ -53,8 +53,7 @@ void kprof_log_set_level(kprof_log_level level)
     atomic_store(&current_level, (int)level);
 }
 
-/* Make a message one clean line: spell out control characters that a name or a pattern brings, or at worst mask
- * them. */
+/* Make a message one clean line: spell out control characters of a name or pattern, or at worst mask them. */
 static void hand_over(kprof_log_level level, char *text)
 {
     char *clean = kprof_text_is_clean(text) ? NULL : kprof_clean_text(text);

@@ -9,9 +9,8 @@
 
 typedef enum kprof_log_level { KPROF_LOG_ERROR, KPROF_LOG_WARNING, KPROF_LOG_INFO, KPROF_LOG_DEBUG } kprof_log_level;
 
-/* Receives each finished message (one line, cleaned as core/clean.h tells, no newline, no prefix). `user` is the
- * pointer given to kprof_log_set_sink.
- */
+/* Receives each finished message (one line, cleaned as core/clean.h tells, no newline, no prefix). `user`: as given to
+ * kprof_log_set_sink. */
 typedef void kprof_log_sink(void *user, kprof_log_level level, const char *message);
 
 typedef struct kprof_log_receiver {

@@ -31,8 +31,7 @@ typedef struct demangling {
 static void append_demangled(const char *text, size_t size, void *user)
 {
     demangling *state = user;
-    /* A callback cannot stop the demangler otherwise. Jumping out is safe, because the demangler keeps all its state on
-     * the stack. */
+    /* A callback cannot stop the demangler otherwise. Jumping out is safe: it keeps all its state on the stack. */
     if (state->text.failed || state->text.length + size > DEMANGLED_MAX_BYTES)
         longjmp(state->too_long, 1);
     kprof_strbuf_append(&state->text, text, size);

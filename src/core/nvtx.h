@@ -26,8 +26,7 @@ typedef struct kprof_nvtx_ranges {
 typedef struct kprof_nvtx_filter kprof_nvtx_filter;
 
 /* Compile the expressions (copied). A launch passes if one of `include` matches its ranges, or `include` is empty, and
- * none of `exclude` does. *out is NULL when both are empty. USAGE with a message that names the expression and the
- * fault. */
+ * none of `exclude` does. *out is NULL when both are empty. USAGE with a message that names expression and fault. */
 kprof_status kprof_nvtx_filter_new(const kprof_strlist *include, const kprof_strlist *exclude,
                                    kprof_nvtx_filter **out) KPROF_MUST_CHECK;
 /* The same, where messages are to name another option than --nvtx-include. */

@@ -9,6 +9,5 @@ typedef struct kprof_proc_file {
     const char *root, *path;
 } kprof_proc_file;
 
-/* Read the number of the file's first line "name: number". False, with *out as it was: there is no such file or line.
- */
+/* Read the number of the file's first line "name: number". False: there is none, and *out is as it was. */
 bool kprof_proc_number(const kprof_proc_file *of, const char *name, int base, uint64_t *out);

@@ -45,7 +45,6 @@ typedef struct kprof_range_counts {
 } kprof_range_counts;
 kprof_range_counts kprof_ranges_count(const kprof_ranges *ranges);
 
-/* How many steps have begun, and the first one, from 1, that is measured; 0: there is no schedule. `position`: of the
- * next launch. */
+/* How many steps have begun, and the first, from 1, that is measured; 0: none is. `position`: of the next launch. */
 uint64_t kprof_ranges_steps(const kprof_ranges *ranges, uint64_t position);
 uint64_t kprof_ranges_first_step(const kprof_ranges *ranges);

@@ -21,8 +21,7 @@ const char *kprof_regex_pattern(const char *word);
 /* Append the pattern of this very text. It may stand between a shell's double quotes, if the text may. */
 void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out);
 
-/* Compile a pattern. `option` (borrowed) is what messages begin with: "-k". USAGE, with the place, when it is no
- * pattern. */
+/* Compile a pattern. `option` (borrowed) is what messages begin with: "-k". USAGE, with the place, if it is none. */
 kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
 /* The same, of a pattern that the whole text is to match. */
 kprof_status kprof_regex_new_whole(const char *option, const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
@@ -30,8 +29,7 @@ void kprof_regex_free(kprof_regex *regex);
 
 /* Thread-safe. Running out of memory gives up, too. */
 kprof_regex_result kprof_regex_match(kprof_regex *regex, const char *text);
-/* Does the pattern match this name of kprof's own? USAGE when matching takes too long, as no such name may be
- * missed. */
+/* Does the pattern match this name of kprof's own? USAGE when matching takes too long: none may be missed. */
 kprof_status kprof_regex_search(kprof_regex *regex, const char *text, bool *found) KPROF_MUST_CHECK;
 /* The work of all matches so far: about one for each character looked at, and more for each item of the pattern. */
 uint64_t kprof_regex_work(const kprof_regex *regex);

@@ -22,8 +22,7 @@ typedef struct kprof_strbuf {
 void kprof_memory_note_lack(void);
 bool kprof_memory_was_lacking(void);
 
-/* As strdup and strndup, and remember it where memory ran out: a caller that takes a missing text for none is wrong
- * then. */
+/* As strdup and strndup, and remember where memory ran out: callers that take a missing text for none are wrong. */
 char *kprof_strdup(const char *text);
 char *kprof_strndup(const char *text, size_t size);
 /* Set *out to a copy, or leave it where there is no text. False when out of memory. */
@@ -93,6 +92,5 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
 /* Append the `most` nearest to `out`, the nearest first: those that kprof_nearest would suggest if the nearer ones were
  * not there. None may be near enough. False when out of memory. */
 bool kprof_nearest_few(const char *text, const kprof_strlist *items, size_t most, kprof_strlist *out);
-/* As kprof_nearest, for words of a small vocabulary: only an item that differs from `text` in a third of its letters at
- * most. */
+/* As kprof_nearest, for a small vocabulary: only an item that differs from `text` in at most a third of its letters. */
 const char *kprof_nearest_spelling(const char *text, const char *const *items, size_t count);

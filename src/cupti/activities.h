@@ -1,6 +1,5 @@
 /* The activities of CUDA as they happen: kernels, copies, sets, memory, calls and graphs, from CUPTI's activity
- * records, but for memory. CUPTI fills buffers of kprof's in the application's threads, and hands them back in a thread
- * of its own. */
+ * records, but for memory. CUPTI fills kprof's buffers in the application's threads, and hands them back in its own. */
 #pragma once
 
 #include "core/activities.h"

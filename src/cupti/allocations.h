@@ -48,9 +48,7 @@ uint64_t kprof_allocations_bytes(void);
 size_t kprof_allocations_size(uint64_t address, const void *context);
 /* Find the allocation that begins there: kind and size. False if none is known. */
 bool kprof_allocations_find(uint64_t address, const void *context, kprof_memory_change *out);
-/* Is this physical memory known to be mapped nowhere yet? A second mapping would show memory that may be saved already.
- */
+/* Is this physical memory known to be unmapped? A second mapping would show memory that may be saved already. */
 bool kprof_allocations_is_unmapped(unsigned long long handle);
-/* The context ends, and its memory with it. The next list asks the driver what is left of memory that belongs to no
- * context. */
+/* The context ends, and its memory with it. The next list asks the driver what memory of no context is left. */
 void kprof_allocations_forget(const void *context);

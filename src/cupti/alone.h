@@ -7,12 +7,10 @@
 
 #define KPROF_MAX_FOREIGN_THREADS 128
 
-/* Threads that run no code of the application, by the kernel's thread id; 0 where a place is free, -1 where a thread is
- * about to begin. */
+/* Threads that run no code of the application, by the kernel's id; 0: a free place, -1: a thread is about to begin. */
 typedef atomic_int kprof_foreign_threads[KPROF_MAX_FOREIGN_THREADS];
 
-/* The name under which the preloaded library exports its list. There is none in a program that was started without
- * it. */
+/* The name under which the preloaded library exports its list. Programs that were started without it have none. */
 #define KPROF_FOREIGN_THREADS_NAME "kprof_foreign_thread_ids"
 
 /* Find the list. To be called once, early: the loader's lock, which it takes, may be held by a thread that waits for

@@ -9,8 +9,7 @@
 #define MOST_LAUNCHES 16 /* calls of the driver that launch kernels */
 /* So many launches in a row have to be parts of calls of the runtime, and behind the last handle of a kernel. */
 #define ENOUGH 2000
-/* While launches are not recorded, they are for one of so many calls of kprof_call_records_save, to see who launches.
- */
+/* Where launches are not recorded, one in so many calls of kprof_call_records_save does so, to see who launches. */
 #define CHECK_PERIOD 20
 #define FIRST_CHECK  4
 
@@ -32,8 +31,7 @@ static const char *const runtime_questions[] = {
     "__cudaRegister", "__cudaUnregister",     "__cudaInit",         "__cudaGet",           "cudaDriverGet",
     "cudaRuntimeGet", "cudaEventElapsedTime", "cudaGetErrorString", "cudaGetErrorName",    NULL};
 
-/* Calls that give a kernel's handle. The runtime makes the latter two itself as it launches a kernel for the first
- * time. */
+/* Calls that give a kernel's handle. The runtime makes the latter two itself at a kernel's first launch. */
 static const CUpti_CallbackId driver_handles[] = {
     CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction,           CUPTI_DRIVER_TRACE_CBID_cuModuleEnumerateFunctions,
     CUPTI_DRIVER_TRACE_CBID_cuLibraryEnumerateKernels,     CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeGetParams,

@@ -1,5 +1,4 @@
-/* A short list. A capture also ends with its stream or context: if kprof took it for open still, it would measure
- * nothing. */
+/* A short list. A capture also ends with its stream or context: if kprof took it for open, it would measure nothing. */
 #include "cupti/capturing.h"
 
 #include "cupti/calls.h"

@@ -1,5 +1,4 @@
-/* Keeps the cubins that the process loads, for those whose instructions are measured. Nothing is kept until somebody
- * asks for it. */
+/* Keeps the cubins that the process loads, for those whose instructions are measured. Keeps nothing until asked to. */
 #pragma once
 
 #include <stdbool.h>

@@ -22,8 +22,7 @@ typedef struct kprof_ioctl_call {
 typedef bool kprof_ioctl_hook(kprof_ioctl_call *call);
 typedef _Atomic(kprof_ioctl_hook *) kprof_ioctl_slot;
 
-/* The name under which the preloaded library exports its slot. There is none in a program that was started without
- * it. */
+/* The name under which the preloaded library exports its slot. Programs that were started without it have none. */
 #define KPROF_IOCTL_SLOT "kprof_ioctl_hook_slot"
 
 /* Find the slot. To be called once, early, as kprof_thread_find_list. */

@@ -5,8 +5,7 @@
 
 #include <cuda.h>
 
-/* cuda.h maps some names to versioned symbols (cuDeviceTotalMem -> cuDeviceTotalMem_v2); the table keeps the plain
- * name. */
+/* cuda.h maps names to versioned symbols (cuDeviceTotalMem -> cuDeviceTotalMem_v2); the table has the plain name. */
 #define KPROF_DRIVER_FUNCTIONS(X)                                                                                      \
     X(cuInit)                                                                                                          \
     X(cuDriverGetVersion)                                                                                              \

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The source is this large, in percent of L2. With less, some of the application's dirty lines were still there on
- * GH100. */
+/* The source is this large, in percent of L2. With less, some of the application's dirty lines stayed on GH100. */
 #define SOURCE_PCT 110
 /* The copy leaves this much dirty. Each row is a mapping, which takes 30 us to make. */
 #define ROW_BYTES ((size_t)256 << 10)

@@ -497,8 +497,7 @@ static void set_any(node *n, const CUgraphNodeParams *p)
         n->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-/* Each of these follows what one driver call does to executable graphs. The parameters are whole nodes, so this file
- * reads them. */
+/* Each follows what one driver call does to executable graphs. Parameters are whole nodes, so this file reads them. */
 #define ON(call)                                                                                                       \
     static void on_##call(const call##_params *p);                                                                     \
     static void note_##call(const void *parameters)                                                                    \

@@ -9,15 +9,13 @@
 void kprof_graphs_note(CUpti_CallbackId id, const void *parameters);
 /* The kernels, sets and copies of a graph launch, in an order that keeps their dependencies, as calls in its context
  * and stream. Valid until the graph is changed or destroyed. NULL when it is not known what the graph does, or it does
- * something that no single call can repeat: `*why` is the reason, and NULL where the graph launches no kernel at all.
- */
+ * something that no single call can repeat: `*why` is the reason, NULL where the graph launches no kernel. */
 const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *count, const char **why);
 
 /* One of the nodes that do something to memory of the device, as the call that would do the same by itself. */
 typedef bool kprof_graph_visitor(const kprof_call *node, void *user);
 
-/* Visit the nodes of a graph launch that are known, whether they can be repeated or not. False as soon as the visitor
- * is. */
+/* Visit the nodes of a graph launch that are known, whether they can be repeated or not. False once the visitor is. */
 bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user);
 typedef struct kprof_graph_identity {
     uint32_t number; /* that graphs of the same kernels have in common; 0: what the graph does is not known */

@@ -55,8 +55,7 @@ typedef struct kprof_instructions_place {
  * it in the device's primary context. Names that the chip does not have are left out with a warning. UNSUPPORTED when
  * none is left, in another context, and after the device was reset. One object for a context at a time. */
 kprof_status kprof_instructions_open(const kprof_instructions_place *place, kprof_instructions **out) KPROF_MUST_CHECK;
-/* Patch kernels from now on, as each is launched first: a launch takes 4 to 5 ms then (H200). The context must be idle.
- */
+/* Patch kernels from now on, each at its first launch, which takes 4 to 5 ms then (H200). The context must be idle. */
 kprof_status kprof_instructions_enable(kprof_instructions *instructions) KPROF_MUST_CHECK;
 /* Read what all launches since the last reading have counted, which have ended, and begin with zeros again. */
 kprof_status kprof_instructions_read(kprof_instructions *instructions, kprof_instruction_data *out) KPROF_MUST_CHECK;

@@ -14,6 +14,5 @@ bool kprof_mappings_general(const void *address, size_t size_bytes);
 /* Has the process a mapping whose file has a name that begins so? True also when nothing can be read. */
 bool kprof_mappings_named(const char *beginning);
 /* Find the first pages of a range that the host has in its page tables, as it has since it used them: the range becomes
- * theirs, with what is between them where that is little. All of it when nothing can be read. False when there are
- * none. */
+ * theirs, with what is between them where that is little. All of it when nothing can be read. False: none. */
 bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end);

@@ -12,8 +12,7 @@
 
 /* A launch is short if the GPU passes its mark this soon. */
 #define SHORT_NS INT64_C(1000000)
-/* While the GPU is far behind, a look finds no short launch: look more and more seldom, in the end after each 64 marks.
- */
+/* While the GPU is far behind, a look finds no short launch: look ever more seldom, in the end after each 64 marks. */
 #define MOST_UNASKED 64
 
 typedef struct ring {

@@ -219,8 +219,7 @@ static bool keep_output(const kprof_driver_api *driver, kprof_operation *operati
            reserve_kept(operation, snapshot) && (operation->in_graph || keep_rows(driver, operation) == CUDA_SUCCESS);
 }
 
-/* Can the process read the first and the last byte? The driver reads pageable memory as the process does, and would
- * fault, too. */
+/* Can the process read the first and the last byte? The driver reads pageable memory likewise, and would fault, too. */
 static bool is_readable(CUdeviceptr address, size_t size_bytes)
 {
     char bytes[2];
@@ -668,8 +667,7 @@ void kprof_operation_free(kprof_operation *operation)
     free(operation);
 }
 
-/* Ask CUDA about memory that it knows; else, if the GPU reaches all of the process' memory, look whether something is
- * mapped there. */
+/* Ask CUDA about memory that it knows; else, if the GPU reaches all memory, look whether something is mapped there. */
 static bool is_host_address(const kprof_driver_api *driver, bool pageable, uint64_t value)
 {
     static long page;

@@ -1,8 +1,7 @@
 /* Samples of the program counter in one context. CUPTI gives a function's samples only if they were enabled when it was
  * loaded, and no pass of counters ran since while they were not. So they are armed, enabled and not started, whenever a
  * pass runs, and started around single launches. Arm them just before a measurement of passes begins: once they were
- * started, or the application has launched a kernel since they were enabled, the pass would fail, or end the process.
- */
+ * started, or the application has launched a kernel since, the pass would fail, or end the process. */
 #pragma once
 
 #include "cupti/instructions.h"

@@ -1,5 +1,4 @@
-/* Answers what the command line asks about the machine before it starts the application. Tests link a simulated probe
- * instead. */
+/* Answers what the command line asks about the machine before it starts the application. Tests simulate it. */
 #pragma once
 
 #include "core/status.h"

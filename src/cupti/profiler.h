@@ -38,16 +38,14 @@ typedef struct kprof_measurement {
 } kprof_measurement;
 /* Begin a measurement in all passes, with the context idle. Forgets the last one. The first pass of all costs 150 ms
  * and 0.6 to 1.2 ms for each of its ranges, used or not, later ones with no more ranges 2 to 60 ms (H200); with tens of
- * thousands it does not start. More ranges than the first measurement had, or others of the flags, cost as much as
- * the first. */
+ * thousands it does not start. More ranges than the first measurement had, or other flags, cost as much as it did. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted) KPROF_MUST_CHECK;
 /* After its last pass a measurement may go on with the first one, for ranges that have not had it. Can this one, or
  * must it begin anew? */
 bool kprof_profiler_goes_on(const kprof_profiler *profiler);
 /* Run the next pass empty. The context must be idle. */
 kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler) KPROF_MUST_CHECK;
-/* Run the passes up to the last one empty, if some have been run, so that the first is next. The context must be idle.
- */
+/* If some passes have been run, run the others empty, so that the first is next. The context must be idle. */
 kprof_status kprof_profiler_run_out(kprof_profiler *profiler) KPROF_MUST_CHECK;
 /* The pass that _start will begin, from 0; the proof's is run empty. The context must be idle. */
 kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass) KPROF_MUST_CHECK;
@@ -56,20 +54,17 @@ kprof_status kprof_profiler_start(kprof_profiler *profiler) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more) KPROF_MUST_CHECK;
 /* Within a pass: begin and end a range, in any thread. Ranges of one number are one in all passes; the counter data has
  * the ranges in the order that their numbers came up in. _pop waits for the range's kernels in a pass with counters of
- * the SMs, without a limit. Not in an automatic measurement, where kernels are ranges in the order of their
- * launches. */
+ * the SMs, without a limit. Not in an automatic measurement: kernels are ranges there, as they are launched. */
 kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_pop(kprof_profiler *profiler) KPROF_MUST_CHECK;
 /* Decode what was measured so far, after any pass. NOT_COLLECTED when CUPTI did not record exactly `ranges`. */
 kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t ranges) KPROF_MUST_CHECK;
 /* The counter data image that was decoded: *size bytes, valid until the next _begin. */
 const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size);
-/* Give the GPU's counters to other contexts and processes; the next _begin takes them again. The context must be
- * current. */
+/* Give the GPU's counters to other contexts and processes; the next _begin takes them. The context must be current. */
 void kprof_profiler_release(kprof_profiler *profiler);
 /* A module of some context is unloaded. CUPTI keeps lists of the kernels whose code it has patched, and does not see
- * modules go between passes: where the module's address comes up again it crashes, or leaves new kernels out. Thread-
- * safe. */
+ * modules go between passes: where a module's address comes up again it crashes, or lacks new kernels. Thread-safe. */
 void kprof_profilers_note_unload(void);
 /* Memory came to be shared with other devices or processes, whose work may wait for this process: kprof does not wait
  * for long from now on where another tool has the counters. Thread-safe. */
@@ -88,8 +83,7 @@ typedef struct kprof_reader kprof_reader;
 
 kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out) KPROF_MUST_CHECK;
 void kprof_reader_close(kprof_reader *reader);
-/* Values of one range: values is [names->count], NaN where counters are missing. A counter
- * that several passes have is the mean over those decoded so far. May run beside a further pass, but not beside
- * _decode. */
+/* Values of a range: [names->count], NaN where counters are missing. A counter that several passes have is the mean
+ * over those decoded so far. May run beside a pass, but not beside _decode. */
 kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names,
                                double *values) KPROF_MUST_CHECK;

@@ -129,8 +129,7 @@ static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr
 }
 
 /* A call that gives the current device alone access to its own memory shares nothing: the `size` bytes from `memory`
- * on. A pool or a graph has no address, and `size` is 0: its own device always has access, so the call means another
- * one. */
+ * on. A pool or a graph has no address, and `size` is 0: its own device has access anyway, so it means another. */
 static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUdeviceptr memory, size_t size)
 {
     const kprof_driver_api *driver;
@@ -152,8 +151,7 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
     return shared;
 }
 
-/* The host always reaches its own memory, and managed memory wherever that is. Managed memory of pools is not listed.
- */
+/* The host always reaches its own memory, and managed memory. Managed memory of pools is not listed. */
 static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *location)
 {
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED)

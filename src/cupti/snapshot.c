@@ -647,8 +647,7 @@ void kprof_snapshot_stop_following(kprof_snapshot *s)
     pthread_mutex_unlock(&s->following);
 }
 
-/* Return how much of what transfers move, and of what _watch sees, a batch may keep: the end of the batch will need
- * space, too. */
+/* Return how much of what transfers move, and of what _watch sees, a batch may keep: its end will need space, too. */
 static size_t most_kept_bytes(kprof_snapshot *s)
 {
     size_t free_bytes = 0, total_bytes;
@@ -749,8 +748,7 @@ kprof_status kprof_snapshot_watch(kprof_snapshot *s, bool is_start)
     return status;
 }
 
-/* A block that differs from the start now, and did not before, was changed; so was one that differs from what was kept.
- */
+/* A block was changed if it differs from the start now, and did not before, or if it differs from what was kept. */
 static kprof_status find_changed(kprof_snapshot *s, block *now, bool *changed)
 {
     block_table after = {.items = now, .count = s->seen.count, .device = s->seen.device};

@@ -18,8 +18,7 @@ void kprof_answers_put(kprof_answers *answers, char kind, const char *name, cons
 /* Write the answers to `out`, which is empty, for the cache: where all are more than is worth keeping, the latest.
  * False when nothing was put since they were read, or too much to be worth keeping. */
 bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out);
-/* Let an empty store find the answers that the cache has under `key`, except damaged ones. False when there are
- * none. */
+/* Let an empty store find the answers that the cache has under `key`, but no damaged ones. False: there are none. */
 bool kprof_answers_read(kprof_answers *answers, const kprof_strbuf *key);
 
 /* Append what identifies the libraries that answer, for the cache's key: path, size and times of libcupti and

@@ -190,8 +190,7 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
-/* The call frees an allocation of kprof's own instead, and making that may take pages of managed memory from the host.
- */
+/* The call frees kprof's own allocation instead, and making that may take pages of managed memory from the host. */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
     const kprof_batch_state *state = &kprof_the_batch.state;
@@ -214,8 +213,7 @@ static void begin_behind(kprof_batch *batch)
         kprof_state_spoil(state, "what the launch before it changes could not be saved");
 }
 
-/* The batch was opened for one launch, which has returned. If that does not end, it leaves the batch, which goes on
- * behind it. */
+/* The batch was opened for one launch, which has returned. If that does not end, the batch goes on without it. */
 static void settle_prepared(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
@@ -369,8 +367,7 @@ void kprof_batch_end_range(void)
         kprof_engine.device->target_leave_context();
 }
 
-/* The launch whose instructions are measured has returned. If it does not end, seal its batch, which other work makes
- * worthless. */
+/* The launch whose instructions are measured has returned. If it does not end, seal the batch: other work spoils it. */
 static void leave_instructed(kprof_batch *batch, const kprof_call *call)
 {
     if (call->failed)

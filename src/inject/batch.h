@@ -22,8 +22,7 @@ extern struct kprof_batch kprof_the_batch;
 
 /* Any thread may call this; without the gate the answer is only a hint. */
 bool kprof_batch_is_open(void);
-/* Does the open batch also take transfers and launches that are not chosen? Without the gate the answer is only a hint.
- */
+/* Does the open batch also take transfers and launches that are not chosen? Without the gate this is only a hint. */
 bool kprof_batch_records(void);
 /* Is the open batch one that is repeated? It may take nothing more. */
 bool kprof_batch_replays(void);
@@ -47,8 +46,7 @@ bool kprof_batch_saves_host(void);
 /* Is it such a batch, or one that is repeated in a process with managed memory? Then only the application's thread
  * replays it, within one of its calls. */
 bool kprof_batch_has_host(void);
-/* Has a replay gone on for `limit_ns` and more than any pass should take? *count: what it repeats. Without the gate a
- * hint. */
+/* Has a replay gone on for `limit_ns`, and for too long? *count: what it repeats. Without the gate a hint. */
 bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count);
 /* The application is about to submit work that the sealed batch does not have. The gate may be shared. */
 void kprof_batch_note_other_work(const kprof_call *call);
@@ -73,8 +71,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
 void kprof_batch_leave(const kprof_call *call);
 /* A range of the application ends. If the open batch measures it, take the measurement to its end. */
 void kprof_batch_end_range(void);
-/* The same, but the thread could not enter the gate: the batch gives the range up later. `why` is a literal. Needs no
- * gate. */
+/* The same without the gate, if the thread could not enter it: the batch gives the range up later. `why`: a literal. */
 void kprof_batch_note_overdue_range(const char *why);
 /* Is such a range open? Without the gate a hint. */
 bool kprof_batch_spans_calls(void);
@@ -87,8 +84,7 @@ void kprof_batch_cover(const kprof_call *call);
  * end in the time that the thread may wait, seal the batch instead: it takes nothing more, and a later call closes it.
  * Returns whether no batch is open now. */
 bool kprof_batch_close(const char *why);
-/* Close the open batch if its work has ended, without waiting; else leave it as it is. Returns whether no batch is open
- * now. */
+/* Close the open batch if its work has ended, without waiting; else leave it. Returns whether none is open now. */
 bool kprof_batch_close_idle(const char *why);
 /* Close the open batch, or give it up where that would have to wait. */
 void kprof_batch_end(const char *why);

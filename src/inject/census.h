@@ -13,6 +13,5 @@
 kprof_status kprof_census_start(void) KPROF_MUST_CHECK;
 /* kprof ctl begins to measure: what is counted from now on has rows of its own. */
 void kprof_census_begin_turn(void);
-/* Write all rows, and tell what is missing, as the process ends or becomes another one. Does nothing without a census.
- */
+/* Write all rows, and tell what is missing, as the process ends or becomes another. Does nothing without a census. */
 void kprof_census_end(void);

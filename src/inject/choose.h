@@ -34,8 +34,7 @@ void kprof_choose_describe(const kprof_call *call, const kprof_counted *launch, 
 void kprof_choose_take_stack(kprof_launch_record *record);
 /* Return the number by which a node of a graph remembers the call that makes it; 0: there is nothing to remember. */
 uint32_t kprof_choose_note_node(void);
-/* Put the stack of that call into the record of the node's kernel; where it is not known, that of the graph's launch.
- */
+/* Put the stack of that call into the record of the node's kernel; if it is not known, that of the graph's launch. */
 void kprof_choose_take_node_stack(const kprof_graph_call *node, kprof_launch_record *record);
 
 /* -c counts one launch of a sample: the one with the last pass. */

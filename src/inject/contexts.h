@@ -41,9 +41,8 @@ typedef struct kprof_profiled_context {
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 
-/* Get the state of a context, which must be current. Other contexts of its device give the counters back.
- * NOT_COLLECTED when the work of one of them does not end in time. Thread-safe; the result is for one launch
- * at a time. */
+/* Get the state of a context, which must be current. Other contexts of its device give the counters back. NOT_COLLECTED
+ * when work of one of them does not end in time. Thread-safe; the result is for a launch at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 /* Have samples of instructions enabled and not started, where they are wanted, as each measurement of passes must find

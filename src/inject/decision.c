@@ -87,8 +87,7 @@ static bool can_drop_output(const kprof_batch_launch *launch)
            kprof_engine.device->output_watch();
 }
 
-/* Return why a launch must not run more often than the application runs it; NULL if it may, and then `*needs` is
- * set. */
+/* Return why a launch must not run more often than in the application; NULL if it may, and then `*needs` is set. */
 static const char *why_not_repeated(const kprof_batch_launch *launch, const kprof_operation *operation, unsigned *needs)
 {
     static __thread char text[320];

@@ -42,8 +42,7 @@ typedef struct kprof_decision {
     unsigned needs;  /* kprof_need bits, of a launch that is replayed */
 } kprof_decision;
 
-/* Is the launch measured in its own run alone, as one pass is enough? Then it joins no batch that is replayed, and
- * needs no copy. */
+/* Is the launch measured in its own run alone, as one pass is enough? It joins no replayed batch, and needs no copy. */
 bool kprof_decision_is_live(const kprof_batch_launch *launch);
 /* Decide for a launch; `operation` is its copy, NULL when there is none. */
 kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation);

@@ -191,8 +191,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     for (size_t w = 0; w < metrics->witnesses.count; w++) {
         if (!kprof_witness_compares(metrics, w))
             continue;
-        /* How long a pushed range lasts depends on the host, which differs from pass to pass and tells nothing of the
-         * kernel. */
+        /* How long a pushed range lasts depends on the host, differs from pass to pass, and is not the kernel's. */
         bool is_hosts = !e->automatic && strcmp(metrics->witnesses.items[w], KPROF_TIME_WITNESS) == 0;
         spreads_pct[record->witness_count++] = is_hosts ? NAN : kprof_witness_spread_pct(&e->witnesses[w]);
     }

@@ -32,6 +32,5 @@ void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint
  * tell by how much, the values leave that time out. */
 void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
                    const char *reason);
-/* Write the decoded image of one launch to the folder that the configuration names, if it does; failing to is a
- * warning. */
+/* Write the decoded image of one launch to the configured folder, if there is one; failing to is a warning. */
 void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch);

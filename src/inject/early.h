@@ -11,8 +11,7 @@
 void kprof_early_note(void *context);
 /* Are samples wanted in this context, and still to be enabled? Thread-safe. */
 bool kprof_early_is_wanted(const void *context);
-/* Enable them, if it is this process' turn at once. The context must be idle, and nothing may be captured. Needs the
- * gate, alone. */
+/* Enable them, if it is this process' turn. The context must be idle, and nothing captured. Needs the gate, alone. */
 void kprof_early_begin(void);
 /* Are they enabled? Thread-safe. */
 bool kprof_early_is_there(void);

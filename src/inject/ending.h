@@ -1,5 +1,4 @@
-/* Ends the process by a signal once its open batch is measured, where the program leaves the signal's default action.
- */
+/* Ends the process by a signal once its open batch is measured, if the program leaves the signal's default action. */
 #pragma once
 
 #include "inject/default_action.h"

@@ -43,8 +43,7 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
-/* Add the witnesses of a pass. Equal launches of a sample may take different times, so compare kernel and range within
- * one pass. */
+/* Add the witnesses of a pass. Equal launches may take different times, so compare kernel and range within one pass. */
 static void add_witnesses(kprof_evaluation *e, const double *means)
 {
     const kprof_evaluator *work = &kprof_the_evaluator;

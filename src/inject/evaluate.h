@@ -65,15 +65,13 @@ typedef struct kprof_evaluator {
 
 extern kprof_evaluator kprof_the_evaluator;
 
-/* Make `count` evaluations with all values NaN. The caller sets the launch and the range of each. The arguments are
- * borrowed. */
+/* Make `count` evaluations with all values NaN. The caller sets launch and range of each. Borrows its arguments. */
 kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,
                                     kprof_evaluations *out) KPROF_MUST_CHECK;
 void kprof_evaluations_free(kprof_evaluations *evaluations); /* members */
 
 /* Begin to evaluate, after pass `from` was decoded: its witnesses, and the metrics whose last pass is among `from` to
- * `end` - 1. Threads are started for this. Do not decode or evaluate anything else before kprof_evaluate_wait. Needs
- * the gate. */
+ * `end` - 1. Starts threads. Decode and evaluate nothing else before kprof_evaluate_wait. Needs the gate. */
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end);
 /* Wait until the threads that kprof_evaluate_begin started have ended, if there are any. */
 void kprof_evaluate_wait(void);

@@ -1,6 +1,5 @@
 /* Each operator that makes a node of the backward pass has the node's sequence number. Operators that make none have
- * the next number, so the last one of a number counts. Numbers are of a thread: one that two threads have is of
- * neither. */
+ * the next number, so the last one of a number counts. Numbers of two threads do not. */
 #include "inject/forward.h"
 
 #include "core/torch.h"

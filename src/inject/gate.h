@@ -38,8 +38,7 @@ void kprof_gate_leave_exclusive(void);
 /* Does this thread hold the gate alone? Async-signal-safe: a handler may have interrupted it there. */
 bool kprof_gate_is_own(void);
 
-/* Wait, for `timeout_ms` at most, until no other thread is in a replay or about to begin one. Does not wait for shared
- * calls. */
+/* Wait, for `timeout_ms` at most, until no other thread is in a replay or about to begin one; not for shared calls. */
 void kprof_gate_await_exclusive(unsigned timeout_ms);
 
 /* Open the gate in a forked child, where the threads that held it do not exist. */

@@ -93,8 +93,7 @@ static kprof_kernel *find_handle(const kprof_call *call)
     return kernel;
 }
 
-/* With the mutex held, like the next one. A new kernel is announced before another thread finds it, and tells of its
- * launches. */
+/* With the mutex held, like the next one. A new kernel is announced before other threads find it. */
 static kprof_kernel *find_or_add(const kprof_kernel_record *record, bool is_range, const kprof_filter *filter,
                                  kprof_kernel_announcer *announce)
 {

@@ -272,8 +272,7 @@ static kprof_status measure_range(const kprof_batch_launch *launch)
     return KPROF_OK;
 }
 
-/* The launch is the first one of a range that is to be measured. It runs within that range, as all calls do until the
- * range ends. */
+/* The launch is the first one of a range to be measured. It runs in that range, as all calls until its end do. */
 static void enter_range(const kprof_call *call, uint64_t position, const kprof_device *device)
 {
     const char *obstacle = device ? enter_alone(KPROF_GATE_TIMEOUT_MS) : NO_METRICS;
@@ -307,8 +306,7 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
     kprof_gate_leave_exclusive();
 }
 
-/* Called as such a range ends, in any thread and outside of calls of the driver. In a forked child the batch is the
- * parent's. */
+/* Called as such a range ends, in any thread, outside of driver calls. In a forked child the batch is the parent's. */
 static void end_range(void)
 {
     if (atomic_load(&kprof_the_launches.forked))
@@ -591,8 +589,7 @@ static bool may_go_unmarked(void)
            atomic_load(&kernel->timeouts) == 0 && ++thread.unmarked < MARK_INTERVAL;
 }
 
-/* Marks tell later how far the GPU is. Each launch that may take long has one. When all chosen launches are measured,
- * nobody looks. */
+/* Marks tell later how far the GPU is. Each launch that may take long has one, until all chosen ones are measured. */
 static bool is_marked(const kprof_call *call)
 {
     const bool is_followed = thread.alone || thread.shared > 0;
@@ -800,8 +797,7 @@ static void context_ending(void *context)
     thread.own_call = own_call;
 }
 
-/* The watching thread does the work. So this one, which may hold anything in a signal handler, waits for a limited
- * time. */
+/* The watching thread does the work: this one, which may hold anything in a signal handler, waits for limited time. */
 void kprof_launch_before(kprof_exec_turn turn)
 {
     static const char *const names[] = {"an exec", "_exit", "a thread"};

@@ -19,8 +19,7 @@ void kprof_launch_before(kprof_exec_turn turn);
 /* A signal is about to end the process: have what is open replayed first, for two seconds at most. The rest is as in
  * kprof_signal_hooks. */
 int kprof_launch_take_signal(int number, const void *thread_state);
-/* If a signal has come that is to end the process, end it when what was open has been replayed, or two seconds after.
- */
+/* If a signal has come that is to end the process, end it when what was open is replayed, or after two seconds. */
 void kprof_launch_end_by_signal(void);
 /* Replay what is open: nothing is measured any more. */
 void kprof_launch_stop(void);

@@ -1,5 +1,4 @@
-/* The injection library's life in a process: it starts in cuInit, ends in an exit handler, and forgets all in a forked
- * child. */
+/* The injection library's life: it starts in cuInit, ends in an exit handler, and forgets all in a forked child. */
 #pragma once
 
 #include "cupti/device_ops.h"

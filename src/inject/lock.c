@@ -21,8 +21,7 @@
 
 #define MS_NS    INT64_C(1000000)
 #define MAX_GPUS 64
-/* The next in line looks this often whether the one before is still there; others look less often, by their distance.
- */
+/* The next in line looks this often whether the one before is still there; others look less often. */
 #define LOOK_NS      (20 * MS_NS)
 #define MOST_LOOK_NS (2000 * MS_NS)
 /* A process that does not take its turn for this long loses it. */

@@ -23,6 +23,5 @@ bool kprof_lock_is_asked(void);
 /* Does kprof, which reads what this process writes, still live? UNKNOWN where the session directory is gone or cannot
  * be looked at; *is_gone says which of the two. A few system calls. */
 kprof_owner kprof_lock_owner(bool *is_gone);
-/* Give the turn to the next in line, or leave the line. In a forked child this lets go of a copy only: the place stays
- * the parent's. */
+/* Give the turn to the next in line, or leave the line. In a forked child this lets go of a copy: the parent stays. */
 void kprof_lock_give(void);

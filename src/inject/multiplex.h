@@ -17,8 +17,7 @@ typedef enum kprof_turn {
 bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_batch_launch *launch);
 /* Is it the launch's turn in the window that is open in the context? NEVER also means that memory ran out. */
 kprof_turn kprof_multiplex_turn(const kprof_profiled_context *context, const kprof_batch_launch *launch);
-/* Count a launch that waits for another window. Return whether so many have gone by that a new window is worth its
- * price. */
+/* Count a launch that waits for another window. Return whether enough have gone by for a new window to be worth it. */
 bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context, const kprof_batch_launch *launch);
 
 /* Is the launch to be counted or sampled by its instructions, in a batch by itself? `context` may be NULL. Samples come

@@ -1,6 +1,5 @@
 /* The interface between NVTX and a tool, as nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h have it. NVTX is in
- * each module of an application, so this never changes, and kprof builds without those headers; a test compares the
- * two. */
+ * each module of an application, so this never changes; kprof builds without the headers, and a test compares. */
 #pragma once
 
 #include <stddef.h>
@@ -53,8 +52,7 @@ typedef void (*kprof_nvtx_function)(void);
 
 typedef struct kprof_nvtx_callbacks {
     size_t struct_size;
-    /* Tell where the module keeps its pointers to the functions of a list: table[PLACE] points to one. 0: it does not.
-     */
+    /* Tell where the module keeps its pointers to the functions of a list: table[PLACE] points to one. 0: none. */
     int (*get_functions)(int module, kprof_nvtx_function ***out_table, unsigned *out_size);
 } kprof_nvtx_callbacks;
 

@@ -16,8 +16,7 @@ void kprof_process_write(const kprof_record *record);
 /* Write many launches at once between these two: kprof_spool_hold. */
 void kprof_process_hold_records(void);
 void kprof_process_release_records(void);
-/* Return why something was not measured: the last error that this thread logged, or the status' own text. Valid until
- * the next error. */
+/* Return why something was not measured: this thread's last error, or the status' text. Valid until the next error. */
 const char *kprof_process_reason(kprof_status status);
 /* Forget the last error of this thread, as another launch begins. */
 void kprof_process_forget_reason(void);

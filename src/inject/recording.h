@@ -19,8 +19,7 @@ typedef struct kprof_recording_turns {
     void (*called)(uint32_t correlation);
 } kprof_recording_turns;
 
-/* Hand activities over from now on, before the application uses CUDA. `turns` may be NULL. UNSUPPORTED when CUPTI
- * refuses. */
+/* Hand activities over from now on, before the application uses CUDA. `turns`, or NULL. UNSUPPORTED: CUPTI refuses. */
 kprof_status kprof_recording_start(const kprof_activity_sink *sink, kprof_activity_scope scope,
                                    const kprof_recording_turns *turns) KPROF_MUST_CHECK;
 /* Has that begun, and is the process armed? */

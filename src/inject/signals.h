@@ -5,8 +5,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* Block all signals but those that tell of a fault of the thread itself; `before` takes the mask until now, and may be
- * NULL. */
+/* Block all signals but those that tell of a fault of the thread; `before` takes the mask until now, or is NULL. */
 static inline void kprof_signals_block(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};

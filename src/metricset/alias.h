@@ -36,8 +36,7 @@ typedef struct kprof_alias_meaning {
     kprof_item item;       /* the value itself: one of `metrics`, or an expression over them */
 } kprof_alias_meaning;
 
-/* UNKNOWN_NAME, with the closest metrics, if nothing stands for it. Freed with kprof_alias_meaning_free, on failure
- * too. */
+/* UNKNOWN_NAME, with the closest metrics, if nothing stands for it. Free with kprof_alias_meaning_free, always. */
 kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out) KPROF_MUST_CHECK;
 void kprof_alias_meaning_free(kprof_alias_meaning *meaning); /* members */
 

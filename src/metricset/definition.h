@@ -71,8 +71,7 @@ typedef struct kprof_section_definition {
     size_t timeline_count;
 } kprof_section_definition;
 
-/* Read a section's JSON; BAD_METRICSET names the place. `out` is freed with kprof_section_definition_free, on failure
- * too. */
+/* Read a section's JSON; BAD_METRICSET names the place. Free `out` with kprof_section_definition_free, always. */
 kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
                                            kprof_section_definition *out) KPROF_MUST_CHECK;
 void kprof_section_definition_free(kprof_section_definition *definition); /* members */

@@ -444,8 +444,7 @@ static kprof_status find_nearest_id(const kprof_catalog *catalog, const char *wo
     return KPROF_OK;
 }
 
-/* The chip does not have the name: it is a derived value of a section, stands for an alias, is a misspelling, or nobody
- * can know. */
+/* The chip does not have the name: it is a derived value, stands for an alias, is misspelled, or nobody can know. */
 static kprof_status settle_unknown(const explainer *by, const char *word)
 {
     if (by->out->place_count > 0 || kprof_catalog_find_alias(by->catalog, word))

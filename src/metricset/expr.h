@@ -1,9 +1,8 @@
 /* Derived values: arithmetic over metric names, written in the set files. Numbers, + - * / ( ), unary minus, names such
  * as dram__bytes.sum.per_second, and min(a,b,...), max(...), sum(...), floor(a), ceil(a), if_missing(a, b). Conditions
- * are 1 or 0: < <= >
- * >= == !=, and, or, not, and if(condition, a, b). Missing operands make a missing result (NaN), and so does a division
- * by zero: not measured is never 0. Only "and" with a false operand is false and "or" with a true one is true, whatever
- * the other is. */
+ * are 1 or 0: < <= > >= == !=, and, or, not, and if(condition, a, b). Missing operands make a missing result (NaN), and
+ * so does a division by zero: not measured is never 0. But "and" with a false operand is false, and "or" with a true
+ * one is true. */
 #pragma once
 
 #include "core/status.h"
@@ -14,8 +13,7 @@ typedef struct kprof_expr kprof_expr;
 /* Return the value of a name, NaN when it is not known. */
 typedef double kprof_expr_lookup(void *user, const char *name);
 
-/* Parse an expression. BAD_METRICSET, with a logged message and position, when the text is none. Nesting and length are
- * bounded. */
+/* Parse an expression. BAD_METRICSET, with a message and the position, when it is none. Bounds nesting and length. */
 kprof_status kprof_expr_parse(const char *text, kprof_expr **out) KPROF_MUST_CHECK;
 void kprof_expr_free(kprof_expr *expr);
 /* Append every name in the expression, each once. */

@@ -41,8 +41,7 @@ typedef struct kprof_finding_value {
 } kprof_finding_value;
 
 /* Expressions are bound to an array of values: the thresholds, then the finding's own values, then its operands. Texts
- * have placeholders: {value} for a number with its unit, {value.name} and {value.text} for those of the chosen option.
- */
+ * have placeholders: {value} for a number with its unit, {value.name} and {value.text} of the chosen option. */
 enum { KPROF_MOST_PLACE_METRICS = 8 };
 
 /* The worst places of a finding in the code: the lines with the largest shares of some metrics of instructions. */

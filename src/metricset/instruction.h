@@ -21,9 +21,8 @@ enum { KPROF_INSTRUCTION_NEEDS = 3 };
 /* Names of samples with one reason; the suffix is there where the warp's scheduler issued nothing. */
 #define KPROF_STALL_PREFIX KPROF_SAMPLE_PREFIX "warps_issue_stalled_"
 #define KPROF_STALL_SUFFIX "_not_issued"
-/* The reasons of a warp to wait, in the order of ncu's columns: in the words of metrics, of people, of ncu's column and
- * of that of samples that issued nothing; OPTIONAL: ncu has these columns only where some warp had the reason; and what
- * it means. */
+/* The reasons of a warp to wait, in the order of ncu's columns: in the words of metrics, people, ncu's column and that
+ * of samples that issued nothing; OPTIONAL: ncu has these only where a warp had the reason; the meaning. */
 #define KPROF_STALL_REASONS(X)                                                                                         \
     X("barrier", "Barrier", "barrier", "barrier", COUNT, "The warp waits for other warps at a barrier")                \
     X("branch_resolving", "Branch Resolving", "branch_resolving", "branch_resolving", COUNT,                           \

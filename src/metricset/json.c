@@ -87,8 +87,7 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
         return kprof_json_fail(place, "is longer than %d MB; split it into several sections", MAX_TEXT >> 20);
     if (memchr(text, '\0', length))
         return kprof_json_fail(place, "holds a zero byte");
-    /* A zero byte would end a string of C. Backslashes stand in strings only, so what they escape can be found without
-     * parsing. */
+    /* A zero byte would end a string of C. Backslashes stand in strings only: no parsing finds what they escape. */
     const char *zero = strchr(text, '\\');
     while (zero && strncmp(zero, "\\u0000", 6) != 0)
         zero = zero[1] ? strchr(zero + 2, '\\') : NULL;

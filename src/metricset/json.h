@@ -21,8 +21,7 @@ typedef struct kprof_json_place {
 kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Parse the whole text; BAD_METRICSET, with line and column, when it is not one JSON value, too long or of too many
- * values. */
+/* Parse the whole text; BAD_METRICSET, with line and column, when it is not one JSON value, too long or too much. */
 kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, size_t length,
                               cJSON **out) KPROF_MUST_CHECK;
 

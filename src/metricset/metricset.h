@@ -12,8 +12,7 @@
 
 typedef struct kprof_catalog kprof_catalog;
 
-/* Load every set, section and finding of the folders, later folders over earlier ones. BAD_METRICSET names file, place
- * and reason. */
+/* Load all sets, sections and findings of the folders, later ones over earlier ones. BAD_METRICSET names the place. */
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out) KPROF_MUST_CHECK;
 void kprof_catalog_free(kprof_catalog *catalog);
 
@@ -36,8 +35,7 @@ kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t i
 kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_strlist *ids,
                                     kprof_finding_list *out) KPROF_MUST_CHECK;
 
-/* The help that the file of a section has for a value. Values below the heading come first; values without a help are
- * left out. */
+/* A section's help for a value. Values below the heading come first; values without a help are left out. */
 typedef struct kprof_value_help {
     const char *label, *metric, *help; /* borrowed from the catalog; `metric` is the first choice */
 } kprof_value_help;
@@ -109,8 +107,7 @@ void kprof_selection_free(kprof_selection *selection); /* members */
  * characters. NULL: it is a name. */
 const char *kprof_section_pattern(const char *word);
 
-/* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
- */
+/* Check set and section names against the catalog, before any chip is known: UNKNOWN_NAME with the nearest name. */
 kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection) KPROF_MUST_CHECK;
 
 /* UNKNOWN_NAME, with the nearest name, for a word of a selection's metrics that stands for nothing on the chip; USAGE

@@ -487,8 +487,7 @@ kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload 
     return all;
 }
 
-/* The names that passes are made of: all of them, the most useful first, and those that count more than metrics of
- * instructions. */
+/* The names that passes are made of: all, the most useful first, and those that count more than instructions' do. */
 typedef struct pass_wish {
     const kprof_strlist *names, *useful;
     const kprof_limits *limits;

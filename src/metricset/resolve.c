@@ -99,8 +99,7 @@ static bool may_lack(const resolver *r, bool optional)
     return optional || r->only;
 }
 
-/* Say what the first choice lacks: a metric that the chip does not know, whose name may be misspelled, or that cannot
- * be collected. */
+/* Say what the first choice lacks: a metric that the chip does not know, perhaps misspelled, or cannot collect. */
 static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, kprof_strbuf *out)
 {
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;

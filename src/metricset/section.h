@@ -56,15 +56,13 @@ typedef struct kprof_section {
     size_t timeline_count;
 } kprof_section;
 
-/* Write a resolved section as JSON text; kprof_section_from_json reads it back. Caller frees; NULL when out of memory.
- */
+/* Write a resolved section as JSON; kprof_section_from_json reads it back. Caller frees; NULL when out of memory. */
 char *kprof_section_to_json(const kprof_section *section);
 void kprof_section_free(kprof_section *section); /* members, not the struct */
 
 /* An item and the label of its column: NULL for a header value, "work", "peak" or "traffic" in a roofline. */
 typedef bool kprof_item_visit(void *user, kprof_item *item, const char *column);
-/* Visit header values, then the cells of tables, then what rooflines have, until a visit returns false; so does this.
- */
+/* Visit header values, then cells of tables, then what rooflines have, until a visit returns false; so does this. */
 bool kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user);
 
 /* Free the members of a part of a resolved section and leave it empty. */

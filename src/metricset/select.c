@@ -240,8 +240,7 @@ static bool has_near_unit(const char *metric, const char *unit)
     return kprof_nearest_spelling(unit, (const char *const[]){own}, 1) != NULL;
 }
 
-/* Does the metric belong to the whole GPU, to a part of the unit or to the unit around it, or to one of nearly its
- * spelling? */
+/* Does the metric belong to the whole GPU, to a part of the unit, the unit around it, or one of nearly its spelling? */
 static bool has_related_unit(const char *metric, const char *unit)
 {
     const size_t own = unit_length(metric), length = strlen(unit);

@@ -12,8 +12,7 @@
 /* Plan for batches with this much counter data: calls of the application end many batches early. */
 #define TYPICAL_BATCH_BYTES ((size_t)192 << 20)
 
-/* Place counters of SMs only in the SMs: a pass that uses a TPC's domain takes 18 ms more to start and stop on an
- * H200. */
+/* Place counters of SMs only in the SMs: a pass with a TPC's domain takes 18 ms more to start and stop (H200). */
 static kprof_status find_places(const kprof_raw_config *config, kprof_pack_counter *counter)
 {
     kprof_counter_places places;

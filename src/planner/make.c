@@ -86,9 +86,8 @@ static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bo
     return usefulness;
 }
 
-/* Try both orders, as either an expensive name or several others may deserve the room, and take the more useful
- * plan. In 99 limited plans of five chips, either order alone would lose up to a fifth, or a third, of the
- * usefulness. */
+/* Try both orders, as either an expensive name or several others may deserve the room, and take the more useful plan.
+ * In 99 limited plans of five chips, one order alone would lose up to a fifth, or a third, of it. */
 static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, bool *kept)
 {
     kprof_arrangement eager = {NULL, 0};
@@ -138,8 +137,7 @@ static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_met
     return passes->items ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
-/* Describe each pass. Ask the image for its counters: NVPW reports the time in the first pass, wherever it was
- * requested. */
+/* Describe each pass. Ask the image for its counters: NVPW reports the time in the first pass, wherever requested. */
 static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *image, kprof_schedule *out)
 {
     kprof_status status = KPROF_OK;

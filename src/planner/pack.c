@@ -17,11 +17,9 @@
 #define MAX_QUESTIONS         6000
 #define MORE_FOR_FEWER_PASSES 3
 /* With more counters than this a question takes up to 0.4 ms, and looking through all counters takes as long. So the
- * packer asks a sixth as many questions, or two fifths when it chooses what to keep. None of kprof's sets has as
- * many. */
+ * packer asks a sixth as many questions, or two fifths to choose what to keep. None of kprof's sets is so large. */
 #define MANY_COUNTERS 400
-/* Limits of questions for placing all metrics, and for each bundle of one metric, with up to MAX_KIN bundles or
- * more. */
+/* Limits of questions for placing all metrics, and for each bundle of one, with up to MAX_KIN bundles or more. */
 #define FILL_QUESTIONS               15000
 #define QUESTIONS_PER_BUNDLE         16
 #define QUESTIONS_PER_BUNDLE_OF_MANY 24

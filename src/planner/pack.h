@@ -1,6 +1,5 @@
 /* Packs raw counters into fewer passes than CUPTI does, and into cheaper ones. What CUPTI's image has in one pass for a
- * metric is a bundle, which stays together; packing moves bundles between passes and chooses where counters are read.
- */
+ * metric is a bundle, which stays together; packing moves bundles between passes and chooses where to count. */
 #pragma once
 
 #include "core/bytes.h"
@@ -150,8 +149,7 @@ kprof_status kprof_guests_settle(kprof_packing *packing, kprof_image_variants *o
 /* Is the guest of this number in the pass? */
 bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t pass);
 
-/* Whole plans on disk, without their cost (kept.c). Write as a text what limits a plan: the key that it is kept under.
- */
+/* Whole plans on disk, without their cost (kept.c). Write what limits a plan as a text: its key. */
 #define KPROF_PLANNED_QUESTION_SIZE 256
 void kprof_planned_question(const kprof_limits *limits, char *out, size_t size);
 /* False, with nothing in *out, where none is kept. */

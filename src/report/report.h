@@ -102,8 +102,7 @@ typedef struct kprof_report_counts {
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
 
-/* The kernels of the report's census that have most of the GPU's time: `most` at most (0: all) of those whose names the
- * filter takes. */
+/* The kernels of the census that have most of the GPU's time: `most` at most (0: all) of those the filter takes. */
 typedef struct kprof_census_choice {
     kprof_strlist chosen;  /* their mangled names; the caller frees both lists, also after a failure */
     kprof_strlist missing; /* those of them that have a shape with fewer measured launches than the filter's

@@ -13,8 +13,7 @@
 #define KPROF_SPOOL_RECORD_HEADER_BYTES 12
 #define KPROF_SPOOL_MAX_PAYLOAD_BYTES   (256u << 20)
 
-/* The mode of the file, and a bit of it that says that a record could not be written: a bit takes no space on a
- * full disk. */
+/* The mode of the file, and a bit of it for a record that could not be written: a bit takes no space on a full disk. */
 #define KPROF_SPOOL_MODE          0600
 #define KPROF_SPOOL_LACKS_RECORDS 0100
 

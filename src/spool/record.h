@@ -1,6 +1,5 @@
 /* The records that the injection library writes and the command line reads, as core/fields.h lists their members: plain
- * structs, no ownership of their own. When read, pointers point into the reader's buffer and are valid until the next
- * record. */
+ * structs that own nothing. When read, pointers point into the reader's buffer, until the next record. */
 #pragma once
 
 #include "core/fields.h"
@@ -69,8 +68,7 @@ typedef struct kprof_record {
     };
 } kprof_record;
 
-/* Is it the launch of a graph as a whole? A kernel has threads; the kernel of a graph has neither registers nor memory.
- */
+/* Is it the launch of a whole graph? A kernel has threads; the kernel of a graph has neither registers nor memory. */
 static inline bool kprof_launch_is_graph(const kprof_launch_record *launch)
 {
     return launch->block[0] == 0;

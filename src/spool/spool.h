@@ -13,8 +13,7 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) 
 /* Append one record with one write(2), at once unless it is held. Thread-safe. Survives an application that closes or
  * reuses every file descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when
  * the disk is full: the partial record is truncated away, the file is marked as one that lacks a record, and the writer
- * stays usable. OUTPUT also in a signal handler that has interrupted a write: it waits for nothing, and writes nothing.
- */
+ * stays usable. OUTPUT also in a signal handler that has interrupted a write: it neither waits nor writes. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
 /* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes
  * longer than making a record. Any other record writes the held ones first. Call the pair around work of

@@ -211,8 +211,7 @@ static kprof_status choose_replayed(kprof_batch *batch)
     return *replayed > 0 ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "%s", batch->ends.why_cut);
 }
 
-/* If the context is still at work, all ends later, once it is idle: in kprof_contexts_open, or as it gives the counters
- * back. */
+/* If the context is at work, all ends later, once it is idle: in kprof_contexts_open, or as it gives counters back. */
 static void end_instructed(kprof_batch *batch, kprof_status awaited)
 {
     kprof_batch_state *state = &batch->state;
@@ -224,8 +223,7 @@ static void end_instructed(kprof_batch *batch, kprof_status awaited)
     kprof_source_end_own(&batch->replay.source, state, awaited == KPROF_OK ? lost : "the launch failed");
 }
 
-/* `awaited`: what kprof_ends_await returned. Whatever the status, memory is then as the application's own runs left it.
- */
+/* `awaited`: what kprof_ends_await returned. Memory is then as the own runs left it, whatever the status. */
 static kprof_status measure(kprof_batch *batch, kprof_status awaited)
 {
     kprof_status status = end_own_run(batch, awaited);

@@ -1,5 +1,4 @@
-/* Compares what replays give the host with what the own runs gave: a kernel may compute something else each time. Hold
- * the gate. */
+/* Compares what replays give the host with what own runs gave: a kernel may compute something else. Hold the gate. */
 #pragma once
 
 #include "inject/batch/state.h"

@@ -44,8 +44,7 @@ void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state);
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch);
 /* The call, which is about to be made, does work that the sealed batch does not have. The gate may be shared. */
 void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
-/* All work has ended. So unproved launches are proved now; but those that other work may have helped must not be
- * replayed. */
+/* All work has ended: unproved launches are proved; but those that other work may have helped must not be replayed. */
 void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state);
 /* Wait for what comes before a range that begins with the launch. NOT_COLLECTED when it does not end. */
 kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *state,

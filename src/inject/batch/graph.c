@@ -76,8 +76,7 @@ static kprof_status open_for(kprof_batch *batch, kprof_graph_launches launches, 
 }
 
 /* Before a graph is launched, kprof keeps what it copies from the host. Work that is under way may still write that,
- * and the driver may read pageable memory at once. Copies of what an earlier launch gave the host may be under way,
- * too. */
+ * and the driver may read pageable memory at once. So may copies of what an earlier launch gave the host. */
 static kprof_status wait_before_copies(const kprof_batch *batch, kprof_graph_launches launches)
 {
     const unsigned awaiting = KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS | KPROF_NODE_CHANGES_STREAM;

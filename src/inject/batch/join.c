@@ -208,8 +208,7 @@ static bool begin_range(kprof_batch *batch, const kprof_batch_launch *launch, kp
     return enter_window(batch, launch, &decision, status);
 }
 
-/* Let the launch run outside of batches, to see whether it ends by itself. If earlier work takes long, kprof cannot see
- * that. */
+/* Let the launch run outside of batches, to see whether it ends by itself, unless earlier work takes long. */
 static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                   kprof_status *status)
 {
@@ -277,9 +276,8 @@ static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, k
     return true;
 }
 
-/* Replays will write there what is there now. Do this before kprof copies anything for the call, which would take
- * managed pages back. If the host's changes cannot join, the batch ends: they are part of its end, and of the start of
- * the next batch. */
+/* Replays will write there what is there now. Do this before kprof copies for the call, which would take managed pages
+ * back. If the host's changes cannot join, the batch ends: they are part of its end and of the next start. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
@@ -294,8 +292,7 @@ void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
     state->list.entered = 0;
 }
 
-/* May a launch that is not chosen open a batch, as chosen ones may follow that cannot? Only if kprof need not wait for
- * that. */
+/* May a launch that is not chosen open a batch, as chosen ones may follow that cannot? Only if kprof need not wait. */
 static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *launch)
 {
     void *context = launch->call->context;

@@ -175,8 +175,7 @@ kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch
                                            "still to be repeated");
 }
 
-/* If the GPU is still at work, put the launch off: the next one that finds the context idle opens a batch, chosen or
- * not. */
+/* If the GPU is at work, put the launch off: the next one that finds the context idle opens a batch, chosen or not. */
 static kprof_status wait_to_open(kprof_batch *batch, void *context)
 {
     kprof_status status = kprof_wait_for_context(context);

@@ -1,5 +1,4 @@
-/* Opens the batch for a launch, and takes it down. Hold the gate, except for _begin_call, _is_sampled and _has_put_off.
- */
+/* Opens the batch for a launch, and releases it. Hold the gate, but for _begin_call, _is_sampled and _has_put_off. */
 #pragma once
 
 #include "inject/batch/stages.h"

@@ -37,8 +37,7 @@ static kprof_measurement shared_measurement(const kprof_batch_state *state)
                                .proved = proved};
 }
 
-/* Return the capacity that the batch must have. kprof knows the number of its ranges once it is closed, and not before
- * its own run. */
+/* Return the capacity that the batch must have. Its ranges are known once it is closed, and not before its own run. */
 static size_t least_ranges(const kprof_batch_state *state)
 {
     const kprof_batch_ranges *ranges = &state->ranges;
@@ -55,8 +54,7 @@ static size_t most_ranges(const kprof_batch_state *state)
     return fits < capacity || kprof_engine.process.config.counter_data_dir ? capacity : fits;
 }
 
-/* Only an automatic range begins and ends with its kernel. But then kernels that nobody chose take as long as the
- * others. */
+/* Only an automatic range begins and ends with its kernel. But then kernels that nobody chose take as long. */
 size_t kprof_passes_count_automatic(const kprof_passes *passes, const kprof_batch_state *state)
 {
     size_t kernels = 0, most = FEW_KERNELS + KERNELS_PER_CHOSEN * state->list.chosen;
@@ -75,8 +73,7 @@ size_t kprof_passes_count_proof(const kprof_batch_state *state)
     return most < MOST_PROOF_RANGES ? most : MOST_PROOF_RANGES;
 }
 
-/* Instructions and samples over time are measured without a profiler's object, so that the batch's passes need one of
- * their own. */
+/* Instructions and samples over time need no profiler's object, so that the batch's passes need one of their own. */
 static bool may_share(const kprof_batch_state *state)
 {
     return !kprof_measures_instructions() && state->metrics->timeline_count == 0;

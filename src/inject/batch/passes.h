@@ -1,5 +1,4 @@
-/* The batch's measurement: which ranges and witnesses it has, its passes one by one, and their evaluation. Hold the
- * gate. */
+/* The batch's measurement: its ranges and witnesses, its passes one by one, and their evaluation. Hold the gate. */
 #pragma once
 
 #include "inject/batch/state.h"

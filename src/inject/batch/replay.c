@@ -13,14 +13,12 @@
 
 #include <string.h>
 
-/* Abandon a replay that takes longer than FACTOR times the application's own run, and NS for the pass, and EACH_NS for
- * each launch. */
+/* Abandon a replay that takes longer than FACTOR times the own run, NS for the pass and EACH_NS for each launch. */
 #define SLOW_PASS_FACTOR  10
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
 
-/* Try replays this often to see whether the host gets the same each time: more of them find more differences that come
- * now and then. */
+/* Try replays this often to see whether the host gets the same each time: more of them find more rare differences. */
 #define TRIES 3
 
 void kprof_replay_set_limit(kprof_replay *replay, const kprof_batch_state *state)
@@ -89,8 +87,7 @@ static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kpro
     return status == KPROF_OK ? done : status;
 }
 
-/* Only on GH100 were values compared with counters kept on and without. The same calls might mean something else on
- * another chip. */
+/* Only on GH100 were values compared with counters kept on and without. On another chip the calls might differ. */
 static bool may_keep_counting(const kprof_batch_state *state)
 {
     return strcmp(state->metrics->chip, "GH100") == 0;

@@ -18,8 +18,7 @@ typedef struct kprof_replay {
 
 /* Set the limit of a pass by what the own run took, which has ended. */
 void kprof_replay_set_limit(kprof_replay *replay, const kprof_batch_state *state);
-/* Run all passes of the first `passes->replayed` launches. Memory is then as the own runs left it, whatever the status.
- */
+/* Run all passes of the first `passes->replayed` launches. Memory is then as own runs left it, whatever the status. */
 kprof_status kprof_replay_run(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes) KPROF_MUST_CHECK;
 /* Repeat all launches with no pass, to see whether the host gets the same each time: then all are still counted as
  * replayed. The batch has neither managed memory nor needs, and shares nothing. */

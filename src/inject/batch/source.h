@@ -1,7 +1,6 @@
-/* Measures the instructions of a batch's launches, in replays of their own: samples of the program counter
- * before the passes, counters behind them, each chosen launch by itself. A launch that is not repeated is counted or
- * sampled in its own run. Whatever fails here is told with the launches and changes none of their values. Hold the
- * gate. */
+/* Measures the instructions of a batch's launches, in replays of their own: samples of the program counter before the
+ * passes, counters behind them, each chosen launch by itself. A launch that is not repeated is counted or sampled in
+ * its own run. What fails here is told with the launches; their values stay. Hold the gate. */
 #pragma once
 
 #include "inject/batch/state.h"

@@ -53,8 +53,7 @@ typedef struct kprof_batch_ranges {
     size_t wanted;   /* so many there will be */
 } kprof_batch_ranges;
 
-/* The log shows where the time of a batch went: milliseconds, summed over its passes. evaluate_ms is the wait for it.
- */
+/* The log shows where a batch's time went: milliseconds, summed over its passes. evaluate_ms is the wait for it. */
 typedef struct kprof_batch_times {
     double save_ms, prepare_ms, open_ms, try_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
         source_ms, evaluate_ms, deliver_ms;

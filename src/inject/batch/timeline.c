@@ -1,5 +1,4 @@
-/* One replay for each pass of samples over time: how often a launch is sampled, and which of the samples are its own.
- */
+/* One replay for each pass of samples over time: how often to sample a launch, and which of the samples are its own. */
 #include "inject/batch/timeline.h"
 
 #include "inject/batch/caches.h"

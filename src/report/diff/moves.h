@@ -1,5 +1,4 @@
-/* Finds the lines of a kernel, or instructions where no line is known, that have another share of its samples than
- * before. */
+/* Finds the lines of a kernel, or instructions where none is known, that have another share of its samples now. */
 #pragma once
 
 #include "report/diff/diff.h"
@@ -35,6 +34,5 @@ bool kprof_moves_are_there(const kprof_moves *moves);
 /* Compare where the samples of a kernel are. */
 kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel,
                               kprof_moved_lines *out) KPROF_MUST_CHECK;
-/* Append "the samples moved from line softmax.py:41 to line softmax.py:57"; nothing unless one line lost and one won.
- */
+/* Append "the samples moved from line softmax.py:41 to line softmax.py:57", if one line lost and one won. */
 void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out);

@@ -281,8 +281,7 @@ static double weight_if_real(const diff_page *page, const kprof_change *change, 
     return is_real && (is_exact || weight * 100 > page->diff->request->tolerances.time_pct) ? weight : 0;
 }
 
-/* Does the kernel have too few repeats for a verdict, and no other sign of a change? People see one line for all of
- * these. */
+/* Does the kernel have too few repeats for a verdict, and no other sign of a change? People see one line for all. */
 static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     const kprof_diff_metrics *metrics = &page->diff->metrics;

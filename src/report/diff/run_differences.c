@@ -97,8 +97,7 @@ static void compare_devices(finder *to, kprof_run_difference row, describe_devic
         kprof_strbuf_free(&texts[side]);
 }
 
-/* Do the reports share metrics that depend on the machine and on what is in its caches? Instructions and requests of
- * the SMs do not. */
+/* Do the reports share metrics that depend on the machine and its caches, as instructions and SMs' requests do not? */
 static bool share_measures(const finder *with)
 {
     const kprof_model *baseline = &with->context->reports[KPROF_BASELINE].model;

@@ -1,5 +1,4 @@
-/* The columns of ncu's source page. Addresses begin at 0, where ncu has those of the process: readers subtract the
- * least. */
+/* The columns of ncu's source page. Addresses begin at 0, and not at the process' own: readers subtract. */
 #include "report/emit/csv_code.h"
 #include "report/model/code.h"
 #include "report/model/number.h"
@@ -255,8 +254,7 @@ static void put_access(kprof_csv_line *line, const code_column *column, const kp
         put_word(line, is_size || is_reduction ? "" : text_of(row, column->key));
 }
 
-/* Instructions that fill the space behind the code of a function: a jump to itself, and instructions that do nothing.
- */
+/* Instructions that fill the space behind a function's code: a jump to itself, and instructions that do nothing. */
 static bool is_filler(const kprof_emit_record *row)
 {
     static const char jump[] = "BRA 0x";

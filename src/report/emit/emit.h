@@ -156,9 +156,8 @@ typedef struct kprof_emitter_ops {
     void (*rows_begin)(kprof_emitter *emitter, const char *key); /* of a record with several kinds of rows: this kind */
     void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
     void (*record_end)(kprof_emitter *emitter);
-    /* In a list of GROUPS: what a launch has over time, with a row for people for each metric, for programs for each
-     * sample.
-     */
+    /* In a list of GROUPS: what a launch has over time, a row for each metric for people, for each sample for
+     * programs. */
     void (*timeline)(kprof_emitter *emitter, const kprof_model_launch *launch, const kprof_launch_timeline *timeline);
     void (*list_end)(kprof_emitter *emitter);
     void (*page_end)(kprof_emitter *emitter);

@@ -183,8 +183,7 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv_end_row(csv);
 }
 
-/* ncu names the section of a rule by its identifier. Types are OPT: with an estimate, INF: what limits the kernel, and
- * WRN. */
+/* ncu names the section of a rule by its identifier. Types are OPT (with an estimate), INF (what limits it) and WRN. */
 static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *text)
 {
     const kprof_finding *finding = found->finding;

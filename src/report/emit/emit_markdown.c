@@ -61,8 +61,7 @@ static bool begins_link(const char *text, size_t at)
     }
 }
 
-/* Append text so that GitHub shows it unchanged and within its cell. An invisible comment breaks what would become a
- * link. */
+/* Append text so that GitHub shows it unchanged in its cell. An invisible comment breaks what would become a link. */
 static void put_text(kprof_strbuf *line, const char *text)
 {
     static const char comment[] = "<!-- -->";

@@ -37,8 +37,7 @@ typedef struct text_emitter {
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
 
-/* How a text is printed that may take several lines. The further ones are indented by two columns more, where they are
- * not flush. */
+/* How to print a text that may take several lines. The further ones are indented by two columns more, unless flush. */
 typedef struct text_block {
     text_style style;
     size_t indent, width;

@@ -48,8 +48,7 @@ typedef struct kprof_grid {
     bool failed;      /* out of memory */
 } kprof_grid;
 
-/* An empty grid; `kinds` has a letter for each column: 't' text, 'n' numbers. At most KPROF_GRID_COLUMNS_MAX are kept.
- */
+/* An empty grid; `kinds` has a letter for each column: 't' text, 'n' numbers. It keeps KPROF_GRID_COLUMNS_MAX. */
 kprof_grid kprof_grid_make(const char *kinds);
 /* Append the next cell (texts are copied). */
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
@@ -57,8 +56,7 @@ void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
 void kprof_grid_miss(kprof_grid *grid);
 /* Mark the latest cell: " *" follows it, below the other marks of its column. */
 void kprof_grid_mark(kprof_grid *grid);
-/* Print a text below the latest row, which is complete; broken into lines, after a label (borrowed) unless
- * that is NULL. */
+/* Print a text below the latest row, which is complete; broken into lines, after a label (borrowed) or NULL. */
 void kprof_grid_note(kprof_grid *grid, const char *label, const char *text);
 /* Print all rows, indented; the grid is empty afterwards and can be filled again. */
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent);

@@ -14,8 +14,7 @@ static cJSON *text_or_null(const char *text)
     return text ? cJSON_CreateString(text) : cJSON_CreateNull();
 }
 
-/* Write the part that lines and instructions share: their numbers, and [reason, samples, ...] of what warps waited for.
- */
+/* Write what lines and instructions share: their numbers, and [reason, samples, ...] of what warps waited for. */
 static void append_values(cJSON *array, const kprof_emit_code *emitted, const double *values)
 {
     const kprof_profiled_code *code = emitted->code;

@@ -68,8 +68,7 @@ cJSON *kprof_json_what_if(const kprof_what_if *curve)
     return object;
 }
 
-/* Return the first byte that is DEL or not ASCII, `end` if there is none. Looks at whole words, since nearly all bytes
- * are ASCII. */
+/* Return the first byte that is DEL or not ASCII, or `end`. Looks at whole words, since nearly all bytes are ASCII. */
 static const char *skip_ascii(const char *text, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7f * ones, high = 0x80 * ones;

@@ -6,8 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Numbers as text: cJSON's own printing follows the locale and is slow. null for a number that is not finite. NULL when
- * out of memory. */
+/* Numbers as text: cJSON's printing follows the locale and is slow. null: it is not finite. NULL when out of memory. */
 cJSON *kprof_json_number(double value);
 cJSON *kprof_json_integer(int64_t value);
 

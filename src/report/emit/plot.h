@@ -9,8 +9,7 @@ char kprof_plot_mark(size_t index);
 /* True when there is anything to draw: a roofline with a point that did work. */
 bool kprof_plot_has_points(const kprof_emit_roofline *rooflines, size_t count);
 /* Draw all rooflines in one plot of at most `width` columns, lines ending in newlines. Points are numbered in the order
- * of the rooflines and their levels, those without work left out. False, and nothing is drawn, where these are too few.
- */
+ * of the rooflines and their levels, those without work left out. False, and nothing is drawn, where too few. */
 bool kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *rooflines, size_t count, size_t width);
 
 /* Draw a table as a chain of units, in two lines: what each reads of the next one, and what it writes. The rows of such

@@ -1,5 +1,4 @@
-/* Rules that tell a change of a metric from noise, and the conditions of --fail-on. docs/man/kprof-diff.1 has them in
- * words. */
+/* Rules that tell a change of a metric from noise, and conditions of --fail-on. docs/man/kprof-diff.1 tells them. */
 #pragma once
 
 #include "report/model/robust.h"

@@ -13,8 +13,7 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out) KPROF_MUST_C
  * finished, of a schema before version 4, or planned in another way for a chip that is there. */
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name,
                              const kprof_subset *subset) KPROF_MUST_CHECK;
-/* Store what depends on all reports: when the first run began. If only one report was added, the new one describes that
- * run. */
+/* Store what depends on all reports: when the first run began. If there is only one, the new one describes that run. */
 kprof_status kprof_merge_finish(kprof_merge *merge) KPROF_MUST_CHECK;
 void kprof_merge_free(kprof_merge *merge);
 

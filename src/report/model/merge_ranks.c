@@ -341,8 +341,7 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
     "json_each(?3)) GROUP BY launch.id HAVING count(value.value)"
 #define GREATEST_OF_SOME "a throughput is the greatest of those of its parts that were measured, and not all were"
 
-/* A launch that has all parts of a metric gets their greatest. A range gets that of those that it has, and the reason
- * tells. */
+/* A launch with all parts of a metric gets their greatest. A range gets that of those it has, and the reason tells. */
 static kprof_status put_greatest(kprof_report *report, const kprof_greatest *metric, bool of_ranges)
 {
     static const char sql[] = "INSERT INTO main.value SELECT launch.id, own.id, max(value.value) " FROM_PARTS

@@ -128,14 +128,12 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
                                          void *user) KPROF_MUST_CHECK;
 
-/* Counts the values that a page is about to read of one or two reports, so that a small file cannot ask for gigabytes
- * or minutes. */
+/* Counts the values that a page is about to read of one or two reports, so that no small file asks for minutes. */
 typedef struct kprof_work {
     const kprof_report *reports[2]; /* the second one may be NULL */
     uint64_t done;
 } kprof_work;
-/* Count values as work. BAD_REPORT, with a message that says what to do, when they are more than a file of this size
- * can hold. */
+/* Count values as work. BAD_REPORT, with a message of what to do: they are more than a file of this size can hold. */
 kprof_status kprof_work_charge(kprof_work *work, uint64_t values) KPROF_MUST_CHECK;
 
 /* Reads the values of single launches. */
@@ -146,8 +144,7 @@ typedef struct kprof_value_reader {
     int64_t text_bytes; /* read so far */
 } kprof_value_reader;
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
-/* The same for some metrics only, given as indexes; other metrics look as if nobody had asked for them. Faster when
- * there are few. */
+/* The same for some metrics only, given as indexes; others look as if nobody had asked for them. Faster for few. */
 kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
                                           kprof_value_reader *reader) KPROF_MUST_CHECK;
 /* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
@@ -155,8 +152,7 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
                                      bool *asked) KPROF_MUST_CHECK;
 void kprof_value_reader_close(kprof_value_reader *reader);
 
-/* The passes that a metric comes from on a device (borrowed); none when it has no counters or the report does not
- * tell. */
+/* The passes that a metric comes from on a device (borrowed); none when it has no counters or they are not known. */
 kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
 /* The call stack of a launch; NULL: none was kept. */

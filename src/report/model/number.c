@@ -1,5 +1,4 @@
-/* Number formatting for millions of values: printf is several times slower and follows the locale of whoever embeds us.
- */
+/* Formats millions of numbers: printf is several times slower and follows the locale of whoever embeds us. */
 #include "report/model/number.h"
 
 #include <math.h>

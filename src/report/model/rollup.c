@@ -328,8 +328,7 @@ static double evaluate(const formula *rule, operand_values *from)
     return rule->is_pct ? at.pct : at.intensity;
 }
 
-/* Did the same launches measure all operands? Operands that no launch measured are optional: the formula gives a value
- * without them. */
+/* Did the same launches measure all operands? Those that no launch measured are optional: the formula does without. */
 static bool has_operands(const formula *rule, const kprof_rollup_total *totals, const kprof_rolled_up *of)
 {
     uint64_t count = 0;

@@ -1,6 +1,5 @@
 /* Combines the values of many launches into the average launch of a group. Ratios are never averaged: their parts are,
- * if the report has them or they follow from the ratio and its denominator. docs/report-schema.md has the rules in
- * words. */
+ * if the report has them or they follow from the ratio and its denominator. docs/report-schema.md has the rules. */
 #pragma once
 
 #include "report/model/model.h"
@@ -39,6 +38,5 @@ typedef struct kprof_rolled_up {
 } kprof_rolled_up;
 void kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_rollup_total *totals,
                          const kprof_rolled_up *out);
-/* Is the metric an amount, which launches add up ("inst", "byte", "ns")? Shares, rates, averages and properties are
- * not. */
+/* Is the metric an amount, which launches add up ("inst", "byte", "ns"), and no share, rate, average or property? */
 bool kprof_rollup_is_amount(const kprof_rollup *rollup, size_t metric);

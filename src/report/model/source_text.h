@@ -28,6 +28,5 @@ kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const k
                                     const kprof_source_places *places, kprof_source_text *out) KPROF_MUST_CHECK;
 void kprof_source_text_free(kprof_source_text *text); /* members */
 
-/* A copy of line `number`, from 1, with tabs as spaces (caller frees); NULL when the text has no such line, or out of
- * memory. */
+/* A copy of line `number`, from 1, with tabs as spaces (caller frees); NULL: there is no such line, or no memory. */
 char *kprof_source_text_line(const kprof_source_text *text, uint32_t number);

@@ -1,5 +1,4 @@
-/* Reads call stacks for those who show them. The JSON of frames comes from anywhere: what is not as it should be is
- * left out. */
+/* Reads call stacks for those who show them. The JSON of frames comes from anywhere: what does not fit is left out. */
 #include "report/model/stacks.h"
 
 #include "report/store/stack_ingest.h"

@@ -11,11 +11,9 @@ kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kpro
 
 /* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id): of calls with one number the first. */
 kprof_status kprof_trace_find_calls(kprof_report *report) KPROF_MUST_CHECK;
-/* Make caller(process_id, correlation, stack_id) of the calls whose call stacks the report has; without rows where it
- * has none. */
+/* Make caller(process_id, correlation, stack_id) of the calls whose call stacks the report has; it may be empty. */
 kprof_status kprof_trace_find_callers(kprof_report *report) KPROF_MUST_CHECK;
-/* Make trace_shape: of each name, grid, block and dynamic shared memory of kernels the launches (c), their time (t) and
- * its median. */
+/* Make trace_shape: of each name, grid, block and dynamic shared memory the launches (c), time (t) and its median. */
 kprof_status kprof_trace_find_shapes(kprof_report *report) KPROF_MUST_CHECK;
 /* Make gpu_busy, gpu_idle, trace_step, trace_transfer and trace_allocation (trace_lost.c): when GPUs were idle and why,
  * copies that kernels waited for, and the time that each step took. */
@@ -35,6 +33,5 @@ kprof_status kprof_trace_find_lanes(kprof_report *report) KPROF_MUST_CHECK;
  *     graphs, copies and sets it has there. Ranges with none are left out. */
 kprof_status kprof_trace_project_ranges(kprof_report *report) KPROF_MUST_CHECK;
 /* Make range_tree(range, parent, level), of ids of trace_range: the range of the same thread that each one lies in,
- * NULL for none, and how deep it lies, from 0; and push_tree, the same of what was pushed alone, also of ranges that
- * were not ended. */
+ * NULL for none, and how deep it lies, from 0; and push_tree, the same of pushed ranges alone, also those not ended. */
 kprof_status kprof_trace_nest_ranges(kprof_report *report) KPROF_MUST_CHECK;

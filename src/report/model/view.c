@@ -122,9 +122,8 @@ static bool is_label_taken(const builder *build, const char *label, const char *
     return false;
 }
 
-/* Return the name of a cell where no table is drawn: its row. The column follows where there are several, or where
- * another metric is called like the row. There is one that is a share of all cycles, and one of those when the unit was
- * active. */
+/* Return a cell's name where no table is drawn: its row. The column follows where there are several, or where another
+ * metric is called like the row. One may be a share of all cycles, the other of active ones. */
 static const char *cell_label(builder *build, const kprof_table *table, size_t cell)
 {
     const kprof_table_row *row = &table->rows[cell / table->column_count];

@@ -70,13 +70,11 @@ typedef struct kprof_view {
 
 /* Resolve the sections of every chip (the details and summary pages). */
 kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
-/* Every metric of launches, with the first section that shows it (the raw page); `columns` is
- * sorted by name. */
+/* Every metric of launches, with the first section that shows it, for the raw page; sorted by name. */
 kprof_status kprof_view_all(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
 void kprof_view_free(kprof_view *view); /* members */
 
 /* Take a launch's value of a metric, and the passes that it came from. */
 void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric);
-/* Take all of a launch's values, sort tables and locate points; NULL when no sections are stored for the launch's chip.
- */
+/* Take all of a launch's values, sort tables and locate points; NULL when the launch's chip has no sections. */
 const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch);

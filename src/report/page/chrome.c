@@ -66,8 +66,7 @@
     "SELECT json_object('ph', '" phase "', 'cat', " OVERHEAD ", 'name', n.text, 'id', o.id, 'pid', " HOST              \
     ", 'tid', coalesce(thread, 0), 'ts', " TIME(ns) ") FROM trace_overhead o JOIN trace_name n ON n.id=name_id"
 
-/* Samples for the page: begin and length in us and the value of each, at most MOST_POINTS of a metric, which are means
- * then. */
+/* Samples for the page: begin and length in us and the value of each; above MOST_POINTS of a metric, means of them. */
 #define SERIES                                                                                                         \
     "WITH part AS (SELECT *, row_number() OVER same-1 AS i, count(*) OVER (PARTITION BY process_id, device, name_id) " \
     "AS n FROM temp.trace_sampled WINDOW same AS (PARTITION BY process_id, device, name_id ORDER BY start_ns)), "      \

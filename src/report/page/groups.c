@@ -80,8 +80,7 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
     return kprof_strbuf_take(&key);
 }
 
-/* The group of a key that can take values from this source, or NULL. *last is the last group of the key; NULL: there is
- * none. */
+/* The group of a key that can take values from this source, or NULL. *last is the last group of the key, or NULL. */
 static kprof_group *find_group(const kprof_groups *groups, const char *key, kprof_value_source source,
                                kprof_group **last)
 {
@@ -96,8 +95,7 @@ static kprof_group *find_group(const kprof_groups *groups, const char *key, kpro
     return NULL;
 }
 
-/* Add a group for a launch after the last one of its key (NULL: it is the first) and return it in *group. Takes the key
- * over. */
+/* Add a group for a launch after the last one of its key (NULL: it is the first), to *group. Takes the key over. */
 static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *launch, char *key, kprof_group **group)
 {
     const size_t metrics = groups->model->metric_count + 1;

@@ -60,6 +60,5 @@ uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group
 void kprof_group_tell_missing(const kprof_group *group, kprof_strbuf *out);
 /* Append why the group's numbers are less certain, and what they leave out; nothing if there is no reason. */
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
-/* Append what distinguishes the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing if rows are
- * kernels. */
+/* Append what tells the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing for kernels. */
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);

@@ -59,8 +59,7 @@ kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter *
 /* End the page unless `status` is a failure. Frees the emitter and returns the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
-/* The names of the kernels of the first report for lines of text. To be freed with kprof_page_names_free, also after a
- * failure. */
+/* The names of the kernels of the first report for lines of text. Free them with kprof_page_names_free, always. */
 typedef struct kprof_page_names {
     char **beside; /* [count]: as there is room beside the numbers of a row */
     char **below;  /* [count]: in three lines below it */

@@ -1,5 +1,4 @@
-/* The census page: how often each kernel was launched and how long that took, whether its launches were measured or
- * not. */
+/* The census page: how often each kernel was launched and how long that took, measured or not. */
 #include "report/model/census.h"
 #include "report/page/page.h"
 

@@ -125,8 +125,7 @@ static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip 
 }
 
 /* Choose the findings that the page shows: all, or, if sections were chosen, those of these sections and the one that
- * the verdict names. Open findings have their section but lack a value; if the launch could not be measured, that is
- * all of them. */
+ * the verdict names. Open findings have their section but lack a value; without a measurement, all do. */
 static kprof_status choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
                                     const kprof_model_launch *launch, kprof_emit_findings *all)
 {

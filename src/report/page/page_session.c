@@ -1,5 +1,4 @@
-/* The session page: the run, its processes and devices, the passes, what is left out, the kernels seen and what went
- * wrong. */
+/* The session page: the run, its processes and devices, passes, what is left out, kernels seen and what went wrong. */
 #include "report/page/page.h"
 
 #include <math.h>

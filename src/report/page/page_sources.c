@@ -1,5 +1,4 @@
-/* The sources page: how evenly kernels load the reports that were merged or, in the report of one run, its processes.
- */
+/* The sources page: how evenly kernels load merged reports or, in the report of one run, its processes. */
 #include "report/model/number.h"
 #include "report/model/robust.h"
 #include "report/model/witness.h"

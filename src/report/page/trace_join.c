@@ -7,9 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* kernel (mangled), its shape, and of its launches: how many were measured, their median duration, what limits them and
- * at how many per cent of the peak, and the finding that is worth most, with the share of the kernel's time that it
- * saves at most. */
+/* kernel (mangled), its shape, and of its launches: how many were measured, their median duration, what limits them, at
+ * how many per cent of the peak, and the finding that is worth most, with the share of time that it saves. */
 static const char table[] =
     "CREATE TEMP TABLE trace_counted(kernel TEXT, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, block_x INTEGER, "
     "block_y INTEGER, block_z INTEGER, dynamic_smem_bytes INTEGER, measured INTEGER, ns REAL, limited TEXT, limit_pct "

@@ -1,5 +1,4 @@
-/* Stores what was measured of instructions: sums over the launches of a kernel and shape, or one profile for each
- * launch. */
+/* Stores what was measured of instructions: sums over launches of a kernel and shape, or a profile for each launch. */
 #include "report/store/code_ingest.h"
 #include "metricset/instruction.h"
 #include "report/store/rows.h"

@@ -1,5 +1,4 @@
-/* Reads, at the end of a run, the cubins that its processes have left, and stores the code of the measured functions.
- */
+/* Reads, at the end of a run, the cubins that its processes left, and stores the code of measured functions. */
 #pragma once
 
 #include "report/report.h"

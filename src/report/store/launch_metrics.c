@@ -33,8 +33,7 @@ static double smem_unit(const kprof_device_record *device)
     return device->cc_major >= 8 ? 128 : 256;
 }
 
-/* Compute capability 9.0 gives a thread no fewer than 16 (seen on GH100 as ncu reports it, for kernels of 8, 12 and
- * 14). */
+/* Compute capability 9.0 gives a thread no fewer than 16 (as ncu reports it on GH100 for kernels of 8, 12 and 14). */
 static double registers_per_thread(const kprof_launch_facts *facts)
 {
     double compiled = facts->kernel->registers_per_thread;
@@ -107,8 +106,7 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     return out;
 }
 
-/* A property of a launch to vary. Its values from `least` to `most` have the same occupancy up to each multiple of
- * `step`. */
+/* A property of a launch to vary. Values from `least` to `most` have one occupancy up to each multiple of `step`. */
 typedef struct property {
     const char *id, *label, *unit;
     uint32_t now, least, step, most;

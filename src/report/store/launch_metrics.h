@@ -1,5 +1,4 @@
-/* Computes the metrics of a launch that need no counters: the launch__* and device__attribute_* metrics and theoretical
- * occupancy. */
+/* Computes the metrics of a launch that need no counters: launch__*, device__attribute_* and theoretical occupancy. */
 #pragma once
 
 #include "spool/record.h"
@@ -42,8 +41,7 @@ typedef struct kprof_what_if {
 } kprof_what_if;
 
 /* Compute how occupancy depends on the block size, on registers per thread and on shared memory (static and dynamic),
- * with the largest carve-out for shared memory. Returns how many curves were computed: 0 when the records do not say
- * enough. */
+ * with the largest carve-out for shared memory. Returns how many curves were computed: 0 when too little is known. */
 #define KPROF_WHAT_IFS_MAX 3
 size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[KPROF_WHAT_IFS_MAX]);
 

@@ -13,8 +13,7 @@ typedef struct schema_entry {
     const char *sql; /* NULL: core/fields.h or core/activities.h has the columns */
 } schema_entry;
 
-/* SQLite keeps the text of these statements in the file, so an opened report can be compared with them word for word.
- */
+/* SQLite keeps the text of these statements in the file, so that a report can be compared with them word for word. */
 static const schema_entry tables[] = {
     {1, "run",
      "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "

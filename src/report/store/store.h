@@ -13,8 +13,7 @@
 #define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
 #define KPROF_NAMED_SECTION_ORDER 1000000
 
-/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). rows.c makes the texts
- * that are NULL. */
+/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). NULL: rows.c has it. */
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                                        \
     X(COMMIT, "COMMIT")                                                                                                \
@@ -147,8 +146,7 @@ kprof_status kprof_store_size(kprof_report *report, int64_t *bytes) KPROF_MUST_C
 /* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL); NULL when out of memory. */
 char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
 
-/* A prepared statement with its bindings cleared; owned by the report. The first time, `sql` is prepared: NULL is out
- * of memory. */
+/* A prepared statement with its bindings cleared; owned by the report. First prepares `sql`: NULL is out of memory. */
 kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql,
                                  sqlite3_stmt **out) KPROF_MUST_CHECK;
 /* The same for a statement whose text is above. */
@@ -176,13 +174,11 @@ typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
                                void *user) KPROF_MUST_CHECK;
 
-/* For callers that step through rows themselves: the bytes of a row's texts, and the check that the file can hold so
- * many. */
+/* For callers that step through rows: the bytes of a row's texts, and the check that the file can hold so many. */
 int64_t kprof_store_text_bytes(sqlite3_stmt *row);
 kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes) KPROF_MUST_CHECK;
-/* Let SQLite check that each page belongs to one place and each row fits its table. Call this before a statement that
- * reads all of a table: in a damaged file it could loop, or read a long text again and again. Takes as long as reading
- * the whole file. */
+/* Let SQLite check that each page has one place and each row fits its table. Call this before a statement that reads
+ * all of a table: in a damaged file it could loop, or read a long text again and again. Takes as long as reading it. */
 kprof_status kprof_store_check_pages(kprof_report *report) KPROF_MUST_CHECK;
 
 /* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
