@@ -56,9 +56,7 @@ static kprof_status add_sets(const kprof_options *options, const kprof_catalog *
         kprof_listing_add(listing, chip);
         kprof_set_cost cost;
         if (!host) {
-            kprof_listing_add(listing, ""); /* metrics */
-            kprof_listing_add(listing, ""); /* passes */
-            kprof_listing_add(listing, ""); /* the share of instructions */
+            KPROF_LISTING_ADD(listing, "", "", ""); /* metrics, passes, the share of instructions */
         } else if ((status = kprof_set_cost_on(catalog, set.id, host, &cost)) == KPROF_OK) {
             kprof_listing_add_number(listing, cost.metric_count);
             kprof_listing_add_number(listing, cost.pass_count);
@@ -108,23 +106,17 @@ typedef struct help_lister {
 static void add_help(void *user, const kprof_value_help *value)
 {
     const help_lister *to = user;
-    kprof_listing_add(to->listing, to->section);
-    kprof_listing_add(to->listing, value->label);
-    kprof_listing_add(to->listing, "");
-    kprof_listing_add(to->listing, value->metric);
-    kprof_listing_add(to->listing, value->help);
+    KPROF_LISTING_ADD(to->listing, to->section, value->label, "", value->metric, value->help);
 }
 
 static void add_section(const kprof_catalog *catalog, size_t index, bool with_help, kprof_listing *listing)
 {
     kprof_catalog_entry section = kprof_catalog_section(catalog, index);
-    kprof_listing_add(listing, section.id);
-    kprof_listing_add(listing, section.name);
+    KPROF_LISTING_ADD(listing, section.id, section.name);
     add_taken(listing, sets_with(catalog, section.id));
     if (!with_help)
         return;
-    kprof_listing_add(listing, "");
-    kprof_listing_add(listing, section.help);
+    KPROF_LISTING_ADD(listing, "", section.help);
     kprof_catalog_section_helps(catalog, index, add_help, &(help_lister){listing, section.id});
 }
 
@@ -170,11 +162,9 @@ static kprof_status list_findings(const kprof_options *options, kprof_listing *l
     kprof_status status = kprof_catalog_locate(options, &catalog);
     KPROF_THEN(status, kprof_catalog_findings(catalog, &options->rules, &findings));
     for (size_t i = 0; i < findings.count; i++) {
-        kprof_listing_add(listing, findings.items[i]->id);
-        kprof_listing_add(listing, findings.items[i]->name);
-        kprof_listing_add(listing, findings.items[i]->sections[0]);
-        kprof_listing_add(listing, kprof_confidence_name(findings.items[i]->confidence));
-        kprof_listing_add(listing, findings.items[i]->help);
+        const kprof_finding *finding = findings.items[i];
+        KPROF_LISTING_ADD(listing, finding->id, finding->name, finding->sections[0],
+                          kprof_confidence_name(finding->confidence), finding->help);
     }
     free(findings.items);
     kprof_catalog_free(catalog);
@@ -187,11 +177,7 @@ static kprof_status add_alias(kprof_listing *listing, const kprof_alias *alias, 
     const kprof_alias_entry entry = kprof_alias_describe(alias);
     const char *stands_for = entry.stands_for;
     kprof_status status = host ? kprof_alias_on(alias, host, &stands_for) : KPROF_OK;
-    kprof_listing_add(listing, entry.name);
-    kprof_listing_add(listing, entry.origin);
-    kprof_listing_add(listing, host ? chip : "");
-    kprof_listing_add(listing, entry.help);
-    kprof_listing_add(listing, stands_for ? stands_for : "");
+    KPROF_LISTING_ADD(listing, entry.name, entry.origin, host ? chip : "", entry.help, stands_for);
     return status;
 }
 
@@ -229,9 +215,7 @@ static void add_chip(kprof_listing *listing, const char *name)
     char capability[32] = "";
     if (chip)
         snprintf(capability, sizeof capability, "%d.%d", chip->capability / 10, chip->capability % 10);
-    kprof_listing_add(listing, name);
-    kprof_listing_add(listing, capability);
-    kprof_listing_add(listing, chip ? chip->gpus : "");
+    KPROF_LISTING_ADD(listing, name, capability, chip ? chip->gpus : "");
 }
 
 static kprof_status list_chips(const kprof_options *options, kprof_listing *listing)
@@ -261,11 +245,7 @@ typedef struct metric_lister {
 static kprof_status add_metric(void *user, const kprof_query_row *row)
 {
     const metric_lister *to = user;
-    kprof_listing_add(to->listing, to->chip);
-    kprof_listing_add(to->listing, row->name);
-    kprof_listing_add(to->listing, row->kind);
-    kprof_listing_add(to->listing, row->unit);
-    kprof_listing_add(to->listing, row->description);
+    KPROF_LISTING_ADD(to->listing, to->chip, row->name, row->kind, row->unit, row->description);
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
 
@@ -341,11 +321,8 @@ static kprof_status list_lists(kprof_listing *listing)
                                                    {.key = "used_by", .label = "For"},
                                                    {0}};
     listing->columns = columns;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        kprof_listing_add(listing, lists[i].word);
-        kprof_listing_add(listing, lists[i].summary);
-        kprof_listing_add(listing, lists[i].used_by);
-    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        KPROF_LISTING_ADD(listing, lists[i].word, lists[i].summary, lists[i].used_by);
     return KPROF_OK;
 }
 

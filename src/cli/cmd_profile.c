@@ -110,13 +110,6 @@ static kprof_status check_counter_data_dir(const kprof_options *options)
     return KPROF_OK;
 }
 
-static bool is_report_of_ncu(const char *name)
-{
-    static const char extension[] = ".ncu-rep";
-    const size_t length = strlen(name), own = sizeof extension - 1;
-    return length >= own && strcmp(name + length - own, extension) == 0;
-}
-
 /* As kprof report does. */
 static kprof_status refuse_report_of_ncu(const char *path)
 {
@@ -134,7 +127,7 @@ static kprof_status refuse_word(const char *name)
     const char *meant = kprof_command_nearest(name);
     if (meant)
         return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
-    return is_report_of_ncu(name) ? refuse_report_of_ncu(name) : KPROF_OK;
+    return kprof_ends_with(name, ".ncu-rep") ? refuse_report_of_ncu(name) : KPROF_OK;
 }
 
 /* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */

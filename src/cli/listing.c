@@ -8,6 +8,12 @@ void kprof_listing_add(kprof_listing *listing, const char *cell)
     listing->failed = !kprof_strlist_add(&listing->cells, cell) || listing->failed;
 }
 
+void kprof_listing_add_cells(kprof_listing *listing, const char *const *cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_listing_add(listing, cells[i] ? cells[i] : "");
+}
+
 void kprof_listing_add_number(kprof_listing *listing, size_t number)
 {
     char text[32];

@@ -20,6 +20,11 @@ typedef struct kprof_listing {
 } kprof_listing;
 
 void kprof_listing_add(kprof_listing *listing, const char *cell);
+/* Add several cells; NULL is "". */
+#define KPROF_LISTING_ADD(listing, ...)                                                                                \
+    kprof_listing_add_cells(listing, (const char *[]){__VA_ARGS__},                                                    \
+                            sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
+void kprof_listing_add_cells(kprof_listing *listing, const char *const *cells, size_t count);
 void kprof_listing_add_number(kprof_listing *listing, size_t number);
 void kprof_listing_free(kprof_listing *listing);
 

@@ -148,11 +148,7 @@ void kprof_machine_look(const char *root, kprof_machine *out)
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text)
 {
     static const char *const verdicts[] = {"fine", "note", "warning", "fault"};
-    kprof_listing_add(out, check->name);
-    kprof_listing_add(out, verdicts[check->verdict]);
-    kprof_listing_add(out, check->code ? check->code : "");
-    kprof_listing_add(out, text);
-    kprof_listing_add(out, check->fix);
+    KPROF_LISTING_ADD(out, check->name, verdicts[check->verdict], check->code, text, check->fix);
     if (check->verdict == KPROF_CHECK_FAULT)
         kprof_listing_add_number(out, (size_t)kprof_status_exit_code(check->status));
     else

@@ -312,14 +312,6 @@ static void tell_plain_ranges(const kprof_strlist *texts)
     }
 }
 
-/* Once the whole line is right, warn of options that have no effect. */
-static void tell_ncu(const cursor *at)
-{
-    kprof_ncu_tell(at->idle);
-    tell_plain_ranges(&at->options->filter.nvtx_include);
-    tell_plain_ranges(&at->options->filter.nvtx_exclude);
-}
-
 kprof_status kprof_options_parse(char **argv, kprof_options *out)
 {
     *out = (kprof_options){
@@ -339,8 +331,11 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
     cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
     KPROF_THEN(status, kprof_options_settle(out));
-    if (status == KPROF_OK && !out->complete)
-        tell_ncu(&at);
+    if (status == KPROF_OK && !out->complete) { /* the whole line is right: warn of options that have no effect */
+        kprof_ncu_tell(at.idle);
+        tell_plain_ranges(&out->filter.nvtx_include);
+        tell_plain_ranges(&out->filter.nvtx_exclude);
+    }
     return status;
 }
 

@@ -150,24 +150,17 @@ static kprof_status settle_kernel(kprof_options *options)
     return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-static bool asks_functions(const kprof_filter_spec *filter)
-{
-    return filter->python_include.count + filter->python_exclude.count + filter->native_include.count +
-               filter->native_exclude.count >
-           0;
-}
-
 /* Ranges that are measured are those of --nvtx-include, or those between cudaProfilerStart and cudaProfilerStop. */
 static kprof_status settle_ranges(kprof_options *options)
 {
     kprof_filter_spec *filter = &options->filter;
     if (!kprof_replay_is_of_ranges(options->replay_choice))
         return KPROF_OK;
-    const char *other = filter->nvtx_exclude.count > 0 ? "--nvtx-exclude"
-                        : asks_functions(filter)       ? "--python-include, --native-include and -exclude"
-                        : options->kernel_id           ? "--kernel-id"
-                        : filter->kernel               ? "--kernel-name"
-                                                       : NULL;
+    const char *other = filter->nvtx_exclude.count > 0        ? "--nvtx-exclude"
+                        : kprof_filter_asks_functions(filter) ? "--python-include, --native-include and -exclude"
+                        : options->kernel_id                  ? "--kernel-id"
+                        : filter->kernel                      ? "--kernel-name"
+                                                              : NULL;
     if (other)
         return kprof_fail(KPROF_USAGE,
                           "--replay-mode range measures all that a range has: leave out %s; --nvtx-include and "
@@ -336,11 +329,6 @@ static kprof_status settle_source(kprof_options *options)
     return KPROF_OK;
 }
 
-static bool sorts_code(const kprof_options *options)
-{
-    return options->sort != KPROF_UNSET && options->sort >= KPROF_SORT_SAMPLES;
-}
-
 /* Rows of kernels are in some pages only, and some of these rank them. */
 static kprof_status check_rows(const kprof_options *options)
 {
@@ -369,10 +357,10 @@ static kprof_status check_rows(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--%s is about the summary and brief pages, which rank kernels; leave it out",
                           name);
     return kprof_fail(KPROF_USAGE, "--%s is about rows of %s too", name,
-                      options->top          ? "kernels or code: give --page summary, census, brief or source"
-                      : !order              ? "kernels: give --page summary, statistics or brief"
-                      : sorts_code(options) ? "code: give --page source"
-                                            : "kernels: give --page summary or brief");
+                      options->top ? "kernels or code: give --page summary, census, brief or source"
+                      : !order     ? "kernels: give --page summary, statistics or brief"
+                      : options->sort >= KPROF_SORT_SAMPLES ? "code: give --page source"
+                                                            : "kernels: give --page summary or brief");
 }
 
 static kprof_status settle_format(kprof_options *options)

@@ -114,12 +114,6 @@ static void begin_section(reader *r, const char *name)
     r->failed = r->failed || !r->listing.lines;
 }
 
-static void add_label(reader *r, const char *name)
-{
-    kprof_code_label added = {.name = name};
-    kprof_strbuf_append(&r->labels, &added, sizeof added);
-}
-
 /* Cut off what follows the operands: the semicolon, or "&wr=0x0 ?trans1 ;". */
 static void cut(char *text)
 {
@@ -162,7 +156,7 @@ static void take_line(reader *r, char *line)
         if (!strncmp(line, ".text.", strlen(".text.")))
             begin_section(r, line);
         else if (r->end > r->first)
-            add_label(r, line);
+            kprof_strbuf_append(&r->labels, &(kprof_code_label){.name = line}, sizeof(kprof_code_label));
         return;
     }
     line += strspn(line, " \t");

@@ -322,18 +322,6 @@ static int compare_offsets(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add_wait(const tracer *t, size_t producer, kprof_strbuf *waits)
-{
-    uint64_t offset = t->function->instructions[producer].offset;
-    kprof_strbuf_append(waits, &offset, sizeof offset);
-}
-
-static void add_waits(const tracer *t, size_t count, kprof_strbuf *waits)
-{
-    for (size_t i = 0; i < count && i < KPROF_CODE_MOST_PRODUCERS; i++)
-        add_wait(t, t->found[i], waits);
-}
-
 /* A scoreboard stands for groups of copies, and the last ones may go on. */
 static void find_copies(tracer *t, size_t waiter, producers *found)
 {
@@ -391,7 +379,8 @@ static void trace(tracer *t, size_t number, kprof_strbuf *waits)
             continue;
         producers found;
         find_producers(t, number, what, &found);
-        add_waits(t, found.count, waits);
+        for (size_t i = 0; i < found.count && i < KPROF_CODE_MOST_PRODUCERS; i++)
+            kprof_strbuf_append(waits, &t->function->instructions[t->found[i]].offset, sizeof(uint64_t));
     }
     if (!waits->failed)
         tidy(instruction, waits);

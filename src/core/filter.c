@@ -185,6 +185,13 @@ bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec)
            spec->step;
 }
 
+bool kprof_filter_asks_functions(const kprof_filter_spec *spec)
+{
+    return spec->python_include.count + spec->python_exclude.count + spec->native_include.count +
+               spec->native_exclude.count >
+           0;
+}
+
 bool kprof_filter_ends(const kprof_filter_spec *spec)
 {
     const char *repeat = spec->schedule ? strrchr(spec->schedule, ',') : NULL;

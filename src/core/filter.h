@@ -18,6 +18,8 @@ kprof_status kprof_filter_check(const kprof_filter_spec *spec) KPROF_MUST_CHECK;
 
 /* Does it take NVTX to choose launches so? */
 bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec);
+/* Does it choose launches by the functions that call them? */
+bool kprof_filter_asks_functions(const kprof_filter_spec *spec);
 
 /* Does it have a schedule that comes to an end? */
 bool kprof_filter_ends(const kprof_filter_spec *spec);

@@ -48,7 +48,7 @@ static kprof_emit_field visible_if(kprof_emit_field field, bool is_visible)
 
 static kprof_emit_field pct_field(const char *key, const char *label, double pct)
 {
-    return kprof_field_signed(kprof_field_with_unit(kprof_field_real(key, label, pct), "%"));
+    return kprof_field_signed(kprof_field_pct(key, label, pct));
 }
 
 /* People see nothing where it is missing. */
@@ -107,10 +107,8 @@ static void show_comparison(const diff_page *page)
         kprof_field_text("confidence", "Confidence", method),
         machine(kprof_field_real("confidence_pct", "Confidence", KPROF_CONFIDENCE * 100)),
         machine(kprof_field_integer("kernels_tested", "Kernels tested", (int64_t)tested)),
-        kprof_field_with_unit(
-            kprof_field_real("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct), "%"),
-        kprof_field_with_unit(
-            kprof_field_real("bytes_tolerance_pct", "Tolerance of bytes", request->tolerances.traffic_pct), "%"),
+        kprof_field_pct("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct),
+        kprof_field_pct("bytes_tolerance_pct", "Tolerance of bytes", request->tolerances.traffic_pct),
         visible_if(
             kprof_field_text("launches", "Launches", diff->is_cut ? "only the first ones of some kernels" : "all"),
             diff->is_cut),
@@ -314,9 +312,8 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         kprof_field_folding(or_nothing(pct_field("low_pct", "From", kprof_change_pct(time, time->shift.interval.low)))),
         kprof_field_folding(or_nothing(pct_field("high_pct", "To", kprof_change_pct(time, time->shift.interval.high)))),
         or_nothing(pct_field("cycles_pct", "Cycles", estimate_pct(cycles))),
-        or_nothing(kprof_field_with_unit(kprof_field_real("baseline", "Baseline", time->centers[KPROF_BASELINE].median),
-                                         "ns")),
-        or_nothing(kprof_field_with_unit(kprof_field_real("new", "New", time->centers[KPROF_NEW].median), "ns")),
+        or_nothing(kprof_field_ns("baseline", "Baseline", time->centers[KPROF_BASELINE].median)),
+        or_nothing(kprof_field_ns("new", "New", time->centers[KPROF_NEW].median)),
         kprof_field_folding(kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : "")),
         machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)time->centers[KPROF_BASELINE].count)),
         machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)time->centers[KPROF_NEW].count)),
@@ -653,8 +650,8 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
     const bool is_first = line == lines->items;
     kprof_emit_field fields[] = {
         kprof_field_text("place", line->is_line ? "Line" : "Instruction", line->place),
-        kprof_field_with_unit(kprof_field_real("baseline_pct", "Baseline", line->pct[KPROF_BASELINE]), "%"),
-        kprof_field_with_unit(kprof_field_real("new_pct", "New", line->pct[KPROF_NEW]), "%"),
+        kprof_field_pct("baseline_pct", "Baseline", line->pct[KPROF_BASELINE]),
+        kprof_field_pct("new_pct", "New", line->pct[KPROF_NEW]),
         kprof_field_signed(
             kprof_field_real("change_points", "Points", line->pct[KPROF_NEW] - line->pct[KPROF_BASELINE])),
         kprof_field_folding(kprof_field_text("stall", "Waits for", line->stall)),

@@ -403,6 +403,11 @@ bool kprof_record_is_shown(const kprof_emit_record *record)
     return false;
 }
 
+kprof_emit_field kprof_field_ns(const char *key, const char *label, double ns)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, ns), "ns");
+}
+
 kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
 {
     return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");

@@ -195,6 +195,7 @@ kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t
 /* It counts something, and does not name it. */
 kprof_emit_field kprof_field_amount(const char *key, const char *label, int64_t value);
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
+kprof_emit_field kprof_field_ns(const char *key, const char *label, double ns);
 kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);
 /* A value of a metric. */
 kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit);

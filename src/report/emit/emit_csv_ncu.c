@@ -68,8 +68,7 @@ static bool has_rules(const kprof_emitter *emitter)
 /* Readers of ncu's files do not know kprof's own comparison of passes. */
 static bool is_own(const kprof_emit_metric *column)
 {
-    const size_t length = strlen(column->name), own = strlen(KPROF_SPREAD_SUFFIX);
-    return length > own && strcmp(column->name + length - own, KPROF_SPREAD_SUFFIX) == 0;
+    return kprof_ends_with(column->name, KPROF_SPREAD_SUFFIX);
 }
 
 static void ncu_launches_begin(kprof_emitter *emitter)

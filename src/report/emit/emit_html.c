@@ -74,11 +74,6 @@ static void write_element(html_emitter *html, cJSON *value)
     write_value(html, value);
 }
 
-static void append(cJSON *array, cJSON *value)
-{
-    cJSON_AddItemToArray(array, value);
-}
-
 /* The number of a text in the pool, which is added if it is new; null for NULL. */
 static cJSON *pooled(html_emitter *html, const char *text)
 {
@@ -219,12 +214,8 @@ static cJSON *kernels(kprof_emitter *emitter)
 static cJSON *processes(const kprof_model *model)
 {
     cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < model->process_count; i++) {
-        cJSON *object = append_object(array);
-        add(object, "id", kprof_json_integer(model->processes[i].pid));
-        add_text(object, "name", model->processes[i].name);
-        add_text(object, "host", model->processes[i].host);
-    }
+    for (size_t i = 0; i < model->process_count; i++)
+        append(array, kprof_json_process(&model->processes[i]));
     return array;
 }
 
@@ -244,21 +235,6 @@ static cJSON *devices(const kprof_model *model)
     return array;
 }
 
-static cJSON *metrics(const kprof_emit_launches *launches)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < launches->column_count; i++) {
-        const kprof_emit_metric *column = &launches->columns[i];
-        const bool is_known = column->metric < launches->model->metric_count;
-        cJSON *object = append_object(array);
-        add_text(object, "name", column->name);
-        add_text(object, "unit", column->unit);
-        add_text(object, "description", is_known ? launches->model->metrics[column->metric].description : "");
-        add_text(object, "help", column->help);
-    }
-    return array;
-}
-
 static void html_launches_begin(kprof_emitter *emitter)
 {
     html_emitter *html = of(emitter);
@@ -273,7 +249,7 @@ static void html_launches_begin(kprof_emitter *emitter)
     write_member(html, "kernels", kernels(emitter));
     write_member(html, "processes", processes(model));
     write_member(html, "devices", devices(model));
-    write_member(html, "metrics", metrics(&emitter->launches));
+    write_member(html, "metrics", kprof_json_metrics(&emitter->launches));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");
 }
 
@@ -385,13 +361,11 @@ static cJSON *place(html_emitter *html, const kprof_emit_metric *metric)
     return kprof_json_integer((int64_t)metric->column);
 }
 
-/* Add a metric to a list of the layout. `array` is NULL if the layout is already known. */
-static void add_place(html_emitter *html, cJSON *array, const kprof_emit_metric *metric)
+/* Add a metric to an array of the layout or, under a key, to an object; NULL: the layout is already known. */
+static void add_place(html_emitter *html, cJSON *to, const char *key, const kprof_emit_metric *metric)
 {
     cJSON *number_of = place(html, metric);
-    if (array)
-        append(array, number_of);
-    else
+    if (!(key ? cJSON_AddItemToObjectCS(to, key, number_of) : cJSON_AddItemToArray(to, number_of)))
         cJSON_Delete(number_of);
 }
 
@@ -417,15 +391,10 @@ static cJSON *list_of(const cJSON *object, const char *key)
 
 static void html_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
-    html_emitter *html = of(emitter);
-    cJSON *item = html->section ? append_object(list_of(html->section, "items")) : NULL;
-    cJSON *column = place(html, metric);
-    if (!item) {
-        cJSON_Delete(column);
-        return;
-    }
-    add(item, "metric", column);
-    add_text(item, "label", metric->label);
+    cJSON *section = of(emitter)->section, *item = section ? append_object(list_of(section, "items")) : NULL;
+    add_place(of(emitter), item, "metric", metric);
+    if (item)
+        add_text(item, "label", metric->label);
 }
 
 static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
@@ -448,20 +417,11 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
         if (row)
             add_text(row, "label", shape_of->rows[i].label);
         for (size_t k = 0; k < shape_of->column_count; k++)
-            add_place(html, cells, table->cells[i * shape_of->column_count + k]);
+            add_place(html, cells, NULL, table->cells[i * shape_of->column_count + k]);
     }
 }
 
-/* A roofline or one of its points: an object whose members are numbers of metrics. */
-static void add_named_place(html_emitter *html, cJSON *object, const char *key, const kprof_emit_metric *metric)
-{
-    cJSON *number_of = place(html, metric);
-    if (object)
-        add(object, key, number_of);
-    else
-        cJSON_Delete(number_of);
-}
-
+/* A roofline and its points are objects whose members are numbers of metrics. */
 static void show_roofline(html_emitter *html, const kprof_emit_roofline *roofline)
 {
     cJSON *object = html->section ? append_object(list_of(html->section, "rooflines")) : NULL;
@@ -470,16 +430,16 @@ static void show_roofline(html_emitter *html, const kprof_emit_roofline *rooflin
         add_text(object, "id", roofline->id);
         add_text(object, "label", roofline->label);
     }
-    add_named_place(html, object, "work", roofline->work);
-    add_named_place(html, object, "peak", roofline->peak);
+    add_place(html, object, "work", roofline->work);
+    add_place(html, object, "peak", roofline->peak);
     for (size_t i = 0; i < roofline->point_count; i++) {
         cJSON *point = points ? append_object(points) : NULL;
         if (point)
             add_text(point, "level", roofline->points[i].level);
-        add_named_place(html, point, "traffic", roofline->points[i].traffic);
-        add_named_place(html, point, "peak", roofline->points[i].peak);
-        add_named_place(html, point, "intensity", roofline->points[i].intensity);
-        add_named_place(html, point, "pct", roofline->points[i].pct);
+        add_place(html, point, "traffic", roofline->points[i].traffic);
+        add_place(html, point, "peak", roofline->points[i].peak);
+        add_place(html, point, "intensity", roofline->points[i].intensity);
+        add_place(html, point, "pct", roofline->points[i].pct);
     }
 }
 
@@ -520,7 +480,7 @@ static cJSON *place_array(const char *name, const char *path, uint32_t line)
 {
     cJSON *array = cJSON_CreateArray();
     append(array, cJSON_CreateString(name));
-    append(array, path ? cJSON_CreateString(path) : cJSON_CreateNull());
+    append(array, text_or_null(path));
     append(array, known(path != NULL, line));
     return array;
 }
@@ -741,7 +701,7 @@ static cJSON *record_array(html_emitter *html, const kprof_emit_record *record)
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
         if (field->type == KPROF_FIELD_TEXT) {
-            append(values, field->text ? cJSON_CreateString(field->text) : cJSON_CreateNull());
+            append(values, text_or_null(field->text));
         } else if (field->type == KPROF_FIELD_INTEGER) {
             append(values, kprof_json_integer(field->integer));
         } else if (!*field->unit || kprof_field_is_missing(field)) {

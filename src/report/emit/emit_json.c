@@ -33,22 +33,6 @@ static void write_element(json_emitter *json, cJSON *value)
     kprof_json_write(&json->base, value);
 }
 
-static cJSON *metric_catalogue(const kprof_emit_launches *launches)
-{
-    cJSON *metrics = cJSON_CreateArray();
-    for (size_t i = 0; i < launches->column_count; i++) {
-        const kprof_emit_metric *column = &launches->columns[i];
-        const char *description =
-            column->metric < launches->model->metric_count ? launches->model->metrics[column->metric].description : "";
-        cJSON *metric = append_object(metrics);
-        add_text(metric, "name", column->name);
-        add_text(metric, "unit", column->unit);
-        add_text(metric, "description", description);
-        add_text(metric, "help", column->help);
-    }
-    return metrics;
-}
-
 /* Make the list of sections of each chip, with their help texts. */
 static cJSON *section_catalogue(const kprof_model *model)
 {
@@ -74,7 +58,7 @@ static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip
             continue;
         cJSON *numbers = add_array(metrics, model->metrics[i].name);
         for (size_t k = 0; k < passes->count; k++)
-            cJSON_AddItemToArray(numbers, kprof_json_integer(passes->items[k]));
+            append(numbers, kprof_json_integer(passes->items[k]));
     }
     return metrics;
 }
@@ -112,7 +96,7 @@ static void json_launches_begin(kprof_emitter *emitter)
     json_emitter *json = of(emitter);
     begin_envelope(json);
     kprof_output_puts(emitter->out, ",\n\"metrics\":");
-    kprof_json_write(&json->base, metric_catalogue(&emitter->launches));
+    kprof_json_write(&json->base, kprof_json_metrics(&emitter->launches));
     kprof_output_puts(emitter->out, ",\n\"sections\":");
     kprof_json_write(&json->base, section_catalogue(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"schedules\":");
@@ -131,15 +115,6 @@ static cJSON *kernel_object(const kprof_model_launch *launch)
     add_text(object, "mangled", kernel->mangled);
     add(object, "registers_per_thread_compiled", known(!is_graph, kernel->record.registers_per_thread));
     add(object, "static_shared_memory_bytes", known(!is_graph, kernel->record.static_smem_bytes));
-    return object;
-}
-
-static cJSON *process_object(const kprof_model_process *process)
-{
-    cJSON *object = cJSON_CreateObject();
-    add(object, "id", kprof_json_integer(process->pid));
-    add_text(object, "name", process->name);
-    add_text(object, "host", process->host);
     return object;
 }
 
@@ -202,7 +177,7 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "id", kprof_json_integer(launch->id));
     add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
     add(object, "kernel", kernel_object(launch));
-    add(object, "process", process_object(launch->process));
+    add(object, "process", kprof_json_process(launch->process));
     add(object, "device", device_object(launch->device));
     kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
@@ -341,7 +316,7 @@ static cJSON *found_object(const kprof_found *found)
     add_text(object, "next", kprof_found_next(found));
     cJSON *places = found->place_count > 0 ? add_array(object, "places") : NULL;
     for (size_t i = 0; i < found->place_count; i++)
-        cJSON_AddItemToArray(places, place_object(&found->places[i]));
+        append(places, place_object(&found->places[i]));
     return object;
 }
 
@@ -354,7 +329,7 @@ static cJSON *unknown_object(json_emitter *json, const kprof_found *found)
         json->base.status = KPROF_NO_MEMORY;
     cJSON *names = add_array(object, "missing");
     for (size_t i = 0; i < missing.count; i++)
-        cJSON_AddItemToArray(names, cJSON_CreateString(missing.items[i]));
+        append(names, cJSON_CreateString(missing.items[i]));
     kprof_strlist_free(&missing);
     return object;
 }
@@ -389,9 +364,9 @@ static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
     for (size_t i = 0; i < all->told_count; i++) {
         const kprof_found *item = all->told[i];
         if (item->state == KPROF_FOUND)
-            cJSON_AddItemToArray(found, found_object(item));
+            append(found, found_object(item));
         else if (item->state == KPROF_FOUND_UNKNOWN)
-            cJSON_AddItemToArray(unknown, unknown_object(json, item));
+            append(unknown, unknown_object(json, item));
     }
 }
 
@@ -419,7 +394,7 @@ static void json_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     json_emitter *json = of(emitter);
     if (json->section) {
-        cJSON_AddItemToArray(member(json->section, "items"), metric_object(metric));
+        append(member(json->section, "items"), metric_object(metric));
         return;
     }
     add(json->values, metric->name, kprof_json_number(metric->value));
@@ -435,7 +410,7 @@ static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
     add_text(object, "title", shape_of->title);
     cJSON *columns = add_array(object, "columns");
     for (size_t i = 0; i < shape_of->column_count; i++)
-        cJSON_AddItemToArray(columns, cJSON_CreateString(shape_of->column_labels[i]));
+        append(columns, cJSON_CreateString(shape_of->column_labels[i]));
     cJSON *rows = add_array(object, "rows");
     for (size_t i = 0; i < shape_of->row_count; i++) {
         cJSON *row = append_object(rows);
@@ -443,7 +418,7 @@ static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
         cJSON *cells = add_array(row, "cells");
         for (size_t k = 0; k < shape_of->column_count; k++) {
             const kprof_emit_metric *cell = table->cells[table->order[i] * shape_of->column_count + k];
-            cJSON_AddItemToArray(cells, cell ? metric_object(cell) : cJSON_CreateNull());
+            append(cells, cell ? metric_object(cell) : cJSON_CreateNull());
         }
     }
 }
@@ -481,7 +456,7 @@ static void json_what_if(kprof_emitter *emitter, const kprof_what_if *curves, si
 {
     cJSON *array = add_array(of(emitter)->section, "what_if");
     for (size_t i = 0; i < count; i++)
-        cJSON_AddItemToArray(array, kprof_json_what_if(&curves[i]));
+        append(array, kprof_json_what_if(&curves[i]));
 }
 
 static void json_section_end(kprof_emitter *emitter)
@@ -559,7 +534,7 @@ static void json_record_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
     if (json->alone)
-        cJSON_AddItemToArray(json->alone, json->record);
+        append(json->alone, json->record);
     else
         write_element(json, json->record);
     json->record = json->rows = NULL;

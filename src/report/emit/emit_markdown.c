@@ -302,16 +302,12 @@ static void markdown_table(kprof_emitter *emitter, const kprof_emit_table *table
     kprof_strbuf_free(&note);
 }
 
-static void end_values(markdown_emitter *markdown)
+static void markdown_section_end(kprof_emitter *emitter)
 {
+    markdown_emitter *markdown = of(emitter);
     if (markdown->notes.length > 0)
         put_paragraph(markdown, markdown->notes.data);
     kprof_strbuf_clear(&markdown->notes);
-}
-
-static void markdown_section_end(kprof_emitter *emitter)
-{
-    end_values(of(emitter));
 }
 
 static void markdown_page_end(kprof_emitter *emitter)
@@ -323,7 +319,7 @@ static void markdown_page_end(kprof_emitter *emitter)
 static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    end_values(of(emitter));
+    markdown_section_end(emitter); /* what is noted of its values comes first */
     kprof_found_describe(found, &text);
     kprof_strbuf_puts(&text, ". ");
     kprof_found_say(found, emitter->options->base_units, &text);

@@ -4,16 +4,6 @@
 
 #include <string.h>
 
-static void append(cJSON *array, cJSON *value)
-{
-    cJSON_AddItemToArray(array, value);
-}
-
-static cJSON *text_or_null(const char *text)
-{
-    return text ? cJSON_CreateString(text) : cJSON_CreateNull();
-}
-
 /* Write what lines and instructions share: their numbers, and [reason, samples, ...] of what warps waited for. */
 static void append_values(cJSON *array, const kprof_emit_code *emitted, const double *values)
 {

@@ -47,8 +47,33 @@ cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell)
         return cJSON_CreateString(cell->text);
     cJSON *array = cJSON_CreateArray();
     for (int i = 0; i < 3; i++)
-        cJSON_AddItemToArray(array, kprof_json_integer(cell->shape[i]));
+        append(array, kprof_json_integer(cell->shape[i]));
     return array;
+}
+
+cJSON *kprof_json_process(const kprof_model_process *process)
+{
+    cJSON *object = cJSON_CreateObject();
+    add(object, "id", kprof_json_integer(process->pid));
+    add_text(object, "name", process->name);
+    add_text(object, "host", process->host);
+    return object;
+}
+
+cJSON *kprof_json_metrics(const kprof_emit_launches *launches)
+{
+    cJSON *metrics = cJSON_CreateArray();
+    for (size_t i = 0; i < launches->column_count; i++) {
+        const kprof_emit_metric *column = &launches->columns[i];
+        const char *description =
+            column->metric < launches->model->metric_count ? launches->model->metrics[column->metric].description : "";
+        cJSON *metric = append_object(metrics);
+        add_text(metric, "name", column->name);
+        add_text(metric, "unit", column->unit);
+        add_text(metric, "description", description);
+        add_text(metric, "help", column->help);
+    }
+    return metrics;
 }
 
 cJSON *kprof_json_what_if(const kprof_what_if *curve)

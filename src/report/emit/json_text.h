@@ -16,6 +16,10 @@ cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell);
 /* A curve of theoretical occupancy; NULL when out of memory. */
 cJSON *kprof_json_what_if(const kprof_what_if *curve);
 
+/* A process, and all metrics that launches may show, with what each one means; NULL when out of memory. */
+cJSON *kprof_json_process(const kprof_model_process *process);
+cJSON *kprof_json_metrics(const kprof_emit_launches *launches);
+
 /* Take a text over; null when it is empty. */
 cJSON *kprof_json_take(kprof_strbuf *text);
 /* A text of a finding with its values, as people read it. */
@@ -33,6 +37,16 @@ static inline cJSON *known(bool is_known, int64_t value)
     return is_known ? kprof_json_integer(value) : cJSON_CreateNull();
 }
 
+static inline cJSON *text_or_null(const char *text)
+{
+    return text ? cJSON_CreateString(text) : cJSON_CreateNull();
+}
+
+static inline void append(cJSON *array, cJSON *value)
+{
+    cJSON_AddItemToArray(array, value);
+}
+
 static inline void add(cJSON *object, const char *key, cJSON *value)
 {
     cJSON_AddItemToObjectCS(object, key, value);
@@ -40,7 +54,7 @@ static inline void add(cJSON *object, const char *key, cJSON *value)
 
 static inline void add_text(cJSON *object, const char *key, const char *text)
 {
-    add(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+    add(object, key, text_or_null(text));
 }
 
 static inline cJSON *add_array(cJSON *object, const char *key)
@@ -60,6 +74,6 @@ static inline cJSON *add_object(cJSON *object, const char *key)
 static inline cJSON *append_object(cJSON *array)
 {
     cJSON *object = cJSON_CreateObject();
-    cJSON_AddItemToArray(array, object);
+    append(array, object);
     return object;
 }

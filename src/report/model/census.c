@@ -166,9 +166,8 @@ void kprof_census_free(kprof_census *census)
 /* May the filter leave out some launches of a kernel, whose shapes then need not be measured? */
 static bool leaves_some_out(const kprof_filter_spec *spec)
 {
-    const size_t functions = spec->python_include.count + spec->python_exclude.count + spec->native_include.count +
-                             spec->native_exclude.count;
-    return kprof_filter_asks_nvtx(spec) || functions > 0 || spec->launch_skip + spec->launch_skip_before_match > 0;
+    return kprof_filter_asks_nvtx(spec) || kprof_filter_asks_functions(spec) ||
+           spec->launch_skip + spec->launch_skip_before_match > 0;
 }
 
 /* Add up the shapes of the chosen kernels that lack measured launches, or the kernels without any, where a filter looks

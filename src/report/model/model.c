@@ -390,12 +390,6 @@ static bool replace_text(const char **own, const char *text, size_t most)
     return copy != NULL;
 }
 
-/* Older versions stored CUPTI's unit unchanged. A long text is no unit, and would be printed beside each value. */
-static bool correct_unit(kprof_model_metric *metric)
-{
-    return replace_text(&metric->unit, kprof_metric_unit(metric->name, metric->unit), KPROF_UNIT_BYTES);
-}
-
 /* Names of devices and processes stand above each launch. */
 static bool shorten_names(kprof_model *model)
 {
@@ -431,7 +425,11 @@ static kprof_status connect(loader *load)
             return kprof_store_damaged(load->report, "census");
     }
     for (size_t i = 0; i < model->metric_count; i++) {
-        if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i) || !correct_unit(&model->metrics[i]))
+        kprof_model_metric *metric = &model->metrics[i];
+        /* Older versions stored CUPTI's unit unchanged. A long text is no unit, and would be printed beside each value.
+         */
+        if (!kprof_names_add(&model->metric_names, metric->name, i) ||
+            !replace_text(&metric->unit, kprof_metric_unit(metric->name, metric->unit), KPROF_UNIT_BYTES))
             return kprof_store_no_memory(load->report);
         if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
             continue;

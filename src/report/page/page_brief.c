@@ -390,12 +390,12 @@ static kprof_emit_field text_field(const char *key, const char *text)
 
 static kprof_emit_field pct_field(const char *key, double pct)
 {
-    return machine(kprof_field_with_unit(kprof_field_real(key, "", round(pct * 100) / 100), "%"));
+    return machine(kprof_field_pct(key, "", round(pct * 100) / 100));
 }
 
 static kprof_emit_field time_field(const char *key, double time_ns)
 {
-    return machine(kprof_field_with_unit(kprof_field_real(key, "", round(time_ns)), "ns"));
+    return machine(kprof_field_ns(key, "", round(time_ns)));
 }
 
 /* Lines for people, those that are empty left out. */

@@ -11,11 +11,6 @@ static bool is_page(const kprof_page_context *context)
     return strcmp(context->name, "census") == 0;
 }
 
-static kprof_emit_field time_field(const char *key, const char *label, double ns)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, ns), "ns");
-}
-
 static kprof_emit_field share_field(const char *label, double ns, const kprof_census *census)
 {
     return kprof_field_pct("time_share_pct", label, census->total_ns > 0 ? 100 * ns / census->total_ns : NAN);
@@ -27,17 +22,6 @@ typedef struct shown_census {
     const kprof_census *census;
     const kprof_page_names *names;
 } shown_census;
-
-static kprof_emit_field name_field(const kprof_census_total *total, const shown_census *shown)
-{
-    const kprof_page_names *names = shown->names;
-    const size_t number = (size_t)(total->kernel - shown->context->reports->model.kernels);
-    const char *name = kprof_model_kernel_name(total->kernel, shown->context->options->kernel_base);
-    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
-    field.short_text = names->is_beside ? names->beside[number] : names->below[number];
-    field.longer_text = names->below[number];
-    return names->is_beside ? field : kprof_field_with_role(field, KPROF_ROLE_NOTE);
-}
 
 /* All shapes of a kernel beyond those that a census tells apart have none. */
 static kprof_emit_field shape_field(const char *key, const char *label, const uint32_t shape[3], char text[48])
@@ -51,16 +35,16 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
     char grid[48], block[48];
     const bool has_shape = shown->context->options->group_by == KPROF_GROUP_CONFIG;
     const kprof_emit_field fields[] = {
-        name_field(total, shown),
+        kprof_page_name_field(shown->context, shown->names, total->kernel),
         machine(kprof_field_text("function", "Function", total->kernel->function)),
         machine(kprof_field_text("device_name", "Device", total->device->name)),
         kprof_field_amount("launches", "Launches", (int64_t)total->launches),
         kprof_field_amount("measured", "Measured", (int64_t)total->measured),
-        time_field("time", "GPU time", total->total_ns),
+        kprof_field_ns("time", "GPU time", total->total_ns),
         share_field("Of time", total->total_ns, shown->census),
-        time_field("mean", "Mean", total->total_ns / (double)total->launches),
-        time_field("minimum", "Shortest", total->shortest_ns),
-        time_field("maximum", "Longest", total->longest_ns),
+        kprof_field_ns("mean", "Mean", total->total_ns / (double)total->launches),
+        kprof_field_ns("minimum", "Shortest", total->shortest_ns),
+        kprof_field_ns("maximum", "Longest", total->longest_ns),
         shape_field("grid", "Grid", total->shape->grid, grid),
         shape_field("block", "Block", total->shape->block, block),
         kprof_field_with_unit(
@@ -90,7 +74,7 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
         kprof_field_amount("launches", "Launches", (int64_t)census->launches),
         kprof_field_with_role(kprof_field_amount("untimed", "Launches not timed", (int64_t)untimed),
                               untimed ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
-        time_field("time", "GPU time", census->total_ns),
+        kprof_field_ns("time", "GPU time", census->total_ns),
         machine(kprof_field_amount("rows", "Rows", (int64_t)census->count)),
         machine(kprof_field_amount("measured_rows", "Rows with measured launches", (int64_t)measured)),
         machine(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct)),
@@ -113,7 +97,7 @@ static void show_rest(kprof_emitter *emitter, const kprof_census *census, size_t
     const kprof_emit_field fields[] = {
         kprof_field_amount("rows", "Rows", (int64_t)(census->count - shown)),
         kprof_field_amount("launches", "Launches", (int64_t)launches),
-        time_field("time", "GPU time", time_ns),
+        kprof_field_ns("time", "GPU time", time_ns),
         share_field("Of time", time_ns, census),
     };
     emitter->ops->list_begin(emitter,

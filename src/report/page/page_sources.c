@@ -252,7 +252,7 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
             kprof_field_text("source", "Source", own->name),
             kprof_field_amount("processes", "Processes", (int64_t)own->processes),
             kprof_field_amount("launches", "Launches", (int64_t)own->launches),
-            kprof_field_with_unit(kprof_field_real("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN), "ns"),
+            kprof_field_ns("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN),
         };
         kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
@@ -324,14 +324,11 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
         kprof_field_amount("launches", "Launches", (int64_t)own->launches),
         kprof_field_amount("sources", "Sources", (int64_t)spread.count),
-        kprof_field_folding_unless(
-            kprof_field_with_unit(kprof_field_real("minimum", "Least total", spread.least_ns), "ns"),
-            spread.count == 1),
-        kprof_field_with_unit(kprof_field_real("median", "Median total", spread.median_ns), "ns"),
-        kprof_field_with_unit(kprof_field_real("maximum", "Largest total", spread.most_ns), "ns"),
-        kprof_field_with_unit(kprof_field_real("imbalance", "Above mean",
-                                               spread.mean_ns > 0 ? 100 * (spread.most_ns / spread.mean_ns - 1) : NAN),
-                              "%"),
+        kprof_field_folding_unless(kprof_field_ns("minimum", "Least total", spread.least_ns), spread.count == 1),
+        kprof_field_ns("median", "Median total", spread.median_ns),
+        kprof_field_ns("maximum", "Largest total", spread.most_ns),
+        kprof_field_pct("imbalance", "Above mean",
+                        spread.mean_ns > 0 ? 100 * (spread.most_ns / spread.mean_ns - 1) : NAN),
         kprof_field_text("slowest", "Slowest source", spread.slowest),
         note,
     };

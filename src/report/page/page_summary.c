@@ -21,22 +21,13 @@ static kprof_emit_field line(kprof_emit_field field, const char *otherwise)
 
 /* The texts of a row. */
 typedef struct row_texts {
+    const kprof_page_context *context;
     const kprof_page_names *names;
-    size_t kernel; /* its number */
     kprof_strbuf part, notes;
     kprof_verdict_text rows[KPROF_VERDICT_ROWS];
     const kprof_findings *findings;  /* NULL: none were looked for */
     const kprof_page_shares *shares; /* NULL: the report is not merged of several */
 } row_texts;
-
-static kprof_emit_field name_field(const row_texts *texts, const char *name)
-{
-    const kprof_page_names *names = texts->names;
-    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
-    field.short_text = names->is_beside ? names->beside[texts->kernel] : names->below[texts->kernel];
-    field.longer_text = names->below[texts->kernel];
-    return names->is_beside ? field : note(field, NULL);
-}
 
 #define SPREAD_FIELDS 6
 
@@ -53,9 +44,9 @@ static size_t describe_spread(const row_texts *texts, const kprof_model_kernel *
     snprintf(text, 512, "%s %s to %s %s, median %s %s, over %zu; slowest %.100s", least.number, least.unit, most.number,
              most.unit, median.number, median.unit, spread.count, spread.slowest ? spread.slowest : "");
     fields[0] = machine(kprof_field_amount("sources", "Sources", (int64_t)spread.count));
-    fields[1] = machine(kprof_field_with_unit(kprof_field_real("source_minimum", "Least", spread.least_ns), "ns"));
-    fields[2] = machine(kprof_field_with_unit(kprof_field_real("source_median", "Median", spread.median_ns), "ns"));
-    fields[3] = machine(kprof_field_with_unit(kprof_field_real("source_maximum", "Most", spread.most_ns), "ns"));
+    fields[1] = machine(kprof_field_ns("source_minimum", "Least", spread.least_ns));
+    fields[2] = machine(kprof_field_ns("source_median", "Median", spread.median_ns));
+    fields[3] = machine(kprof_field_ns("source_maximum", "Most", spread.most_ns));
     fields[4] = machine(kprof_field_text("slowest_source", "Slowest", spread.slowest));
     fields[5] = line(kprof_field_text("spread_text", "Reports", spread.count > 1 ? text : NULL), NULL);
     return SPREAD_FIELDS;
@@ -71,7 +62,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     const kprof_emit_field of[] = {
-        name_field(texts, kprof_model_kernel_name(group->kernel, emitter->options->kernel_base)),
+        kprof_page_name_field(texts->context, texts->names, group->kernel),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         texts->part.length ? kprof_field_plain(note(part, NULL)) : machine(part),
         machine(kprof_field_text("device_name", "Device", group->device->name)),
@@ -113,6 +104,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
 }
 
 typedef struct shown_with {
+    const kprof_page_context *context;
     const kprof_page_names *names;
     const kprof_page_shares *shares; /* as in row_texts */
 } shown_with;
@@ -123,7 +115,7 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
     const bool base_units = emitter->options->base_units;
     row_texts texts = {.names = with->names,
                        .shares = with->shares,
-                       .kernel = (size_t)(row->group->kernel - ranking->groups.model->kernels),
+                       .context = with->context,
                        .findings = findings,
                        .part = KPROF_STRBUF_INIT,
                        .notes = KPROF_STRBUF_INIT};
@@ -149,7 +141,7 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
     const kprof_emit_field fields[] = {
         kprof_field_amount("rows", "Rows", (int64_t)(ranking->count - ranking->shown)),
         kprof_field_amount("launches", "Launches", (int64_t)launches),
-        kprof_field_with_unit(kprof_field_real("time", "Time", time_ns > 0 ? time_ns : NAN), "ns"),
+        kprof_field_ns("time", "Time", time_ns > 0 ? time_ns : NAN),
         kprof_field_pct("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true});
@@ -171,7 +163,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         const bool spreads = kprof_page_shares_are_reports(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
-        const shown_with with = {&names, spreads ? shares : NULL};
+        const shown_with with = {context, &names, spreads ? shares : NULL};
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
             show_group(emitter, &ranking, &ranking.rows[i], &with);

@@ -8,7 +8,7 @@
 
 static kprof_emit_field index_field(const char *key, const char *label, size_t index)
 {
-    return kprof_field_with_role(kprof_field_integer(key, label, (int64_t)index), KPROF_ROLE_MACHINE);
+    return machine(kprof_field_integer(key, label, (int64_t)index));
 }
 
 static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const kprof_ranked *row,

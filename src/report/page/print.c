@@ -55,6 +55,17 @@ kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_
     return out->beside && out->below ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }
 
+kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,
+                                       const kprof_model_kernel *kernel)
+{
+    const size_t number = (size_t)(kernel - context->reports->model.kernels);
+    const char *name = kprof_model_kernel_name(kernel, context->options->kernel_base);
+    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
+    field.short_text = names->is_beside ? names->beside[number] : names->below[number];
+    field.longer_text = names->below[number];
+    return names->is_beside ? field : kprof_field_with_role(field, KPROF_ROLE_NOTE);
+}
+
 void kprof_page_names_free(kprof_page_names *names)
 {
     kprof_short_names_free(names->beside, names->count);

@@ -161,11 +161,6 @@ static kprof_status allocate(const kprof_page_context *context, kprof_ranking *o
     return whole ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }
 
-static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
-}
-
 static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
 {
     return machine(kprof_field_integer(key, label, (int64_t)count));
@@ -198,19 +193,19 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
     return (kprof_ranked_numbers){{
         kprof_field_pct("gain_pct", "Gain up to", row->gain_pct),
         kprof_field_pct("time_share_pct", "Of time", row->share_pct),
-        time_field("time", "Time", row->time_ns),
+        kprof_field_ns("time", "Time", row->time_ns),
         kprof_field_amount("launches", "Launches", (int64_t)(row->counted ? row->counted : group->launches)),
         row->counted ? kprof_field_folding(measured) : machine(measured),
         count_field("not_measured", "Not measured", group->not_measured),
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
         count_field("disagreeing", "Passes disagree in", group->disagreeing),
         count_field("configurations", "Shapes", group->configurations),
-        kprof_field_folding_unless(time_field("minimum", "Minimum", row->minimum_ns), is_one),
-        time_field("median", "Median", row->median_ns),
-        kprof_field_folding_unless(time_field("maximum", "Maximum", row->maximum_ns), is_one),
-        machine(time_field("mad", "Median deviation", row->repeats.center.mad)),
-        machine(time_field("low", "Median from", row->repeats.interval.low)),
-        machine(time_field("high", "Median to", row->repeats.interval.high)),
+        kprof_field_folding_unless(kprof_field_ns("minimum", "Minimum", row->minimum_ns), is_one),
+        kprof_field_ns("median", "Median", row->median_ns),
+        kprof_field_folding_unless(kprof_field_ns("maximum", "Maximum", row->maximum_ns), is_one),
+        machine(kprof_field_ns("mad", "Median deviation", row->repeats.center.mad)),
+        machine(kprof_field_ns("low", "Median from", row->repeats.interval.low)),
+        machine(kprof_field_ns("high", "Median to", row->repeats.interval.high)),
         kprof_field_folding(stable_field(row)),
         kprof_field_folding(kprof_field_pct("compute_pct", "Compute", row->compute_pct)),
         kprof_field_folding(kprof_field_pct("memory_pct", "Memory", row->memory_pct)),
