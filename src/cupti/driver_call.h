@@ -46,6 +46,7 @@ typedef struct kprof_call {
     uint32_t context_id;
     uint32_t callback_id; /* which of the driver's functions it is */
     uint32_t correlation; /* the number of the call in records of activities */
+    bool is_told;         /* a trace tells of it; set where the hooks want to see calls */
     /* The stream of a launch, a transfer, or an allocation in a stream's order, in a form that any thread may use. NULL
      * is the legacy default stream of the first two. Where an allocation has NULL, its memory is there on return. */
     void *stream;

@@ -44,7 +44,8 @@ static struct {
     kprof_target_hooks hooks;
     const kprof_cupti_api *cupti;
     const kprof_driver_api *driver;
-    atomic_uint sharing; /* kprof_sharing bits */
+    atomic_uint sharing;                     /* kprof_sharing bits */
+    bool told[CUPTI_DRIVER_TRACE_CBID_SIZE]; /* a trace tells of these calls, where the hooks want to see them */
 } target;
 
 static __thread bool in_hook; /* calls that come now are kprof's own */
@@ -142,6 +143,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         .context_id = data->contextUid,
         .callback_id = id,
         .correlation = data->correlationId,
+        .is_told = id < CUPTI_DRIVER_TRACE_CBID_SIZE && target.told[id],
     };
     decode(id, data, &call, &decoded);
     if (data->callbackSite == CUPTI_API_ENTER) {
@@ -261,7 +263,7 @@ static CUptiResult enable_told(void)
 {
     CUptiResult result = CUPTI_SUCCESS;
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
-        if (kprof_call_records_tell(target.cupti, id))
+        if (target.told[id])
             result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, id);
     return result;
 }
@@ -355,6 +357,8 @@ static kprof_status subscribe(void)
                           "or a debugger); turn it off and run again");
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuptiSubscribe failed (CUPTI error %d)", (int)result);
+    for (CUpti_CallbackId id = 1; target.hooks.sees_calls && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        target.told[id] = kprof_call_records_tell(target.cupti, id);
     result = target.hooks.is_brief ? enable_brief() : enable_all();
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);

@@ -9,7 +9,7 @@
 typedef struct kprof_target_hooks {
     bool is_brief;     /* of the driver's calls only those that end a context, or change memory, are of interest, and no
                           code is */
-    bool sees_calls;   /* of the others those that a trace tells of, too */
+    bool sees_calls;   /* also those that a trace tells of, which are marked */
     bool takes_guests; /* another tool of the process may use CUPTI while nothing but lists is followed */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);

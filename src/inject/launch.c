@@ -640,6 +640,8 @@ static void enter(const kprof_call *call)
         thread.is_named = true;
     }
     thread.own_call = true;
+    if (call->is_told)
+        kprof_recording_note_call(call);
     thread.unknown_end = false;
     thread.kernel = NULL;
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));

@@ -109,11 +109,16 @@ static void prepare(void)
     kprof_idle_watch();
 }
 
-/* CUPTI may lose what it still has of a context that ends. */
-static void enter(const kprof_call *call)
+void kprof_recording_note_call(const kprof_call *call)
 {
     if (told && told->called && kprof_engine.process.config.call_stack_type != 0 && kprof_recording_runs())
         told->called(call->correlation);
+}
+
+/* CUPTI may lose what it still has of a context that ends. */
+static void enter(const kprof_call *call)
+{
+    kprof_recording_note_call(call);
     if (call->kind == KPROF_CALL_STOP && kprof_recording_runs())
         (void)kprof_engine.device->activities_flush();
 }

@@ -38,6 +38,8 @@ void kprof_recording_note_proof(bool searching, bool reached);
 bool kprof_recording_spoils_proofs(void);
 /* A context has been made: from now on activities are to be written before exec and _exit, too. */
 void kprof_recording_note_context(void *context);
+/* The application makes a call of the driver that a trace tells of. */
+void kprof_recording_note_call(const kprof_call *call);
 /* A context is about to end: hand over what CUPTI has of it. */
 void kprof_recording_flush(void);
 /* Record no call twice, where that can be known by now; from kprof's own thread. Returns whether to ask again. */

@@ -608,6 +608,14 @@ class BesideCounters(Case):
         self.assert_run(self.kprof("export", "run", "--to", "timeline", "-o", self.path("timeline.html")), 0)
         self.assertIn("vectorAdd", self.kprof("report", "run").out)
 
+    def test_call_stacks(self):
+        self.collect_both(*self.STEPS, options=("--metrics", METRIC, "--call-stack-type", "native", "-k", "scale"))
+        self.assertEqual(self.query("run.kprof", "SELECT correlation FROM trace_caller JOIN trace_kernel "
+                                    "USING(process_id, correlation)"), [(number,) for number in range(1, 6)])
+        rows = json.loads(self.kprof("stats", "run", "--report", "kern_line_sum:base", "--json").out)
+        self.assertEqual([(row["Name"], row["Total Time (ns)"], "launch" in row["Line"]) for row in rows],
+                         [("vectorAdd", 60000, True), ("scale", 40000, True)])
+
     def test_launches_that_are_not_chosen(self):
         self.collect_both(f"launch={VECTOR_ADD}*20", f"launch={SCALE}*2", "do=sync",
                           options=("--metrics", METRIC, "-k", "scale", "-c", "1"))

@@ -116,27 +116,30 @@ LAUNCHES = 20
 
 
 def measure(program, base, *options):
-    """(launches of the report, what was counted by instruction, kernels recorded, times of kprof's and their ms) of a
-    program that is measured."""
+    """(launches of the report, what was counted by instruction, kernels recorded, those with a call stack, times of
+    kprof's and their ms) of a program that is measured."""
     sets = ["--section", "SourceCounters", "--metrics", ",".join((*COUNTED, BY_INSTRUCTION))]
     harness.measure_as_alone(program, LAUNCHES, [*sets, *options], base)
     launches, _ = harness.read_report(base)
     with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
         kernels = database.execute("SELECT count(*) FROM trace_kernel").fetchone()[0]
+        stacks = database.execute("SELECT count(*) FROM trace_kernel WHERE (process_id, correlation) IN (SELECT "
+                                  "process_id, correlation FROM trace_caller)").fetchone()[0]
         own, ns = database.execute("SELECT count(*), total(end_ns-start_ns) FROM trace_overhead JOIN trace_name n ON "
                                    "n.id=name_id WHERE text LIKE 'kprof: %'").fetchone()
         names = f"'{BY_INSTRUCTION}', 'smsp__sass_{BY_INSTRUCTION}'"
         counted = database.execute("SELECT total(value) FROM instruction_value JOIN metric ON metric.id=metric_id "
                                    f"WHERE metric.name IN ({names})").fetchone()[0]
-    return launches, counted, kernels, own, ns / 1e6
+    return launches, counted, kernels, stacks, own, ns / 1e6
 
 
 def beside(program, folder):
     """(what, told, lowest, highest) of a run that is traced and measured, beside one that is only measured."""
     plain, alone, *_ = measure(program, f"{folder}/plain")
-    both, counted, kernels, own, ms = measure(program, f"{folder}/both", "--trace")
+    both, counted, kernels, stacks, own, ms = measure(program, f"{folder}/both", "--trace", "--call-stack")
     yield "launches measured", sum(launch.measured for launch in both), len(plain), len(plain)
     yield "kernels recorded", kernels, LAUNCHES, float("inf")
+    yield "kernels with a call stack", stacks, kernels, kernels
     yield "times of kprof's", own, 2, float("inf")
     yield "their time (ms)", ms, 1, float("inf")
     yield f"{BY_INSTRUCTION} of all instructions", counted, max(alone, 1), max(alone, 1)

@@ -330,6 +330,8 @@ static void launch(const sim_step *step)
     const unsigned nodes = step->op == SIM_GRAPH_LAUNCH ? sim.streams[CAPTURED].graph.count : 1;
     kprof_call call = sim_describe(step);
     call.context_id = places[CONTEXT_ID];
+    call.is_told = sim.hooks && sim.hooks->sees_calls && !sim.hooks->is_brief; /* else timeline.c tells of calls */
+    call.correlation = call.is_told ? sim_timeline_next_call() : 0;
     if (sim.hooks && !atomic_load(&sim.is_unfollowed))
         sim.hooks->enter(&call);
     wait_while_measured();

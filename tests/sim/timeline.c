@@ -148,6 +148,14 @@ void sim_timeline_launch(const char *mangled, const kprof_launch_record *launch)
     pthread_mutex_unlock(&timeline.mutex);
 }
 
+uint32_t sim_timeline_next_call(void)
+{
+    pthread_mutex_lock(&timeline.mutex);
+    const uint32_t next = (uint32_t)timeline.correlation + 1;
+    pthread_mutex_unlock(&timeline.mutex);
+    return next;
+}
+
 static void copy(const char *text)
 {
     char how[32] = "", memory[32] = "";
