@@ -170,14 +170,14 @@ def lost():
                                 "Proj Avg (ns)", "Proj Med (ns)", "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)",
                                 "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"], [
         [":step", "PushPop", 3 * 411000, 2700000, 3, *times(411000, 411000, 411000), 15, 5, 0, 0.7],
-        ["net:forward", "StartEnd", 2 * 321000, 201000, 2, *times(321000, 321000), 8, 4, 1, 0]]
+        ["net:forward", "StartEnd", 3 * 321000, 201000, 3, *times(321000, 321000, 321000), 12, 4, 0.7, 0]]
     adds, scale = "vectorAdd(float const*, float const*, float*, int)", "void scale<float>(float*, float, int)"
     yield "nvtx_kern_sum", ["NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", *TIMES,
                             "Kernel Name"], [
         [":step", "PushPop", 4242, 4242, 3, 3, 600000, *times(200000, 200000, 200000), adds],
-        ["net:forward", "StartEnd", 4242, 4242, 2, 2, 400000, *times(200000, 200000), adds],
+        ["net:forward", "StartEnd", 4242, 4242, 3, 3, 600000, *times(200000, 200000, 200000), adds],
         [":step", "PushPop", 4242, 4242, 3, 3, 330000, *times(100000, 110000, 120000), scale],
-        ["net:forward", "StartEnd", 4242, 4242, 2, 2, 210000, *times(100000, 110000), scale]]
+        ["net:forward", "StartEnd", 4242, 4242, 3, 3, 330000, *times(100000, 110000, 120000), scale]]
     megabytes = lambda moved, us: round(moved * 1e6 / us, 3)
     yield "um_sum", ["Virtual Address", "HtoD Migration Size (MB)", "DtoH Migration Size (MB)", "CPU Page Faults",
                      "GPU PageFaults", "Migration Throughput (MB/s)"], [
@@ -385,9 +385,11 @@ class Ranges:
     def turn(self, number):
         return number if number in self.open else -number
 
+    def all(self):
+        return self.rows + [(number, start, self.NEVER, 7, "PushPop") for number, start in self.open.items()]
+
     def pushed(self):
-        rows = [row for row in self.rows if row[4] == "PushPop"]
-        rows += [(number, start, self.NEVER, 7, "PushPop") for number, start in self.open.items()]
+        rows = [row for row in self.all() if row[4] == "PushPop"]
         stacks = self.stacks(rows)
         times = {row[0]: row[2] - row[1] for row in rows}
         for number, start, end, thread, _ in rows:
@@ -402,12 +404,13 @@ class Ranges:
                    "--" * (len(stack) - 1) + ":step"]
 
     def projected(self):
-        stacks = self.stacks(self.rows)
-        ops = {row[0]: [i for i in range(120) if row[1] <= i < row[2] and 7 + i % 2 == row[3]] for row in self.rows}
-        for number, start, end, thread, style in self.rows:
-            stack, of = stacks[number], ops[number]
+        rows = self.all()
+        stacks = self.stacks(rows)
+        ops = {row[0]: [i for i in range(120) if row[1] <= i < row[2] and 7 + i % 2 == row[3]] for row in rows}
+        for number, start, end, thread, style in rows:
+            stack, of, ns = stacks[number], ops[number], None if number in self.open else end - start
             if of:
-                yield [":step", of[0], of[-1] + 1 - of[0], start, end - start, style, 4242, thread, len(of),
+                yield [":step", of[0], of[-1] + 1 - of[0], start, ns, style, 4242, thread, len(of),
                        len(stack) - 1, sum(other[:-1] == stack and bool(ops[n]) for n, other in stacks.items()), number,
                        stack[-2] if len(stack) > 1 else None, "".join(f":{n}" for n in stack)]
 

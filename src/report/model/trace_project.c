@@ -11,6 +11,7 @@ enum { EVENT_BEGIN, EVENT_END, EVENT_CALL }; /* in this order at one time: a ran
 
 typedef struct open_range {
     int64_t id, start_ns, end_ns, ops;
+    bool is_left_open; /* it has no end, and goes on */
 } open_range;
 
 typedef struct projection {
@@ -27,17 +28,17 @@ static const char tables[] =
     "ops INTEGER)";
 
 #define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
-/* process, thread, time, event, id of a range or a kernel (0: of no kernel), start and end of what a call asked for */
+/* process, thread, time, event, id of a range or a kernel (0: of no kernel), start and end of what a call asked for, or
+ * whether a range that begins has no end */
 static const char events[] =
     "WITH work AS (SELECT process_id, correlation, id, start_ns, end_ns FROM trace_kernel" KNOWN
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_graph" KNOWN
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_copy" KNOWN
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_set" KNOWN
-    ") SELECT process_id, thread, start_ns AS t, 0 AS what, id, 0, 0 FROM trace_range WHERE end_ns IS NOT "
-    "NULL "
-    "AND thread=end_thread UNION ALL SELECT process_id, thread, end_ns, 1, id, 0, 0 FROM trace_range WHERE end_ns IS "
-    "NOT "
-    "NULL AND thread=end_thread UNION ALL SELECT process_id, thread, call.start_ns, 2, id, work.start_ns, work.end_ns "
+    ") SELECT process_id, thread, start_ns AS t, 0 AS what, r.id, end_ns IS NULL, 0 FROM trace_range r JOIN "
+    "trace_name s ON s.id=style_id WHERE s.text!='Marker' AND thread=end_thread UNION ALL SELECT process_id, thread, "
+    "end_ns, 1, id, 0, 0 FROM trace_range WHERE end_ns IS NOT NULL AND thread=end_thread UNION ALL SELECT process_id, "
+    "thread, call.start_ns, 2, id, work.start_ns, work.end_ns "
     "FROM work JOIN temp.first_call call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
 
 static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)
@@ -62,6 +63,20 @@ static kprof_status end_range(projection *p, int64_t id)
     return ended.ops > 0 ? insert(p, p->add_span, numbers, 4) : KPROF_OK;
 }
 
+/* The thread does nothing more. */
+static kprof_status end_thread(projection *p)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < p->open_count && status == KPROF_OK; i++) {
+        const open_range *range = &p->open[i];
+        const int64_t numbers[] = {range->id, range->start_ns, range->end_ns, range->ops};
+        if (range->is_left_open && range->ops > 0)
+            status = insert(p, p->add_span, numbers, 4);
+    }
+    p->open_count = 0;
+    return status;
+}
+
 /* A call is in all ranges that are open. */
 static kprof_status take_call(projection *p, int64_t kernel, int64_t start_ns, int64_t end_ns)
 {
@@ -84,15 +99,16 @@ static kprof_status take_event(void *user, sqlite3_stmt *event)
     const int64_t keys[2] = {sqlite3_column_int64(event, 0), sqlite3_column_int64(event, 1)},
                   id = sqlite3_column_int64(event, 4);
     const int what = sqlite3_column_int(event, 3);
-    if (memcmp(keys, p->keys, sizeof keys) != 0)
-        p->open_count = 0;
+    const kprof_status status = memcmp(keys, p->keys, sizeof keys) != 0 ? end_thread(p) : KPROF_OK;
+    if (status != KPROF_OK)
+        return status;
     memcpy(p->keys, keys, sizeof keys);
     if (what == EVENT_CALL)
         return take_call(p, id, sqlite3_column_int64(event, 5), sqlite3_column_int64(event, 6));
     if (what == EVENT_END)
         return end_range(p, id);
     if (p->open_count < MOST_OPEN)
-        p->open[p->open_count++] = (open_range){.id = id};
+        p->open[p->open_count++] = (open_range){.id = id, .is_left_open = sqlite3_column_int(event, 5)};
     return KPROF_OK;
 }
 
@@ -110,6 +126,7 @@ static kprof_status project(kprof_report *report)
                                !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))
         status = kprof_store_fail(report, "projecting ranges");
     KPROF_THEN(status, kprof_store_query(report, events, take_event, &p));
+    KPROF_THEN(status, end_thread(&p));
     sqlite3_finalize(p.add_kernel);
     sqlite3_finalize(p.add_span);
     return status;

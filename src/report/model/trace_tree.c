@@ -28,7 +28,7 @@ static const char tables[] = "CREATE TEMP TABLE range_tree(range INTEGER PRIMARY
 /* If two ranges have the same times, the one that was recorded last has ended last; those that were not ended are
  * recorded in the order in which they began. */
 #define BY_TIME " ORDER BY process_id, thread, start_ns, until DESC, iif(end_ns IS NULL, r.id, -r.id)"
-static const char ended[] = IN_ORDER "end_ns IS NOT NULL" BY_TIME;
+static const char all[] = IN_ORDER "s.text!='Marker'" BY_TIME;
 static const char pushed[] = IN_ORDER "s.text='PushPop'" BY_TIME;
 
 static int64_t number(const walk *w, int column)
@@ -96,7 +96,7 @@ static kprof_status nest(kprof_report *report, const char *ranges, const char *i
 static kprof_status make_trees(kprof_report *report)
 {
     kprof_status status = kprof_store_exec(report, tables);
-    KPROF_THEN(status, nest(report, ended, "INSERT INTO temp.range_tree VALUES(?,?,?)"));
+    KPROF_THEN(status, nest(report, all, "INSERT INTO temp.range_tree VALUES(?,?,?)"));
     KPROF_THEN(status, nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)"));
     return status == KPROF_OK ? kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
                                                          "CREATE INDEX temp.push_child ON push_tree(parent)")
