@@ -52,13 +52,15 @@ def check_rows(events):
 
 
 def check_flows(events, rows):
+    """Perfetto takes events of one time in the order of the file, so a flow stands behind the slice that it is of."""
+    places = {id(event): place for place, event in enumerate(events)}
     starts = {event["id"]: event for event in events if event["ph"] == "s"}
     ends = [event for event in events if event["ph"] == "f"]
     check(len(starts) == sum(event["ph"] == "s" for event in events), "two flows have one number")
     check({event["id"] for event in ends} == set(starts), "flows do not end, or do not begin")
     for event in [*starts.values(), *ends]:
         around = [s for s in rows[event["pid"], event["tid"]] if s["ts"] == event["ts"]]
-        check(len(around) == 1, f"{event} is at the start of {around}")
+        check(len(around) == 1 and places[id(around[0])] < places[id(event)], f"{event} is at the start of {around}")
         begins, category = event["ph"] == "s", around[0]["cat"] if around else ""
         check(category.startswith("cuda_") == begins, f"{event} is at a {category}")
     return ends
