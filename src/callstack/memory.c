@@ -73,8 +73,7 @@ static size_t keep_used(kprof_memory *memory)
     return count;
 }
 
-/* Fill gaps between `count` blocks that cost less to read than another range. Blocks that are near are there as well:
- * a page is larger than a gap. */
+/* Fill gaps between `count` blocks that cost less to read than another range. A page is larger than a gap. */
 static size_t fill_gaps(kprof_memory *memory, size_t count)
 {
     size_t filled = 0;

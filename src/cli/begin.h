@@ -12,8 +12,7 @@ typedef struct kprof_report_target {
     const char *seed;        /* to begin again: the file in the session directory that has the plans */
 } kprof_report_target;
 
-/* Create a report with the line, the sets and the plans of a run, and nothing measured yet. Errors as of
- * kprof_report_create. */
+/* Create a report with line, sets and plans of a run, and no values. Errors as of kprof_report_create. */
 kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_plans *plans,
                                     const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
 /* Create a report of a run that was begun before, by its session directory. */

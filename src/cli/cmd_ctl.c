@@ -9,9 +9,7 @@
 #include "core/log.h"
 #include "report/model/number.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +26,7 @@ typedef struct target {
     kprof_strlist words; /* for the other kprof */
 } target;
 
-/* The session directory of a process that was started under kprof: its environment tells. Caller frees; NULL: it is no
- * such process, or another user's. */
+/* The session directory of a process under kprof, as its environment tells. Caller frees; NULL: it has none to tell. */
 static char *session_of(long pid)
 {
     static const char name[] = KPROF_SESSION_ENV "=";

@@ -1,7 +1,6 @@
 /* kprof help, kprof version, --help and --version: made from the table of options and the table of commands. */
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/log.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/plans.h"
-#include "core/log.h"
 #include "report/page/page.h"
 
 #include <math.h>

@@ -644,8 +644,7 @@ static kprof_status run_share(profile *run, share_reports *reports)
     return status == KPROF_OK ? closed : status;
 }
 
-/* Is the application to run once more? One that fails at first is not, nor one that a signal has ended. `first`: how
- * the first run ended. */
+/* Is the application to run once more? Not if it failed or a signal ended it. `first`: how the first run ended. */
 static bool goes_on(const profile *run, const kprof_outcome *first, size_t number)
 {
     const kprof_outcome *outcome = &run->outcome;

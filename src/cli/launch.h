@@ -12,8 +12,7 @@
  * are still removed. The application gets back what kprof was started with. */
 void kprof_signals_ignore(void);
 
-/* Let the user read and write what kprof makes, whatever the umask says. The application gets back the umask that kprof
- * was started with. */
+/* Let the user read and write what kprof makes, whatever the umask says. The application gets kprof's umask back. */
 void kprof_umask_settle(void);
 
 /* A descriptor takes SIGCHLD, and all signals that would end kprof and can be caught, from kprof_signals_block to

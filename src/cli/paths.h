@@ -16,8 +16,7 @@ kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *
 
 /* Is there a folder of shipped sets? A kprof that was copied alone can still print reports. */
 bool kprof_catalog_is_there(void);
-/* Load the shipped sets, sections and findings, then those of each --section-folder. Caller frees with
- * kprof_catalog_free. */
+/* Load the shipped sets, sections and findings, then those of --section-folder. Free with kprof_catalog_free. */
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out) KPROF_MUST_CHECK;
 
 /* The findings for printing a report, which does not store them. */

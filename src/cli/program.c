@@ -33,8 +33,7 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
-/* Read the interpreter that the program's first line, "#!/bin/sh", names: empty if there is no such line, or if the
- * file cannot be read. */
+/* Read the interpreter that the program's first line, "#!/bin/sh", names: empty where it cannot be read. */
 static void read_interpreter(const char *program, char *out, size_t size)
 {
     char line[256] = "";

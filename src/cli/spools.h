@@ -3,7 +3,6 @@
 
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "core/filter.h"
 #include "report/report.h"
 
 #include <sys/types.h>

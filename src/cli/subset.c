@@ -1,6 +1,5 @@
 /* Goes through the merging of reports, also for one. */
 #include "cli/subset.h"
-#include "cli/outcome.h"
 #include "cli/paths.h"
 #include "cli/words.h"
 #include "core/log.h"

@@ -41,8 +41,7 @@ static void put_label(const reader *r, const kprof_code_function *function, cons
         kprof_strbuf_append(out, sass->label, sass->label_length);
 }
 
-/* The text of an instruction as people read it: labels, which only nvdisasm knows, are offsets, and its remarks,
- * "(*...*)", are left out. */
+/* An instruction as people read it: labels of nvdisasm's are offsets, and its remarks, "(*...*)", are left out. */
 static char *make_text(const reader *r, const kprof_code_function *function, const char *line)
 {
     kprof_sass sass;

@@ -488,8 +488,7 @@ uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first)
     return filter->ranges ? kprof_ranges_steps(filter->ranges, next_position(filter)) : 0;
 }
 
-/* The devices and configurations are not known: if each counts, only a mask of devices tells when all
- * have had their launches. */
+/* The devices and configurations are not known: if each counts, a mask of devices tells when all have had theirs. */
 bool kprof_filter_exhausted(const kprof_filter *filter)
 {
     const kprof_filter_spec *spec = &filter->spec;

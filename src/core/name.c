@@ -151,8 +151,7 @@ static const char *const operator_symbols[] = {
     ">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ",",
 };
 
-/* Return the end of the operator's name that begins with "operator" at `p`: a symbol, new/delete or a conversion
- * ("operator int"). */
+/* Return the end of the name that begins with "operator" at `p`: a symbol, new or a conversion ("operator int"). */
 static const char *operator_end(const char *p, char *stack)
 {
     p += strlen("operator");
@@ -193,8 +192,7 @@ static void end_component(scan *s)
     s->end = s->end ? s->end : s->p;
 }
 
-/* A '(' at the top level belongs to the name or the return type, or opens parameters. False when these are the
- * function's own parameters. */
+/* A '(' at the top level belongs to the name or the return type, or opens parameters. False for the function's own. */
 static bool scan_parenthesis(scan *s)
 {
     const char *behind = skip_group(s->p, s->stack);

@@ -343,8 +343,7 @@ static size_t fewest_possible(const char *text, size_t text_length, const char *
     return lacking > left_over ? lacking : left_over;
 }
 
-/* Edits between the texts, or NOT_NEAR if more than a share of the letters differ: of the longer text's, or of those
- * that were typed. */
+/* Edits between the texts, or NOT_NEAR if more than a share of the longer text's or of the typed letters differ. */
 static size_t edits_between(const char *text, const char *item, bool strict)
 {
     size_t text_length = strnlen(text, NEAREST_MAX_LENGTH), length = strnlen(item, NEAREST_MAX_LENGTH);

@@ -337,8 +337,7 @@ static void take_call(const kprof_call_activity *call)
     take(&activity);
 }
 
-/* "cudaLaunchKernel_v7000" and "__cudaLaunchKernel_v13000" are known as cudaLaunchKernel. The version of a driver's
- * call, as in cuMemFree_v2, stays. */
+/* "cudaLaunchKernel_v7000" and "__cudaLaunchKernel_v13000" are cudaLaunchKernel. In cuMemFree_v2 the version stays. */
 static void cut_version(char *text)
 {
     char *version = strrchr(text, '_');

@@ -105,8 +105,7 @@ static bool is_launch(CUpti_CallbackId id)
     return false;
 }
 
-/* Does CUPTI record calls of the driver that launch from now on? Others may say something else meanwhile, and what was
- * said last holds. */
+/* Does CUPTI record calls of the driver that launch from now on? Others may say something else; the last word holds. */
 static void record_launches(bool are_recorded)
 {
     for (size_t i = 0; i < records.launch_count; i++)

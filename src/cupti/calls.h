@@ -87,8 +87,7 @@ typedef struct kprof_decoded_call {
     };
 } kprof_decoded_call;
 
-/* Decode a call before it is made, and return its kind. `out` is set for launches, transfers and what may allocate, and
- * else left alone. */
+/* Decode a call before it is made, and return its kind. `out` is set for launches, transfers and what may allocate. */
 kprof_call_kind kprof_call_decode(CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out);
 /* The same for a call of a kind that is known already, as it leaves. */
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters,

@@ -1,5 +1,4 @@
-/* Opens libcuda at run time and fills the table of driver functions. It is a file of its own because tests have another
- * table in its place. */
+/* Opens libcuda at run time and fills the table of driver functions. Tests have another table in place of this file. */
 #include "cupti/driver.h"
 
 #include "core/log.h"

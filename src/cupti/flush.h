@@ -3,8 +3,6 @@
 
 #include "core/status.h"
 
-#include <stdbool.h>
-
 typedef struct kprof_flush kprof_flush;
 
 /* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no space; UNSUPPORTED

@@ -7,8 +7,6 @@
 #include "cupti/allocations.h"
 #include "cupti/redirect.h"
 
-#include <stdlib.h>
-
 /* Frees of more than this take the same path in the driver. */
 #define MOST_INSTEAD_BYTES ((size_t)2 << 20)
 

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <search.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 typedef struct note {

@@ -243,8 +243,7 @@ static bool keep_input(const kprof_driver_api *driver, const kprof_operation *op
     return result == CUDA_SUCCESS;
 }
 
-/* The graph has told which side of a copy is the host's when it was made. Memory that the driver knew nothing of then
- * may be the device's now. */
+/* The graph told which side of a copy is the host's when made. Memory that was unknown then may be the device's now. */
 static bool is_host_side_saved(const kprof_snapshot *snapshot, const kprof_transfer *t)
 {
     return t->kind == KPROF_TRANSFER_IN

@@ -7,7 +7,6 @@
 #include "cupti/driver.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 typedef struct held_pool {
     CUmemoryPool pool;

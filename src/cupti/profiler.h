@@ -40,8 +40,7 @@ typedef struct kprof_measurement {
  * and 0.6 to 1.2 ms for each of its ranges, used or not, later ones with no more ranges 2 to 60 ms (H200); with tens of
  * thousands it does not start. More ranges than the first measurement had, or other flags, cost as much as it did. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted) KPROF_MUST_CHECK;
-/* After its last pass a measurement may go on with the first one, for ranges that have not had it. Can this one, or
- * must it begin anew? */
+/* After its last pass a measurement may go on with the first, for ranges that have not had it. Can this one? */
 bool kprof_profiler_goes_on(const kprof_profiler *profiler);
 /* Run the next pass empty. The context must be idle. */
 kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler) KPROF_MUST_CHECK;

@@ -55,8 +55,7 @@ typedef struct kprof_placed_counter {
 typedef struct kprof_raw_config kprof_raw_config;
 kprof_status kprof_raw_config_open(kprof_host *host, kprof_raw_config **out) KPROF_MUST_CHECK;
 void kprof_raw_config_close(kprof_raw_config *config);
-/* Close the open pass group, if any, and open one with these counters. NVPW packs the counters of a group together,
- * and apart from other groups. */
+/* Close the open pass group, if any, and open one with these counters. NVPW packs the counters of a group together. */
 kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters,
                                     size_t count) KPROF_MUST_CHECK;
 /* In an open, empty group; *out: one pass takes all of the counters. */

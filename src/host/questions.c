@@ -3,7 +3,6 @@
 #include "host/host.h"
 
 #include "core/cache.h"
-#include "core/log.h"
 #include "host/nvpw.h"
 
 #include <stdlib.h>

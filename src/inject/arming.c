@@ -22,7 +22,6 @@
 #include "inject/wait.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 

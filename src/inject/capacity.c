@@ -3,7 +3,6 @@
 
 #include "core/memory.h"
 #include "inject/engine.h"
-#include "inject/process.h"
 
 /* The counter data of a batch lies in host memory, and CUPTI takes 1 ms per MiB of it, used or not. Replays know how
  * many ranges they need; own runs that are measured do not. So kprof doubles what it reserves for them when full

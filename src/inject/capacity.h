@@ -10,8 +10,7 @@ size_t kprof_capacity_of_memory(const kprof_profiled_context *context, bool rese
 size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserves);
 /* Return how many samples a measurement of launches that are not repeated can have. */
 size_t kprof_capacity_choose_samples(const kprof_profiled_context *context);
-/* Adapt what the next batch reserves to one that had, which was full or not. `overhead_ms` is the time that it took
- * besides its launches. */
+/* Adapt what the next batch reserves to one that was full or not. `overhead_ms`: what it took besides its launches. */
 void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double overhead_ms);
 /* Return how many ranges a measurement of replays is made for: the `needed` ones, and more for the batches that follow
  * as far as `most` allows. */

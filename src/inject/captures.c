@@ -1,8 +1,6 @@
 /* Counts captures that nothing ran beside. */
 #include "inject/captures.h"
 
-#include "inject/engine.h"
-
 kprof_captures kprof_the_captures;
 
 /* Each of them closes a batch. After this many kprof knows a program that captures at each step, as JAX does. */

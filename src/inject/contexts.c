@@ -2,7 +2,6 @@
 #include "inject/contexts.h"
 
 #include "core/log.h"
-#include "cupti/target.h"
 #include "inject/early.h"
 #include "inject/engine.h"
 #include "inject/process.h"

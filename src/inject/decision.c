@@ -3,7 +3,6 @@
 
 #include "inject/contexts.h"
 #include "inject/engine.h"
-#include "inject/process.h"
 #include "inject/recording.h"
 
 #include <stdio.h>

@@ -51,8 +51,7 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation);
 /* Decide again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
-/* May a batch that is repeated begin behind the launch? `decision` is what kprof has decided for the launch, which is
- * not repeated itself. */
+/* May a batch that is repeated begin behind the launch? `decision`: of the launch, which is not repeated itself. */
 bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
 bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch);

@@ -1,8 +1,6 @@
 /* Contexts are few and looked up on every launch: each thread remembers its last one. */
 #include "inject/devices.h"
 
-#include "core/log.h"
-#include "cupti/target.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 

@@ -2,7 +2,6 @@
  * Python. Needs the NVTX ranges of torch.autograd.profiler.emit_nvtx, and --nvtx. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The calling thread has pushed a range of this name: keep its call stack if it is of an operator with a sequence

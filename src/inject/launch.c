@@ -27,7 +27,6 @@
 #include "inject/wait.h"
 #include "inject/watch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

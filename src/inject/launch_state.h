@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define KPROF_REFUSALS_TOLD 8

@@ -2,7 +2,6 @@
 #include "inject/multiplex.h"
 
 #include "inject/engine.h"
-#include "inject/process.h"
 #include "inject/samples.h"
 
 #include <stdio.h>

@@ -58,8 +58,7 @@ typedef struct kprof_nvtx_state {
 
 extern kprof_nvtx_state kprof_the_nvtx;
 
-/* Have a module's NVTX call kprof from now on. 1, or 0 when that cannot be. Any thread, before or after
- * kprof_life_begin. */
+/* Have a module's NVTX call kprof from now on. 1, or 0 if it cannot. Any thread, also before kprof_life_begin. */
 int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
 
 /* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has

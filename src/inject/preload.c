@@ -1,9 +1,7 @@
-/* Starts one thread, which ends when the libraries are there. It is a file of its own because its test links nothing
- * else of the process. */
+/* Starts one thread, which ends when the libraries are there. Its test links nothing else of the process. */
 #include "inject/preload.h"
 
 #include "core/monotonic.h"
-#include "cupti/profiler.h"
 #include "inject/engine.h"
 #include "inject/threads.h"
 

@@ -14,8 +14,7 @@ typedef struct kprof_recording_turns {
      * launched since `counted_ns`; 0: none has. */
     void (*begin)(int64_t start_ns, int64_t counted_ns);
     void (*end)(int64_t start_ns, int64_t end_ns);
-    /* The application makes a call of the driver, also as a part of one of the runtime; without the gate, where the
-     * hooks see calls. */
+    /* The application calls the driver, also as a part of the runtime; without the gate, where the hooks see calls. */
     void (*called)(uint32_t correlation);
 } kprof_recording_turns;
 

@@ -5,7 +5,6 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/marks.h"
-#include "cupti/target.h"
 #include "inject/engine.h"
 #include "inject/threads.h"
 
@@ -128,8 +127,7 @@ static bool await(void *context, int64_t limit_ns)
     return is_over;
 }
 
-/* Take the context's waiter out of the list and return its result, or `none` if there is no waiter. One that is not
- * done frees itself later. */
+/* Take the context's waiter out of the list and return its result, or `none`. An unfinished one frees itself. */
 static kprof_status take_result(const void *context, kprof_status none)
 {
     for (waiter **link = &the_waits.waiters; *link; link = &(*link)->next) {

@@ -3,7 +3,6 @@
 
 #include "core/log.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_NAME 64

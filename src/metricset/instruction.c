@@ -5,7 +5,6 @@
 #include "core/log.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNTER(name, ncu, label, unit, help)                                                                          \

@@ -67,8 +67,7 @@ typedef struct kprof_json_field {
     KPROF_JSON_FIELD(type, word, ARRAY, member, .read = (reader), .element_size = sizeof(element),                     \
                      .count_offset = offsetof(type, count))
 
-/* Read an object with these members only, each at most once, in the order of the fields. An absent member leaves its
- * place in `out` as it was. */
+/* Read an object with these members only, each once, in the order of the fields. Absent ones leave `out` as it was. */
 kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, const kprof_json_field *fields,
                              void *out) KPROF_MUST_CHECK;
 /* The same of an object that has been checked, and may have others. */

@@ -16,8 +16,7 @@ typedef struct kprof_catalog kprof_catalog;
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out) KPROF_MUST_CHECK;
 void kprof_catalog_free(kprof_catalog *catalog);
 
-/* Read back what kprof_section_to_json wrote. BAD_METRICSET, with a message that names `file`, on anything else; the
- * input is untrusted. */
+/* Read back what kprof_section_to_json wrote. BAD_METRICSET, with a message that names `file`, on anything else. */
 kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out) KPROF_MUST_CHECK;
 
 typedef struct kprof_catalog_entry {
@@ -42,8 +41,7 @@ typedef struct kprof_value_help {
 typedef void kprof_value_help_visit(void *user, const kprof_value_help *value);
 void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kprof_value_help_visit *visit, void *user);
 
-/* A name that people know for what each chip has under names of its own: "dram.bandwidth", or nvprof's
- * "gld_efficiency". */
+/* A name that people know for what chips call otherwise: "dram.bandwidth", or nvprof's "gld_efficiency". */
 typedef struct kprof_alias kprof_alias;
 size_t kprof_catalog_alias_count(const kprof_catalog *catalog);
 const kprof_alias *kprof_catalog_alias(const kprof_catalog *catalog, size_t index); /* in the order of the files */
@@ -74,8 +72,7 @@ typedef struct kprof_name_supply {
     bool (*has)(void *user, const char *name);
     void *user;
 } kprof_name_supply;
-/* Append the names that stand for an alias among those of the supply: of its first choice that is there whole. Nothing
- * where there is none. */
+/* Append the names that stand for an alias among those of the supply: of its first choice that is there whole. */
 kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply,
                                 kprof_strlist *out) KPROF_MUST_CHECK;
 /* *out: the alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a

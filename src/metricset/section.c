@@ -5,7 +5,6 @@
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
-#include <string.h>
 
 static cJSON *put_item(const kprof_item *item)
 {

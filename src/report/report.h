@@ -197,8 +197,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_MODULE, /* the module or operator that PyTorch names in NVTX ranges, else the file of that line */
 } kprof_grouping;
 
-/* The order of the rows of the summary and brief pages, and of those of the source page: the largest first, names in
- * alphabetical order. */
+/* The order of rows of the summary, brief and source pages: the largest first, names in alphabetical order. */
 typedef enum kprof_sort_key {
     KPROF_SORT_GAIN, /* share of the time that can be gained */
     KPROF_SORT_TIME,

@@ -195,8 +195,7 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     return true;
 }
 
-/* A range of the application is not repeated, so its own run is measured, in a window. One that went on after its end
- * is given up first. */
+/* A range of the application is not repeated: its own run is measured, in a window. Give up one that went on first. */
 static bool begin_range(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
 {
     const kprof_decision decision = {.kind = KPROF_MULTIPLEXED, .why = "a range, measured as one"};

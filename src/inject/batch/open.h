@@ -9,8 +9,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
 /* Forget all that the batch has. `is_idle`: no work is left in the context, which lives on. */
 void kprof_open_release(kprof_batch *batch, bool is_idle);
 
-/* Put the launch off, as the batch takes nothing more: the next one that finds the context idle opens a batch. Returns
- * why it is not measured. */
+/* Put the launch off, as the batch is full: the next one that finds the context idle opens one. Returns the reason. */
 kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch);
 /* A call of the application begins in this thread. */
 void kprof_open_begin_call(void);

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A launch has a hundred samples where that is possible at these distances. One that would have more than a thousand
- * has them farther apart. */
+/* A launch has a hundred samples where these distances allow it. More than a thousand lie farther apart. */
 #define WANTED_SAMPLES 100
 #define MOST_SAMPLES   1000
 #define SHORTEST_NS    1000

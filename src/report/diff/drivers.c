@@ -1,7 +1,6 @@
 /* The table of what explains a change of the time: a new driver is a row here. */
 #include "report/diff/drivers.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* Shortens kernel names for terminals. Names with templates have thousands of characters, and instances of one template
- * share most of them. */
+/* Shortens kernel names for terminals. Names of templates have thousands of characters, of which most are shared. */
 #include "core/names.h"
 #include "report/emit/grid.h"
 

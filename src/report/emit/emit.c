@@ -1,7 +1,6 @@
 /* The table of formats, and the default operations of emitters. */
 #include "report/emit/emit.h"
 #include "core/clean.h"
-#include "report/model/witness.h"
 #include "report/store/limits.h"
 
 #include <errno.h>

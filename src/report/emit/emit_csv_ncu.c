@@ -4,7 +4,6 @@
 #include "report/emit/csv_code.h"
 #include "report/model/number.h"
 #include "report/model/units.h"
-#include "report/model/witness.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "report/emit/emit.h"
 
 #include <math.h>
-#include <string.h>
 
 #define LINE_PARTS (KPROF_TIMELINE_SIZE - 3) /* without what is around them */
 

@@ -163,8 +163,7 @@ static bool add_operands(const kprof_model *model, const kprof_expr *expression,
     return added;
 }
 
-/* A new formula of a metric, without operands yet. NULL when out of memory (*failed is set) or when the report does not
- * have the metric. */
+/* A new formula of a metric, without operands yet. NULL when out of memory (*failed is set) or without the metric. */
 static formula *add_formula(const kprof_model *model, chip_formulas *to, const char *name, bool *failed)
 {
     const size_t metric = kprof_names_find(&model->metric_names, name);

@@ -1,6 +1,5 @@
 /* Finds the text of source files, and cuts lines out of it. */
 #include "report/model/source_text.h"
-#include "report/store/limits.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "report/store/store.h"
 #include "report/store/trace_ingest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Columns about the durations `d` of the rows of a group. */
@@ -69,8 +68,7 @@
 #define GRID  "printf('%4d %4d %4d', grid_x, grid_y, grid_z)"
 #define BLOCK "printf('%4d %4d %4d', block_x, block_y, block_z)"
 
-/* Each kernel with the call that asked for it. CROSS JOIN keeps the order of the tables: others take hours for a
- * million kernels. */
+/* Each kernel with the call that asked for it. CROSS JOIN keeps the tables' order: others take hours. */
 #define EXECUTIONS                                                                                                     \
     "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
     "AS q, k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, api.text AS api, @kernel AS kernel, "    \

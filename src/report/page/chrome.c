@@ -9,7 +9,6 @@
 #include "report/store/store.h"
 #include "report/store/trace_ingest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A process of the application has the number of its row times 1000, and each GPU that it uses its own behind that. */

@@ -80,8 +80,7 @@ typedef struct kprof_page_code kprof_page_code;
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context,
                                   kprof_page_code **out) KPROF_MUST_CHECK;
 void kprof_page_code_free(kprof_page_code *code);
-/* How the times of kernels spread over the reports that were merged, or over the processes of a run. To be freed with
- * _free, also after a failure. */
+/* How the times of kernels spread over merged reports, or a run's processes. Free with _free, always. */
 typedef struct kprof_page_shares kprof_page_shares;
 typedef struct kprof_source_spread {
     size_t count;                                 /* of sources that ran the kernel */

@@ -3,7 +3,6 @@
 #include "report/page/ranking.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BRIEF_VERSION     1

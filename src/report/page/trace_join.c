@@ -4,9 +4,6 @@
 
 #include "report/page/ranking.h"
 
-#include <math.h>
-#include <string.h>
-
 /* kernel (mangled), its shape, and of its launches: how many were measured, their median duration, what limits them, at
  * how many per cent of the peak, and the finding that is worth most, with the share of time that it saves. */
 static const char table[] =

@@ -51,6 +51,5 @@ typedef struct kprof_roofline_point {
     bool has_work;     /* measured, and any work was done at all; without it intensity, pct and headroom say nothing */
 } kprof_roofline_point;
 
-/* Place a kernel under the roofs. Missing input gives NaN everywhere. Work without traffic gives an infinite intensity,
- * under the compute roof. */
+/* Place a kernel under the roofs. Missing input gives NaN. Work without traffic has an infinite intensity. */
 kprof_roofline_point kprof_roofline_locate(kprof_roofline_input input);

@@ -494,8 +494,7 @@ void kprof_ingest_choose(kprof_ingest *ingest, uint32_t plan, uint32_t first_tur
     ingest->chosen = (kprof_armed_record){first_turn, plan};
 }
 
-/* Every type stands here, so that the compiler tells when a new one is to be considered: what belongs to a launch is
- * left out with it. */
+/* Every type stands here, so that the compiler tells of a new one: what belongs to a launch is left out with it. */
 static bool is_left_out(const kprof_ingest *ingest, kprof_record_type type)
 {
     const bool is_other_plan = ingest->armed.plan != ingest->chosen.plan;

@@ -3,7 +3,6 @@
 #include "core/clean.h"
 #include "report/store/limits.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN 160 /* bytes of a statement in a message: the statements that make a report are long */

@@ -4,7 +4,6 @@
 #include "report/store/timeline_metrics.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define MOST_TIME_NS 1e15 /* eleven days */
 #define MOST_PASSES  1024
