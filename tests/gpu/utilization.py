@@ -4,7 +4,7 @@ busy and idle parts must be where the trace has kernels, the mean be the kernels
 those that were copied. Then times launches alone, traced and sampled. Prints Markdown, also to a file, with all figures
 that a run has left, however it ended; exits 1 when one is off.
 
-    utilization.py [--output FILE] [--rounds N]
+    utilization.py [--output FILE] [--rounds N] [--only WORD]
 """
 import argparse
 import json
@@ -202,7 +202,8 @@ def sampled(case, checks, folder, rows, failures):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", help="Markdown file (utilization.md among the results)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often launches are timed (3)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often launches are timed; 0: not (3)")
+    parser.add_argument("--only", default="", help="only programs whose line has this word, such as peers")
     options = parser.parse_args()
     if not harness.have_gpu():
         print("utilization.py: no GPU: skipped", file=sys.stderr)
@@ -212,8 +213,9 @@ def main():
         for case, checks in (("pulses", checks_pulses), ("pulses --nvtx-include on/", checks_in_ranges),
                              ("pulses --profile-from-start off", checks_between_calls), ("copies", checks_copies),
                              ("peers", checks_peers)):
-            shown += sampled(case, checks, folder, rows, failures)
-        for case in ("busy", "launches"):
+            if options.only in case:
+                shown += sampled(case, checks, folder, rows, failures)
+        for case in ("busy", "launches") if options.rounds > 0 and not options.only else ():
             least, results = seconds(case, f"{folder}/{case}", options.rounds)
             judge(check_end(case, results), rows, failures)
             judge(checks_cost(case, least), rows, failures)
