@@ -3,6 +3,7 @@
 #include "cupti/pm_sampling.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/blank.h"
 #include "cupti/profiler.h"
 #include "host/host.h"
@@ -21,6 +22,12 @@
 
 /* CUPTI may stop decoding before the last record. If it has said so for this often, something is wrong. */
 #define MOST_DECODES 64
+
+/* Where the time goes, for --verbose. */
+typedef struct spent {
+    double starting_ms, stopping_ms, decoding_ms, finding_ms, evaluating_ms;
+    size_t readings;
+} spent;
 
 struct kprof_pm_sampling {
     const kprof_cupti_api *cupti;
@@ -43,6 +50,7 @@ struct kprof_pm_sampling {
     bool runs;
     uint64_t *starts_ns, *ends_ns; /* [KPROF_PM_MOST_SAMPLES] */
     double *values;                /* [KPROF_PM_MOST_SAMPLES][pass->metrics.count] */
+    spent spent;                   /* since it was enabled */
 };
 
 /* Declare the parameters `p` of a function. */
@@ -99,6 +107,17 @@ kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *s)
     return status;
 }
 
+static void tell_spent(kprof_pm_sampling *s)
+{
+    const spent *of = &s->spent;
+    if (of->readings > 0)
+        kprof_log(KPROF_LOG_DEBUG,
+                  "samples over time, %zu readings, ms: starting %.1f, stopping %.1f, decoding %.1f, finding launches "
+                  "%.1f, evaluating %.1f",
+                  of->readings, of->starting_ms, of->stopping_ms, of->decoding_ms, of->finding_ms, of->evaluating_ms);
+    s->spent = (spent){0};
+}
+
 kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *s)
 {
     PARAMS(params, Disable);
@@ -106,6 +125,7 @@ kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *s)
         return KPROF_OK;
     if (s->runs && kprof_pm_sampling_stop(s) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "samples over time could not be stopped");
+    tell_spent(s);
     params.pPmSamplingObject = s->object;
     s->object = NULL;
     s->pass = NULL;
@@ -228,8 +248,10 @@ kprof_status kprof_pm_sampling_start(kprof_pm_sampling *s)
     PARAMS(params, Start);
     if (!s->pass)
         return kprof_fail(KPROF_INTERNAL, "samples over time are started that are not configured");
+    int64_t at_ns = kprof_monotonic_ns();
     params.pPmSamplingObject = s->object;
     kprof_status status = check(s, "cuptiPmSamplingStart", s->cupti->cuptiPmSamplingStart(&params));
+    s->spent.starting_ms += kprof_monotonic_lap_ms(&at_ns);
     s->runs = status == KPROF_OK;
     return status;
 }
@@ -237,9 +259,12 @@ kprof_status kprof_pm_sampling_start(kprof_pm_sampling *s)
 kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *s)
 {
     PARAMS(params, Stop);
+    int64_t at_ns = kprof_monotonic_ns();
     params.pPmSamplingObject = s->object;
     s->runs = false;
-    return check(s, "cuptiPmSamplingStop", s->cupti->cuptiPmSamplingStop(&params));
+    const CUptiResult result = s->cupti->cuptiPmSamplingStop(&params);
+    s->spent.stopping_ms += kprof_monotonic_lap_ms(&at_ns);
+    return check(s, "cuptiPmSamplingStop", result);
 }
 
 static kprof_status blank_image(kprof_pm_sampling *s)
@@ -364,18 +389,23 @@ static size_t count_wanted(kprof_pm_sampling *s, size_t expected)
 kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, size_t expected, kprof_pm_data *out)
 {
     size_t completed = 0, first = 0, end = 0;
+    int64_t at_ns = kprof_monotonic_ns();
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
     kprof_status status = fit_image(s, s->pass, count_wanted(s, expected));
     if (status == KPROF_OK)
         status = fill_image(s, &completed, &out->is_cut);
+    s->spent.readings++;
+    s->spent.decoding_ms += kprof_monotonic_lap_ms(&at_ns);
     if (status == KPROF_OK)
         status = find_launch(s, completed, &first, &end);
+    s->spent.finding_ms += kprof_monotonic_lap_ms(&at_ns);
     if (end > 0) {
         s->lead = first;
         out->is_cut = out->is_cut && end == completed;
     }
     for (size_t i = first; i < end && status == KPROF_OK; i++)
         status = append(s, i, out);
+    s->spent.evaluating_ms += kprof_monotonic_lap_ms(&at_ns);
     return status;
 }
 
