@@ -306,6 +306,7 @@ static void instructions_are_measured_too(void **state)
     assert_has(tag, 5000);
     assert_true(kprof_contexts_find(&sim.contexts[0])->pc_samples);
     assert_null(sim.contexts[0].counting);
+    assert_non_null(sim.contexts[0].sampling); /* kernels that are loaded before the next batch get samples, too */
 }
 
 /* Nothing is measured any more, and the application runs on. */

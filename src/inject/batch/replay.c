@@ -181,6 +181,13 @@ static void measure_timelines(kprof_replay *replay, kprof_batch_state *state, co
         goes_on = kprof_timelines_end(&replay->timelines, state, run_further(replay, state, passes, run_for_timeline));
 }
 
+/* Samples over time had those of instructions disabled: kernels that the application loads from then on get none. */
+static void enable_samples_again(const kprof_batch_state *state)
+{
+    if (state->metrics->timeline_count > 0 && atomic_load(&kprof_engine.process.armed))
+        kprof_contexts_arm(state->context);
+}
+
 /* Samples come before the passes, since a function that a pass has seen before them may get no samples any more. */
 static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
@@ -214,6 +221,8 @@ static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, k
         measure_timelines(replay, state, passes);
     if (!was_disarmed)
         measure_instructions(replay, state, passes, KPROF_COUNTED);
+    if (status == KPROF_OK)
+        enable_samples_again(state);
     return status;
 }
 
