@@ -196,7 +196,7 @@ static kprof_status prepare(profile *run)
     KPROF_THEN(status, kprof_injection_locate(options, &run->injection));
     KPROF_THEN(status, settle_nvtx(run));
     if (status == KPROF_OK)
-        run->preloaded = kprof_preloaded_find(run->injection, options->starts_unarmed);
+        run->preloaded = kprof_preloaded_find(run->injection, options->starts_unarmed && !is_trace(run));
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
     return status == KPROF_OK ? kprof_results_open(options, run->route.results, &run->results) : status;
 }

@@ -26,8 +26,8 @@ OPTION(ELSEWHERE, BYTES, selection.limits.workload.allocated_bytes, "allocated",
        "device memory that the application allocates, such as 1.5G; for kprof plan and --budget", .argument = "SIZE")
 OPTION(ELSEWHERE, ALIAS, alias, "plan", RUN,
        "kprof plan: tell what this run would collect and what that costs; start nothing", .note = "plan")
-OPTION(ELSEWHERE, SET, starts_unarmed, "wait", RUNNING, "--armed no: measure only while kprof ctl start tells to",
-       .value = 1)
+OPTION(ELSEWHERE, SET, starts_unarmed, "wait", RUNNING | TRACE,
+       "--armed no: measure or trace only while kprof ctl start tells to", .value = 1)
 OPTION(ELSEWHERE, ALIAS, alias, "list-sets", RUN, "kprof list sets: the sets, with their passes on each chip",
        .note = "list sets")
 OPTION(ELSEWHERE, ALIAS, alias, "list-sections", RUN, "kprof list sections: the sections", .note = "list sections")

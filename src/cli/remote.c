@@ -217,10 +217,18 @@ static kprof_status check_folder(const char *path)
     return status;
 }
 
+static bool is_trace(const kprof_remote *remote)
+{
+    return remote->run.options->command->mask == KPROF_IN(trace);
+}
+
 /* A report that is there must not be missed only when the launches have been measured. */
-static kprof_status check_path(const kprof_options *options)
+static kprof_status check_path(const kprof_remote *remote, const kprof_options *options)
 {
     char *path = NULL;
+    if (options->export_path && is_trace(remote))
+        return kprof_fail(KPROF_USAGE, "kprof ctl %s -o %s: a trace has one report, that of kprof trace -o",
+                          options->argument, options->export_path);
     if (!options->export_path || options->force_overwrite || strstr(options->export_path, "%i"))
         return KPROF_OK;
     kprof_status status = kprof_export_path_expand(options->export_path, &path);
@@ -232,12 +240,14 @@ static kprof_status check_path(const kprof_options *options)
     return status;
 }
 
-/* Ranges are told with the number of their launches, whatever set measures them; a census takes no set. */
+/* Ranges are told with the number of their launches, whatever set measures them; a census takes no set, nor does a
+ * trace. */
 static kprof_status settle_selection(const kprof_remote *remote, kprof_selection *selection)
 {
     const bool has_own = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
-    if (has_own && remote->run.options->census)
-        return kprof_fail(KPROF_USAGE, "this run takes a census, and measures no sets, sections and metrics");
+    if (has_own && (remote->run.options->census || is_trace(remote)))
+        return kprof_fail(KPROF_USAGE, "this run takes a %s, and measures no sets, sections and metrics",
+                          is_trace(remote) ? "trace" : "census");
     if (!has_own || !kprof_replay_is_of_ranges(remote->run.options->replay_choice) ||
         kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES))
         return KPROF_OK;
@@ -248,7 +258,7 @@ static kprof_status start(kprof_remote *remote, client *from)
 {
     const kprof_options *options = &from->options;
     uint32_t plan = 0;
-    kprof_status status = check_path(options);
+    kprof_status status = check_path(remote, options);
     KPROF_THEN(status, settle_selection(remote, &from->options.selection));
     if (status == KPROF_OK && options->export_path && !options->force_overwrite &&
         !strstr(options->export_path, "%i") && kprof_open_parts_promise(&remote->open, options->export_path))
@@ -271,7 +281,7 @@ static kprof_status stop(kprof_remote *remote, client *from)
     const kprof_options *options = &from->options;
     if (options->selection.sets.count + options->selection.sections.count + options->selection.metrics.count > 0)
         return kprof_fail(KPROF_USAGE, "kprof ctl stop: sets, sections and metrics are chosen by kprof ctl start");
-    kprof_status status = check_path(options);
+    kprof_status status = check_path(remote, options);
     if (status == KPROF_OK && options->export_path)
         status = kprof_open_parts_name(&remote->open, &from->whom, options);
     KPROF_THEN(status, tell(remote, from, false, 0));

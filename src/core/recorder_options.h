@@ -63,9 +63,9 @@ OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING | TRACE,
        "measure or trace from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop "
        "ends both",
        .argument = "on|off", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"on", 1}, {"off", 0}))
-OPTION(RECORDER, CHOICE, starts_unarmed, "armed", RUNNING,
-       "measure from the start, or only while kprof ctl start has told the processes to (yes)", .argument = "yes|no",
-       .choices = KPROF_CHOICES({"yes", 0}, {"no", 1}))
+OPTION(RECORDER, CHOICE, starts_unarmed, "armed", RUNNING | TRACE,
+       "measure or trace from the start, or only while kprof ctl start has told the processes to (yes)",
+       .argument = "yes|no", .choices = KPROF_CHOICES({"yes", 0}, {"no", 1}))
 OPTION(FILTER, STRING, range_filter, "range-filter", RUNNING,
        "only launches in these ranges between cudaProfilerStart and cudaProfilerStop, by their numbers, and in these "
        "instances of the NVTX ranges of --nvtx-include; yes: which are numbered in each such range",

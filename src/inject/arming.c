@@ -19,6 +19,7 @@
 #include "inject/process.h"
 #include "inject/range.h"
 #include "inject/threads.h"
+#include "inject/trace.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -224,9 +225,20 @@ static kprof_control_state follow_census(const kprof_control_wish *wish)
     return KPROF_CONTROL_ARMED;
 }
 
+static kprof_control_state follow_trace(const kprof_control_wish *wish)
+{
+    const kprof_record record = {.type = KPROF_RECORD_ARMED, .armed = {wish->turn, wish->plan}};
+    if (wish->armed)
+        kprof_process_write(&record);
+    kprof_trace_arm(wish->armed);
+    return wish->armed ? KPROF_CONTROL_ARMED : KPROF_CONTROL_UNARMED;
+}
+
 kprof_control_state kprof_arming_follow(const kprof_control_wish *wish)
 {
     kprof_process *process = &kprof_engine.process;
+    if (kprof_trace_is_alone())
+        return follow_trace(wish);
     if (process->config.only_records)
         return follow_census(wish);
     kprof_status status = KPROF_OK;
@@ -302,7 +314,7 @@ kprof_status kprof_arming_start(void)
     kprof_status status = reason ? kprof_fail(KPROF_OUTPUT, "kprof ctl cannot reach the process: %s", reason)
                           : process->config.only_records ? KPROF_OK
                                                          : kprof_engine.device->target_follow(false);
-    if (process->config.only_records)
+    if (process->config.only_records && !process->config.traces)
         kprof_engine.device->activities_pause(true);
     if (status == KPROF_OK) {
         follow_first(folder);

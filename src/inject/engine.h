@@ -67,6 +67,12 @@ static inline bool kprof_repeats_launches(void)
     return choice != KPROF_MULTIPLEX_ALL && choice != KPROF_RANGES;
 }
 
+/* Is the process traced, and no launch measured? */
+static inline bool kprof_trace_is_alone(void)
+{
+    return kprof_engine.process.config.only_records && kprof_engine.process.config.traces;
+}
+
 static inline bool kprof_measures_instructions(void)
 {
     return kprof_engine.process.config.instruction_metrics.count > 0 || kprof_engine.process.config.samples;

@@ -104,7 +104,7 @@ static void at_exit(void)
 
 static kprof_target_hooks choose_hooks(const kprof_config *config)
 {
-    if (config->only_records && config->traces && kprof_measures_timelines())
+    if (kprof_trace_is_alone() && kprof_measures_timelines())
         return kprof_utilization_hooks;
     return config->only_records ? kprof_recording_hooks : kprof_launch_hooks;
 }
@@ -122,8 +122,10 @@ static kprof_status start(const char *dir)
     if (status != KPROF_OK)
         return status;
     snprintf(process->session_dir, sizeof process->session_dir, "%s", dir);
-    atomic_store(&process->waits, process->config.starts_unarmed);
-    atomic_store(&process->armed, !process->config.starts_unarmed);
+    const bool waits =
+        process->config.starts_unarmed && !kprof_trace_is_alone(); /* a trace drops what it is not to have */
+    atomic_store(&process->waits, waits);
+    atomic_store(&process->armed, !waits);
     write_process();
     kprof_launch_prepare();
     if (kprof_measures_instructions())

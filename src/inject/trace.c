@@ -213,6 +213,12 @@ void kprof_trace_follow(int begun)
         tell(left_out_ns, now_ns, KPROF_TRACE_LEFT_OUT);
 }
 
+void kprof_trace_arm(bool armed)
+{
+    kprof_trace_limit_arm(armed);
+    kprof_trace_follow(0);
+}
+
 void kprof_trace_note_profiler(bool starts)
 {
     kprof_filter_note_profiler(kprof_engine.process.filter, starts);

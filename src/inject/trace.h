@@ -23,6 +23,8 @@ void kprof_trace_take_range(const kprof_trace_range *range);
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric);
 /* What the trace is limited to may have changed; `begun` as for kprof_trace_limit_follow. */
 void kprof_trace_follow(int begun);
+/* kprof ctl wants the trace to go on, or not. */
+void kprof_trace_arm(bool armed);
 /* The application calls cudaProfilerStart or cudaProfilerStop, which the trace is limited by. */
 void kprof_trace_note_profiler(bool starts);
 /* Write what has ended, and that this is all. */

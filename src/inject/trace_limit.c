@@ -18,6 +18,7 @@ typedef struct chosen_time {
 static struct {
     pthread_mutex_t mutex;
     int ranges;         /* of --nvtx-include that are open */
+    bool is_armed;      /* by kprof ctl */
     atomic_bool is_in;  /* what happens now is chosen */
     int64_t changed_ns; /* when that last changed */
     chosen_time times[TIMES_KEPT];
@@ -27,9 +28,9 @@ static struct {
 static bool is_limited(void)
 {
     const kprof_config *config = &kprof_engine.process.config;
-    return config->only_records && config->traces && kprof_engine.process.filter &&
-           (config->filter.profiler_calls != KPROF_PROFILER_CALLS_IGNORED || config->filter.measures_ranges ||
-            config->filter.schedule);
+    return kprof_trace_is_alone() && kprof_engine.process.filter &&
+           (config->starts_unarmed || config->filter.profiler_calls != KPROF_PROFILER_CALLS_IGNORED ||
+            config->filter.measures_ranges || config->filter.schedule);
 }
 
 bool kprof_trace_limit_needs_calls(void)
@@ -41,8 +42,17 @@ bool kprof_trace_limit_needs_calls(void)
 static bool is_chosen(void)
 {
     const kprof_filter *filter = kprof_engine.process.filter;
-    return !kprof_filter_is_stopped(filter) && !kprof_filter_is_between_steps(filter) &&
+    return (the_limit.is_armed || !kprof_engine.process.config.starts_unarmed) && !kprof_filter_is_stopped(filter) &&
+           !kprof_filter_is_between_steps(filter) &&
            (!kprof_engine.process.config.filter.measures_ranges || the_limit.ranges > 0);
+}
+
+void kprof_trace_limit_arm(bool armed)
+{
+    if (pthread_mutex_lock(&the_limit.mutex) != 0)
+        return;
+    the_limit.is_armed = armed;
+    pthread_mutex_unlock(&the_limit.mutex);
 }
 
 int64_t kprof_trace_limit_follow(int64_t now_ns, int begun)
@@ -101,7 +111,8 @@ void kprof_trace_limit_tell(void)
     if (!is_limited() || the_limit.count > 0)
         return;
     kprof_log(KPROF_LOG_WARNING, "process %d has an empty trace: it %s", (int)getpid(),
-              kprof_filter_awaits_start(filter)
+              kprof_engine.process.config.starts_unarmed && !the_limit.is_armed ? "was not armed by kprof ctl start"
+              : kprof_filter_awaits_start(filter)
                   ? "never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits for"
               : kprof_filter_is_between_steps(filter) ? "had no active step of --schedule"
                                                       : "was in no NVTX range that --nvtx-include asks for");

@@ -1,6 +1,7 @@
 /* The times of a program that its trace is limited to: those between cudaProfilerStart and cudaProfilerStop, with
- * --profile-from-start, steps of --schedule, and NVTX ranges of --nvtx-include. The filter knows what is chosen; here
- * stands when that began and ended, since records and samples come later than what they tell of. */
+ * --profile-from-start, steps of --schedule, NVTX ranges of --nvtx-include, and from kprof ctl start to stop. The
+ * filter knows what is chosen; here stands when that began and ended, since records and samples come later than what
+ * they tell of. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +9,8 @@
 
 /* Do the application's calls of cudaProfilerStart and cudaProfilerStop matter to the trace? */
 bool kprof_trace_limit_needs_calls(void);
+/* kprof ctl tells this, with --armed no; tell _follow then. */
+void kprof_trace_limit_arm(bool armed);
 /* A range of --nvtx-include has begun (1) or ended (-1), or something else that the filter knows of has changed (0).
  * Returns when a time that is left out began, if it ends now, and 0 otherwise. Times are on the clock of activities. */
 int64_t kprof_trace_limit_follow(int64_t now_ns, int begun);

@@ -329,8 +329,7 @@ static bool work(bool ends)
 
 static bool is_wanted(void)
 {
-    const kprof_config *config = &kprof_engine.process.config;
-    return config->only_records && config->traces && kprof_measures_timelines();
+    return kprof_trace_is_alone() && kprof_measures_timelines();
 }
 
 /* Whoever has the mutex is in CUPTI, and if that does not return, the application still goes on: it waits once, for so

@@ -5,7 +5,7 @@ import json
 import shlex
 import sqlite3
 
-from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case, os
+from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, os
 
 START = 1700000000000000000
 CALL, ALLOCATE, LATENCY = 4000, 100000, 6000
@@ -388,6 +388,23 @@ class Limited(Tracing):
     def test_both(self):
         self.limited("push=step", *self.OUT, "profiler=start", *self.IN, "pop", *self.OUT, "profiler=stop",
                      options=("--nvtx-include", "step/", "--profile-from-start", "off"))
+
+    def test_what_kprof_ctl_says(self):
+        ctl = lambda *words: "run=" + " ".join((KPROF, "ctl", *words))
+        turn = (ctl("start"), *self.IN, ctl("stop"), *self.OUT)
+        run = self.limited(*self.OUT, *turn, *turn, options=("--armed", "no"))
+        self.assertEqual(len(self.rows("kernel", "id")), 2)
+        self.assertEqual([name for name, _ in self.named("overhead", "t.id")], [self.LEFT_OUT])
+        self.assertIn("1 of 1 process is armed", run.out + run.err)
+        self.limited(ctl("start"), *self.IN, "profiler=start", ctl("stop"), *self.OUT, options=("--wait",))
+        self.limited(*self.OUT, ctl("start"), *self.OUT, "profiler=start", *self.IN, ctl("stop"), *self.OUT,
+                     options=("--armed", "no", "--profile-from-start", "off"))
+        for words, text in ((("start", "--metrics", METRIC), "this run takes a trace, and measures no sets"),
+                            (("stop", "-o", "part"), "a trace has one report, that of kprof trace -o")):
+            with self.subTest(words):
+                run = self.trace(*self.OUT, ctl(*words), options=("--armed", "no"))
+                self.assertIn(text, run.out + run.err)
+                self.assertIn("has an empty trace: it was not armed by kprof ctl start", run.err)
 
     def test_children_and_threads(self):
         self.limited("profiler=start", f"launch={SCALE}", f"fork={VECTOR_ADD}", f"thread={SCALE}", "do=sync",
