@@ -32,12 +32,6 @@ void kprof_report_keep_launches_apart(kprof_report *report)
     report->source_per_launch = true;
 }
 
-static kprof_status misfit(const char **why, const char *text)
-{
-    *why = text;
-    return KPROF_BAD_SPOOL;
-}
-
 /* Run an INSERT; *id is the new row. */
 #define ADD_ROW(report, id, statement, ...)                                                                            \
     add_row(report, id, kprof_store_write(report, KPROF_SQL_##statement, __VA_ARGS__))
@@ -104,10 +98,10 @@ static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *
 }
 
 kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_place *place,
-                                    const kprof_code_record *record, const char **why)
+                                    const kprof_code_record *record)
 {
     if (find_code(ingest, record->crc))
-        return misfit(why, "it describes a cubin twice:");
+        return kprof_store_bad_record("it describes a cubin twice:", record->crc);
     const bool is_kept = record->file && *record->file;
     return add_code(ingest, place, record, is_kept ? NOT_READ : "the process could not keep its code for kprof");
 }
@@ -170,8 +164,7 @@ static kprof_known_profile *profile_of(const kprof_code_ingest *ingest)
 }
 
 /* Find the launch that a record is about, and its profile. */
-static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_place *place, uint64_t position,
-                                const char **why)
+static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_place *place, uint64_t position)
 {
     kprof_report *report = place->report;
     sqlite3_stmt *launch = NULL;
@@ -182,7 +175,7 @@ static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_plac
     ingest->position = position;
     kprof_status status = kprof_store_find_launch(report, place->process, position, &ingest->launch);
     if (status == KPROF_OK && ingest->launch < 0)
-        status = misfit(why, "it tells of instructions of an unknown launch,");
+        status = kprof_store_bad_record("it tells of instructions of an unknown launch,", position);
     KPROF_THEN(status, kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch));
     if (status != KPROF_OK)
         return status;
@@ -284,26 +277,26 @@ static bool is_row(const double *values, size_t count)
     return fits;
 }
 
-static kprof_status check_values(const kprof_instructions_record *record, const char **why)
+static kprof_status check_values(const kprof_instructions_record *record)
 {
     const size_t columns = 1 + (size_t)record->name_count;
     if (record->value_count % columns != 0 || (record->value_count > 0 && record->name_count == 0))
-        return misfit(why, "it has a wrong number of values of instructions,");
+        return kprof_store_bad_record("it has a wrong number of values of instructions,", record->launch);
     for (size_t i = 0; i < record->value_count; i += columns)
         if (!is_row(record->values + i, columns))
-            return misfit(why, "it has impossible values of instructions; launch");
+            return kprof_store_bad_record("it has impossible values of instructions; launch", record->launch);
     return KPROF_OK;
 }
 
 kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kprof_code_place *place,
-                                            const kprof_instructions_record *record, const char **why)
+                                            const kprof_instructions_record *record)
 {
     const size_t kind = record->sampled != 0, columns = 1 + (size_t)record->name_count;
     kprof_known_names *known = &ingest->known[kind];
     kprof_report *report = place->report;
     int64_t function = 0;
-    kprof_status status = check_values(record, why);
-    KPROF_THEN(status, find_launch(ingest, place, record->launch, why));
+    kprof_status status = check_values(record);
+    KPROF_THEN(status, find_launch(ingest, place, record->launch));
     if (status != KPROF_OK)
         return status;
     const bool is_first = record->name_count > 0 && !ingest->told[kind];

@@ -39,9 +39,9 @@ typedef struct kprof_code_place {
     int64_t process;
 } kprof_code_place;
 
-/* Store a record. BAD_SPOOL, without a message, where it does not fit; *why says why then. */
+/* Store a record. BAD_SPOOL where it does not fit. */
 kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_place *place,
-                                    const kprof_code_record *record, const char **why) KPROF_MUST_CHECK;
+                                    const kprof_code_record *record) KPROF_MUST_CHECK;
 kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kprof_code_place *place,
-                                            const kprof_instructions_record *record, const char **why) KPROF_MUST_CHECK;
+                                            const kprof_instructions_record *record) KPROF_MUST_CHECK;
 void kprof_code_ingest_free(kprof_code_ingest *ingest); /* members */

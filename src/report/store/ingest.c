@@ -103,14 +103,6 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest);
 }
 
-static kprof_status bad_record(const char *what, uint64_t number)
-{
-    return kprof_fail(
-        KPROF_BAD_SPOOL,
-        "the file in which a process hands kprof its launches is damaged: %s %llu; is the disk of TMPDIR full?", what,
-        (unsigned long long)number);
-}
-
 static kprof_status store_process(kprof_ingest *ingest, const kprof_process_record *process)
 {
     const char *executable = or_empty(process->executable);
@@ -134,7 +126,7 @@ static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
 {
     if (find_device(ingest, device->device))
-        return bad_record("it describes a device twice:", device->device);
+        return kprof_store_bad_record("it describes a device twice:", device->device);
     known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
     if (!known)
         return kprof_store_no_memory(ingest->report);
@@ -195,7 +187,7 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
     if (find_metrics(ingest, or_empty(metrics->chip)) && ingest->armed.turn > 0)
         return KPROF_OK; /* the process has this plan once more */
     if (find_metrics(ingest, or_empty(metrics->chip)))
-        return bad_record("it names the metrics of a chip twice; count", metrics->count);
+        return kprof_store_bad_record("it names the metrics of a chip twice; count", metrics->count);
     known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
     if (!known)
         return kprof_store_no_memory(ingest->report);
@@ -249,7 +241,7 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
     known_kernel known = {0, *kernel, 0};
     known.record.mangled = NULL;
     if (find_kernel(ingest, kernel->kernel))
-        return bad_record("it describes a kernel twice:", kernel->kernel);
+        return kprof_store_bad_record("it describes a kernel twice:", kernel->kernel);
     kprof_status status = kernel_row(ingest->report, kernel, &known.row);
     if (status != KPROF_OK)
         return status;
@@ -386,16 +378,16 @@ static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_
 {
     const known_device *device = find_device(ingest, launch->device);
     if (!device)
-        return bad_record("a launch is on an unknown device,", launch->device);
+        return kprof_store_bad_record("a launch is on an unknown device,", launch->device);
     if (!find_kernel(ingest, launch->kernel))
-        return bad_record("a launch is of an unknown kernel,", launch->kernel);
+        return kprof_store_bad_record("a launch is of an unknown kernel,", launch->kernel);
     const known_metrics *metrics = find_metrics(ingest, device->chip);
     if (!kprof_stack_ingest_knows(&ingest->stacks, launch))
-        return bad_record("a launch has an unknown call stack,", launch->stack);
+        return kprof_store_bad_record("a launch has an unknown call stack,", launch->stack);
     if (launch->value_count && (!metrics || metrics->count != launch->value_count))
-        return bad_record("a launch has a wrong number of values,", launch->value_count);
+        return kprof_store_bad_record("a launch has a wrong number of values,", launch->value_count);
     if (launch->witness_count && (!metrics || metrics->witness_count != launch->witness_count))
-        return bad_record("a launch has a wrong number of witnesses,", launch->witness_count);
+        return kprof_store_bad_record("a launch has a wrong number of witnesses,", launch->witness_count);
     return KPROF_OK;
 }
 
@@ -437,7 +429,7 @@ static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *se
 {
     known_kernel *kernel = find_kernel(ingest, seen->kernel);
     if (!kernel)
-        return bad_record("it counts an unknown kernel,", seen->kernel);
+        return kprof_store_bad_record("it counts an unknown kernel,", seen->kernel);
     if (ingest->armed.turn < ingest->chosen.turn)
         kernel->seen_before = seen->launches;
     if (seen->launches <= kernel->seen_before)
@@ -457,36 +449,6 @@ static kprof_status store_message(kprof_ingest *ingest, const kprof_message_reco
     };
     int64_t id = -1;
     return kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, &id);
-}
-
-static kprof_status store_code(kprof_ingest *ingest, const kprof_record *record)
-{
-    const kprof_code_place place = {ingest->report, ingest->process};
-    const bool is_code = record->type == KPROF_RECORD_CODE;
-    const char *why = NULL;
-    const kprof_status status =
-        is_code ? kprof_code_ingest_code(&ingest->code, &place, &record->code, &why)
-                : kprof_code_ingest_instructions(&ingest->code, &place, &record->instructions, &why);
-    return why ? bad_record(why, is_code ? record->code.crc : record->instructions.launch) : status;
-}
-
-static kprof_status store_stack(kprof_ingest *ingest, const kprof_record *record)
-{
-    const bool is_frame = record->type == KPROF_RECORD_FRAME;
-    const char *why = NULL;
-    const kprof_status status = is_frame
-                                    ? kprof_stack_ingest_frame(&ingest->stacks, ingest->report, &record->frame, &why)
-                                    : kprof_stack_ingest_stack(&ingest->stacks, ingest->report, &record->stack, &why);
-    return why ? bad_record(why, is_frame ? record->frame.frame : record->stack.stack) : status;
-}
-
-static kprof_status store_trace(kprof_ingest *ingest, const kprof_record *record)
-{
-    ingest->trace.report = ingest->report;
-    ingest->trace.process = ingest->process;
-    ingest->trace.stacks = &ingest->stacks;
-    const kprof_status status = kprof_trace_ingest_record(&ingest->trace, record);
-    return ingest->trace.why ? bad_record(ingest->trace.why, record->type) : status;
 }
 
 void kprof_ingest_choose(kprof_ingest *ingest, uint32_t plan, uint32_t first_turn)
@@ -534,11 +496,11 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
     const known_kernel *kernel = find_kernel(ingest, census->kernel);
     const known_device *device = find_device(ingest, census->device);
     if (!kernel || !device)
-        return bad_record("its census has an unknown kernel or device, row", census->row);
+        return kprof_store_bad_record("its census has an unknown kernel or device, row", census->row);
     if (census->row == 0 || census->row > ingest->census_count + 1)
-        return bad_record("its census has a row out of order,", census->row);
+        return kprof_store_bad_record("its census has a row out of order,", census->row);
     if (census->launches == 0)
-        return bad_record("its census has a row without launches,", census->row);
+        return kprof_store_bad_record("its census has a row without launches,", census->row);
     if (census->row <= ingest->census_count)
         return kprof_store_write(ingest->report, KPROF_SQL_SET_CENSUS, "iiiii", ingest->census[census->row - 1],
                                  (int64_t)census->launches, (int64_t)census->total_ns, (int64_t)census->shortest_ns,
@@ -558,15 +520,9 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
     return status;
 }
 
-static kprof_status store_timeline(kprof_ingest *ingest, const kprof_timeline_record *record)
-{
-    const char *why = NULL;
-    const kprof_status status = kprof_timeline_ingest(ingest->report, ingest->process, record, &why);
-    return why ? bad_record(why, record->launch) : status;
-}
-
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
+    const kprof_code_place place = {ingest->report, ingest->process};
     if (is_left_out(ingest, record->type))
         return KPROF_OK;
     switch (record->type) {
@@ -589,23 +545,28 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
                                  (int64_t)record->end.launches, (int64_t)record->end.matched,
                                  (int64_t)record->end.profiled);
     case KPROF_RECORD_CODE:
+        return kprof_code_ingest_code(&ingest->code, &place, &record->code);
     case KPROF_RECORD_INSTRUCTIONS:
-        return store_code(ingest, record);
+        return kprof_code_ingest_instructions(&ingest->code, &place, &record->instructions);
     case KPROF_RECORD_FRAME:
+        return kprof_stack_ingest_frame(&ingest->stacks, ingest->report, &record->frame);
     case KPROF_RECORD_STACK:
-        return store_stack(ingest, record);
+        return kprof_stack_ingest_stack(&ingest->stacks, ingest->report, &record->stack);
     case KPROF_RECORD_TRACE:
     case KPROF_RECORD_NAME:
     case KPROF_RECORD_ACTIVITIES:
     case KPROF_RECORD_TRACED:
-        return store_trace(ingest, record);
+        ingest->trace.report = ingest->report;
+        ingest->trace.process = ingest->process;
+        ingest->trace.stacks = &ingest->stacks;
+        return kprof_trace_ingest_record(&ingest->trace, record);
     case KPROF_RECORD_ARMED:
         ingest->armed = record->armed;
         return KPROF_OK;
     case KPROF_RECORD_CENSUS:
         return store_census(ingest, &record->census);
     case KPROF_RECORD_TIMELINE:
-        return store_timeline(ingest, &record->timeline);
+        return kprof_timeline_ingest(ingest->report, ingest->process, &record->timeline);
     case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }
@@ -617,7 +578,8 @@ kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *recor
     if (ingest->report->broken)
         return KPROF_OUTPUT;
     if (!ingest->process != (record->type == KPROF_RECORD_PROCESS))
-        return bad_record("its first record, and no other, is to be that of the process; found type", record->type);
+        return kprof_store_bad_record("its first record, and no other, is to be that of the process; found type",
+                                      record->type);
     kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_SAVEPOINT, "");
     if (status != KPROF_OK)
         return status;

@@ -175,12 +175,10 @@ static void name_frame(kprof_stack_ingest *ingest, known_frame *frame)
 }
 
 kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
-                                      const kprof_frame_record *record, const char **why)
+                                      const kprof_frame_record *record)
 {
-    if (record->frame != ingest->frame_count + 1) {
-        *why = "a frame is out of its order,";
-        return KPROF_BAD_SPOOL;
-    }
+    if (record->frame != ingest->frame_count + 1)
+        return kprof_store_bad_record("a frame is out of its order,", record->frame);
     char *function = kprof_strdup(record->function), *file = kprof_strdup(record->file);
     known_frame *added = function && file ? KPROF_APPEND(ingest->frames, ingest->frame_count) : NULL;
     if (!added) {
@@ -203,12 +201,10 @@ static bool has_all_frames(const kprof_stack_ingest *ingest, const kprof_stack_r
 }
 
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
-                                      const kprof_stack_record *record, const char **why)
+                                      const kprof_stack_record *record)
 {
-    if (record->stack != ingest->stack_count + 1 || !has_all_frames(ingest, record)) {
-        *why = "a call stack is out of its order, or of unknown frames,";
-        return KPROF_BAD_SPOOL;
-    }
+    if (record->stack != ingest->stack_count + 1 || !has_all_frames(ingest, record))
+        return kprof_store_bad_record("a call stack is out of its order, or of unknown frames,", record->stack);
     int64_t id = 0;
     const int64_t is_cut = record->is_cut != 0;
     origin found = {NULL, NULL};

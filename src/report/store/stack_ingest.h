@@ -13,11 +13,11 @@ typedef struct kprof_stack_ingest {
     size_t stack_count;
 } kprof_stack_ingest;
 
-/* Store a record. BAD_SPOOL, without a message, where it does not fit; *why says why then. */
+/* Store a record. BAD_SPOOL where it does not fit. */
 kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
-                                      const kprof_frame_record *record, const char **why) KPROF_MUST_CHECK;
+                                      const kprof_frame_record *record) KPROF_MUST_CHECK;
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
-                                      const kprof_stack_record *record, const char **why) KPROF_MUST_CHECK;
+                                      const kprof_stack_record *record) KPROF_MUST_CHECK;
 /* Store which stack the launch in row `id` has. */
 kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
                                        const kprof_launch_record *launch, int64_t id) KPROF_MUST_CHECK;

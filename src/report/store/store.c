@@ -59,6 +59,14 @@ kprof_status kprof_store_no_memory(const kprof_report *report)
     return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
 }
 
+kprof_status kprof_store_bad_record(const char *what, uint64_t number)
+{
+    return kprof_fail(
+        KPROF_BAD_SPOOL,
+        "the file in which a process hands kprof its launches is damaged: %s %llu; is the disk of TMPDIR full?", what,
+        (unsigned long long)number);
+}
+
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table)
 {
     if (sqlite3_errcode(report->db) == SQLITE_NOMEM) /* a text that could not be read looks like one that is missing */

@@ -139,6 +139,8 @@ kprof_status kprof_store_no_memory(const kprof_report *report);
 /* BAD_REPORT: a table has rows that kprof would not have written. */
 #define KPROF_DAMAGED_ADVICE "; copy it again from where it was made, or measure again"
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
+/* BAD_SPOOL: a record does not fit; `what` ends before a number, "it describes a device twice:". */
+kprof_status kprof_store_bad_record(const char *what, uint64_t number);
 /* BAD_REPORT: the report is larger than kprof reads, "... holds more than 64 chips". */
 kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);
 /* The size of a report that is being read, as it is now. */

@@ -8,28 +8,22 @@
 #define MOST_TIME_NS 1e15 /* eleven days */
 #define MOST_PASSES  1024
 
-static kprof_status misfit(const char **why, const char *text)
-{
-    *why = text;
-    return KPROF_BAD_SPOOL;
-}
-
 static bool is_time(double ns)
 {
     return ns >= 0 && ns <= MOST_TIME_NS && ns == floor(ns);
 }
 
 /* Rows are in the order of their time, and each begins at another one. */
-static kprof_status check_record(const kprof_timeline_record *record, const char **why)
+static kprof_status check_record(const kprof_timeline_record *record)
 {
     const size_t width = 2 + (size_t)record->name_count;
     if (record->value_count % width != 0 || (record->value_count > 0 && record->name_count == 0) ||
         record->pass >= MOST_PASSES || record->interval_ns > (uint64_t)MOST_TIME_NS)
-        return misfit(why, "it has a wrong number of samples over time,");
+        return kprof_store_bad_record("it has a wrong number of samples over time,", record->launch);
     for (size_t i = 0; i < record->value_count; i += width) {
         const double *row = record->values + i;
         if (!is_time(row[0]) || !is_time(row[1]) || (i > 0 && row[0] <= row[-(ptrdiff_t)width]))
-            return misfit(why, "it has impossible times of samples; launch");
+            return kprof_store_bad_record("it has impossible times of samples; launch", record->launch);
     }
     return KPROF_OK;
 }
@@ -59,15 +53,14 @@ static kprof_status store_metric_samples(kprof_report *report, int64_t launch, c
     return status;
 }
 
-kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const kprof_timeline_record *record,
-                                   const char **why)
+kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const kprof_timeline_record *record)
 {
     int64_t launch = -1;
     const size_t width = 2 + (size_t)record->name_count;
-    kprof_status status = check_record(record, why);
+    kprof_status status = check_record(record);
     KPROF_THEN(status, kprof_store_find_launch(report, process, record->launch, &launch));
     if (status == KPROF_OK && launch < 0)
-        status = misfit(why, "it tells of samples over time of an unknown launch,");
+        status = kprof_store_bad_record("it tells of samples over time of an unknown launch,", record->launch);
     if (status == KPROF_OK)
         status = kprof_store_write(report, KPROF_SQL_ADD_TIMELINE_PASS, "iiiis", launch, (int64_t)record->pass,
                                    (int64_t)record->interval_ns, (int64_t)(record->value_count / width),

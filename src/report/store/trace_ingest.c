@@ -95,10 +95,8 @@ static kprof_status name_row(kprof_report *report, const kprof_name_record *name
 static kprof_status store_name(kprof_trace_ingest *ingest, const kprof_name_record *name)
 {
     int64_t row = 0;
-    if (name->name != ingest->name_count + 1 || name->name > MOST_NAMES) {
-        ingest->why = "a name of its trace is not the next one,";
-        return KPROF_OK;
-    }
+    if (name->name != ingest->name_count + 1 || name->name > MOST_NAMES)
+        return kprof_store_bad_record("a name of its trace is not the next one,", name->name);
     int64_t *place = KPROF_APPEND(ingest->names, ingest->name_count);
     if (!place)
         return kprof_store_no_memory(ingest->report);
@@ -164,7 +162,7 @@ static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activ
     for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
         is_whole = bind_field(ingest, insert, activity, i) && is_whole;
     if (!is_whole)
-        ingest->why = "an activity has an unknown name or stack; kind";
+        status = kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
     else if (sqlite3_step(insert) != SQLITE_DONE)
         status = kprof_store_fail(ingest->report, "storing an activity");
     sqlite3_reset(insert);
@@ -177,24 +175,22 @@ static kprof_status store_activities(kprof_trace_ingest *ingest, const kprof_act
     kprof_activity activity;
     kprof_status status = KPROF_OK;
     uint32_t count = 0;
-    while (status == KPROF_OK && !ingest->why && kprof_activity_decode(&block, &activity)) {
+    while (status == KPROF_OK && kprof_activity_decode(&block, &activity)) {
         status = store_activity(ingest, &activity);
         count++;
     }
-    if (status == KPROF_OK && !ingest->why && (block.failed || count != record->count))
-        ingest->why = "a block of activities does not have as many as it says,";
-    if (status != KPROF_OK || ingest->why)
+    if (status == KPROF_OK && (block.failed || count != record->count))
+        status = kprof_store_bad_record("a block of activities does not have as many as it says,", record->count);
+    if (status != KPROF_OK)
         return status;
     return kprof_store_write(ingest->report, KPROF_SQL_COUNT_ACTIVITIES, "ii", ingest->process, (int64_t)count);
 }
 
 kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record)
 {
-    ingest->why = NULL;
-    if (ingest->has_trace == (record->type == KPROF_RECORD_TRACE)) {
-        ingest->why = ingest->has_trace ? "its trace begins twice; type" : "its trace does not begin; type";
-        return KPROF_OK;
-    }
+    if (ingest->has_trace == (record->type == KPROF_RECORD_TRACE))
+        return kprof_store_bad_record(
+            ingest->has_trace ? "its trace begins twice; type" : "its trace does not begin; type", record->type);
     switch (record->type) {
     case KPROF_RECORD_TRACE:
         ingest->has_trace = true;

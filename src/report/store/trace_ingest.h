@@ -10,8 +10,7 @@ typedef struct kprof_trace_ingest {
     kprof_report *report;
     int64_t process;
     const kprof_stack_ingest *stacks; /* of the same spool */
-    const char *why; /* a record refers to what is not there, or is no record of a trace; NULL: all is well */
-    int64_t *names;  /* [name_count], owned: the row of name i + 1 */
+    int64_t *names;                   /* [name_count], owned: the row of name i + 1 */
     size_t name_count;
     bool has_trace; /* the process is traced */
 } kprof_trace_ingest;
@@ -30,6 +29,6 @@ char *kprof_trace_definition(const char *table);
  * there already and whose processes get ids that are ?1 higher; NULL when out of memory. Caller frees. */
 char *kprof_trace_copy_statement(kprof_activity_kind kind);
 
-/* Store a record of a trace. OK, too, where ingest->why tells that nothing of it may be kept. */
+/* Store a record of a trace. BAD_SPOOL where it refers to what is not there, or is no record of a trace. */
 kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_trace_ingest_free(kprof_trace_ingest *ingest); /* members */
