@@ -50,14 +50,13 @@
         ns) ") FROM temp.range_span p JOIN "                                                                           \
             "trace_range r ON r.id=p.range JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id"
 
-/* Ranges that are started need not nest. */
-#define RANGE_END(phase, ns, tid)                                                                                      \
+/* Ranges that are started need not nest, nor do those without an end, which viewers draw to the end of the trace. */
+#define RANGE_END(phase, ns, tid, of)                                                                                  \
     "SELECT json_object('ph', '" phase "', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "  \
     "'id', r.id, 'pid', " HOST ", 'tid', " tid                                                                         \
     ", 'ts', " TIME(ns) ") FROM trace_range r JOIN trace_name n ON "                                                   \
                         "n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "    \
-                        "WHERE end_ns IS NOT "                                                                         \
-                        "NULL AND s.text='StartEnd'"
+                        "WHERE " of
 
 /* Overheads need not nest with calls, either: the page lays them out, and others are told their ends. */
 #define OVERHEAD "'overhead'"
@@ -136,8 +135,8 @@ static const char *const events[] = {
     ", 'tid', thread, 'ts', " TIME("start_ns") ", 'args', json_object()) FROM trace_range JOIN trace_name n ON "
                                                "n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g "
                                                "ON g.id=domain_id WHERE s.text='Marker'",
-    RANGE_END("b", "start_ns", "thread"),
-    RANGE_END("e", "end_ns", "end_thread"),
+    RANGE_END("b", "start_ns", "thread", "s.text='StartEnd' OR (end_ns IS NULL AND s.text!='Marker')"),
+    RANGE_END("e", "end_ns", "end_thread", "s.text='StartEnd' AND end_ns IS NOT NULL"),
     PROJECTED("b", "p.start_ns"),
     PROJECTED("e", "p.end_ns"),
     SLICE(OVERHEAD, "n.text", HOST, "coalesce(thread, 0)") "'correlation', correlation)) FROM trace_overhead JOIN "
