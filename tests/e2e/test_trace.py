@@ -500,6 +500,10 @@ class Sampled(Tracing):
         self.assertAlmostEqual(row["Mean"], share, delta=0.1)
         self.assertAlmostEqual(row["Mean"], step["SMs Busy (%)"], delta=0.1)
         self.assertEqual((row["Samples"], row["Gaps"]), (len(samples), 0))
+        turn = ("push=half", "do=gap:20000", "pop", "do=gap:20000")
+        self.assert_run(self.sample("do=sampled", *turn, *turn, *turn, "push=half", "do=gap:10000", "do=lose:4",
+                                    "do=gap:10000", "pop", options=("--nvtx-include", "half/")), 0)
+        self.assertEqual({row["Gaps"] for row in self.table("pm_sampling_sum")}, {1}) # what is left out is no gap
 
     def test_interval_and_gaps(self):
         self.assert_run(self.sample("do=sampled", "do=gap:10000", "do=lose:4", "do=gap:10000",

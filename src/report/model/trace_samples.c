@@ -1,6 +1,7 @@
 /* SQL gives samples their units and labels, and leaves out those that overlap, so that each time has one value. */
 #include "report/model/trace_samples.h"
 
+#include "core/activities.h"
 #include "report/model/trace_functions.h"
 #include "report/model/trace_tables.h"
 #include "report/store/store.h"
@@ -46,6 +47,13 @@ static const char steps[] =
     "max(start_ns) FROM temp.trace_sampled t WHERE t.process_id=k.process_id AND t.device=k.device AND "
     "t.name_id=k.name_id AND t.start_ns<=a), a) AND start_ns<b AND end_ns>a GROUP BY step.id, k.device, k.name_id";
 
+/* Times that the trace was not to have: a gap there lacks nothing. */
+static const char left_out[] =
+    "CREATE TEMP TABLE left_out(process_id INTEGER, end_ns INTEGER, start_ns INTEGER, PRIMARY KEY(process_id, end_ns)) "
+    "WITHOUT ROWID;"
+    "INSERT OR IGNORE INTO temp.left_out SELECT process_id, end_ns, start_ns FROM trace_overhead JOIN trace_name n ON "
+    "n.id=name_id WHERE text='" KPROF_TRACE_LEFT_OUT "'";
+
 /* An older report has no table of samples. */
 static const char no_samples[] =
     "CREATE TEMP TABLE sampled_metric(name_id, name, label, unit, factor);"
@@ -57,6 +65,7 @@ static kprof_status make_tables(kprof_report *report)
     KPROF_THEN(status, kprof_store_exec(report, report->version < 10 ? no_samples : metrics));
     if (status == KPROF_OK && report->version >= 10)
         status = kprof_store_exec(report, samples);
+    KPROF_THEN(status, kprof_store_exec(report, left_out));
     return status == KPROF_OK ? kprof_store_exec(report, steps) : status;
 }
 
