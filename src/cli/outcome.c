@@ -10,9 +10,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define OWN_CODES_FIRST    100
-#define OWN_CODES_LAST     119
-#define SEEN_SHOWN         20
+#define OWN_CODES_FIRST 100
+#define OWN_CODES_LAST  119
+#define SEEN_SHOWN      20
+#define UNTOLD                                                                                                         \
+    "in CUDA graphs, or on several devices, that are not profiled kernel by kernel; --graph-profiling graph measures " \
+    "a graph as one launch"
 #define RANGES_SHOWN_BYTES 200 /* of the ranges of a launch */
 
 /* A process' reason for having measured nothing that has an exit code of its own. */
@@ -26,7 +29,7 @@ static kprof_status nothing_status(const kprof_outcome *outcome)
     kprof_status told = outcome->spools.told;
     if (is_telling(told))
         return told;
-    if (outcome->counts.not_measured > 0)
+    if (outcome->counts.not_measured > 0 || outcome->counts.has_untold)
         return KPROF_NOT_COLLECTED;
     return told != KPROF_OK ? told : KPROF_NO_MATCH;
 }
@@ -239,16 +242,21 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
         explain_kind("--step", filter->step);
 }
 
+/* No launch was seen: of its own, where some ran that are `untold`. */
+static void tell_none_seen(const kprof_options *options, bool untold)
+{
+    if (untold)
+        kprof_log(KPROF_LOG_ERROR, "all kernels that the application launched were " UNTOLD);
+    else if (options->starts_unarmed)
+        kprof_log(KPROF_LOG_ERROR, "the application launched no kernel between kprof ctl start and kprof ctl stop");
+    else
+        kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
+}
+
 /* List the kernels that were seen; `filters` took none of their launches. */
 static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *filters)
 {
-    if (count == 0 && options->starts_unarmed)
-        kprof_log(KPROF_LOG_ERROR, "the application launched no kernel between kprof ctl start and kprof ctl stop");
-    else if (count == 0)
-        kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
-    else
-        kprof_log(KPROF_LOG_ERROR,
-                  "no launch matched%s; the application launched:", *filters ? filters : " the filters");
+    kprof_log(KPROF_LOG_ERROR, "no launch matched%s; the application launched:", *filters ? filters : " the filters");
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
         const char *name = compared_name(options, &kernels[i]);
         if (kernels[i].launches > 0)
@@ -263,13 +271,11 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
 }
 
 /* A trace and a census have no launch that was measured. */
-static bool explain_others(kprof_report *report)
+static bool explain_others(const kprof_report_counts *counts)
 {
-    kprof_report_counts counts;
-    if (kprof_report_count(report, &counts) != KPROF_OK || counts.activities + counts.timed == 0 ||
-        counts.profiled + counts.not_measured > 0)
+    if ((!counts->has_trace && counts->timed == 0) || counts->profiled + counts->not_measured > 0)
         return false;
-    kprof_log(KPROF_LOG_ERROR, counts.activities > 0
+    kprof_log(KPROF_LOG_ERROR, counts->has_trace
                                    ? "this is a trace, which has no launch that was measured; kprof stats shows it, "
                                      "kprof report --html writes a page with its timeline, and kprof export --to "
                                      "chrome one for Perfetto"
@@ -281,7 +287,8 @@ static bool explain_others(kprof_report *report)
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
 {
     const bool is_run = options->command->mask == KPROF_IN(profile); /* its report may have a trace or a census, too */
-    if (!is_run && explain_others(report))
+    kprof_report_counts counts = {0};
+    if (kprof_report_count(report, &counts) != KPROF_OK || (!is_run && explain_others(&counts)))
         return;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
@@ -294,7 +301,12 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
     if (*text && filters.length == length_of_numbers) {
         kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */
     } else if (kprof_report_seen(report, &kernels, &count) == KPROF_OK) {
-        list_seen(options, kernels, count, text);
+        if (count == 0)
+            tell_none_seen(options, counts.has_untold);
+        else
+            list_seen(options, kernels, count, text);
+        if (count > 0 && counts.has_untold)
+            kprof_log(KPROF_LOG_ERROR, "others were launched " UNTOLD);
         explain_nvtx(options, report);
         kprof_seen_free(kernels, count);
     }
@@ -314,6 +326,18 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
     kprof_strlist_free(&reasons);
 }
 
+static void explain_empty_trace(const kprof_options *options)
+{
+    kprof_strbuf filters = KPROF_STRBUF_INIT;
+    append_filters(options, &filters);
+    if (filters.length > 0 && !filters.failed)
+        kprof_log(KPROF_LOG_ERROR, "the trace is empty: nothing that the application did is in what%s asks for",
+                  filters.data);
+    else
+        kprof_log(KPROF_LOG_ERROR, "the trace is empty: the application called CUDA for nothing that a trace tells of");
+    kprof_strbuf_free(&filters);
+}
+
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
 {
     if (outcome->spools.processes == 0 && !is_telling(outcome->spools.told))
@@ -324,7 +348,10 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
         kprof_log(KPROF_LOG_ERROR, "nothing was measured: kprof ctl start has armed no process of the application");
     else if (outcome->is_census && nothing_status(outcome) == KPROF_NO_MATCH)
         kprof_log(KPROF_LOG_ERROR, "the census has no launch: the application launched no kernel that was timed");
-    else if (nothing_status(outcome) == KPROF_NO_MATCH)
+    else if (outcome->is_trace && nothing_status(outcome) == KPROF_NO_MATCH)
+        explain_empty_trace(options);
+    else if (nothing_status(outcome) == KPROF_NO_MATCH ||
+             (outcome->counts.has_untold && outcome->counts.not_measured == 0 && !is_telling(outcome->spools.told)))
         kprof_outcome_explain_no_match(options, report);
     else {
         kprof_log(KPROF_LOG_ERROR, "nothing was collected: %s", kprof_status_message(nothing_status(outcome)));

@@ -189,8 +189,7 @@ static void note_message(kprof_spools *spools, spool *from, const kprof_message_
     if (message->level == KPROF_LOG_WARNING) {
         free(from->warning);
         from->warning = kprof_strdup(message->text);
-    }
-    if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
+    } else if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
         spools->told = message->status;
     if (spools->is_silent || kprof_strlist_contains(&spools->messages, message->text))
         return;

@@ -27,6 +27,7 @@
 #include "inject/wait.h"
 #include "inject/watch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -415,11 +416,14 @@ static void tell_refused_graph(const char *why)
         is_new = atomic_compare_exchange_strong(&kprof_the_launches.refusals[i], &before, hash);
         is_told = before == hash;
     }
-    if (is_new)
-        kprof_log(KPROF_LOG_WARNING,
-                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
-                  "--graph-profiling graph measures a graph as one launch",
-                  why);
+    if (!is_new)
+        return;
+    char text[512];
+    snprintf(text, sizeof text,
+             "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
+             "--graph-profiling graph measures a graph as one launch",
+             why);
+    kprof_process_warn_unmeasured(text);
 }
 
 /* Each kernel of a graph is a launch. They run in the graph's own launch first, as all launches do. */

@@ -39,6 +39,11 @@ void kprof_process_take_message(void *user, kprof_log_level level, const char *t
         write_message(level, KPROF_OK, text);
 }
 
+void kprof_process_warn_unmeasured(const char *text)
+{
+    write_message(KPROF_LOG_WARNING, KPROF_NOT_COLLECTED, text);
+}
+
 const char *kprof_process_reason(kprof_status status)
 {
     return last_error[0] ? last_error : kprof_status_message(status);

@@ -90,11 +90,13 @@ typedef struct kprof_report_counts {
     uint64_t launches;     /* all launches seen, profiled or not */
     uint64_t profiled;     /* launch rows with values, in a sample, or with nothing that had to be measured */
     uint64_t not_measured; /* launch rows without, which have a reason */
+    bool has_untold;       /* launches ran that no row stands for, as of graphs that are not profiled by kernel */
     uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, in a sample or between samples */
     uint64_t samples;      /* of those */
     uint64_t incomplete;   /* samples without some of the passes, since no more launches or ranges came */
     size_t kernels;        /* distinct kernels seen */
     uint64_t activities;   /* of a trace */
+    bool has_trace;        /* perhaps an empty one */
     uint64_t dropped;      /* activities that were lost */
     bool has_samples;      /* of a trace: of counters over the time of the program */
     uint64_t timed;        /* launches that --census timed, which none of the others count */

@@ -292,6 +292,18 @@ class Nothing(Case):
         self.assert_run(run, 106)
         self.assertIn("launched no kernel", run.err)
 
+    def test_kernels_of_graphs_that_are_not_profiled(self):
+        graph = {"KPROF_SIM_FAULT": "graph"}
+        run = self.profile(["-o", "run"], [f"launch={VECTOR_ADD}"], env=graph)
+        self.assert_run(run, 110)
+        self.assertIn("warning: a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: it has "
+                      "a conditional node (simulated)", run.err)
+        self.assertIn("error: all kernels that the application launched were in CUDA graphs, or on several devices, "
+                      "that are not profiled kernel by kernel; --graph-profiling graph", run.err)
+        self.assertNotIn("no kernel\n", run.err)
+        self.assertIn("error: all kernels that the application launched were", self.kprof("report", "run").err)
+        self.assert_run(self.profile(["--graph-profiling", "graph"], [f"launch={VECTOR_ADD}"], env=graph), 0)
+
     def test_what_needs_no_counters(self):
         run = self.kprof("--injection-path", INJECTION, "--section", "LaunchStats", "-o", "run", "--page", "details",
                          APP, f"launch={VECTOR_ADD}*2")

@@ -417,7 +417,10 @@ class Limited(Tracing):
             with self.subTest(text):
                 run = self.trace("push=a", *self.OUT, "pop", options=options)
                 self.assertIn(f"has an empty trace: {text}", run.err)
+                self.assertIn(f"the application did is in what {options[0]}", run.err)
                 self.assertEqual(run.code, 106)
+        run = self.trace("init")
+        self.assertIn("error: the trace is empty: the application called CUDA for nothing", run.err)
         for options, text in ((("--schedule", "1,1,1,1,1"), "--schedule counts no launches for a trace"),
                               (("--schedule", "1", "--step", "a/"), "it takes five numbers"),
                               (("--nvtx-include", "a["), "--nvtx-include")):

@@ -2,7 +2,8 @@
  * driver would call back. Each kernel adds one to a number in memory, which has to be the number of launches whenever
  * the application launches. A violation ends the process, and is added to the file KPROF_SIM_VIOLATIONS.
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
- * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
+ * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice), "graph"
+ * (each kernel is in a graph that kprof does not look into).
  * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. The third
  * launch runs until the file KPROF_SIM_HOLD is there. While the file KPROF_SIM_GUEST is there, another tool records.
  * With KPROF_SIM_BUSY no pause closes a batch, however slow the machine is: only a signal does, and what the
@@ -193,6 +194,14 @@ static kprof_status take_snapshot(kprof_snapshot *snapshot, bool with_host)
     return sim_device.snapshot_take(snapshot, with_host);
 }
 
+static const kprof_graph_call *find_nodes(const kprof_call *call, size_t *count, const char **why)
+{
+    if (!has_fault("graph"))
+        return sim_device.target_graph(call, count, why);
+    *why = "it has a conditional node (simulated)";
+    return NULL;
+}
+
 static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     wait_while_measured();
@@ -266,6 +275,7 @@ static void make_device(void)
     device.codes_find = find_code;
     device.reader_read = read_values;
     device.snapshot_take = take_snapshot;
+    device.target_graph = find_nodes;
     device.operation_run = repeat;
     sim_timeline_prepare(&device);
 }
@@ -343,8 +353,20 @@ static void launch(const sim_step *step)
         sim.hooks->leave(&call);
 }
 
+static void launch_in_graph(const char *mangled)
+{
+    kprof_sim_capture(true);
+    kprof_sim_launch(mangled);
+    kprof_sim_capture(false);
+    kprof_sim_graph();
+}
+
 void kprof_sim_launch(const char *mangled)
 {
+    if (has_fault("graph") && !sim.streams[CAPTURED].capturing) {
+        launch_in_graph(mangled);
+        return;
+    }
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     bool reaches_host = strstr(mangled, "pinned") && sim.slots[PINNED_SLOT].live;
     sim_step step = {.op = SIM_LAUNCH,

@@ -20,13 +20,15 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 
 static kprof_status count_activities(kprof_report *report, kprof_report_counts *out)
 {
-    int64_t activities = 0, dropped = 0;
+    int64_t activities = 0, dropped = 0, traces = 0;
     if (report->version < 9) /* it has no table trace */
         return KPROF_OK;
     kprof_status status =
         kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace", &activities);
     KPROF_THEN(status, kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace", &dropped));
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM trace", &traces));
     KPROF_THEN(status, kprof_trace_has_samples(report, &out->has_samples));
+    out->has_trace = traces > 0;
     out->activities = activities > 0 ? (uint64_t)activities : 0;
     out->dropped = dropped > 0 ? (uint64_t)dropped : 0;
     return status;
@@ -54,6 +56,16 @@ static kprof_status find_instructions(kprof_report *report, kprof_report_counts 
     return status;
 }
 
+/* The recorder says so in messages (kprof_process_warn_unmeasured). */
+static kprof_status find_untold(kprof_report *report, kprof_report_counts *out)
+{
+    int64_t has = 0;
+    static const char query[] = "SELECT EXISTS(SELECT 1 FROM message WHERE level='warning' AND status='NOT_COLLECTED')";
+    const kprof_status status = kprof_store_integer(report, query, &has);
+    out->has_untold = has;
+    return status;
+}
+
 static kprof_status count_incomplete(kprof_report *report, kprof_report_counts *out)
 {
     int64_t count = 0;
@@ -76,6 +88,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     status = kprof_model_launches(&walk, count_launch, out);
     KPROF_THEN(status, count_incomplete(report, out));
     KPROF_THEN(status, find_instructions(report, out));
+    KPROF_THEN(status, find_untold(report, out));
     if (out->samples == 0 && !out->has_instructions) { /* launches that are parts of none */
         out->profiled -= out->multiplexed;
         out->not_measured += out->multiplexed;
