@@ -619,6 +619,11 @@ bool kprof_call_may_go_unseen(CUpti_CallbackId id)
            (kind == KPROF_CALL_GRAPH_LAUNCH && id != ID(cuLaunchCooperativeKernelMultiDevice));
 }
 
+bool kprof_call_launches(CUpti_CallbackId id)
+{
+    return id < CUPTI_DRIVER_TRACE_CBID_SIZE && kinds[id] == KPROF_CALL_LAUNCH;
+}
+
 bool kprof_call_is_ignored(CUpti_CallbackId id)
 {
     return id < CUPTI_DRIVER_TRACE_CBID_SIZE && kinds[id] == KPROF_CALL_HARMLESS && id != ID(cuProfilerStart) &&

@@ -94,6 +94,8 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
                              kprof_decoded_call *out);
 /* May kprof go without seeing these calls while it measures nothing? They change nothing that it keeps lists of. */
 bool kprof_call_may_go_unseen(CUpti_CallbackId id);
+/* Does the call launch one kernel? */
+bool kprof_call_launches(CUpti_CallbackId id);
 /* May kprof always go without seeing the call, which neither changes nor awaits anything? Programs ask much. */
 bool kprof_call_is_ignored(CUpti_CallbackId id);
 /* Does _decode set anything for a call of this kind? */

@@ -2,6 +2,8 @@
  * with callees by symbol index. The input comes from the application: every offset is checked. */
 #include "cupti/modules.h"
 
+#include "core/log.h"
+
 #include <elf.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -317,14 +319,37 @@ void kprof_modules_note_variables(const kprof_strlist *variables)
     pthread_mutex_unlock(&seen.mutex);
 }
 
-bool kprof_modules_have_unnoted_variables(void)
+/* `kernel` NULL: in all cubins. */
+static size_t count_unnoted(const char *kernel)
 {
-    bool found = false;
+    size_t count = 0;
     pthread_mutex_lock(&seen.mutex);
-    for (const cubin_record *record = seen.cubins; record && !found; record = record->next)
-        found = record->variables.count > 0 && !record->is_noted;
+    for (const cubin_record *record = seen.cubins; record; record = record->next)
+        count += record->variables.count > 0 && !record->is_noted && (!kernel || find_kernel(record, kernel));
     pthread_mutex_unlock(&seen.mutex);
-    return found;
+    return count;
+}
+
+bool kprof_modules_lack_variables(const char *kernel)
+{
+    return count_unnoted(kernel) > 0;
+}
+
+void kprof_modules_tell_unnoted(void)
+{
+    pthread_mutex_lock(&seen.mutex);
+    for (const cubin_record *record = seen.cubins; record; record = record->next)
+        if (record->variables.count > 0 && !record->is_noted)
+            kprof_log(KPROF_LOG_DEBUG,
+                      "nobody has noted the %zu variables, such as %s, of the cubin of %zu kernels, such as %s",
+                      record->variables.count, record->variables.items[0], record->kernel_count,
+                      record->kernel_count > 0 ? record->kernels[0].name : "none");
+    pthread_mutex_unlock(&seen.mutex);
+}
+
+size_t kprof_modules_count_unnoted(void)
+{
+    return count_unnoted(NULL);
 }
 
 kprof_device_launches kprof_modules_device_launches(const char *kernel)

@@ -16,6 +16,7 @@
 #include "cupti/modules.h"
 #include "cupti/node_notes.h"
 #include "cupti/operation.h"
+#include "cupti/peeks.h"
 #include "cupti/pools.h"
 #include "cupti/profiler.h"
 #include "cupti/redirect.h"
@@ -49,6 +50,8 @@ static struct {
 } target;
 
 static __thread bool in_hook; /* calls that come now are kprof's own */
+static __thread bool looks;   /* at a launch that nobody follows, so that nobody is told of them */
+static __thread bool looked;  /* at such a launch as it entered */
 
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
@@ -132,6 +135,37 @@ static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_ca
     call->parameters = out;
 }
 
+/* Does nobody follow this launch? Its entering has been told to whoever did before, as decode has written. */
+static bool is_to_be_looked_at(CUpti_CallbackId id, const CUpti_CallbackData *data)
+{
+    return kprof_peeks_run() && kprof_call_launches(id) &&
+           (data->callbackSite == CUPTI_API_ENTER || !data->correlationData || *data->correlationData == 0);
+}
+
+static void look_at(CUpti_CallbackId id, const CUpti_CallbackData *data)
+{
+    kprof_decoded_call decoded;
+    kprof_call call = {.name = data->functionName, .context = data->context, .parameters = &decoded};
+    if (data->correlationData)
+        *data->correlationData = 0;
+    const bool entered = looked;
+    looked = data->callbackSite == CUPTI_API_ENTER;
+    if (looked || !data->symbolName)
+        return;
+    if (!entered)
+        kprof_log(KPROF_LOG_DEBUG, "a launch of %s is told as it leaves alone", data->symbolName);
+    in_hook = looks = true;
+    call.kind = kprof_call_decode(id, data->functionParams, &decoded);
+    call.function = decoded.launch.function;
+    call.kernel_name = data->symbolName;
+    call.failed = data->functionReturnValue && *(const CUresult *)data->functionReturnValue != CUDA_SUCCESS;
+    if (kprof_peeks_want(&call)) {
+        kprof_target_note_variables(&call);
+        kprof_peeks_settle();
+    }
+    in_hook = looks = false;
+}
+
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     bool own = in_hook;
@@ -206,6 +240,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         if (module) {
             kprof_modules_add(module->pCubin, module->cubinSize);
             kprof_codes_add(module->pCubin, module->cubinSize);
+            kprof_peeks_begin();
         }
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING && !in_hook) {
         kprof_profilers_note_unload();
@@ -232,7 +267,10 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
         if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart || id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop)
             on_profiler_call(id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart,
                              ((const CUpti_CallbackData *)data)->callbackSite);
-        on_driver_call(id, data);
+        if (!looks && is_to_be_looked_at(id, data))
+            look_at(id, data);
+        else if (!looks)
+            on_driver_call(id, data);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(id, data);
     pthread_setcancelstate(cancel_state, NULL);
@@ -383,7 +421,8 @@ kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
 static void note_unseen_variables(void)
 {
     static const kprof_call call = {.name = "launches while kprof was not armed"};
-    if (kprof_modules_have_unnoted_variables())
+    kprof_modules_tell_unnoted();
+    if (kprof_modules_count_unnoted() > 0)
         note_sharing(&call, KPROF_MAY_NOT_SAVE);
 }
 
@@ -393,14 +432,18 @@ kprof_status kprof_target_follow(bool follow)
     if (follow && !kprof_subscriber_close())
         return kprof_fail(KPROF_COUNTERS_BUSY, "another tool of the process, such as torch.profiler, records what the "
                                                "GPU does; start kprof when it has ended");
-    if (follow)
+    if (follow) {
         note_unseen_variables();
+        kprof_peeks_allow(false);
+    }
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
         if (kprof_call_may_go_unseen(id) && !kprof_call_is_ignored(id))
             result = kprof_subscriber_follow(follow, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
     if (!follow || result != CUPTI_SUCCESS)
         kprof_subscriber_open();
+    if (!follow)
+        kprof_peeks_allow(true);
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;

@@ -116,15 +116,15 @@ static void test_variables(void **state)
 static void test_variables_that_nobody_has_noted(void **state)
 {
     (void)state;
-    assert_false(kprof_modules_have_unnoted_variables());
+    assert_int_equal(kprof_modules_count_unnoted(), 0);
     kprof_modules_add(cubin, cubin_size);
-    assert_true(kprof_modules_have_unnoted_variables());
+    assert_int_equal(kprof_modules_count_unnoted(), 1);
     kprof_modules_note_variables(kprof_modules_variables(HIDDEN, 0));
-    assert_false(kprof_modules_have_unnoted_variables());
+    assert_int_equal(kprof_modules_count_unnoted(), 0);
     kprof_modules_add(cubin, cubin_size);
-    assert_true(kprof_modules_have_unnoted_variables());
+    assert_int_equal(kprof_modules_count_unnoted(), 1);
     kprof_modules_note_variables(kprof_modules_variables(OPEN, 0));
-    assert_false(kprof_modules_have_unnoted_variables());
+    assert_int_equal(kprof_modules_count_unnoted(), 0);
 }
 
 static void test_misaligned(void **state)

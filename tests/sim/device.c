@@ -1162,9 +1162,12 @@ static bool is_told(const kprof_call *call)
 static void note_unseen(const sim_step *step)
 {
     pthread_mutex_lock(&sim.mutex);
-    for (unsigned module = 0; module < SIM_STREAMS; module++)
-        sim.unseen[module] =
-            sim.unseen[module] || step->op == SIM_GRAPH_LAUNCH || (step->function && step->function->module == module);
+    for (unsigned module = 0; module < SIM_STREAMS; module++) {
+        const bool launches = step->function && step->function->module == module;
+        /* The first launch loads the module, and kprof looks at the next one. */
+        sim.noted[module] = sim.noted[module] || (sim.unseen[module] && launches);
+        sim.unseen[module] = sim.unseen[module] || step->op == SIM_GRAPH_LAUNCH || launches;
+    }
     pthread_mutex_unlock(&sim.mutex);
 }
 
