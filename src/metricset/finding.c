@@ -271,6 +271,7 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
     binder near = {finding, &close, locals};
     kprof_status status = bind_values(place, finding);
     KPROF_THEN(status, bind_expression(bind, "when", finding->when));
+    KPROF_THEN(status, bind_expression(bind, "symptom", finding->symptom));
     KPROF_THEN(status, bind_expression(gain, "expression", finding->gain));
     KPROF_THEN(status, bind_expression(gain, "at_most", finding->gain_bound));
     KPROF_THEN(status, check_text(bind, "message", finding->message, locals));
@@ -409,6 +410,14 @@ static kprof_status read_places(const kprof_json_place *place, const cJSON *valu
     return status == KPROF_OK ? check_places(place, &((kprof_finding *)finding)->places) : status;
 }
 
+/* true, false or a condition. */
+static kprof_status read_symptom(const kprof_json_place *place, const cJSON *value, void *finding)
+{
+    kprof_finding *out = finding;
+    out->is_symptom = cJSON_IsTrue(value);
+    return cJSON_IsBool(value) ? KPROF_OK : read_expression(place, value, &out->symptom);
+}
+
 kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
 {
     static const char *const confidences[] = {"low", "medium", "high", NULL};
@@ -423,7 +432,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
         FIELD(, "unless", TEXTS, unless),
         FIELD(, "order", WHOLE, order),
         FIELD(, "optional", FLAG, optional),
-        FIELD(, "symptom", FLAG, is_symptom),
+        PART("symptom", read_symptom),
         FIELD(, "confidence", WORD, confidence, .is_needed = true, .words = confidences),
         EXPRESSION(, "when", when, .is_needed = true),
         KPROF_JSON_LIST(kprof_finding, "thresholds", thresholds, threshold_count, read_threshold,
@@ -472,6 +481,7 @@ void kprof_finding_free(kprof_finding *finding)
     kprof_strlist_free(&finding->operands);
     kprof_expr_free(finding->when);
     kprof_expr_free(finding->gain);
+    kprof_expr_free(finding->symptom);
     kprof_expr_free(finding->gain_bound);
     kprof_expr_free(finding->near);
     *finding = (kprof_finding){0};

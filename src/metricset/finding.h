@@ -55,9 +55,10 @@ typedef struct kprof_finding {
     char *id, *name, *help;
     char **sections; /* it stands in the first of these that a launch has */
     int order;
-    bool optional;   /* some chips lack metrics that it needs */
-    bool is_symptom; /* a symptom of what other findings name: comparisons count a third of its gain */
-    char **unless;   /* ids of findings: if a kernel has one of them, kprof does not report this one. NULL: none */
+    bool optional;       /* some chips lack metrics that it needs */
+    bool is_symptom;     /* a symptom of what other findings name: comparisons count a third of its gain */
+    kprof_expr *symptom; /* whether it is, where that depends on its values; NULL: it does not */
+    char **unless;       /* ids of findings: if a kernel has one of them, kprof does not report this one. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
     size_t threshold_count;

@@ -82,6 +82,13 @@ static void refuses_what_is_missing_or_wrong(void **state)
                    "verdict.value: must be the name of a value");
 }
 
+static void refuses_a_symptom_of_nothing(void **state)
+{
+    (void)state;
+    assert_refused(MESSAGE ",\"symptom\":1}", "symptom: must be a string");
+    assert_refused(MESSAGE ",\"symptom\":\"w > 0\"}", "symptom: \"w\" is neither");
+}
+
 static void refuses_a_limit_that_is_never_near(void **state)
 {
     (void)state;
@@ -299,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_places),
         cmocka_unit_test(refuses_what_is_missing_or_wrong),
+        cmocka_unit_test(refuses_a_symptom_of_nothing),
         cmocka_unit_test(refuses_a_limit_that_is_never_near),
         cmocka_unit_test(refuses_values_that_mean_nothing),
         cmocka_unit_test(refuses_texts_that_place_nothing),

@@ -134,7 +134,7 @@ static kprof_found evaluate(const bound_finding *rule, const double *values)
 {
     const kprof_finding *finding = rule->finding;
     double *operands = rule->values + finding->threshold_count + finding->value_count;
-    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, NULL, 0};
+    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, false, NULL, 0};
     for (size_t i = 0; i < finding->operands.count; i++)
         operands[i] = rule->columns[i] == KPROF_NAMES_NONE ? NAN : values[rule->columns[i]];
     compute_values(rule);
@@ -143,6 +143,7 @@ static kprof_found evaluate(const bound_finding *rule, const double *values)
         found.state = condition != 0 ? KPROF_FOUND : KPROF_FOUND_NOTHING;
     if (found.state != KPROF_FOUND || !finding->gain)
         return found;
+    found.is_symptom = finding->symptom ? kprof_expr_compute(finding->symptom, rule->values) != 0 : finding->is_symptom;
     const double bound = finding->gain_bound ? kprof_expr_compute(finding->gain_bound, rule->values) : 100;
     found.unbounded_pct = as_share(kprof_expr_compute(finding->gain, rule->values));
     found.gain_pct = found.unbounded_pct > bound ? as_share(bound) : found.unbounded_pct;
@@ -173,7 +174,7 @@ static int rank_of_gain(const kprof_found *found)
 /* A symptom goes where its cause goes. */
 static double weight(const kprof_found *found, double pct)
 {
-    return found->finding->is_symptom ? pct / 3 : pct;
+    return found->is_symptom ? pct / 3 : pct;
 }
 
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other)

@@ -18,6 +18,7 @@ typedef struct kprof_found {
     const size_t *options; /* [value_count] the chosen option; SIZE_MAX: none */
     double gain_pct;       /* 0 to 100; NaN: not found, or not estimated */
     double unbounded_pct;  /* the gain without its bound: more than `gain_pct` where the bound decides */
+    bool is_symptom;       /* of what other findings name */
     const struct kprof_found_place *places; /* [place_count], the worst first (report/model/places.h) */
     size_t place_count;
 } kprof_found;
