@@ -4,8 +4,10 @@
 #include "cupti/driver.h"
 #include "cupti/mappings.h"
 
-#define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
-#define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+/* A call, and its variant for the default stream of each thread. */
+#define BOTH(name, bits) [CUPTI_DRIVER_TRACE_CBID_##name] = (bits), [CUPTI_DRIVER_TRACE_CBID_##name##_ptsz] = (bits)
+#define MAPPING_GRANULE  ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
 
 enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
 
@@ -31,10 +33,8 @@ static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemPeerRegister)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuMemPeerGetDevicePointer)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuMulticastCreate)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGraphicsMapResources)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGraphicsMapResources_ptsz)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemMapArrayAsync)] = KPROF_MAY_NOT_SAVE, /* it has no address */
-    [ID(cuMemMapArrayAsync_ptsz)] = KPROF_MAY_NOT_SAVE,
+    BOTH(cuGraphicsMapResources, KPROF_SHARES_WITH_DEVICES),
+    BOTH(cuMemMapArrayAsync, KPROF_MAY_NOT_SAVE),  /* it has no address */
     [ID(cuGreenCtxCreate)] = KPROF_MAY_NOT_SAVE,   /* the memory is another context's, the primary one's */
     [ID(cuSurfObjectCreate)] = KPROF_MAY_NOT_SAVE, /* kernels write arrays through it */
     [ID(cuSurfRefSetArray)] = KPROF_MAY_NOT_SAVE,
@@ -46,33 +46,23 @@ static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGLMapBufferObject_v2)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGLMapBufferObject_v2_ptds)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGLMapBufferObjectAsync)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGLMapBufferObjectAsync_v2)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGLMapBufferObjectAsync_v2_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+    BOTH(cuGLMapBufferObjectAsync_v2, KPROF_SHARES_WITH_DEVICES),
     [ID(cuEGLStreamConsumerConnect)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuEGLStreamConsumerConnectWithFlags)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuEGLStreamProducerConnect)] = KPROF_SHARES_WITH_DEVICES,
 
-    [ID(cuLaunchHostFunc)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
-    [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    BOTH(cuLaunchHostFunc, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
     [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuGraphAddBatchMemOpNode)] = KPROF_WAITS_FOR_HOST,
     [ID(cuGraphAddExternalSemaphoresWaitNode)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamAddCallback)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
-    [ID(cuStreamAddCallback_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
-    [ID(cuStreamBatchMemOp)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamBatchMemOp_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamBatchMemOp_v2)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamBatchMemOp_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue32)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue32_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue32_v2)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue32_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue64)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue64_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue64_v2)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamWaitValue64_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
+    BOTH(cuStreamAddCallback, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
+    BOTH(cuStreamBatchMemOp, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamBatchMemOp_v2, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue32, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue32_v2, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue64, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue64_v2, KPROF_WAITS_FOR_HOST),
+    BOTH(cuWaitExternalSemaphoresAsync, KPROF_WAITS_FOR_HOST),
     [ID(cuIpcOpenEventHandle)] = KPROF_WAITS_FOR_HOST, /* for another process, which may wait for this one */
     [ID(cuEventCreateFromEGLSync)] = KPROF_WAITS_FOR_HOST,
 
@@ -80,10 +70,8 @@ static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuDeviceRegisterAsyncNotification)] = KPROF_RUNS_HOST_CODE,
     [ID(cuLogsRegisterCallback)] = KPROF_RUNS_HOST_CODE,
 
-    [ID(cuMemAllocAsync)] = PARAMETERS_TELL,
-    [ID(cuMemAllocAsync_ptsz)] = PARAMETERS_TELL,
-    [ID(cuMemAllocFromPoolAsync)] = PARAMETERS_TELL,
-    [ID(cuMemAllocFromPoolAsync_ptsz)] = PARAMETERS_TELL,
+    BOTH(cuMemAllocAsync, PARAMETERS_TELL),
+    BOTH(cuMemAllocFromPoolAsync, PARAMETERS_TELL),
     [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
     [ID(cuMemHostRegister)] = PARAMETERS_TELL,
     [ID(cuMemHostRegister_v2)] = PARAMETERS_TELL,
