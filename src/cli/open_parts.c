@@ -31,10 +31,9 @@ static kprof_status set_path(open_part *part, const kprof_options *options)
 
 kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
 {
-    open_part *added = KPROF_APPEND(open->items, open->count);
+    open_part *added = KPROF_ADD(open->items, open->count);
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    open->count++;
     *added = (open_part){.part = *part};
     return copy_pids(&part->pids, &added->part.pids) ? set_path(added, options)
                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");

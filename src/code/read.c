@@ -111,10 +111,9 @@ static uint32_t read_control(const uint8_t *instruction)
 
 static kprof_status add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
 {
-    kprof_code_function *function = KPROF_APPEND(out->functions, out->function_count);
+    kprof_code_function *function = KPROF_ADD(out->functions, out->function_count);
     if (!function)
         return KPROF_NO_MEMORY;
-    out->function_count++;
     *function = *described;
     function->count = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
     function->mangled = kprof_strdup(described->mangled);

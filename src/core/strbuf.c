@@ -163,6 +163,13 @@ void *kprof_append(void **array, size_t count, size_t size)
     return element;
 }
 
+void *kprof_add(void **array, size_t *count, size_t size)
+{
+    void *element = kprof_append(array, *count, size);
+    *count += element != NULL;
+    return element;
+}
+
 bool kprof_begins_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;

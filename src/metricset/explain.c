@@ -772,9 +772,8 @@ void kprof_explanation_free(kprof_explanation *explanation)
         free_place(&explanation->places[i]);
     for (size_t i = 0; i < explanation->part_count; i++)
         free(explanation->parts[i].part);
-    for (size_t i = 0; i < explanation->full_name_count; i++) {
+    for (size_t i = 0; i < explanation->full_name_count; i++)
         KPROF_FREE(explanation->full_names[i].name, explanation->full_names[i].unit);
-    }
     KPROF_FREE(explanation->places, explanation->full_names, explanation->parts, explanation->aliases,
                explanation->metric, explanation->unit, explanation->description, explanation->help,
                explanation->formula);

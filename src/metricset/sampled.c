@@ -54,12 +54,11 @@ static kprof_status append_pass(kprof_timeline_plan *plan, kprof_timeline_plan *
 {
     if (plan->count == 0 || other->count == 0 || other->passes->metrics.count == plan->passes->metrics.count)
         return KPROF_OK;
-    kprof_timeline_pass *passes = KPROF_APPEND(plan->passes, plan->count);
+    kprof_timeline_pass *passes = KPROF_ADD(plan->passes, plan->count);
     if (!passes)
         return KPROF_NO_MEMORY;
     *passes = *other->passes;
     other->count = 0;
-    plan->count++;
     return KPROF_OK;
 }
 
@@ -112,8 +111,7 @@ static kprof_status fill(const sampler *s, bool is_linked)
     kprof_status status = out->chip && out->sections ? plan_passes(s, is_linked) : KPROF_NO_MEMORY;
     KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;
-    KPROF_THEN(status, drop_left_out(out));
-    return status;
+    return status == KPROF_OK ? drop_left_out(out) : status;
 }
 
 kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const kprof_sampled_section *section,

@@ -257,8 +257,7 @@ bool kprof_spool_decode_record(kprof_record_header header, const void *payload, 
 
 void kprof_spool_scratch_free(kprof_record_scratch *scratch)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         KPROF_FREE(scratch->names[i].items, scratch->values[i].items);
-    }
     *scratch = (kprof_record_scratch){0};
 }

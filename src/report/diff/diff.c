@@ -436,9 +436,8 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
 
 void kprof_diff_free(kprof_diff *diff)
 {
-    for (size_t i = 0; i < diff->kernel_count; i++) {
+    for (size_t i = 0; i < diff->kernel_count; i++)
         KPROF_FREE(diff->kernels[i].changes, diff->kernels[i].gates);
-    }
     KPROF_FREE(diff->kernels, diff->condition_metrics);
     kprof_launch_pairs_free(&diff->pairs);
     kprof_diff_metrics_free(&diff->metrics);

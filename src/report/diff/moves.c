@@ -89,14 +89,13 @@ static bool add_place(counted_places *places, int side, const kprof_profiled_cod
         return true;
     if (places->count > 2 * places->merged + 64)
         merge(places);
-    counted_place *place = KPROF_APPEND(places->items, places->count);
+    counted_place *place = KPROF_ADD(places->items, places->count);
     if (!place)
         return false;
     *place = (counted_place){.place = ""};
     place->samples[side] = samples;
     if (reason)
         kprof_profiled_reason_name(reason, place->stalls[side], sizeof place->stalls[side]);
-    places->count++;
     return true;
 }
 

@@ -116,11 +116,10 @@ static bool add_id(kprof_launch_group *group, const kprof_model_launch *launch)
     } else if (group->replayed++ == 0) {
         group->id_count = 0;
     }
-    int64_t *id = KPROF_APPEND(group->ids, group->id_count);
+    int64_t *id = KPROF_ADD(group->ids, group->id_count);
     if (!id)
         return false;
     *id = launch->id;
-    group->id_count++;
     return true;
 }
 
@@ -175,8 +174,7 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         kprof_names_free(&to.keys);
     }
     for (int side = 0; side < KPROF_SIDES; side++) {
-        free(numbers[side].demangled);
-        KPROF_FREE(numbers[side].functions, numbers[side].devices);
+        KPROF_FREE(numbers[side].demangled, numbers[side].functions, numbers[side].devices);
     }
     kprof_names_free(&texts);
     return status;
@@ -251,9 +249,8 @@ kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], 
 void kprof_launch_pairs_free(kprof_launch_pairs *pairs)
 {
     for (int side = 0; side < KPROF_SIDES; side++) {
-        for (size_t i = 0; i < pairs->group_counts[side]; i++) {
+        for (size_t i = 0; i < pairs->group_counts[side]; i++)
             KPROF_FREE(pairs->groups[side][i].ids, pairs->groups[side][i].key);
-        }
         free(pairs->groups[side]);
     }
     free(pairs->pairs);

@@ -19,7 +19,7 @@ static const char *const unknown = "not known";
 
 static void add(finder *to, kprof_run_difference row, const char *baseline, const char *newer)
 {
-    kprof_run_difference *added = KPROF_APPEND(to->found->items, to->found->count);
+    kprof_run_difference *added = KPROF_ADD(to->found->items, to->found->count);
     if (!added) {
         to->status = KPROF_NO_MEMORY;
         return;
@@ -27,7 +27,6 @@ static void add(finder *to, kprof_run_difference row, const char *baseline, cons
     *added = row;
     added->values[KPROF_BASELINE] = kprof_strdup(baseline);
     added->values[KPROF_NEW] = kprof_strdup(newer);
-    to->found->count++;
     if (!added->values[KPROF_BASELINE] || !added->values[KPROF_NEW])
         to->status = KPROF_NO_MEMORY;
 }

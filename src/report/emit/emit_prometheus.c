@@ -128,13 +128,12 @@ static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
         return;
     put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
     char *text = kprof_strbuf_take(&labels);
-    numbers *own = text ? KPROF_APPEND(all->of_metrics, all->count) : NULL;
+    numbers *own = text ? KPROF_ADD(all->of_metrics, all->count) : NULL;
     if (!own) {
         free(text);
         emitter->status = KPROF_NO_MEMORY;
         return;
     }
-    all->count++;
     own->kernel = all->kernel_count - 1;
     own->metric = number_of_metric(all, text);
     read_gauges(row, metric_gauges, METRIC_GAUGES, own->values);

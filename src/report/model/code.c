@@ -55,10 +55,9 @@ static kprof_status read_file(void *user, sqlite3_stmt *row)
     const int64_t id = sqlite3_column_int64(row, 0);
     if (all->file_count > 0 && id <= all->files[all->file_count - 1].id)
         return kprof_store_damaged(all->report, "code_file");
-    kprof_code_file *file = KPROF_APPEND(all->files, all->file_count);
+    kprof_code_file *file = KPROF_ADD(all->files, all->file_count);
     if (!file)
         return kprof_store_no_memory(all->report);
-    all->file_count++;
     *file = (kprof_code_file){.id = id,
                               .path = kprof_store_text(all->report, row, 1),
                               .bytes = sqlite3_column_type(row, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 2),
@@ -113,10 +112,9 @@ static kprof_status read_profile(void *user, sqlite3_stmt *row)
     if (!rises || process < 1 || process > (int64_t)model->process_count || kernel < 1 ||
         kernel > (int64_t)model->kernel_count || device < 1 || device > (int64_t)model->device_count)
         return kprof_store_damaged(all->report, "code_profile");
-    kprof_code_profile *profile = KPROF_APPEND(all->items, all->count);
+    kprof_code_profile *profile = KPROF_ADD(all->items, all->count);
     if (!profile)
         return kprof_store_no_memory(all->report);
-    all->count++;
     *profile = (kprof_code_profile){.id = id,
                                     .process = &model->processes[process - 1],
                                     .kernel = &model->kernels[kernel - 1],
@@ -137,10 +135,9 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
     const kprof_code_profile *profile = FIND_ID(all->items, all->count, sqlite3_column_int64(row, 1));
     if (!profile || (all->launch_count > 0 && launch <= all->launches[all->launch_count - 1].launch))
         return kprof_store_damaged(all->report, "launch_code_profile");
-    struct kprof_code_launch *own = KPROF_APPEND(all->launches, all->launch_count);
+    struct kprof_code_launch *own = KPROF_ADD(all->launches, all->launch_count);
     if (!own)
         return kprof_store_no_memory(all->report);
-    all->launch_count++;
     *own = (struct kprof_code_launch){launch, (size_t)(profile - all->items)};
     return KPROF_OK;
 }
@@ -222,10 +219,9 @@ static kprof_status read_metric(void *user, sqlite3_stmt *row)
     const bool rises = code->metric_count == 0 || metric - 1 > (int64_t)code->metrics[code->metric_count - 1];
     if (!rises || metric < 1 || metric > (int64_t)code->profiles->model->metric_count)
         return kprof_store_damaged(load->report, "code_profile_metric");
-    size_t *own = KPROF_APPEND(code->metrics, code->metric_count);
+    size_t *own = KPROF_ADD(code->metrics, code->metric_count);
     if (!own)
         return kprof_store_no_memory(load->report);
-    code->metric_count++;
     *own = (size_t)metric - 1;
     return KPROF_OK;
 }
@@ -274,10 +270,9 @@ static kprof_status read_value(void *user, sqlite3_stmt *columns)
         (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
         return kprof_store_damaged(load->report, "instruction_value");
     const kprof_status status = kprof_work_charge(load->work, 1);
-    value_row *own = status == KPROF_OK ? KPROF_APPEND(load->rows, load->row_count) : NULL;
+    value_row *own = status == KPROF_OK ? KPROF_ADD(load->rows, load->row_count) : NULL;
     if (!own)
         return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
-    load->row_count++;
     *own = row;
     return KPROF_OK;
 }
@@ -314,10 +309,9 @@ static kprof_status add_instruction(code_loader *load, uint64_t offset, kprof_pr
         kprof_work_charge(load->work, WORK_OF_INSTRUCTION + code->metric_count / PART_OF_METRICS);
     if (status != KPROF_OK)
         return status;
-    *out = KPROF_APPEND(code->instructions, code->instruction_count);
+    *out = KPROF_ADD(code->instructions, code->instruction_count);
     if (!*out)
         return kprof_store_no_memory(load->report);
-    code->instruction_count++;
     load->function->count++;
     **out = (kprof_profiled_instruction){.function = (size_t)(load->function - code->functions), .offset = offset};
     return KPROF_OK;
@@ -453,10 +447,9 @@ static void place_function(code_loader *load)
 static kprof_status load_function(code_loader *load, const value_row *rows, size_t count)
 {
     kprof_profiled_code *code = load->code;
-    load->function = KPROF_APPEND(code->functions, code->function_count);
+    load->function = KPROF_ADD(code->functions, code->function_count);
     if (!load->function)
         return kprof_store_no_memory(load->report);
-    code->function_count++;
     *load->function = (kprof_profiled_function){.id = rows->function, .first = code->instruction_count};
     kprof_status status = query_function(load,
                                          "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN "
@@ -614,12 +607,11 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
     const kprof_status status = read_code(profiles, profile, loaded);
     if (status == KPROF_OK)
         make_space(cache, values_of(loaded));
-    kprof_loaded_code **own = status == KPROF_OK ? KPROF_APPEND(cache->items, cache->count) : NULL;
+    kprof_loaded_code **own = status == KPROF_OK ? KPROF_ADD(cache->items, cache->count) : NULL;
     if (!own) {
         free_loaded(loaded);
         return status == KPROF_OK ? kprof_store_no_memory(profiles->report) : status;
     }
-    cache->count++;
     cache->values += values_of(loaded);
     *out = *own = loaded;
     return KPROF_OK;

@@ -121,11 +121,10 @@ static kprof_status load_stack(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
         return kprof_store_damaged(load->report, "stack");
-    kprof_model_stack *added = KPROF_APPEND(model->stacks, model->stack_count);
+    kprof_model_stack *added = KPROF_ADD(model->stacks, model->stack_count);
     if (!added)
         return kprof_store_no_memory(load->report);
     *added = (kprof_model_stack){kprof_store_text(load->report, row, 1), kprof_store_text(load->report, row, 2)};
-    model->stack_count++;
     return added->line && added->module ? KPROF_OK : kprof_store_no_memory(load->report);
 }
 
@@ -235,13 +234,12 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
         free(name);
         return kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
     }
-    *out = KPROF_APPEND(model->chips, model->chip_count);
+    *out = KPROF_ADD(model->chips, model->chip_count);
     if (!*out) {
         free(name);
         return kprof_store_no_memory(load->report);
     }
     (*out)->name = name;
-    model->chip_count++;
     return KPROF_OK;
 }
 
@@ -311,10 +309,9 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
         return status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
         return kprof_store_damaged(load->report, "pass");
-    kprof_model_pass *pass = KPROF_APPEND(chip->passes, chip->pass_count);
+    kprof_model_pass *pass = KPROF_ADD(chip->passes, chip->pass_count);
     if (!pass)
         return kprof_store_no_memory(load->report);
-    chip->pass_count++;
     pass->counters = (uint32_t)sqlite3_column_int64(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
     return KPROF_OK;
@@ -338,10 +335,9 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
         return kprof_store_damaged(load->report, "schedule");
-    uint32_t *place = KPROF_APPEND(passes->items, passes->count);
+    uint32_t *place = KPROF_ADD(passes->items, passes->count);
     if (!place)
         return kprof_store_no_memory(load->report);
-    passes->count++;
     chip->scheduled++;
     *place = (uint32_t)pass;
     return KPROF_OK;
@@ -435,11 +431,10 @@ static kprof_status connect(loader *load)
             continue;
         if (model->witness_count == KPROF_WITNESSES_MAX)
             return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
-        size_t *witness = KPROF_APPEND(model->witnesses, model->witness_count);
+        size_t *witness = KPROF_ADD(model->witnesses, model->witness_count);
         if (!witness)
             return kprof_store_no_memory(load->report);
         *witness = i;
-        model->witness_count++;
     }
     return KPROF_OK;
 }
@@ -490,9 +485,8 @@ static void free_chips(kprof_model *model)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             kprof_section_free(&model->chips[i].sections[k]);
         free(model->chips[i].sections);
-        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
+        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++)
             KPROF_FREE(model->chips[i].schedule[k].items, model->chips[i].schedule[k].text);
-        }
         KPROF_FREE(model->chips[i].schedule, model->chips[i].passes, model->chips[i].name);
     }
     free(model->chips);
@@ -500,9 +494,8 @@ static void free_chips(kprof_model *model)
 
 void kprof_model_free(kprof_model *model)
 {
-    for (size_t i = 0; i < model->stack_count; i++) {
+    for (size_t i = 0; i < model->stack_count; i++)
         KPROF_FREE(model->stacks[i].line, model->stacks[i].module);
-    }
     KPROF_FREE(model->stacks, model->command_line, model->working_directory, model->kprof_version, model->sets);
     kprof_names_free(&model->metric_names);
     KPROF_FREE(model->is_shown, model->is_kept, model->witnesses);

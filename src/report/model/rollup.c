@@ -256,9 +256,8 @@ void kprof_rollup_free(kprof_rollup *rollup)
             free(rollup->chips[i].items[k].operands);
         free(rollup->chips[i].items);
     }
-    if (rollup) {
+    if (rollup)
         KPROF_FREE(rollup->rules, rollup->chips);
-    }
     free(rollup);
 }
 

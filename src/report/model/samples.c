@@ -94,11 +94,10 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
     const size_t fit = GROUP_CELLS_MAX / (walker->walk->model->metric_count + 1);
     if (group->id_count == KPROF_SAMPLES_MAX || (group->id_count > 0 && group->id_count >= fit)) /* read no more */
         return true;
-    int64_t *id = KPROF_APPEND(group->ids, group->id_count);
+    int64_t *id = KPROF_ADD(group->ids, group->id_count);
     if (!id)
         return false;
     *id = launch->id;
-    group->id_count++;
     return true;
 }
 

@@ -48,12 +48,11 @@ static kprof_status no_memory(const loader *load)
 static kprof_status add_frame(const loader *load, const kprof_told_frame *frame, const char *key)
 {
     kprof_told_stacks *into = load->into;
-    kprof_told_frame *added = KPROF_APPEND(into->frames, into->frame_count);
+    kprof_told_frame *added = KPROF_ADD(into->frames, into->frame_count);
     if (!added)
         return no_memory(load);
     *added = (kprof_told_frame){kprof_strdup(frame->text), kprof_strdup(frame->file), frame->is_native,
                                 kprof_stack_is_installed(frame->file, frame->is_native)};
-    into->frame_count++;
     return added->text && added->file && kprof_names_keep(&into->places, key, into->frame_count - 1) ? KPROF_OK
                                                                                                      : no_memory(load);
 }
@@ -96,11 +95,10 @@ static kprof_status read_frames(const loader *load, const cJSON *frames, kprof_t
 static kprof_status read_stack(void *user, sqlite3_stmt *row)
 {
     const loader *load = user;
-    kprof_told_stack *added = KPROF_APPEND(load->into->stacks, load->into->stack_count);
+    kprof_told_stack *added = KPROF_ADD(load->into->stacks, load->into->stack_count);
     if (!added)
         return no_memory(load);
     *added = (kprof_told_stack){.is_cut = sqlite3_column_int(row, 1) != 0};
-    load->into->stack_count++;
     char *json = kprof_store_text(load->report, row, 0);
     cJSON *frames = json ? cJSON_Parse(json) : NULL;
     kprof_status status = json ? read_frames(load, frames, added) : no_memory(load);
@@ -120,9 +118,8 @@ kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out
 
 void kprof_told_stacks_free(kprof_told_stacks *stacks)
 {
-    for (size_t i = 0; i < stacks->frame_count; i++) {
+    for (size_t i = 0; i < stacks->frame_count; i++)
         KPROF_FREE(stacks->frames[i].text, stacks->frames[i].file);
-    }
     for (size_t i = 0; i < stacks->stack_count; i++)
         free(stacks->stacks[i].frames);
     KPROF_FREE(stacks->frames, stacks->stacks);

@@ -54,10 +54,9 @@ static kprof_status begin_series(reader *r, int64_t metric)
         return kprof_store_damaged(r->report, "timeline");
     if (out->series_count == SERIES_MAX)
         return kprof_store_too_much(r->report, SERIES_MAX, "metrics over time of a launch");
-    kprof_timeline_series *series = KPROF_APPEND(out->series, out->series_count);
+    kprof_timeline_series *series = KPROF_ADD(out->series, out->series_count);
     if (!series)
         return kprof_store_no_memory(r->report);
-    out->series_count++;
     size_t place;
     const kprof_model_metric *row = &r->model->metrics[metric - 1];
     const kprof_item *item = find_item(r, row->name, &place);

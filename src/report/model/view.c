@@ -316,9 +316,8 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
 
 static void free_section(kprof_view_section *section)
 {
-    for (size_t i = 0; section->tables && i < section->section->table_count; i++) {
+    for (size_t i = 0; section->tables && i < section->section->table_count; i++)
         KPROF_FREE(section->tables[i].cells, (void *)section->tables[i].order);
-    }
     for (size_t i = 0; section->rooflines && i < section->section->roofline_count; i++)
         free(section->rooflines[i].points);
     KPROF_FREE(section->tables, section->rooflines);

@@ -139,11 +139,10 @@ static bool add_duration(const kprof_groups *groups, kprof_group *group, const d
 {
     if (groups->duration == KPROF_NAMES_NONE || isnan(values[groups->duration]))
         return true;
-    double *duration = KPROF_APPEND(group->durations, group->duration_count);
+    double *duration = KPROF_ADD(group->durations, group->duration_count);
     if (!duration)
         return false;
     *duration = values[groups->duration];
-    group->duration_count++;
     return true;
 }
 
@@ -278,8 +277,7 @@ uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group
 void kprof_groups_free(kprof_groups *groups)
 {
     for (size_t i = 0; i < groups->count; i++) {
-        free(groups->items[i].totals);
-        KPROF_FREE(groups->items[i].durations, groups->items[i].note, groups->items[i].key);
+        KPROF_FREE(groups->items[i].totals, groups->items[i].durations, groups->items[i].note, groups->items[i].key);
     }
     KPROF_FREE(groups->items, groups->untold);
     kprof_rollup_free(groups->rollup);

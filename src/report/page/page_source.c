@@ -87,12 +87,11 @@ static const char *name_of(const source_page *page, const kprof_code_profile *pr
 
 static kprof_status add_note(source_page *page, const char *kernel, char *text)
 {
-    source_note *note = text ? KPROF_APPEND(page->notes, page->note_count) : NULL;
+    source_note *note = text ? KPROF_ADD(page->notes, page->note_count) : NULL;
     if (!note) {
         free(text);
         return kprof_store_no_memory(page->context->reports->file);
     }
-    page->note_count++;
     *note = (source_note){kernel, text};
     return KPROF_OK;
 }

@@ -145,9 +145,8 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
         kprof_field_pct("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true});
-    if (ranking->shown < ranking->count) {
+    if (ranking->shown < ranking->count)
         kprof_show_record(emitter, fields, COUNT_OF(fields));
-    }
     emitter->ops->list_end(emitter);
 }
 

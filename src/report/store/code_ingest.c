@@ -89,11 +89,10 @@ static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *
     int64_t row = 0;
     kprof_report *report = place->report;
     kprof_status status = code_row(report, record, state, &row);
-    known_code *known = status == KPROF_OK ? KPROF_APPEND(ingest->codes, ingest->code_count) : NULL;
+    known_code *known = status == KPROF_OK ? KPROF_ADD(ingest->codes, ingest->code_count) : NULL;
     if (!known)
         return status == KPROF_OK ? kprof_store_no_memory(report) : status;
     *known = (known_code){record->crc, row};
-    ingest->code_count++;
     return record->file && *record->file ? keep_file(report, row, record->file) : KPROF_OK;
 }
 

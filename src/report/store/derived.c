@@ -79,12 +79,11 @@ static kprof_status add_item(kprof_report *report, kprof_derived *derived, const
     kprof_status status = request_launch_metrics(report, item);
     if (status != KPROF_OK || !item->name || !item->expression)
         return status;
-    derived_item *added = KPROF_APPEND(derived->items, derived->item_count);
+    derived_item *added = KPROF_ADD(derived->items, derived->item_count);
     if (!added)
         return kprof_store_no_memory(report);
     kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
                               "derived"};
-    derived->item_count++;
     added->item = item;
     return kprof_store_metric(report, &row, &added->metric);
 }
@@ -103,10 +102,9 @@ static kprof_status add_point_metric(kprof_report *report, const derived_point *
 
 static kprof_status add_point(kprof_report *report, kprof_derived *derived, const derived_point *point)
 {
-    derived_point *added = KPROF_APPEND(derived->points, derived->point_count);
+    derived_point *added = KPROF_ADD(derived->points, derived->point_count);
     if (!added)
         return kprof_store_no_memory(report);
-    derived->point_count++;
     *added = *point;
     kprof_status status = add_point_metric(report, point, "intensity", &added->intensity);
     return status == KPROF_OK ? add_point_metric(report, point, "pct_of_roof", &added->pct) : status;

@@ -89,12 +89,10 @@ void kprof_ingest_free(kprof_ingest *ingest)
 {
     if (!ingest)
         return;
-    for (size_t i = 0; i < ingest->device_count; i++) {
+    for (size_t i = 0; i < ingest->device_count; i++)
         KPROF_FREE(ingest->devices[i].chip, ingest->devices[i].attributes);
-    }
-    for (size_t i = 0; i < ingest->metrics_count; i++) {
+    for (size_t i = 0; i < ingest->metrics_count; i++)
         KPROF_FREE(ingest->metrics[i].chip, ingest->metrics[i].rows);
-    }
     KPROF_FREE(ingest->census, ingest->kernels, ingest->devices, ingest->metrics);
     kprof_code_ingest_free(&ingest->code);
     kprof_stack_ingest_free(&ingest->stacks);

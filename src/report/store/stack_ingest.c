@@ -149,13 +149,12 @@ static kprof_native_module *find_module(kprof_stack_ingest *ingest, const char *
         if (strcmp(ingest->modules[i].path, path) == 0)
             return ingest->modules[i].code;
     char *copy = ingest->module_count < MOST_MODULES && *path == '/' ? kprof_strdup(path) : NULL;
-    known_module *added = copy ? KPROF_APPEND(ingest->modules, ingest->module_count) : NULL;
+    known_module *added = copy ? KPROF_ADD(ingest->modules, ingest->module_count) : NULL;
     if (!added) {
         free(copy);
         return NULL;
     }
     *added = (known_module){copy, kprof_native_open(path)};
-    ingest->module_count++;
     return added->code;
 }
 
@@ -248,8 +247,7 @@ int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack)
 void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
 {
     for (size_t i = 0; i < ingest->frame_count; i++) {
-        free(ingest->frames[i].function);
-        KPROF_FREE(ingest->frames[i].file, ingest->frames[i].source);
+        KPROF_FREE(ingest->frames[i].function, ingest->frames[i].file, ingest->frames[i].source);
     }
     for (size_t i = 0; i < ingest->module_count; i++) {
         free(ingest->modules[i].path);
