@@ -23,6 +23,7 @@ static struct {
     size_t expected[4]; /* of launches, when they were read */
     unsigned read;
     double duration_ns; /* of the launches; 0: as simulated */
+    double other_ns;    /* of every second one; 0: the same */
 } seen;
 
 static kprof_status open_sampling(uint32_t device, const char *chip, kprof_pm_sampling **out)
@@ -73,7 +74,7 @@ static kprof_status read_range(kprof_reader *reader, kprof_range range, const kp
     kprof_status status = sim_device.reader_read(reader, range, names, values);
     for (size_t i = 0; i < names->count && seen.duration_ns != 0; i++)
         if (strcmp(names->items[i], SECOND_METRIC) == 0)
-            values[i] = seen.duration_ns;
+            values[i] = range.index % 2 == 1 && seen.other_ns != 0 ? seen.other_ns : seen.duration_ns;
     return status;
 }
 
@@ -177,6 +178,22 @@ static void each_launch_has_its_own_samples(void **state)
     assert_int_equal(seen.configured, TIMELINES); /* once for both launches */
     assert_int_equal(seen.most_samples, 1000 + 200);
     assert_null(sim.contexts[0].over_time);
+}
+
+/* To set another interval up takes 0.2 s, so long and short kernels in turn take two replays for each pass. */
+static void launches_of_one_interval_share_what_is_configured(void **state)
+{
+    (void)state;
+    seen.other_ns = 50000;
+    unsigned first = launch(SIM_ADD);
+    for (unsigned i = 1; i < 4; i++)
+        (void)launch(i % 2 ? SIM_COUNT : SIM_ADD);
+    close_batch();
+    for (unsigned i = 0; i < 4; i++)
+        assert_has(first + i, i % 2 ? 1000 : 5000);
+    assert_int_equal(seen.configured, 2 * TIMELINES);
+    assert_int_equal(seen.started, 4 * TIMELINES);
+    assert_int_equal(seen.disabled, 1);
 }
 
 static void what_was_cut_is_sampled_again(void **state)
@@ -324,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_launch_has_its_own_samples, mend),
+        cmocka_unit_test_setup(launches_of_one_interval_share_what_is_configured, mend),
         cmocka_unit_test_setup(what_was_cut_is_sampled_again, mend),
         cmocka_unit_test_setup(the_duration_tells_how_often, mend),
         cmocka_unit_test_setup(the_user_may_tell_how_often, mend),

@@ -176,7 +176,7 @@ static void measure_instructions(kprof_replay *replay, kprof_batch_state *state,
 /* Behind the passes, which tell how long launches take. */
 static void measure_timelines(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes)
 {
-    bool goes_on = kprof_timelines_begin(&replay->timelines, state, &passes->evaluations);
+    bool goes_on = kprof_timelines_begin(&replay->timelines, state, passes);
     while (goes_on)
         goes_on = kprof_timelines_end(&replay->timelines, state, run_further(replay, state, passes, run_for_timeline));
 }

@@ -29,7 +29,7 @@ typedef struct kprof_open_launch {
     uint32_t period;            /* of its samples, as a power of two; 0: none are to be taken any more */
     uint64_t interval_ns;       /* of its samples over time; 0: none are to be taken */
     size_t expected_samples;    /* over time; 0: not known */
-    bool was_cut;               /* it had more, so the pass comes again for it */
+    size_t timeline_pass;       /* the pass of samples over time that it needs next */
     unsigned told;              /* kinds of source.h that have a record of its instructions, as bits; KPROF_TOLD_ */
 } kprof_open_launch;
 

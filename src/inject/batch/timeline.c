@@ -1,4 +1,5 @@
-/* One replay for each pass of samples over time: how often to sample a launch, and which of the samples are its own. */
+/* How often to sample a launch over time, and which replay does so: one for each pass and interval, and another one for
+ * launches that had more samples than expected. */
 #include "inject/batch/timeline.h"
 
 #include "inject/batch/caches.h"
@@ -186,15 +187,17 @@ static void choose_samples(double duration_ns, kprof_open_launch *out)
     out->expected_samples = samples > 0 && samples < KPROF_PM_MOST_SAMPLES ? (size_t)samples + 1 : 0;
 }
 
-/* Launches that the passes did not measure keep an interval of 0, and are not sampled. */
-static void choose_intervals(kprof_batch_state *state, const kprof_evaluations *evaluations)
+/* Launches that are not repeated, or that the passes did not measure, keep an interval of 0, and are not sampled. */
+static void choose_intervals(kprof_batch_state *state, const kprof_passes *passes)
 {
+    const kprof_evaluations *evaluations = &passes->evaluations;
     const size_t duration = find_metric(&state->metrics->metrics, DURATION);
     const bool is_known = duration < state->metrics->metrics.count;
     for (size_t i = 0; i < evaluations->count; i++) {
         const kprof_evaluation *evaluation = &evaluations->items[i];
         const bool has_it = is_known && evaluation->status == KPROF_OK && evaluation->values;
-        choose_samples(has_it ? evaluation->values[duration] : NAN, &state->list.items[evaluation->launch]);
+        if (evaluation->launch < passes->replayed)
+            choose_samples(has_it ? evaluation->values[duration] : NAN, &state->list.items[evaluation->launch]);
     }
 }
 
@@ -218,14 +221,33 @@ static kprof_status enable(kprof_profiled_context *context)
     return status == KPROF_OK ? device->pm_sampling_enable(context->pm_sampling) : status;
 }
 
-bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state, const kprof_evaluations *evaluations)
+static bool awaits_samples(const kprof_timelines *timelines, const kprof_open_launch *launch)
+{
+    return launch->chosen && launch->interval_ns > 0 && launch->timeline_pass == timelines->pass;
+}
+
+/* To configure another interval takes 0.2 s, so what is configured goes first. False: no launch awaits the pass. */
+static bool choose_round(kprof_timelines *timelines, const kprof_batch_state *state)
+{
+    uint64_t next_ns = 0;
+    for (size_t i = 0; i < state->list.count; i++) {
+        const kprof_open_launch *launch = &state->list.items[i];
+        if (awaits_samples(timelines, launch) && (next_ns == 0 || launch->interval_ns == timelines->round_ns))
+            next_ns = launch->interval_ns;
+    }
+    timelines->round_ns = next_ns;
+    return next_ns > 0;
+}
+
+bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state, const kprof_passes *passes)
 {
     if (state->metrics->timeline_count == 0)
         return false;
-    timelines->pass = timelines->cut = 0;
-    timelines->is_again = false;
-    timelines->interval_ns = 0;
-    choose_intervals(state, evaluations);
+    timelines->pass = 0;
+    timelines->interval_ns = timelines->round_ns = 0;
+    choose_intervals(state, passes);
+    if (!choose_round(timelines, state))
+        return false;
     kprof_status status = enable(state->context);
     if (status != KPROF_OK)
         note(timelines, status);
@@ -284,21 +306,21 @@ static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *s
     const kprof_status status = sample(state, launch, &data, &sampled);
     if (status != KPROF_OK)
         return status;
-    launch->was_cut = sampled == KPROF_OK && data.is_cut && launch->expected_samples > 0;
-    if (launch->was_cut) {
+    if (sampled == KPROF_OK && data.is_cut && launch->expected_samples > 0) {
         launch->expected_samples = 0;
-        timelines->cut++;
-    } else if (sampled == KPROF_OK) {
-        keep(timelines, state, launch, &data);
-    } else {
-        lack(timelines, launch, kprof_process_reason(sampled));
+        return KPROF_OK; /* it goes on awaiting the pass */
     }
+    launch->timeline_pass++;
+    if (sampled == KPROF_OK)
+        keep(timelines, state, launch, &data);
+    else
+        lack(timelines, launch, kprof_process_reason(sampled));
     return KPROF_OK;
 }
 
 kprof_status kprof_timelines_run(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
 {
-    if (launch->chosen && launch->interval_ns > 0 && (launch->was_cut || !timelines->is_again))
+    if (awaits_samples(timelines, launch) && launch->interval_ns == timelines->round_ns)
         return run_sampled(timelines, state, launch);
     return kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
 }
@@ -307,12 +329,11 @@ bool kprof_timelines_end(kprof_timelines *timelines, kprof_batch_state *state, k
 {
     if (status != KPROF_OK)
         note(timelines, status);
-    timelines->is_again = status == KPROF_OK && timelines->cut > 0;
-    timelines->cut = 0;
-    if (timelines->is_again)
+    if (status == KPROF_OK && choose_round(timelines, state))
         return true;
     timelines->interval_ns = 0;
-    if (status == KPROF_OK && ++timelines->pass < state->metrics->timeline_count)
+    timelines->pass++;
+    if (status == KPROF_OK && timelines->pass < state->metrics->timeline_count && choose_round(timelines, state))
         return true;
     kprof_status disabled = kprof_engine.device->pm_sampling_disable(state->context->pm_sampling);
     if (disabled != KPROF_OK)

@@ -2,8 +2,8 @@
  * by itself. Whatever fails here is told with the launches and changes none of their values. Hold the gate. */
 #pragma once
 
+#include "inject/batch/passes.h"
 #include "inject/batch/state.h"
-#include "inject/evaluate.h"
 
 /* The samples of one pass of a launch, or why it has none. */
 typedef struct kprof_kept_timeline kprof_kept_timeline;
@@ -12,15 +12,14 @@ typedef struct kprof_timelines {
     kprof_kept_timeline *first, *last; /* until the launches' own records are written */
     size_t bytes;                      /* that they take */
     size_t pass;                       /* of the replay that is under way */
-    size_t cut;                        /* launches that it had no space for */
-    bool is_again;                     /* it is for those that the replay before had no space for */
+    uint64_t round_ns;                 /* it is for launches of this interval */
     uint64_t interval_ns;              /* as it is configured; 0: it is not */
     char reason[KPROF_NOTE_BYTES];     /* why launches lack samples; "": no reason */
 } kprof_timelines;
 
 /* Get ready for replays: choose how often each launch is sampled, by what its passes counted. Is there to be one? Where
  * it fails, all is as it was before. */
-bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state, const kprof_evaluations *evaluations);
+bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state, const kprof_passes *passes);
 /* Repeat a launch or transfer in the replay. The status is that of the launch. */
 kprof_status kprof_timelines_run(kprof_timelines *timelines, kprof_batch_state *state,
                                  kprof_open_launch *launch) KPROF_MUST_CHECK;
