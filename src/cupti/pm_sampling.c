@@ -16,7 +16,9 @@
 /* The GPU keeps records of samples here until they are decoded. */
 #define HARDWARE_BUFFER_BYTES ((size_t)64 << 20)
 
-/* Space for launches that begin later than the one before, and for the end of those that take longer. */
+/* Launches begin about so long behind the first sample. There is space for those that begin later than the one before,
+ * and for the end of those that take longer. */
+#define LEAD_NS       150000
 #define SLACK_NS      40000
 #define SLACK_SAMPLES 8
 
@@ -25,7 +27,7 @@
 
 /* Where the time goes, for --verbose. */
 typedef struct spent {
-    double starting_ms, stopping_ms, decoding_ms, finding_ms, evaluating_ms;
+    double enabling_ms, configuring_ms, starting_ms, stopping_ms, fitting_ms, decoding_ms, finding_ms, evaluating_ms;
     size_t readings;
 } spent;
 
@@ -47,6 +49,7 @@ struct kprof_pm_sampling {
     size_t slack;       /* samples */
     size_t largest;     /* samples that a launch has wanted */
     size_t lead;        /* samples before the last launch that was read; SIZE_MAX: none was */
+    size_t guess;       /* in place of it */
     bool runs;
     uint64_t *starts_ns, *ends_ns; /* [KPROF_PM_MOST_SAMPLES] */
     double *values;                /* [KPROF_PM_MOST_SAMPLES][pass->metrics.count] */
@@ -97,39 +100,44 @@ kprof_status kprof_pm_sampling_open(uint32_t device, const char *chip, kprof_pm_
 kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *s)
 {
     PARAMS(params, Enable);
+    int64_t at_ns = kprof_monotonic_ns();
     if (s->object)
         return KPROF_OK;
     params.deviceIndex = s->device;
     kprof_status status = check(s, "cuptiPmSamplingEnable", s->cupti->cuptiPmSamplingEnable(&params));
+    s->spent.enabling_ms += kprof_monotonic_lap_ms(&at_ns);
     s->object = status == KPROF_OK ? params.pPmSamplingObject : NULL;
     s->is_used = false;
     s->pass = NULL;
     return status;
 }
 
-static void tell_spent(kprof_pm_sampling *s)
+static void tell_spent(kprof_pm_sampling *s, double disabling_ms)
 {
     const spent *of = &s->spent;
     if (of->readings > 0)
         kprof_log(KPROF_LOG_DEBUG,
-                  "samples over time, %zu readings, ms: starting %.1f, stopping %.1f, decoding %.1f, finding launches "
-                  "%.1f, evaluating %.1f",
-                  of->readings, of->starting_ms, of->stopping_ms, of->decoding_ms, of->finding_ms, of->evaluating_ms);
+                  "samples over time, %zu readings, ms: enabling %.1f, configuring %.1f, starting %.1f, stopping %.1f, "
+                  "making images %.1f, decoding %.1f, finding launches %.1f, evaluating %.1f, disabling %.1f",
+                  of->readings, of->enabling_ms, of->configuring_ms, of->starting_ms, of->stopping_ms, of->fitting_ms,
+                  of->decoding_ms, of->finding_ms, of->evaluating_ms, disabling_ms);
     s->spent = (spent){0};
 }
 
 kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *s)
 {
     PARAMS(params, Disable);
+    int64_t at_ns = kprof_monotonic_ns();
     if (!s->object)
         return KPROF_OK;
     if (s->runs && kprof_pm_sampling_stop(s) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "samples over time could not be stopped");
-    tell_spent(s);
     params.pPmSamplingObject = s->object;
     s->object = NULL;
     s->pass = NULL;
-    return check(s, "cuptiPmSamplingDisable", s->cupti->cuptiPmSamplingDisable(&params));
+    const CUptiResult result = s->cupti->cuptiPmSamplingDisable(&params);
+    tell_spent(s, kprof_monotonic_lap_ms(&at_ns));
+    return check(s, "cuptiPmSamplingDisable", result);
 }
 
 static kprof_status set_config(const kprof_pm_sampling *s, const kprof_pm_setup *setup)
@@ -229,15 +237,16 @@ kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_se
     s->most = setup->most_samples;
     s->slack = SLACK_SAMPLES + SLACK_NS / setup->interval_ns;
     s->lead = SIZE_MAX;
+    s->guess = LEAD_NS / setup->interval_ns;
     s->largest = 0;
     drop_image(s); /* that of another pass */
     kprof_status status = take_new_object(s);
+    int64_t at_ns = kprof_monotonic_ns();
     if (status == KPROF_OK)
         status = set_config(s, setup);
+    s->spent.configuring_ms += kprof_monotonic_lap_ms(&at_ns);
     if (status == KPROF_OK)
         status = make_values(s, setup->pass);
-    if (status == KPROF_OK)
-        status = fit_image(s, setup->pass, s->most);
     if (status == KPROF_OK)
         s->pass = setup->pass;
     return status;
@@ -354,7 +363,9 @@ kprof_status kprof_pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
 {
     size_t completed = 0;
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
-    kprof_status status = fill_image(s, &completed, &out->is_cut);
+    kprof_status status = fit_image(s, s->pass, s->most);
+    if (status == KPROF_OK)
+        status = fill_image(s, &completed, &out->is_cut);
     for (size_t i = 0; i < completed && status == KPROF_OK; i++)
         status = append(s, i, out);
     return status;
@@ -379,10 +390,15 @@ static kprof_status find_launch(const kprof_pm_sampling *s, size_t completed, si
 /* Samples behind the launch, as a rule 0.3 ms, are not decoded if the image has no space for them. */
 static size_t count_wanted(kprof_pm_sampling *s, size_t expected)
 {
-    if (expected == 0 || s->lead == SIZE_MAX)
+    const size_t of_launch = s->slack + expected + expected / 4;
+    if (expected == 0)
         return s->most;
-    const size_t wanted = s->lead + s->slack + expected + expected / 4;
-    s->largest = wanted > s->largest ? wanted : s->largest; /* so that no image is made for each launch */
+    if (s->lead == SIZE_MAX)
+        return s->guess + of_launch < s->most ? s->guess + of_launch : s->most;
+    if (s->largest == 0)
+        s->capacity = 0; /* the image was made for a guess */
+    if (s->lead + of_launch > s->largest)
+        s->largest = s->lead + of_launch; /* so that no image is made for each launch */
     return s->largest < s->most ? s->largest : s->most;
 }
 
@@ -392,6 +408,7 @@ kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, size_t expected
     int64_t at_ns = kprof_monotonic_ns();
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
     kprof_status status = fit_image(s, s->pass, count_wanted(s, expected));
+    s->spent.fitting_ms += kprof_monotonic_lap_ms(&at_ns);
     if (status == KPROF_OK)
         status = fill_image(s, &completed, &out->is_cut);
     s->spent.readings++;
