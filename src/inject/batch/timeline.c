@@ -302,8 +302,11 @@ static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *la
 static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
 {
     kprof_pm_data data;
+    kprof_status status = kprof_engine.device->target_synchronize(); /* others may have run just before */
+    if (status != KPROF_OK)
+        return status;
     kprof_status sampled = configure(timelines, state, launch->interval_ns);
-    const kprof_status status = sample(state, launch, &data, &sampled);
+    status = sample(state, launch, &data, &sampled);
     if (status != KPROF_OK)
         return status;
     if (sampled == KPROF_OK && data.is_cut && launch->expected_samples > 0) {
