@@ -71,6 +71,8 @@ static kprof_status read_threshold(const kprof_json_place *place, const cJSON *v
 static kprof_status check_place_metric(const kprof_json_place *at, const char *name)
 {
     const kprof_instruction_metric *metric = kprof_instruction_metric_find(name);
+    if (kprof_instruction_is_made(name))
+        return KPROF_OK;
     if (!metric || strcmp(metric->name, name) != 0)
         return kprof_json_fail(at,
                                "is \"%s\", which is no metric of instructions; kprof list metrics --metrics "

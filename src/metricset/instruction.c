@@ -121,6 +121,15 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric)
     return metric->kind != KPROF_INSTRUCTION_COMPUTED || kprof_ends_with(metric->name, "_excessive");
 }
 
+bool kprof_instruction_is_made(const char *name)
+{
+    static const char *const made[] = {KPROF_FP64_CONVERTED, KPROF_ATOMIC_TAGS, KPROF_PREDICATED_OFF};
+    bool is = false;
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        is = is || strcmp(made[i], name) == 0;
+    return is;
+}
+
 /* CUPTI counts these of kernels but, on an H200, declines them for instructions. */
 static bool is_declined(kprof_host *host, const char *name)
 {

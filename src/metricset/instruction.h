@@ -69,6 +69,13 @@ extern const kprof_instruction_metric *const kprof_instruction_metrics;
 const kprof_instruction_metric *kprof_instruction_metric_find(const char *name);
 /* Is it a count, which can be added up over instructions? So are samples, and the excess of one count over another. */
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
+/* What the report makes of counters and texts of instructions, for findings alone: threads that convert from or to
+ * double precision, cache lines that atomics on global memory ask for, and active threads whose predicate was false,
+ * but at jumps. */
+#define KPROF_FP64_CONVERTED "derived__source_thread_inst_fp64_converted"
+#define KPROF_ATOMIC_TAGS    "derived__source_tags_global_atomic"
+#define KPROF_PREDICATED_OFF "derived__source_thread_inst_pred_off"
+bool kprof_instruction_is_made(const char *name);
 /* Does the chip have it? CUPTI counts for whole kernels what it counts for instructions, but for the ideal numbers,
  * which are where the real ones are. */
 bool kprof_instruction_metric_on(kprof_host *host, const kprof_instruction_metric *metric);

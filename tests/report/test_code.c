@@ -225,6 +225,51 @@ static void test_doubles_are_told_by_their_texts(void **state)
     close_code(&of);
 }
 
+/* What kprof makes of the third instruction of the kernel, in sum. */
+static double made_of(const char *text, kprof_code_counter counter)
+{
+    opened of;
+    char sql[256];
+    snprintf(sql, sizeof sql, "UPDATE code_instruction SET text='%s' WHERE function_id=2 AND offset=0x20", text);
+    execute(sql);
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    const size_t column = of.code.counters[counter];
+    assert_true(column != SIZE_MAX);
+    const double own = kprof_profiled_values(&of.code, 2)[column];
+    close_code(&of);
+    return own;
+}
+
+static void count_third(const char *metric, int value)
+{
+    char sql[320];
+    snprintf(sql, sizeof sql,
+             "INSERT OR REPLACE INTO instruction_value SELECT id, 2, 0x20, (SELECT id FROM metric WHERE name="
+             "'smsp__sass_%s'), %d FROM code_profile WHERE id=%d",
+             metric, value, SOFTMAX + 1);
+    execute(sql);
+}
+
+static void test_numbers_that_findings_read(void **state)
+{
+    (void)state;
+    count_third("thread_inst_executed", 64);
+    count_third("thread_inst_executed_pred_on", 24);
+    count_third("inst_executed_op_atom", 2);
+    count_third("l1tex_tags_mem_global", 5);
+    assert_true(made_of("F2F.F64.F32 R4, R6", KPROF_COUNTER_FP64_CONVERTED) == 24);
+    assert_true(made_of("@!P1 F2F.F32.F64 R4, R6", KPROF_COUNTER_FP64_CONVERTED) == 24);
+    assert_true(made_of("F2F.F16.F32 R4, R6", KPROF_COUNTER_FP64_CONVERTED) == 0);
+    assert_true(made_of("@P0 FADD R4, R4, R6", KPROF_COUNTER_PREDICATED_OFF) == 40);
+    assert_true(made_of("@P0 BRA 0x10", KPROF_COUNTER_PREDICATED_OFF) == 0);
+    assert_true(made_of("ATOMG.E.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 5);
+    count_third("l1tex_tags_mem_global", 0);
+    assert_true(made_of("ATOMS.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 0);
+    count_third("inst_executed_op_atom", 0);
+    count_third("l1tex_tags_mem_global", 5);
+    assert_true(made_of("LDG.E R4, [R2]", KPROF_COUNTER_ATOMIC_TAGS) == 0);
+}
+
 /* Names of generated files are long: what is cut of one is not the line, and no character is cut apart. */
 static void test_places_of_files_with_long_names(void **state)
 {
@@ -644,6 +689,7 @@ int main(int argc, char **argv)
         TEST(test_hottest_lines),
         TEST(test_causes_of_waits),
         TEST(test_doubles_are_told_by_their_texts),
+        TEST(test_numbers_that_findings_read),
         TEST(test_places_of_files_with_long_names),
         TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),

@@ -53,7 +53,7 @@ static void free_launch(made_launch *launch)
 static const kprof_findings *apply(const kprof_finding_list *findings, const made_launch *launch, kprof_rules **rules)
 {
     assert_int_equal(kprof_rules_new(findings, &launch->model, rules), KPROF_OK);
-    return kprof_rules_apply(*rules, launch->values);
+    return kprof_rules_apply(*rules, launch->values, NULL);
 }
 
 static void expect_found(const kprof_found *found, const cJSON *expected)

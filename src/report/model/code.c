@@ -187,16 +187,25 @@ typedef struct code_loader {
     kprof_profiled_function *function; /* being read */
 } code_loader;
 
-static void connect_metric(kprof_profiled_code *code, size_t column, const char *name)
+kprof_code_counter kprof_code_counter_find(const char *name)
 {
     static const char *const counters[] = {
 #define COUNTER_NAME(id, name) name,
         KPROF_CODE_COUNTERS(COUNTER_NAME)
 #undef COUNTER_NAME
     };
+    size_t i = 0;
+    while (i < KPROF_COUNTER_COUNT && strcmp(counters[i], name) != 0)
+        i++;
+    return i < KPROF_COUNTER_COUNT ? (kprof_code_counter)i : KPROF_COUNTER_NONE;
+}
+
+static void connect_metric(kprof_profiled_code *code, size_t column, const char *name)
+{
     const size_t prefix = strlen(KPROF_STALL_PREFIX), suffix = strlen(KPROF_STALL_SUFFIX);
-    for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
-        code->counters[i] = strcmp(counters[i], name) == 0 ? column : code->counters[i];
+    const kprof_code_counter counter = kprof_code_counter_find(name);
+    if (counter != KPROF_COUNTER_NONE)
+        code->counters[counter] = column;
     if (strncmp(name, KPROF_STALL_PREFIX, prefix) != 0)
         return;
     size_t length = strlen(name += prefix), at = 0;
@@ -483,25 +492,12 @@ static kprof_status load_functions(code_loader *load)
     return status;
 }
 
-static void count_doubles(kprof_profiled_code *code)
-{
-    const size_t column = code->counters[KPROF_COUNTER_FP64], threads = code->counters[KPROF_COUNTER_THREADS_ON];
-    for (size_t i = 0; i < code->instruction_count; i++) {
-        double *values = code->values + i * code->column_count;
-        if (!code->instructions[i].text || !kprof_instruction_is_double(code->instructions[i].text))
-            continue;
-        values[column] = values[threads];
-        code->totals[column] += values[threads];
-    }
-}
-
 /* Values come in the order of the instructions. */
 static kprof_status place_values(code_loader *load)
 {
     kprof_profiled_code *code = load->code;
-    const bool lacks_doubles = code->counters[KPROF_COUNTER_FP64] == SIZE_MAX &&
-                               code->counters[KPROF_COUNTER_THREADS_ON] != SIZE_MAX && kprof_profiled_has_text(code);
-    code->column_count = code->metric_count + lacks_doubles;
+    code->column_count = code->metric_count;
+    kprof_profiled_add_made(code);
     if (code->instruction_count > LOADED_VALUES_MAX / (code->column_count + 1))
         return kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
     code->values = calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
@@ -516,10 +512,7 @@ static kprof_status place_values(code_loader *load)
         code->values[at * code->column_count + row->column] = row->value;
         code->totals[row->column] += row->value;
     }
-    if (lacks_doubles) {
-        code->counters[KPROF_COUNTER_FP64] = code->metric_count;
-        count_doubles(code);
-    }
+    kprof_profiled_make(code);
     return KPROF_OK;
 }
 

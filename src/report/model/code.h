@@ -9,6 +9,9 @@
  * compute in double precision. */
 #define KPROF_FP64_COUNTER "smsp__sass_thread_inst_executed_op_fp64_pred_on"
 
+/* Others that kprof makes of counters and texts, for findings. */
+enum { KPROF_MADE_COUNTERS = 4 }; /* with that of doubles */
+
 /* The counters of an instruction that numbers are made of. */
 #define KPROF_CODE_COUNTERS(X)                                                                                         \
     X(INSTRUCTIONS, "smsp__sass_inst_executed")                                                                        \
@@ -24,6 +27,9 @@
     X(ATOM, "smsp__sass_inst_executed_op_atom")                                                                        \
     X(RED, "smsp__sass_inst_executed_op_global_red")                                                                   \
     X(FP64, KPROF_FP64_COUNTER)                                                                                        \
+    X(FP64_CONVERTED, KPROF_FP64_CONVERTED)                                                                            \
+    X(ATOMIC_TAGS, KPROF_ATOMIC_TAGS)                                                                                  \
+    X(PREDICATED_OFF, KPROF_PREDICATED_OFF)                                                                            \
     X(HIT_FIRST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_first")                                      \
     X(HIT_LAST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_last")                                        \
     X(HIT_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal")                                    \
@@ -158,8 +164,8 @@ typedef struct kprof_profiled_reason {
     size_t all, unissued;
 } kprof_profiled_reason;
 
-/* The instructions of a profile. A row of values has a column for each metric that was measured, and perhaps one behind
- * them that kprof makes of these. */
+/* The instructions of a profile. A row of values has a column for each metric that was measured, and behind them
+ * those that kprof makes of these. */
 typedef struct kprof_profiled_code {
     const kprof_code_profiles *profiles;
     const kprof_code_profile *profile;
@@ -209,6 +215,15 @@ const char *kprof_stall_cause_opcode(const char *reason, size_t length);
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction);
 /* Does an instruction of that text compute in double precision? */
 bool kprof_instruction_is_double(const char *text);
+/* Does it convert from double precision to another, or to it? */
+bool kprof_instruction_converts_double(const char *text);
+/* May control go elsewhere from it? */
+bool kprof_instruction_is_jump(const char *text);
+/* Add columns for what can be made of the measured ones, and fill them once the others have their values. */
+void kprof_profiled_add_made(kprof_profiled_code *code);
+void kprof_profiled_make(kprof_profiled_code *code);
+/* Return the counter of that name; KPROF_COUNTER_NONE: there is none. */
+kprof_code_counter kprof_code_counter_find(const char *name);
 /* Return the instruction that most samples of this one wait for: the last one of those whose values it uses, where they
  * wait for a value, or the barrier, fence, sleep or end that they are about; SIZE_MAX: neither. */
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction);

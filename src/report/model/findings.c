@@ -1,5 +1,6 @@
 /* Evaluates findings for the values of a launch, and sums them up in a verdict. */
 #include "report/model/findings.h"
+#include "report/model/code.h"
 #include "report/model/units.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 typedef struct bound_finding {
     const kprof_finding *finding;
     size_t *columns; /* [operands.count] of the model's metrics; KPROF_NAMES_NONE: the report has no such metric */
-    double *values;  /* as of kprof_found */
+    kprof_code_counter *counters; /* [operands.count] of instructions; KPROF_COUNTER_NONE: the name is of none */
+    double *values;               /* as of kprof_found */
     size_t *options;
     size_t *unless; /* [unless_count] of the rules: where one of them is found, this one is not told */
     size_t unless_count;
@@ -43,12 +45,15 @@ static bool make_rule(bound_finding *out, const kprof_finding *finding, const kp
     const size_t operands = finding->operands.count;
     out->finding = finding;
     out->columns = calloc(operands + 1, sizeof *out->columns);
+    out->counters = calloc(operands + 1, sizeof *out->counters);
     out->values = calloc(finding->threshold_count + finding->value_count + operands + 1, sizeof *out->values);
     out->options = calloc(finding->value_count + 1, sizeof *out->options);
-    if (!out->columns || !out->values || !out->options)
+    if (!out->columns || !out->counters || !out->values || !out->options)
         return false;
-    for (size_t i = 0; i < operands; i++)
+    for (size_t i = 0; i < operands; i++) {
         out->columns[i] = kprof_names_find(&model->metric_names, finding->operands.items[i]);
+        out->counters[i] = kprof_code_counter_find(finding->operands.items[i]);
+    }
     for (size_t i = 0; i < finding->threshold_count; i++)
         out->values[i] = finding->thresholds[i].value;
     return true;
@@ -80,7 +85,7 @@ kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_mod
 void kprof_rules_free(kprof_rules *rules)
 {
     for (size_t i = 0; rules && i < rules->findings.count; i++) {
-        free(rules->rules[i].columns);
+        KPROF_FREE(rules->rules[i].columns, rules->rules[i].counters);
         KPROF_FREE(rules->rules[i].values, rules->rules[i].options, rules->rules[i].unless);
     }
     if (rules) {
@@ -130,13 +135,20 @@ static double as_share(double pct)
     return pct < 0 ? 0 : pct > 100 ? 100 : pct;
 }
 
-static kprof_found evaluate(const bound_finding *rule, const double *values)
+static double operand_of(const bound_finding *rule, size_t index, const double *values, const double *counters)
+{
+    const double value = rule->columns[index] == KPROF_NAMES_NONE ? NAN : values[rule->columns[index]];
+    const kprof_code_counter counter = rule->counters[index];
+    return isnan(value) && counters && counter != KPROF_COUNTER_NONE ? counters[counter] : value;
+}
+
+static kprof_found evaluate(const bound_finding *rule, const double *values, const double *counters)
 {
     const kprof_finding *finding = rule->finding;
     double *operands = rule->values + finding->threshold_count + finding->value_count;
     kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, false, NULL, 0};
     for (size_t i = 0; i < finding->operands.count; i++)
-        operands[i] = rule->columns[i] == KPROF_NAMES_NONE ? NAN : values[rule->columns[i]];
+        operands[i] = operand_of(rule, i, values, counters);
     compute_values(rule);
     const double condition = kprof_expr_compute(finding->when, rule->values);
     if (!isnan(condition))
@@ -255,12 +267,12 @@ const char *kprof_found_next(const kprof_found *found)
     return option == SIZE_MAX ? NULL : found->finding->values[index].options[option].name;
 }
 
-const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values)
+const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values, const double *counters)
 {
     kprof_verdict *verdict = &rules->findings.verdict;
     *verdict = (kprof_verdict){0};
     for (size_t i = 0; i < rules->findings.count; i++)
-        rules->found[i] = evaluate(&rules->rules[i], values);
+        rules->found[i] = evaluate(&rules->rules[i], values, counters);
     hold_back(rules);
     for (size_t i = 0; i < rules->findings.count; i++)
         add_to_verdict(verdict, &rules->found[i]);

@@ -48,9 +48,10 @@ typedef struct kprof_rules kprof_rules;
 kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model,
                              kprof_rules **out) KPROF_MUST_CHECK;
 void kprof_rules_free(kprof_rules *rules);
-/* Evaluate for values[metric_count of the model]: those of a launch, or averages over launches of a kernel. The result
+/* Evaluate for values[metric_count of the model]: those of a launch, or averages over launches of a kernel. `counters`:
+ * sums over its instructions, [KPROF_COUNTER_COUNT], NaN where there is none; NULL: there are none at all. The result
  * is valid until the next call. */
-const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values);
+const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values, const double *counters);
 
 /* The result of the last evaluation. */
 const kprof_findings *kprof_rules_findings(const kprof_rules *rules);

@@ -14,8 +14,9 @@ enum { MOST_PLACES = 3 };
 struct kprof_place_finder {
     const kprof_code_profiles *profiles;
     const kprof_loaded_code *loaded; /* the code of the launch */
-    double *values;            /* [metric_count of the model]: of the last launch, with those of its instructions */
-    kprof_found_place *places; /* [place_count] of the last launch */
+    double *values; /* [metric_count of the model]: of the last launch, with those of its instructions */
+    double counters[KPROF_COUNTER_COUNT]; /* sums over these; NaN: not measured */
+    kprof_found_place *places;            /* [place_count] of the last launch */
     size_t place_count;
     struct moved *moved; /* by instruction of the code, for the finding that is located */
 };
@@ -43,7 +44,8 @@ static size_t find_column(const kprof_profiled_code *code, const char *name)
         if (strcmp(code->profiles->model->metrics[code->metrics[i]].name, name) == 0)
             return i;
     }
-    return strcmp(name, KPROF_FP64_COUNTER) == 0 ? code->counters[KPROF_COUNTER_FP64] : SIZE_MAX;
+    const kprof_code_counter counter = kprof_code_counter_find(name);
+    return counter == KPROF_COUNTER_NONE ? SIZE_MAX : code->counters[counter];
 }
 
 static void add_columns(const kprof_profiled_code *code, const char *name, place_metrics *out)
@@ -331,11 +333,22 @@ void kprof_place_finder_free(kprof_place_finder *finder)
     KPROF_FREE(finder->places, finder->moved, finder->values, finder);
 }
 
-kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, const double *values, const double **out)
+static void add_up(kprof_place_finder *finder)
 {
-    const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch);
+    const kprof_profiled_code *code = &finder->loaded->code;
+    for (size_t i = 0; i < code->metric_count; i++)
+        finder->values[code->metrics[i]] = code->totals[i];
+    for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
+        finder->counters[i] = code->counters[i] == SIZE_MAX ? NAN : code->totals[code->counters[i]];
+}
+
+kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_model_launch *launch, const double **values,
+                                 const double **counters)
+{
+    const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch->id);
     const size_t count = finder->profiles->model->metric_count;
-    *out = values;
+    *values = launch->values;
+    *counters = NULL;
     if (!profile)
         return KPROF_OK;
     kprof_status status = kprof_code_load(finder->profiles, profile, &finder->loaded);
@@ -345,10 +358,10 @@ kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, con
         status = kprof_store_no_memory(finder->profiles->report);
     if (status != KPROF_OK)
         return status;
-    memcpy(finder->values, values, count * sizeof *values);
-    for (size_t i = 0; i < finder->loaded->code.metric_count; i++)
-        finder->values[finder->loaded->code.metrics[i]] = finder->loaded->code.totals[i];
-    *out = finder->values;
+    memcpy(finder->values, launch->values, count * sizeof *finder->values);
+    add_up(finder);
+    *values = finder->values;
+    *counters = finder->counters;
     return KPROF_OK;
 }
 

@@ -28,10 +28,10 @@ typedef struct kprof_place_finder kprof_place_finder;
 /* The profiles are borrowed. */
 kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out) KPROF_MUST_CHECK;
 void kprof_place_finder_free(kprof_place_finder *finder);
-/* *out: the values of a launch, and the sums of those of its instructions, which findings may read. Valid until the
- * next call. */
-kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, const double *values,
-                                 const double **out) KPROF_MUST_CHECK;
+/* *values: those of a launch, and the sums of those of its instructions, which findings may read; *counters: these sums
+ * for kprof_rules_apply. Valid until the next call. */
+kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_model_launch *launch, const double **values,
+                                 const double **counters) KPROF_MUST_CHECK;
 /* Give each finding that was found its places in the code of a launch; none where its instructions were not measured.
  * They are valid until the next call. */
 kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules) KPROF_MUST_CHECK;

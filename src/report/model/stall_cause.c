@@ -49,6 +49,19 @@ bool kprof_instruction_is_double(const char *text)
     return has_any(skip_predicate(text), opcodes, sizeof opcodes / sizeof *opcodes);
 }
 
+bool kprof_instruction_converts_double(const char *text)
+{
+    static const char *const opcodes[] = {"F2F"};
+    text = skip_predicate(text);
+    const char *types = has_any(text, opcodes, 1) ? strstr(text, ".F64") : NULL;
+    return types && types < text + strcspn(text, " ;");
+}
+
+bool kprof_instruction_is_jump(const char *text)
+{
+    return has_any(skip_predicate(text), jumps, sizeof jumps / sizeof *jumps);
+}
+
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction)
 {
     const size_t first = code->functions[code->instructions[instruction].function].first;
@@ -59,7 +72,7 @@ size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, si
         text = skip_predicate(text);
         if (has_opcode(text, opcode) && strncmp(text, "BAR.ARV", sizeof "BAR.ARV" - 1) != 0)
             return instruction - i;
-        if (i > 0 && has_any(text, jumps, sizeof jumps / sizeof *jumps))
+        if (i > 0 && kprof_instruction_is_jump(text))
             break;
     }
     return instruction;

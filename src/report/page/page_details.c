@@ -206,11 +206,11 @@ static void show_over_time(const kprof_launch_page *page, const kprof_model_laun
 static kprof_status find_all(const kprof_launch_page *page, const kprof_view_chip *shown,
                              const kprof_model_launch *launch, kprof_emit_findings *all)
 {
-    const double *values;
-    kprof_status status = kprof_places_values(page->finder, launch->id, launch->values, &values);
+    const double *values, *counters;
+    kprof_status status = kprof_places_values(page->finder, launch, &values, &counters);
     if (status != KPROF_OK)
         return status;
-    all->findings = kprof_rules_apply(page->rules, values);
+    all->findings = kprof_rules_apply(page->rules, values, counters);
     status = kprof_places_find(page->finder, launch->id, page->rules);
     return status == KPROF_OK ? choose_findings(page, shown, launch, all) : status;
 }

@@ -15,7 +15,7 @@ const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof
     const kprof_groups *groups = &ranking->groups;
     kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals, &ranking->rolled_up);
     const bool is_measured = group->not_measured < group->launches;
-    return ranking->rules && is_measured ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values) : NULL;
+    return ranking->rules && is_measured ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values, NULL) : NULL;
 }
 
 static double value_of(const kprof_ranking *ranking, const char *name)
