@@ -169,8 +169,7 @@ static kprof_status prepare_trace(profile *run)
         status = kprof_stats_check(
             &options->stats_reports,
             &(kprof_stats_records){options->follows_managed, options->samples_program, options->call_stack_type != 0});
-    if (status == KPROF_OK)
-        status = kprof_filter_check(&options->filter);
+    KPROF_THEN(status, kprof_filter_check(&options->filter));
     if (status == KPROF_OK && options->samples_program)
         kprof_plans_sample(options, &run->plans);
     return status;
@@ -491,9 +490,7 @@ static void dispose(profile *run, bool started)
     kprof_bystander_end(&run->bystander);
     kprof_signals_restore(&run->signals);
     free(run->findings.items);
-    kprof_strlist_free(&run->tables);
-    kprof_strlist_free(&run->choice.chosen);
-    kprof_strlist_free(&run->choice.missing);
+    KPROF_FREE_LISTS(&run->tables, &run->choice.chosen, &run->choice.missing);
     kprof_plans_free(&run->plans);
     KPROF_FREE(run->report_path, run->injection, run->preloaded);
 }

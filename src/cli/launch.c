@@ -134,10 +134,9 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
 {
     static const char *const longer[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
     bool added = true;
-    for (char **variable = environ; *variable && added; variable++) {
+    for (char **variable = environ; *variable && added; variable++)
         if (!is_replaced(spec, *variable) && !(spec->preloaded && kprof_begins_with_one(*variable, longer)))
             added = kprof_strlist_add(out, *variable);
-    }
     kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT, nvtx = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&injection, "CUDA_INJECTION64_PATH=%s", spec->injection_library);
     kprof_strbuf_printf(&session, KPROF_SESSION_ENV "=%s", spec->session_dir);
@@ -148,9 +147,7 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
             /* AddressSanitizer refuses to start a program with a library before its own, unless this option turns
              * the check off. kprof's library replaces no function of AddressSanitizer. */
             (!spec->preloaded || add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0"));
-    kprof_strbuf_free(&injection);
-    kprof_strbuf_free(&session);
-    kprof_strbuf_free(&nvtx);
+    KPROF_FREE_TEXTS(&injection, &session, &nvtx);
     return added;
 }
 

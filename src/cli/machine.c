@@ -3,6 +3,7 @@
 
 #include "cli/session.h"
 #include "code/nvdisasm.h"
+#include "core/files.h"
 #include "core/memory.h"
 #include "core/proc.h"
 
@@ -25,11 +26,7 @@ static void read_file(const char *root, const char *name, char *text, size_t siz
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s%s", root, name);
-    FILE *file = fopen(path, "re");
-    size_t length = file ? fread(text, 1, size - 1, file) : 0;
-    text[length] = '\0';
-    if (file)
-        fclose(file);
+    kprof_read_text(path, text, size);
 }
 
 static bool exists(const char *root, const char *name)

@@ -1,6 +1,7 @@
 /* Finds the injection library and the set files from the executable's own place, expands --export's placeholders, and
  * finds the report that a name stands for. */
 #include "cli/paths.h"
+#include "core/files.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -306,14 +307,11 @@ kprof_status kprof_export_path_claim(const kprof_options *options, char **out, k
 bool kprof_is_report(const char *path)
 {
     static const char magic[16] = "SQLite format 3"; /* with its NUL */
-    char start[sizeof magic] = "";
+    char start[sizeof magic + 1];
     struct stat file;
     /* Reading a pipe would lose its first bytes. */
-    FILE *in = stat(path, &file) == 0 && S_ISREG(file.st_mode) ? fopen(path, "re") : NULL;
-    bool is_whole = in && fread(start, sizeof start, 1, in) == 1;
-    if (in)
-        fclose(in);
-    return is_whole && memcmp(start, magic, sizeof magic) == 0;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+           kprof_read_text(path, start, sizeof start) == sizeof magic && memcmp(start, magic, sizeof magic) == 0;
 }
 
 char *kprof_report_path(const char *name)

@@ -1,5 +1,6 @@
 /* Finds a program as the shell does, and tells why one cannot be started. */
 #include "cli/program.h"
+#include "core/files.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 
@@ -36,12 +37,8 @@ char *kprof_program_find(const char *name)
 /* Read the interpreter that the program's first line, "#!/bin/sh", names: empty where it cannot be read. */
 static void read_interpreter(const char *program, char *out, size_t size)
 {
-    char line[256] = "";
-    FILE *file = fopen(program, "re");
-    if (file && !fgets(line, sizeof line, file))
-        line[0] = '\0';
-    if (file)
-        fclose(file);
+    char line[256];
+    kprof_read_text(program, line, sizeof line);
     const char *start = strncmp(line, "#!", 2) == 0 ? line + 2 + strspn(line + 2, " \t") : "";
     snprintf(out, size, "%.*s", (int)strcspn(start, " \t\n"), start);
 }

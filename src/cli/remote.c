@@ -1,6 +1,5 @@
 /* Clients are read without waiting for them. A command is answered when all processes have followed; others are heard
- * meanwhile, since what one process waits for may be another one's to do. Whoever is slow, or writes too much, is
- * dropped. */
+ * meanwhile, since one process may wait for another one. Whoever is slow, or writes too much, is dropped. */
 #include "cli/remote.h"
 #include "cli/commands.h"
 #include "cli/open_parts.h"
@@ -240,8 +239,7 @@ static kprof_status check_path(const kprof_remote *remote, const kprof_options *
     return status;
 }
 
-/* Ranges are told with the number of their launches, whatever set measures them; a census takes no set, nor does a
- * trace. */
+/* Ranges are told with their number of launches, whatever measures them; a census or a trace takes no set. */
 static kprof_status settle_selection(const kprof_remote *remote, kprof_selection *selection)
 {
     const bool has_own = selection->sets.count + selection->sections.count + selection->metrics.count > 0;

@@ -1,7 +1,6 @@
-/* Takes the commands of kprof ctl while an application runs: by a socket in the session directory, from this user
+/* Takes the commands of kprof ctl while an application runs, by a socket in the session directory, from this user
  * alone. A command is the words of a command line, each ended by a zero byte; the client then shuts its side down. The
- * answer is lines of text, "exit CODE" the first, then "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report
- * PATH". */
+ * answer is lines: "exit CODE", then "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report PATH". */
 #pragma once
 
 #include "cli/plans.h"

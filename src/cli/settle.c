@@ -255,10 +255,9 @@ static kprof_status settle_conditions(kprof_options *options)
 
 static bool is_given(const kprof_options *options, size_t field)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < kprof_option_row_count; i++)
         if (kprof_option_rows[i].field == field && options->given[i])
             return true;
-    }
     return false;
 }
 

@@ -110,8 +110,7 @@ static size_t window_count(const reader *r)
     return r->windows.length / sizeof(window);
 }
 
-/* Relocation number `i`, with the addend that those of GPUs before Hopper have in the place itself; false where there
- * is none of a place in the table. */
+/* Relocation number `i`, with the addend, in the place itself before Hopper; false: it is of no place in the table. */
 static bool get_relocation(const reader *r, Elf_Data *data, size_t i, GElf_Rela *relocation)
 {
     GElf_Rel plain;

@@ -3,6 +3,7 @@
 #include "core/cache.h"
 
 #include "core/bytes.h"
+#include "core/files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -202,12 +203,7 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
     snprintf(draft, sizeof draft, "%s" DRAFT_ENDING, path);
     int fd = file.failed ? -1 : mkostemp(draft, O_CLOEXEC);
     if (fd >= 0) {
-        bool written = true;
-        for (size_t at = 0; at < file.length && written;) {
-            ssize_t n = write(fd, file.data + at, file.length - at);
-            written = n > 0;
-            at += written ? (size_t)n : 0;
-        }
+        const bool written = kprof_write_all(fd, file.data, file.length) == file.length;
         if (close(fd) != 0 || !written || rename(draft, path) != 0)
             unlink(draft);
         *strrchr(path, '/') = '\0';

@@ -2,6 +2,7 @@
  * end refuses whatever was cut or changed. */
 #include "core/config.h"
 #include "core/bytes.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 
@@ -279,21 +280,6 @@ kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *ou
     return kprof_fail(KPROF_INTERNAL, "configuration: a field is not valid, or memory ran out");
 }
 
-/* Write everything. On failure errno tells why. */
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, data, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        data += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 /* Write under a temporary name and rename: a process that starts meanwhile reads the old file or the new one. Return
  * NULL, or the reason. */
 static const char *replace_file(int folder, const char *name, const kprof_strbuf *content)
@@ -302,7 +288,7 @@ static const char *replace_file(int folder, const char *name, const kprof_strbuf
     int fd = kprof_folder_open_file(folder, DRAFT_FILE, O_WRONLY | O_CREAT | O_TRUNC, &reason);
     if (fd < 0)
         return reason;
-    bool written = write_all(fd, content->data, content->length);
+    bool written = kprof_write_all(fd, content->data, content->length) == content->length;
     if (close(fd) == 0 && written && renameat(folder, DRAFT_FILE, folder, name) == 0)
         return NULL;
     reason = strerror(errno);

@@ -1,5 +1,4 @@
-/* Decides which launches to profile: a name test that may be slow and is asked once per function, and a lock-free count
- * that every launch passes. */
+/* Decides which launches to profile: a slow test of names, once per function, and a lock-free count of every launch. */
 #include "core/filter.h"
 #include "core/bytes.h"
 #include "core/log.h"

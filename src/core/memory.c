@@ -1,6 +1,7 @@
 /* Reads /proc/meminfo and the files of control groups, version 2 and 1. */
 #include "core/memory.h"
 
+#include "core/files.h"
 #include "core/proc.h"
 
 #include <limits.h>
@@ -12,13 +13,9 @@
 /* The number in a file; SIZE_MAX when there is none ("max" is no limit). */
 static size_t read_number(const char *path)
 {
+    char text[64];
     unsigned long long value;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return SIZE_MAX;
-    int found = fscanf(file, "%llu", &value);
-    fclose(file);
-    return found == 1 ? (size_t)value : SIZE_MAX;
+    return kprof_read_text(path, text, sizeof text) > 0 && sscanf(text, "%llu", &value) == 1 ? (size_t)value : SIZE_MAX;
 }
 
 /* Cached files and some memory of the kernel count as used, and after a while fill any limit. They give way when memory

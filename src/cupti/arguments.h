@@ -11,8 +11,7 @@ typedef struct kprof_arguments {
     size_t size_bytes;
 } kprof_arguments;
 
-/* The arguments that a launch was given. `parameters` has an address for each parameter, `extra` is the buffer; either
- * may be NULL. */
+/* A launch's arguments. `parameters` has the address of each, `extra` is the buffer; either may be NULL. */
 typedef struct kprof_given_arguments {
     CUfunction function; /* may be a CUkernel, which the driver takes for one */
     void **parameters;

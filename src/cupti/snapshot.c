@@ -623,8 +623,7 @@ static CUresult empty_list(kprof_snapshot *s, const block_table *table)
     return result;
 }
 
-/* If the launch has not ended once the lists are empty, the kernels behind it find nothing to do. Else they are at
- * work, and end soon. */
+/* If the launch has not ended once the lists are empty, the kernels behind find nothing to do. Else they end soon. */
 void kprof_snapshot_stop_following(kprof_snapshot *s)
 {
     pthread_mutex_lock(&s->following);
@@ -999,10 +998,8 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     kprof_backing_release(&s->backing, s->driver, lives);
     if (lives)
         close_device_side(s);
-    free(s->start.items);
-    free(s->end.items);
-    free(s->compared.items);
-    KPROF_FREE(s->seen.items, s->differing.items, s->places, s->spans, s->without_host, s->freed.addresses, s);
+    KPROF_FREE(s->start.items, s->end.items, s->compared.items, s->seen.items, s->differing.items, s->places, s->spans,
+               s->without_host, s->freed.addresses, s);
 }
 
 void *kprof_snapshot_stream(const kprof_snapshot *s)

@@ -18,11 +18,9 @@ CUptiResult kprof_subscriber_follow_all(CUpti_CallbackDomain domain);
 /* Let guests in, where the preloaded library is. */
 void kprof_subscriber_take_guests(void);
 
-/* Tell the guest, if there is one that asked for it and the call is the application's. Returns whether kprof asked for
- * it. */
+/* Tell a guest that asked for it, if the call is the application's. Returns whether kprof asked for it. */
 bool kprof_subscriber_route(bool is_kprofs, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
 
-/* From now on no guest may subscribe or begin to record, until kprof_subscriber_open. False: a guest records now, and
- * still may. */
+/* Until kprof_subscriber_open no guest may subscribe or begin to record. False: a guest records now, and still may. */
 bool kprof_subscriber_close(void);
 void kprof_subscriber_open(void);

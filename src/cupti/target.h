@@ -81,8 +81,7 @@ bool kprof_target_holds_pools(void);
 /* Nothing will be replayed that uses memory of pools: have them keep what the application asks for, as the driver does
  * when the host next waits. */
 void kprof_target_let_go_of_pools(void);
-/* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
- * anyway. */
+/* Are this thread's calls from now on kprof's own? Returns what they were. Calls within hooks are its own anyway. */
 bool kprof_target_set_own(bool own);
 /* Return why a replay may not save and restore managed memory now, as "other threads of ..."; NULL if it may, until the
  * calling thread leaves the call that it is in. Needs a current context. */

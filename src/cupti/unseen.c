@@ -1,6 +1,7 @@
 /* Reads of each thread in /proc whether it can run, and how long it has run. */
 #include "cupti/unseen.h"
 
+#include "core/files.h"
 #include "core/monotonic.h"
 #include "core/strbuf.h"
 
@@ -35,11 +36,7 @@ static bool read_line(long id, const char *name, char line[512])
 {
     char path[96];
     snprintf(path, sizeof path, THREADS "/%ld/%s", id, name);
-    FILE *file = fopen(path, "re");
-    const bool is_read = file && fgets(line, 512, file);
-    if (file)
-        fclose(file);
-    return is_read;
+    return kprof_read_text(path, line, 512) > 0;
 }
 
 static bool read_time(long id, uint64_t *ran_ns)

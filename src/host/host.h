@@ -60,8 +60,7 @@ kprof_status kprof_host_open(const char *chip, const kprof_availability *availab
                              kprof_host **out) KPROF_MUST_CHECK;
 /* As before, for the chip in general, inside an application: nothing is read from disk or kept there. */
 kprof_status kprof_host_open_apart(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
-/* Likewise, for counters that are sampled over time: kprof_host_evaluate takes their counter data, and each of its
- * ranges is a sample. */
+/* For counters sampled over time: kprof_host_evaluate takes their counter data, and each range is a sample. */
 kprof_status kprof_host_open_sampler(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);

@@ -1,6 +1,5 @@
-/* --census: counts and times every launch by kernel, grid, block and dynamic shared memory, and chooses the kernels
- * with most time where these are measured beside it. Memory is bounded: launches of further shapes are told together
- * for each kernel. */
+/* --census: counts and times every launch by kernel, grid, block and dynamic shared memory, and chooses those with most
+ * time where they are measured too. Memory is bounded: launches of further shapes are told together for each kernel. */
 #pragma once
 
 #include "core/status.h"

@@ -1,6 +1,7 @@
 /* A file for each cubin, written whole before its record. */
 #include "inject/cubins.h"
 
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/strbuf.h"
@@ -47,20 +48,12 @@ static int create_file(int folder, char *name, size_t size, const char **reason)
 }
 
 /* NULL, or the reason. */
-static const char *write_bytes(int fd, const char *bytes, size_t size)
+static const char *write_bytes(int fd, const void *bytes, size_t size)
 {
     struct rlimit limit; /* beyond which SIGXFSZ would kill the application */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
         return "the limit on file sizes (ulimit -f) is reached";
-    for (size_t done = 0; done < size;) {
-        ssize_t written = write(fd, bytes + done, size - done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return strerror(written < 0 ? errno : ENOSPC);
-        done += (size_t)written;
-    }
-    return NULL;
+    return kprof_write_all(fd, bytes, size) == size ? NULL : strerror(errno);
 }
 
 /* NULL, or the reason: then there is no file. */

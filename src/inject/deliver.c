@@ -1,6 +1,7 @@
 /* Corrects values for what a range has besides its kernel, and keeps the counter data of single launches. */
 #include "inject/deliver.h"
 
+#include "core/files.h"
 #include "core/log.h"
 #include "inject/engine.h"
 #include "inject/process.h"
@@ -215,14 +216,12 @@ static bool write_file(const char *path, const char *content, size_t size)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    ssize_t written = 0;
-    for (size_t at = 0; at < size && (written >= 0 || errno == EINTR); at += written > 0 ? (size_t)written : 0)
-        written = write(fd, content + at, size - at);
-    int reason = errno;
-    bool closed = close(fd) == 0;
-    if (written < 0)
+    const bool is_written = kprof_write_all(fd, content, size) == size;
+    const int reason = errno;
+    const bool is_closed = close(fd) == 0;
+    if (!is_written)
         errno = reason;
-    return written >= 0 && closed;
+    return is_written && is_closed;
 }
 
 void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch)

@@ -1,6 +1,7 @@
 /* Starts and ends the parts in their order. Nothing here can fail the application. */
 #include "inject/life.h"
 
+#include "core/files.h"
 #include "core/log.h"
 #include "cupti/alone.h"
 #include "cupti/counting.h"
@@ -37,10 +38,7 @@ static struct texts {
 
 static void read_text_file(const char *path, char *out, size_t size)
 {
-    FILE *file = fopen(path, "re");
-    size_t length = file ? fread(out, 1, size - 1, file) : 0;
-    if (file)
-        fclose(file);
+    size_t length = kprof_read_text(path, out, size);
     while (length > 0 && out[length - 1] == '\0')
         length--;
     for (size_t i = 0; i < length; i++)

@@ -592,10 +592,9 @@ static const char *keep_text(const char *text)
 static kprof_nvtx_named *find_named(kprof_nvtx_names *names, const void *handle)
 {
     const size_t count = atomic_load_explicit(&names->count, memory_order_acquire);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (names->items[i].handle == handle)
             return &names->items[i];
-    }
     return NULL;
 }
 

@@ -31,8 +31,7 @@ typedef struct sampler {
     kprof_plan *plan;
 } sampler;
 
-/* Add the names on the chip, each once, of links or of all else, and a note of each item that the chip has no counter
- * for. */
+/* Add the names on the chip, each once, of links or of all else, and a note of each item without a counter there. */
 static kprof_status list_names(const sampler *s, bool are_linked, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
@@ -76,8 +75,7 @@ static kprof_status plan_passes(const sampler *s, bool is_linked)
         KPROF_THEN(status, kprof_timeline_make(s->host, &names, 1, &without));
     KPROF_THEN(status, append_pass(&s->plan->timeline, &without));
     kprof_timeline_free(&without);
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&linked);
+    KPROF_FREE_LISTS(&names, &linked);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* Reads a spool that may still be growing, may have been cut anywhere, and may have been made by anyone. The reader
  * takes a record only when all of it is there and its checksum holds. The largest record bounds its memory. */
 #include "core/bytes.h"
+#include "core/files.h"
 #include "spool/format.h"
 #include "spool/spool.h"
 
@@ -26,27 +27,12 @@ struct kprof_spool_reader {
     bool partial;        /* at the last look, bytes were left behind `offset` */
 };
 
-/* Read up to `size` bytes at `offset`. Return the number read, which is less at the end of the file or on an error. */
-static size_t read_at(const kprof_spool_reader *reader, void *data, size_t size, uint64_t offset)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(reader->fd, (char *)data + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
-}
-
 /* Read the file header if it is whole by now. BAD_SPOOL as soon as it is certain that this is no spool. */
 static kprof_status read_header(kprof_spool_reader *reader)
 {
     uint8_t bytes[KPROF_SPOOL_HEADER_BYTES];
     size_t magic = strlen(KPROF_SPOOL_MAGIC);
-    size_t got = read_at(reader, bytes, sizeof bytes, 0);
+    size_t got = kprof_read_at(reader->fd, bytes, sizeof bytes, 0);
     if (memcmp(bytes, KPROF_SPOOL_MAGIC, got < magic ? got : magic) != 0)
         return kprof_fail(KPROF_BAD_SPOOL, "%s is not a kprof spool", reader->name);
     if (got < sizeof bytes)
@@ -159,7 +145,7 @@ static kprof_spool_next_result fetch(kprof_spool_reader *reader, kprof_record_he
     uint8_t bytes[KPROF_SPOOL_RECORD_HEADER_BYTES];
     uint64_t size = look_at_size(reader);
     reader->partial = size > reader->offset;
-    if (read_at(reader, bytes, sizeof bytes, reader->offset) < sizeof bytes)
+    if (kprof_read_at(reader->fd, bytes, sizeof bytes, reader->offset) < sizeof bytes)
         return KPROF_SPOOL_WAIT;
     *header = kprof_spool_decode_record_header(bytes);
     if (header->length > KPROF_SPOOL_MAX_PAYLOAD_BYTES)
@@ -169,7 +155,7 @@ static kprof_spool_next_result fetch(kprof_spool_reader *reader, kprof_record_he
         return KPROF_SPOOL_WAIT;
     if (!reserve_payload(reader, header->length))
         return KPROF_SPOOL_DAMAGED;
-    if (read_at(reader, reader->payload, header->length, begin) < header->length)
+    if (kprof_read_at(reader->fd, reader->payload, header->length, begin) < header->length)
         return KPROF_SPOOL_WAIT;
     return kprof_spool_checksum(*header, reader->payload) == header->checksum ? KPROF_SPOOL_RECORD
                                                                               : KPROF_SPOOL_DAMAGED;

@@ -1,5 +1,6 @@
 /* Appends records to this process's spool. Lives inside other people's programs, which may close every descriptor,
  * change directory, fork or cancel threads: nothing here trusts the descriptor number from one record to the next. */
+#include "core/files.h"
 #include "core/folder.h"
 #include "spool/format.h"
 #include "spool/spool.h"
@@ -73,23 +74,6 @@ static size_t whole_bytes(const kprof_spool_writer *writer, size_t bytes)
     return whole;
 }
 
-/* Write the buffer's first `bytes`. Return how many were written; *reason is set when these are fewer. */
-static size_t write_bytes(const kprof_spool_writer *writer, size_t bytes, const char **reason)
-{
-    size_t done = 0;
-    while (done < bytes) {
-        ssize_t written = write(writer->fd, writer->buffer.data + done, bytes - done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            *reason = strerror(written < 0 ? errno : ENOSPC);
-            break;
-        }
-        done += (size_t)written;
-    }
-    return done;
-}
-
 /* Append the buffer and empty it. Return NULL, or the reason for failure. After a failure the file ends with the last
  * record that was written whole. */
 static const char *append_buffer(kprof_spool_writer *writer)
@@ -103,7 +87,10 @@ static const char *append_buffer(kprof_spool_writer *writer)
         fits = limit.rlim_cur > writer->size ? whole_bytes(writer, limit.rlim_cur - writer->size) : 0;
         reason = "the limit on file sizes (ulimit -f) is reached";
     }
-    size_t done = write_bytes(writer, fits, &reason), whole = done == fits ? done : whole_bytes(writer, done);
+    const size_t done = fits > 0 ? kprof_write_all(writer->fd, writer->buffer.data, fits) : 0;
+    if (done < fits)
+        reason = strerror(errno);
+    const size_t whole = done == fits ? done : whole_bytes(writer, done);
     writer->size += whole;
     if (done > whole && ftruncate(writer->fd, (off_t)writer->size) != 0)
         reason = "a partial record could not be removed";

@@ -173,9 +173,8 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         KPROF_THEN(status, find_untold(&to, texts.count));
         kprof_names_free(&to.keys);
     }
-    for (int side = 0; side < KPROF_SIDES; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++)
         KPROF_FREE(numbers[side].demangled, numbers[side].functions, numbers[side].devices);
-    }
     kprof_names_free(&texts);
     return status;
 }

@@ -98,8 +98,7 @@ void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *ou
 bool kprof_is_excess(double value, const char *unit);
 #define KPROF_EXCESS_MEANING                                                                                           \
     "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
-/* Append the findings that were not evaluated, each after "; " and with what it needs: "PartialSectors (needs a__b,
- * c__d)". */
+/* Append the findings not evaluated, each after "; " with its needs: "PartialSectors (needs a__b, c__d)". */
 void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *all, kprof_strbuf *out);
 
 /* The instructions of a kernel, with what the page says of them. */
@@ -156,8 +155,7 @@ typedef struct kprof_emitter_ops {
     void (*rows_begin)(kprof_emitter *emitter, const char *key); /* of a record with several kinds of rows: this kind */
     void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
     void (*record_end)(kprof_emitter *emitter);
-    /* In a list of GROUPS: what a launch has over time, a row for each metric for people, for each sample for
-     * programs. */
+    /* In a list of GROUPS, what a launch has over time: for people a row per metric, for programs one per sample. */
     void (*timeline)(kprof_emitter *emitter, const kprof_model_launch *launch, const kprof_launch_timeline *timeline);
     void (*list_end)(kprof_emitter *emitter);
     void (*page_end)(kprof_emitter *emitter);

@@ -12,10 +12,9 @@ static const kprof_stall_reason reasons[] = {KPROF_STALL_REASONS(REASON)};
 
 const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (strlen(reasons[i].name) == length && memcmp(reasons[i].name, name, length) == 0)
             return &reasons[i];
-    }
     return NULL;
 }
 
@@ -114,10 +113,9 @@ bool kprof_profiled_has_lines(const kprof_profiled_code *code)
 
 bool kprof_profiled_has_text(const kprof_profiled_code *code)
 {
-    for (size_t i = 0; i < code->instruction_count; i++) {
+    for (size_t i = 0; i < code->instruction_count; i++)
         if (code->instructions[i].text)
             return true;
-    }
     return false;
 }
 
@@ -242,10 +240,9 @@ const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *cod
     if (own->frame_count == 0) /* there may be no frames at all */
         return NULL;
     const kprof_profiled_frame *frames = &code->frames[own->first_frame];
-    for (size_t i = 1; i < own->frame_count; i++) {
+    for (size_t i = 1; i < own->frame_count; i++)
         if (frames[i].file != frames[0].file && frames[i].line > 0)
             return &frames[i];
-    }
     return NULL;
 }
 

@@ -240,10 +240,9 @@ typedef struct seen_list {
 static kprof_status take_seen(void *user, sqlite3_stmt *row)
 {
     seen_list *list = user;
-    kprof_seen_kernel *added = KPROF_APPEND(list->items, list->count);
+    kprof_seen_kernel *added = KPROF_ADD(list->items, list->count);
     if (!added)
         return kprof_store_no_memory(list->report);
-    list->count++;
     *added = (kprof_seen_kernel){kprof_store_text(list->report, row, 0), kprof_store_text(list->report, row, 1),
                                  kprof_store_text(list->report, row, 2), (uint64_t)sqlite3_column_int64(row, 3)};
     return added->function && added->demangled && added->mangled ? KPROF_OK : kprof_store_no_memory(list->report);

@@ -1,5 +1,4 @@
-/* Medians by sorting, order statistics for intervals, and rank tests: exact for small samples, approximate for large
- * ones. */
+/* Medians by sorting, order statistics for intervals, and rank tests: exact for small samples, else approximate. */
 #include "report/model/robust.h"
 
 #include <math.h>
@@ -153,8 +152,7 @@ static void add_ranks(kprof_sample small, kprof_sample large, rank_sums *sums)
     }
 }
 
-/* ways[s]: the number of ways to choose `chosen` of the ranks so that they add up to s. NULL when out of memory; the
- * caller frees it. */
+/* ways[s]: how many ways to choose `chosen` ranks add up to s. NULL when out of memory; the caller frees it. */
 static double *count_ways(const rank_sums *sums)
 {
     const size_t most = sums->count * (sums->count + 1), stride = most + 1;

@@ -1,5 +1,6 @@
 /* Finds the text of source files, and cuts lines out of it. */
 #include "report/model/source_text.h"
+#include "core/files.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static void try_file(search *of, int folder, const char *path)
     }
     char *text = malloc(size + 1);
     of->no_memory = !text;
-    if (text && kprof_source_read(file, text, size))
+    if (text && kprof_read_at(file, text, size, 0) == size)
         keep(of, text, size);
     else
         free(text);

@@ -276,9 +276,8 @@ uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group
 
 void kprof_groups_free(kprof_groups *groups)
 {
-    for (size_t i = 0; i < groups->count; i++) {
+    for (size_t i = 0; i < groups->count; i++)
         KPROF_FREE(groups->items[i].totals, groups->items[i].durations, groups->items[i].note, groups->items[i].key);
-    }
     KPROF_FREE(groups->items, groups->untold);
     kprof_rollup_free(groups->rollup);
     kprof_names_free(&groups->kernels);

@@ -2,6 +2,7 @@
  * that is recovered may be anyone's, and so may be the cubins in it. */
 #include "report/store/code_read.h"
 #include "code/code.h"
+#include "core/files.h"
 #include "core/names.h"
 #include "report/store/store.h"
 
@@ -43,7 +44,7 @@ static bool load_file(void *user, int folder, const char *name)
         return true;
     out->bytes = malloc(out->size + 1);
     out->no_memory = !out->bytes;
-    if (out->bytes && !kprof_source_read(file, out->bytes, out->size)) {
+    if (out->bytes && kprof_read_at(file, out->bytes, out->size, 0) < out->size) {
         free(out->bytes);
         out->bytes = NULL;
     }
@@ -332,7 +333,7 @@ static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
     char *bytes = malloc(cubin->size + 1);
     if (!bytes)
         return kprof_store_no_memory(reader->report);
-    const bool is_whole = kprof_source_read(cubin->file, bytes, cubin->size);
+    const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
     kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
         status = add_function(reader, &reader->code.functions[i], cubin->id);

@@ -1,5 +1,6 @@
 /* Makes the file of a report and puts it in its place. Several runs may write to one name at once. */
 #include "report/store/report_file.h"
+#include "core/files.h"
 #include "report/store/store.h"
 
 #include <errno.h>
@@ -119,12 +120,12 @@ kprof_status kprof_report_file_make(const char *path, kprof_create_mode mode, ch
 kprof_status kprof_report_file_fill(const char *path, int from)
 {
     char block[65536];
-    ssize_t got = 1, put = 1;
+    ssize_t got = 1;
+    bool is_put = true;
     int to = open(path, O_WRONLY | O_CLOEXEC);
-    while (to >= 0 && put >= 0 && (got = read(from, block, sizeof block)) > 0)
-        for (ssize_t at = 0; at < got && (put = write(to, block + at, (size_t)(got - at))) >= 0; at += put)
-            continue;
-    bool is_whole = to >= 0 && got == 0 && put >= 0;
+    while (to >= 0 && is_put && (got = read(from, block, sizeof block)) > 0)
+        is_put = kprof_write_all(to, block, (size_t)got) == (size_t)got;
+    bool is_whole = to >= 0 && got == 0 && is_put;
     int reason = errno;
     if (to >= 0 && close(to) != 0 && is_whole) {
         is_whole = false;

@@ -4,7 +4,6 @@
 #include "report/store/store.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,19 +36,6 @@ int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
     }
     close(file);
     return -1;
-}
-
-bool kprof_source_read(int file, char *bytes, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t got = read(file, bytes + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
 }
 
 void kprof_source_hash(const char *bytes, size_t size, char hash[17])

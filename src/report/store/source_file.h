@@ -12,8 +12,6 @@
 /* Open a regular file of at most `most` bytes in a folder (a descriptor, or AT_FDCWD). Return the descriptor, which the
  * caller closes, and *size; -1: there is none. */
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size);
-/* Read `size` bytes; false where the file has fewer. */
-bool kprof_source_read(int file, char *bytes, size_t size);
 /* The files and folders that the user gave. */
 typedef struct kprof_source_places {
     const kprof_strlist *folders, *files; /* NULL: none */

@@ -246,9 +246,8 @@ int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack)
 
 void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
 {
-    for (size_t i = 0; i < ingest->frame_count; i++) {
+    for (size_t i = 0; i < ingest->frame_count; i++)
         KPROF_FREE(ingest->frames[i].function, ingest->frames[i].file, ingest->frames[i].source);
-    }
     for (size_t i = 0; i < ingest->module_count; i++) {
         free(ingest->modules[i].path);
         if (ingest->modules[i].code)

@@ -197,8 +197,7 @@ static inline const char *or_empty(const char *text)
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 
-/* Load the plans that kprof_report_add_plan has stored in a report that is opened again for writing, so that it can
- * take records. */
+/* Load the plans that kprof_report_add_plan has stored in a report opened again, so that it can take records. */
 kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
 
 /* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */

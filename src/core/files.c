@@ -1,0 +1,44 @@
+/* A signal may interrupt read and write, and a disk may take less than it is given. */
+#include "core/files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+size_t kprof_write_all(int fd, const void *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t written = write(fd, (const char *)data + done, size - done);
+        if (written == 0)
+            errno = ENOSPC;
+        if (written > 0)
+            done += (size_t)written;
+        else if (written == 0 || errno != EINTR)
+            break;
+    }
+    return done;
+}
+
+size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
+        if (got > 0)
+            done += (size_t)got;
+        else if (got == 0 || errno != EINTR)
+            break;
+    }
+    return done;
+}
+
+size_t kprof_read_text(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    const size_t length = file ? fread(out, 1, size - 1, file) : 0;
+    if (file)
+        fclose(file);
+    out[length] = '\0';
+    return length;
+}

@@ -1,0 +1,12 @@
+/* Reads and writes files to their end, whatever interrupts the calls. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Write `size` bytes. Return how many were written; errno says why these are fewer. Async-signal-safe. */
+size_t kprof_write_all(int fd, const void *data, size_t size);
+/* Read `size` bytes at `offset`. Return how many were read: fewer at the end of the file, or on an error. */
+size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset);
+/* Read the start of a file as a text that fits into out[size]; "" where it cannot be read. Return its length. */
+size_t kprof_read_text(const char *path, char *out, size_t size);
