@@ -123,7 +123,9 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric)
 
 bool kprof_instruction_is_made(const char *name)
 {
-    static const char *const made[] = {KPROF_FP64_CONVERTED, KPROF_ATOMIC_TAGS, KPROF_PREDICATED_OFF};
+#define MADE(id, name) name,
+    static const char *const made[] = {KPROF_MADE_NUMBERS(MADE)};
+#undef MADE
     bool is = false;
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         is = is || strcmp(made[i], name) == 0;

@@ -69,12 +69,22 @@ extern const kprof_instruction_metric *const kprof_instruction_metrics;
 const kprof_instruction_metric *kprof_instruction_metric_find(const char *name);
 /* Is it a count, which can be added up over instructions? So are samples, and the excess of one count over another. */
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
-/* What the report makes of counters and texts of instructions, for findings alone: threads that convert from or to
- * double precision, cache lines that atomics on global memory ask for, and active threads whose predicate was false,
- * but at jumps. */
-#define KPROF_FP64_CONVERTED "derived__source_thread_inst_fp64_converted"
-#define KPROF_ATOMIC_TAGS    "derived__source_tags_global_atomic"
-#define KPROF_PREDICATED_OFF "derived__source_thread_inst_pred_off"
+/* What the report makes of counters and texts of instructions, for findings alone. */
+#define KPROF_MADE_NUMBERS(X)                                                                                          \
+    /* threads that convert from or to double precision */                                                             \
+    X(FP64_CONVERTED, "derived__source_thread_inst_fp64_converted")                                                    \
+    /* cache lines that atomics on global memory ask for */                                                            \
+    X(ATOMIC_TAGS, "derived__source_tags_global_atomic")                                                               \
+    /* active threads whose predicate was false, but at jumps */                                                       \
+    X(PREDICATED_OFF, "derived__source_thread_inst_pred_off")                                                          \
+    /* threads of a warp that are not active */                                                                        \
+    X(IDLE, "derived__source_thread_inst_idle")                                                                        \
+    /* of the line that has the most excess sectors: these, and all sectors of its instructions that have any */       \
+    X(WORST_EXCESS, "derived__source_sectors_worst_excess")                                                            \
+    X(WORST_SECTORS, "derived__source_sectors_worst")                                                                  \
+    /* samples with any reason, and those of cycles in which the warp's scheduler issued nothing */                    \
+    X(SAMPLES, "derived__source_samples")                                                                              \
+    X(SAMPLES_UNISSUED, "derived__source_samples_not_issued")
 bool kprof_instruction_is_made(const char *name);
 /* Does the chip have it? CUPTI counts for whole kernels what it counts for instructions, but for the ideal numbers,
  * which are where the real ones are. */

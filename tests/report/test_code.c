@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "fixture.h"
 #include "log_capture.h"
+#include "report/model/places.h"
 #include "report/model/source_text.h"
 #include "report/model/subset.h"
 
@@ -268,6 +269,28 @@ static void test_numbers_that_findings_read(void **state)
     count_third("inst_executed_op_atom", 0);
     count_third("l1tex_tags_mem_global", 5);
     assert_true(made_of("LDG.E R4, [R2]", KPROF_COUNTER_ATOMIC_TAGS) == 0);
+}
+
+/* What the softmax makes needlessly is all of one load: what other lines do is not in these sums. */
+static void test_sums_that_findings_read(void **state)
+{
+    (void)state;
+    opened of;
+    kprof_place_finder *finder;
+    const double *values, *counters;
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    double *measured = calloc(of.model.metric_count, sizeof *measured);
+    const kprof_model_launch launch = {.id = of.code.profile->launch, .values = measured};
+    assert_int_equal(kprof_place_finder_new(&of.profiles, &finder), KPROF_OK);
+    assert_int_equal(kprof_places_values(finder, &launch, &values, &counters), KPROF_OK);
+    const double *load = kprof_profiled_values(&of.code, 4);
+    assert_float_equal(counters[KPROF_COUNTER_WORST_EXCESS], number(&of, load, KPROF_NUMBER_EXCESS), 0);
+    assert_float_equal(counters[KPROF_COUNTER_WORST_SECTORS], number(&of, load, KPROF_NUMBER_SECTORS), 0);
+    assert_float_equal(counters[KPROF_COUNTER_SAMPLES], number(&of, of.code.totals, KPROF_NUMBER_SAMPLES), 0);
+    assert_float_equal(counters[KPROF_COUNTER_SAMPLES_UNISSUED], number(&of, of.code.totals, KPROF_NUMBER_UNISSUED), 0);
+    kprof_place_finder_free(finder);
+    free(measured);
+    close_code(&of);
 }
 
 /* Names of generated files are long: what is cut of one is not the line, and no character is cut apart. */
@@ -690,6 +713,7 @@ int main(int argc, char **argv)
         TEST(test_causes_of_waits),
         TEST(test_doubles_are_told_by_their_texts),
         TEST(test_numbers_that_findings_read),
+        TEST(test_sums_that_findings_read),
         TEST(test_places_of_files_with_long_names),
         TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),

@@ -9,9 +9,6 @@
  * compute in double precision. */
 #define KPROF_FP64_COUNTER "smsp__sass_thread_inst_executed_op_fp64_pred_on"
 
-/* Others that kprof makes of counters and texts, for findings. */
-enum { KPROF_MADE_COUNTERS = 4 }; /* with that of doubles */
-
 /* The counters of an instruction that numbers are made of. */
 #define KPROF_CODE_COUNTERS(X)                                                                                         \
     X(INSTRUCTIONS, "smsp__sass_inst_executed")                                                                        \
@@ -27,15 +24,13 @@ enum { KPROF_MADE_COUNTERS = 4 }; /* with that of doubles */
     X(ATOM, "smsp__sass_inst_executed_op_atom")                                                                        \
     X(RED, "smsp__sass_inst_executed_op_global_red")                                                                   \
     X(FP64, KPROF_FP64_COUNTER)                                                                                        \
-    X(FP64_CONVERTED, KPROF_FP64_CONVERTED)                                                                            \
-    X(ATOMIC_TAGS, KPROF_ATOMIC_TAGS)                                                                                  \
-    X(PREDICATED_OFF, KPROF_PREDICATED_OFF)                                                                            \
     X(HIT_FIRST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_first")                                      \
     X(HIT_LAST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_last")                                        \
     X(HIT_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal")                                    \
     X(HIT_DEMOTE, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal_demote")                             \
     X(MISS_FIRST, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_first")                                    \
-    X(MISS_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_normal")
+    X(MISS_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_normal")                                  \
+    KPROF_MADE_NUMBERS(X)
 #define KPROF_CODE_COUNTER_ID(id, name) KPROF_COUNTER_##id,
 typedef enum kprof_code_counter {
     KPROF_CODE_COUNTERS(KPROF_CODE_COUNTER_ID) KPROF_COUNTER_COUNT,

@@ -1,6 +1,8 @@
 /* Makes numbers of instructions that were not counted, of their other counters and of their texts. */
 #include "report/model/code.h"
 
+enum { WARP = 32 }; /* threads */
+
 /* Columns that a number is made of, and the way. */
 typedef struct made_number {
     kprof_code_counter is, needs[3]; /* `needs` ends with KPROF_COUNTER_NONE, or is full */
@@ -33,6 +35,13 @@ static double count_atomic_tags(const kprof_profiled_code *code, size_t instruct
     return atomics > 0 ? count_of(code, instruction, KPROF_COUNTER_TAGS) : 0;
 }
 
+static double count_idle(const kprof_profiled_code *code, size_t instruction)
+{
+    const double idle = WARP * count_of(code, instruction, KPROF_COUNTER_INSTRUCTIONS) -
+                        count_of(code, instruction, KPROF_COUNTER_THREADS);
+    return idle > 0 ? idle : 0;
+}
+
 /* The predicate of a jump is no work that is left out. */
 static double count_off(const kprof_profiled_code *code, size_t instruction)
 {
@@ -42,7 +51,7 @@ static double count_off(const kprof_profiled_code *code, size_t instruction)
     return off > 0 && !(text && kprof_instruction_is_jump(text)) ? off : 0;
 }
 
-static const made_number made[KPROF_MADE_COUNTERS] = {
+static const made_number made[] = {
     {KPROF_COUNTER_FP64, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_doubles},
     {KPROF_COUNTER_FP64_CONVERTED, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_converted},
     {KPROF_COUNTER_ATOMIC_TAGS, {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED, KPROF_COUNTER_TAGS}, false, count_atomic_tags},
@@ -50,6 +59,7 @@ static const made_number made[KPROF_MADE_COUNTERS] = {
      {KPROF_COUNTER_THREADS, KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE},
      false,
      count_off},
+    {KPROF_COUNTER_IDLE, {KPROF_COUNTER_INSTRUCTIONS, KPROF_COUNTER_THREADS, KPROF_COUNTER_NONE}, false, count_idle},
 };
 
 static bool can_make(const kprof_profiled_code *code, const made_number *number)
@@ -62,14 +72,14 @@ static bool can_make(const kprof_profiled_code *code, const made_number *number)
 
 void kprof_profiled_add_made(kprof_profiled_code *code)
 {
-    for (size_t i = 0; i < KPROF_MADE_COUNTERS; i++)
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (can_make(code, &made[i]))
             code->counters[made[i].is] = code->column_count++;
 }
 
 void kprof_profiled_make(kprof_profiled_code *code)
 {
-    for (size_t i = 0; i < KPROF_MADE_COUNTERS; i++) {
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         const size_t column = code->counters[made[i].is];
         for (size_t k = 0; k < code->instruction_count && column != SIZE_MAX && column >= code->metric_count; k++)
             code->totals[column] += code->values[k * code->column_count + column] = made[i].make(code, k);

@@ -265,15 +265,24 @@ static void rank(candidate next, ranking *among)
     }
 }
 
+/* The next of a line's instructions, `members`, that are called from one place, or the next one alone where the code
+ * has no lines. False behind the last ones, and for what has no line where others have. */
+static bool next_candidate(const kprof_profiled_code *code, const kprof_profiled_line *line, const size_t *members,
+                           candidate *out)
+{
+    const bool by_line = kprof_profiled_has_lines(code);
+    const size_t before = out->instructions ? (size_t)(out->instructions - members) + out->count : 0;
+    if (before >= line->count || (!line->file && by_line))
+        return false;
+    out->instructions = members + before;
+    out->count = by_line ? count_called_alike(code, out->instructions, line->count - before) : 1;
+    return true;
+}
+
 static void rank_line(const kprof_place_finder *finder, const kprof_profiled_line *line, ranking *among)
 {
-    const kprof_profiled_code *code = &finder->loaded->code;
-    const bool by_line = kprof_profiled_has_lines(code);
-    const size_t *members = finder->loaded->lines.by_caller + line->first;
-    candidate next = {members, 0, 0};
-    for (size_t i = 0; i < line->count && (line->file || !by_line); i += next.count) {
-        next.instructions = members + i;
-        next.count = by_line ? count_called_alike(code, members + i, line->count - i) : 1;
+    candidate next = {NULL, 0, 0};
+    while (next_candidate(&finder->loaded->code, line, finder->loaded->lines.by_caller + line->first, &next)) {
         weigh_candidate(finder, &among->metrics, &next);
         rank(next, among);
     }
@@ -333,6 +342,44 @@ void kprof_place_finder_free(kprof_place_finder *finder)
     KPROF_FREE(finder->places, finder->moved, finder->values, finder);
 }
 
+/* Those sectors of a line's instructions, called from one place, that have more than they need. */
+typedef struct wasted {
+    double excess, sectors;
+} wasted;
+
+static wasted waste_of(const kprof_profiled_code *code, const candidate *line)
+{
+    const size_t all = code->counters[KPROF_COUNTER_SECTORS], ideal = code->counters[KPROF_COUNTER_SECTORS_IDEAL];
+    wasted sum = {0, 0};
+    for (size_t i = 0; i < line->count; i++) {
+        const double *values = kprof_profiled_values(code, line->instructions[i]);
+        if (!(values[all] > values[ideal]))
+            continue;
+        sum.excess += values[all] - values[ideal];
+        sum.sectors += values[all];
+    }
+    return sum;
+}
+
+/* Good accesses may hide a bad line in the sums of a kernel. */
+static void find_worst(kprof_place_finder *finder)
+{
+    const kprof_loaded_code *loaded = finder->loaded;
+    wasted worst = {0, 0};
+    if (isnan(finder->counters[KPROF_COUNTER_SECTORS]) || isnan(finder->counters[KPROF_COUNTER_SECTORS_IDEAL]))
+        return;
+    for (size_t i = 0; i < loaded->lines.count; i++) {
+        const kprof_profiled_line *line = &loaded->lines.items[i];
+        candidate next = {NULL, 0, 0};
+        while (next_candidate(&loaded->code, line, loaded->lines.by_caller + line->first, &next)) {
+            const wasted own = waste_of(&loaded->code, &next);
+            worst = own.excess > worst.excess ? own : worst;
+        }
+    }
+    finder->counters[KPROF_COUNTER_WORST_EXCESS] = worst.excess;
+    finder->counters[KPROF_COUNTER_WORST_SECTORS] = worst.sectors;
+}
+
 static void add_up(kprof_place_finder *finder)
 {
     const kprof_profiled_code *code = &finder->loaded->code;
@@ -340,6 +387,9 @@ static void add_up(kprof_place_finder *finder)
         finder->values[code->metrics[i]] = code->totals[i];
     for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
         finder->counters[i] = code->counters[i] == SIZE_MAX ? NAN : code->totals[code->counters[i]];
+    finder->counters[KPROF_COUNTER_SAMPLES] = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+    finder->counters[KPROF_COUNTER_SAMPLES_UNISSUED] = kprof_profiled_number(code, code->totals, KPROF_NUMBER_UNISSUED);
+    find_worst(finder);
 }
 
 kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_model_launch *launch, const double **values,
