@@ -283,12 +283,6 @@ static bool stays_over_gap(kprof_batch *batch)
     return !kprof_lock_is_wanted() && kprof_wait_is_idle(kprof_ends_await(&batch->ends, &batch->state));
 }
 
-/* Can the batch be tried or closed without waiting for unrelated work? */
-static bool ends_now(const kprof_batch_state *state)
-{
-    return kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
-}
-
 /* End the range of the call that has returned. Flushes wait for its stream from now on where they could not name it
  * later: in a window the application may destroy the stream first, and a thread's default stream is another one to the
  * thread that flushes next. */
@@ -320,8 +314,8 @@ static void close_if_due(kprof_batch *batch)
         (void)kprof_batch_close("the last launch that was asked for");
     else if (kprof_compare_ends_behind_graph(state))
         (void)kprof_batch_close("a graph that copies to the host what cannot be compared");
-    else if (kprof_compare_shows_unknown(&batch->comparison, state) && ends_now(state))
-        kprof_close_or_go_on(batch);
+    else if (kprof_compare_shows_unknown(&batch->comparison, state))
+        kprof_close_behind_copy(batch);
     else if (kprof_close_is_due(batch))
         (void)kprof_batch_close("its age");
     else if (state->kind == KPROF_REPLAYED && unchosen_ns > MAX_UNCHOSEN_NS)

@@ -427,7 +427,8 @@ static void test_transfers_from_and_to_the_host(void **state)
     (void)state;
     uint64_t words[SIM_WORDS];
     (void)launch(SIM_ADD);
-    copy_out(words); /* of the kernel this is known from now on */
+    copy_out(words);
+    (void)launch(SIM_ADD); /* of the kernel this is known from now on */
     close_batch();
     repeated = 0;
     unsigned first = launch(SIM_ADD);
@@ -953,34 +954,37 @@ static unsigned compared_kernels(void)
     return compared;
 }
 
-/* Behind a copy to the host that may show what a new kernel has done, replays without counters compare what they give.
- * The batch goes on. */
+/* Before the launch behind a copy to the host that may show what a new kernel has done, replays without counters compare
+ * what they give. The batch goes on. */
 static void test_copies_to_the_host_behind_new_kernels(void **state)
 {
     (void)state;
     uint64_t words[SIM_WORDS], end[SIM_WORDS];
     unsigned first = launch(SIM_ADD), second = launch(SIM_SUM);
     copy_out(words);
-    assert_int_equal(compared_kernels(), 2);
-    assert_int_equal(repeated, 3 * TRIES);
+    assert_int_equal(repeated, 0);
     assert_same_memory(words);
     unsigned third = launch(SIM_SUM);
+    assert_int_equal(compared_kernels(), 2);
+    assert_int_equal(repeated, 3 * TRIES);
     copy_much_out(words); /* of known kernels */
     assert_int_equal(repeated, 3 * TRIES);
     unsigned new_one = launch(SIM_SCALE);
     copy_out(words);
+    unsigned last = launch(SIM_SUM);
     assert_int_equal(compared_kernels(), 3);
     assert_int_equal(repeated, (3 + 7) * TRIES);
     assert_pending(first);
     look(end);
     repeated = 0;
     close_batch();
-    assert_int_equal(repeated, 6 * PASSES); /* nothing is measured behind the last launch */
+    assert_int_equal(repeated, 8 * PASSES);
     assert_same_memory(end);
     assert_measured(first);
     assert_measured(second);
     assert_measured(third);
     assert_measured(new_one);
+    assert_measured(last);
 }
 
 /* Nothing may be measured, or repeated once more, upon memory that is not the own runs'. */
@@ -989,8 +993,9 @@ static void test_try_that_leaves_a_trace(void **state)
     (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_SCALE);
-    cannot_restore = true;
     copy_out(words);
+    cannot_restore = true;
+    (void)launch(SIM_ADD);
     cannot_restore = false;
     assert_unmeasured(tag, "the memory cannot be restored (test)");
     assert_false(kprof_batch_is_open() || atomic_load(&kprof_engine.process.armed));
@@ -1005,15 +1010,25 @@ static void test_copies_behind_many_new_kernels(void **state)
     static const sim_kernel kernels[] = {SIM_ADD, SIM_SCALE, SIM_MOVE, SIM_SUM};
     for (unsigned i = 0; i < 4; i++) {
         do_call((sim_step){.op = SIM_LAUNCH, .kernel = kernels[i], .a = SLOT, .b = SLOT, .tag = ++last_tag});
+        assert_int_equal(compared_kernels(), i);
         copy_out(words);
-        assert_int_equal(compared_kernels(), i + 1);
     }
     unsigned new_one = launch(SIM_COUNT), before = repeated;
     copy_out(words);
+    (void)launch(SIM_COUNT);
     assert_int_equal(compared_kernels(), 4);
     assert_int_equal(repeated, before);
     close_batch();
     assert_measured(new_one);
+}
+
+/* Have what the host has got compared, and change none of it. */
+static unsigned launch_elsewhere(void)
+{
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_COUNT, .a = SPARE_SLOT, .b = SPARE_SLOT, .tag = ++last_tag});
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    return last_tag;
 }
 
 /* A try that is abandoned leaves no trace. */
@@ -1024,10 +1039,11 @@ static void test_try_that_takes_far_longer(void **state)
     unsigned tag = launch(SIM_ADD);
     atomic_store(&faults.launch_s, LONG_S);
     copy_out(words);
+    unsigned next = launch_elsewhere();
     assert_report(tag, 0, "a pass took far longer than the application's own run");
     assert_same_memory(words);
     assert_int_equal(compared_kernels(), 0);
-    assert_false(kprof_batch_is_open());
+    assert_pending(next);
 }
 
 /* The batch would wait in vain for what runs beside the copy. */
@@ -1067,8 +1083,8 @@ static void test_kernel_that_computes_something_else(void **state)
     uint64_t words[SIM_WORDS], end[SIM_WORDS];
     unsigned first = launch(SIM_DICE);
     copy_out(words);
-    assert_measured(first);
     unsigned second = launch(SIM_ADD);
+    assert_measured(first);
     look(end);
     close_batch();
     assert_same_memory(end);
@@ -1081,6 +1097,25 @@ static void test_kernel_that_computes_something_else(void **state)
     copy_out(words);
     assert_measured(first);
     assert_int_equal(compared_kernels(), 0);
+}
+
+/* What the host gets first is the same in each replay, and what it gets then is not. */
+static void test_kernel_with_several_results(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS], end[SIM_WORDS];
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned first = launch(SIM_DICE);
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SPARE_SLOT}, words), 0);
+    assert_pending(first);
+    copy_out(words);
+    unsigned second = launch(SIM_ADD);
+    assert_measured(first);
+    look(end);
+    close_batch();
+    assert_measured(second);
+    assert_same_memory(end);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
 static void trust(kprof_kernel *kernel)
@@ -1111,14 +1146,16 @@ static void test_copies_that_are_not_compared(void **state)
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
     atomic_store(&faults.after, 2 + 1);
-    atomic_store(&faults.fails, true);
     copy_out(words);
+    atomic_store(&faults.fails, true);
+    (void)launch_elsewhere();
     assert_report(tag, 0, "the driver fails (test)");
     assert_int_equal(compared_kernels(), 0);
     assert_same_memory(words);
     tag = launch(SIM_ADD);
     atomic_store(&faults.not_kept, true);
     copy_out(words);
+    (void)launch(SIM_COUNT);
     assert_report(tag, 0, "what came from the host, or went to it, could not be kept");
     assert_int_equal(compared_kernels(), 0);
     tag = launch(SIM_ADD);
@@ -1394,6 +1431,7 @@ int main(void)
         cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
+        cmocka_unit_test_teardown(test_kernel_with_several_results, mend),
         cmocka_unit_test_teardown(test_copies_that_are_not_compared, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),

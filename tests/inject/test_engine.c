@@ -379,7 +379,8 @@ static void test_launch_that_reaches_host_memory(void **state)
     assert_measured(reaches);
 }
 
-/* Replays are tried behind the first copy of a kernel to the host. The own run has to be proved before and after it. */
+/* Replays are tried before the launch behind the first copy of a kernel to the host. The own run has to be proved
+ * before and after that. */
 static void test_proof_around_a_try(void **state)
 {
     (void)state;
@@ -388,18 +389,18 @@ static void test_proof_around_a_try(void **state)
     const sim_step copy_out = {.op = SIM_COPY_OUT, .a = SLOT};
     unsigned first = launch(SIM_ADD);
     assert_int_equal(sim_call(&copy_out, words), 0);
+    unsigned second = launch(SIM_ADD);
     assert_pending(first);
     assert_int_equal(kprof_contexts_find(&sim.contexts[0])->comparisons, 1);
-    unsigned second = launch(SIM_ADD);
     close_batch();
     assert_measured(first);
     assert_measured(second);
 
     first = launch(SIM_SCALE);
     assert_int_equal(sim_call(&copy_out, words), 0);
+    second = launch_on(SIM_ADD, SHARED_SLOT);
     assert_pending(first);
     assert_int_equal(kprof_contexts_find(&sim.contexts[0])->comparisons, 2);
-    second = launch_on(SIM_ADD, SHARED_SLOT);
     close_batch();
     assert_unmeasured(first, why);
     assert_unmeasured(second, why);
@@ -407,6 +408,7 @@ static void test_proof_around_a_try(void **state)
 
     first = launch_on(SIM_SWAP, SHARED_SLOT);
     assert_int_equal(sim_call(&copy_out, words), 0);
+    (void)launch(SIM_SCALE);
     assert_unmeasured(first, why);
     assert_int_equal(kprof_contexts_find(&sim.contexts[0])->comparisons, 2);
     assert_measured(launch_alone(SIM_SCALE, SLOT));

@@ -299,18 +299,36 @@ static kprof_status try_replays(kprof_batch *batch, bool *same)
     return kprof_own_run_begin(&batch->own, state, &batch->passes, NULL);
 }
 
-/* The driver may have refused all chosen launches: then kprof does not read the proof, and repeats nothing. Where
- * nothing may be tried, the passes compare the copy. */
+/* The driver may have refused all chosen launches: then kprof does not read the proof, and repeats nothing. */
+static bool may_try(const kprof_batch *batch)
+{
+    const kprof_batch_state *state = &batch->state;
+    return !batch->passes.shares && !state->searching && !kprof_state_has_host(state) && state->list.chosen > 0;
+}
+
+/* Can the batch be tried or closed without waiting for unrelated work? */
+static bool ends_now(const kprof_batch_state *state)
+{
+    return kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
+}
+
+void kprof_close_behind_copy(kprof_batch *batch)
+{
+    if (may_try(batch)) {
+        batch->comparison.shown = true;
+    } else if (ends_now(&batch->state)) {
+        batch->comparison.last = true;
+        (void)kprof_close_batch(batch, "a copy to the host, the first behind one of its kernels");
+    }
+}
+
 void kprof_close_or_go_on(kprof_batch *batch)
 {
     kprof_batch_state *state = &batch->state;
-    bool same,
-        may_try = !batch->passes.shares && !state->searching && !kprof_state_has_host(state) && state->list.chosen > 0;
-    if (!may_try) {
-        batch->comparison.last = true;
-        (void)kprof_close_batch(batch, "a copy to the host, the first behind one of its kernels");
+    bool same, tries = batch->comparison.shown && may_try(batch) && ends_now(state);
+    batch->comparison.shown = false;
+    if (!tries)
         return;
-    }
     int64_t begun_ns = kprof_monotonic_ns();
     bool entered = kprof_engine.device->target_enter_context(state->context->context);
     kprof_process_forget_reason();

@@ -27,7 +27,7 @@ static bool shows_output(const kprof_launch_list *list)
     return false;
 }
 
-/* kprof tries replays behind the first copy to the host, so that a difference costs no launch. Trials are slow, so
+/* kprof tries replays behind the first copies to the host, so that a difference costs no launch. Trials are slow, so
  * after a few successes it trusts new kernels. */
 bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch_state *state)
 {

@@ -5,6 +5,7 @@
 
 typedef struct kprof_comparison {
     size_t next; /* kprof has compared the kernels of all launches before this number */
+    bool shown;  /* behind the last launch the host has got what kernels computed that kprof has not compared */
     bool last;   /* passes also repeat the copy to the host that closes the batch */
 } kprof_comparison;
 

@@ -64,6 +64,8 @@ static kprof_status open_for(kprof_batch *batch, kprof_graph_launches launches, 
         const char *obstacle = kprof_join_obstacle(batch, &items[0], &replayed, ranges);
         if (obstacle)
             (void)kprof_close_batch(batch, obstacle);
+        else
+            kprof_close_or_go_on(batch);
     }
     if (kprof_state_is_sealed(state))
         return kprof_open_fail_sealed(batch, &items[0]);

@@ -238,6 +238,8 @@ static void make_way(kprof_batch *batch, const candidate *c)
         obstacle = launch->call->name;
     if (obstacle)
         (void)kprof_close_batch(batch, launch->kernel ? obstacle : launch->call->name);
+    else if (launch->kernel)
+        kprof_close_or_go_on(batch);
 }
 
 /* Put the launch into a batch, which then owns the operation. */

@@ -212,6 +212,8 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     kprof_batch_state *state = &batch->state;
     if (decision->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    if (!atomic_load(&kprof_engine.process.armed)) /* since the batch before it was tried or closed, in this call */
+        return kprof_fail(KPROF_NOT_COLLECTED, "profiling has ended in this process");
     const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
     if (known && kprof_monotonic_ns() < known->busy_before_ns)
         return kprof_fail(KPROF_COUNTERS_BUSY,
