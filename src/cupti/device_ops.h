@@ -114,6 +114,7 @@
     X(writers_devices)                                                                                                 \
     X(output_watch)                                                                                                    \
     X(output_seen)                                                                                                     \
+    X(output_is_seen)                                                                                                  \
     X(output_drop)                                                                                                     \
     X(instructions_open)                                                                                               \
     X(instructions_enable)                                                                                             \

@@ -130,7 +130,7 @@ static int mend(void **state)
     atomic_store(&faults.fails, false);
     atomic_store(&faults.not_kept, false);
     atomic_store(&faults.network, false);
-    sim.refuses_frees = sim.sees_output = sim.hides_output = false;
+    sim.refuses_frees = sim.sees_output = sim.hides_output = sim.prints_nothing = false;
     repeated = 0;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
     if (profiled) {
@@ -911,12 +911,23 @@ static void test_launch_that_prints(void **state)
     assert_int_equal(repeated, 2 * PASSES);
 }
 
+/* Its text is for errors alone, as often. */
+static void test_launch_that_can_print(void **state)
+{
+    (void)state;
+    sim.sees_output = sim.prints_nothing = true;
+    unsigned first = launch(SIM_PRINT), second = launch(SIM_PRINT);
+    assert_measured(first);
+    assert_measured(second);
+    assert_int_equal(repeated, 2 * PASSES);
+}
+
 /* Then nothing of it could be dropped. */
 static void test_output_that_is_not_seen(void **state)
 {
     (void)state;
     sim.sees_output = sim.hides_output = true;
-    assert_unmeasured(launch(SIM_PRINT), "the launch was not repeated: its kernel can print, and has not");
+    assert_unmeasured(launch(SIM_PRINT), "its kernel can print, and kprof does not see how");
     unsigned second = launch(SIM_PRINT);
     assert_pending(second); /* it is multiplexed */
     close_batch();
@@ -954,8 +965,8 @@ static unsigned compared_kernels(void)
     return compared;
 }
 
-/* Before the launch behind a copy to the host that may show what a new kernel has done, replays without counters compare
- * what they give. The batch goes on. */
+/* Before the launch behind a copy to the host that may show what a new kernel has done, replays without counters
+ * compare what they give. The batch goes on. */
 static void test_copies_to_the_host_behind_new_kernels(void **state)
 {
     (void)state;
@@ -1422,6 +1433,7 @@ int main(void)
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
         cmocka_unit_test_teardown(test_launch_that_prints, mend),
+        cmocka_unit_test_teardown(test_launch_that_can_print, mend),
         cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
         cmocka_unit_test_teardown(test_try_that_leaves_a_trace, mend),

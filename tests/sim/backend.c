@@ -488,6 +488,15 @@ static unsigned output_seen(void)
     return seen;
 }
 
+static bool output_is_seen(void *stream)
+{
+    (void)stream;
+    lock();
+    check_idle("a kernel of kprof's prints");
+    unlock();
+    return !sim.hides_output;
+}
+
 static void output_drop(bool drops)
 {
     lock();

@@ -402,7 +402,7 @@ static void run_kernel(const sim_work *work)
         tally(step);
     else if (step->kernel == SIM_DICE)
         roll(work);
-    else if (step->kernel == SIM_PRINT)
+    else if (step->kernel == SIM_PRINT && !sim.prints_nothing)
         print(step);
     else if (step->kernel == SIM_CRASH)
         fail_context(context);

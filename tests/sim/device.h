@@ -240,6 +240,7 @@ typedef struct sim_machine {
     bool several_threads;  /* the application has them */
     bool refuses_frees;    /* the driver frees what the program names, whatever is put in its place */
     bool sees_output;      /* what kernels print can be seen and dropped */
+    bool prints_nothing;   /* kernels that can print do not */
     bool hides_output;     /* the driver writes what kernels print in a way that cannot be seen or dropped */
     bool saves_host;       /* memory of the host may be saved where the application has one thread */
     bool host_is_saved;    /* a snapshot has it */

@@ -650,7 +650,7 @@ static bool is_excused(const kprof_launch_record *launch)
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) || sim.arm ||
            (has_waits() && is_of_waiting(launch->reason)) ||
-           (sim.hides_output && strstr(launch->reason, "its kernel can print, and has not")) ||
+           (sim.hides_output && strstr(launch->reason, "its kernel can print, and kprof does not see")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
            (sim.slow && strstr(launch->reason, "took far longer")) || strstr(launch->reason, "only watched") ||
            (ends_without_call(group.first + program_of(launch)) && strstr(launch->reason, "context ended"));

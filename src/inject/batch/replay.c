@@ -265,12 +265,15 @@ static kprof_status replay_and_restore(kprof_replay *replay, kprof_batch_state *
 }
 
 /* The driver writes what replays have printed within calls that wait. If it wrote nothing after the own run, the kernel
- * has printed nothing, or the driver writes in a way that the preloaded library does not see. */
+ * has printed nothing, or the driver writes in a way that the preloaded library does not see: a kernel of kprof's own
+ * tells which. */
 static kprof_status replay_unheard(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
-    if (kprof_engine.device->output_seen() == replay->output_before) {
+    void *stream = kprof_engine.device->snapshot_stream(state->context->snapshot);
+    if (kprof_engine.device->output_seen() == replay->output_before && !kprof_engine.device->output_is_seen(stream)) {
         atomic_store(&state->list.items[0].kernel->prints_unseen, true);
-        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: its kernel can print, and has not");
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: its kernel can print, and kprof does not "
+                                               "see how this driver writes that");
     }
     kprof_engine.device->output_drop(true);
     kprof_status status = replay_and_restore(replay, state, passes, run_passes);
