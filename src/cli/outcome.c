@@ -318,8 +318,15 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
     kprof_strlist reasons = KPROF_STRLIST_INIT;
     if (kprof_report_reasons(report, &reasons) != KPROF_OK)
         return;
-    for (size_t i = 0; i < reasons.count; i++)
+    bool is_first = false;
+    for (size_t i = 0; i < reasons.count; i++) {
         kprof_log(KPROF_LOG_ERROR, "  %s", reasons.items[i]);
+        is_first = is_first || strstr(reasons.items[i], "only watched");
+    }
+    if (is_first)
+        kprof_log(KPROF_LOG_ERROR,
+                  "kprof --census times such kernels, too, and --replay-mode app-range counts what all "
+                  "kernels of a range do: of NVTX, or between cudaProfilerStart and cudaProfilerStop");
     if (options->replay_choice == KPROF_RANGES && reasons.count > 0)
         kprof_log(KPROF_LOG_ERROR, "each time that a range comes it is measured in one pass; --replay-mode app-range "
                                    "runs the program once for each pass");

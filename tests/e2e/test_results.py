@@ -460,6 +460,12 @@ class Multiplexing(Case):
         self.seen = run.err
         return self.query("run.kprof", "SELECT passes, measured > 0, reason FROM launch ORDER BY position")
 
+    def test_single_launch(self):
+        run = self.collect(["--set", "default", "--replay-mode", "multiplex"], [f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 110)
+        self.assertIn("error:   a kernel's first launch is only watched", run.err)
+        self.assertIn("error: kprof --census times such kernels, too, and --replay-mode app-range", run.err)
+
     def planned_passes(self):
         return self.query("run.kprof", "SELECT count(*) FROM pass")[0][0]
 
