@@ -151,7 +151,7 @@ static void read_relocations(reader *r, Elf_Scn *section, const GElf_Shdr *heade
 static int compare_windows(const void *a, const void *b)
 {
     const window *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
+    return KPROF_COMPARE(x->at, y->at);
 }
 
 /* Apply the relocations to a copy of the section. */
@@ -393,13 +393,11 @@ static void read_image(reader *r)
 static int compare_rows(const void *a, const void *b)
 {
     const row *x = a, *y = b;
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    if (x->section_offset != y->section_offset)
-        return x->section_offset < y->section_offset ? -1 : 1;
-    if (x->ends != y->ends)
-        return x->ends ? -1 : 1;
-    return (x->first_frame > y->first_frame) - (x->first_frame < y->first_frame);
+    const int sections = KPROF_COMPARE(x->section, y->section);
+    const int offsets = KPROF_COMPARE(x->section_offset, y->section_offset);
+    if (sections || offsets || x->ends != y->ends)
+        return sections ? sections : offsets ? offsets : x->ends ? -1 : 1;
+    return KPROF_COMPARE(x->first_frame, y->first_frame);
 }
 
 /* The last row at this place or before it. */

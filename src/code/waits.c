@@ -160,9 +160,8 @@ static void check_meeting(tracer *t, size_t target)
 static int compare_edges(const void *a, const void *b)
 {
     const edge *x = a, *y = b;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    return (x->from > y->from) - (x->from < y->from);
+    const int order = KPROF_COMPARE(x->to, y->to);
+    return order ? order : KPROF_COMPARE(x->from, y->from);
 }
 
 static void mark_labels(tracer *t)
@@ -319,7 +318,7 @@ static void follow_barrier(tracer *t, producers *found)
 static int compare_offsets(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    return KPROF_COMPARE(x, y);
 }
 
 /* A scoreboard stands for groups of copies, and the last ones may go on. */

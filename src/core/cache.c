@@ -94,9 +94,8 @@ typedef struct cache_file {
 static int latest_first(const void *a, const void *b)
 {
     const struct timespec *one = &((const cache_file *)a)->used, *other = &((const cache_file *)b)->used;
-    if (one->tv_sec != other->tv_sec)
-        return one->tv_sec < other->tv_sec ? 1 : -1;
-    return one->tv_nsec < other->tv_nsec ? 1 : one->tv_nsec > other->tv_nsec ? -1 : 0;
+    const int order = KPROF_COMPARE(other->tv_sec, one->tv_sec);
+    return order ? order : KPROF_COMPARE(other->tv_nsec, one->tv_nsec);
 }
 
 /* An entry, or the draft of one that a killed process left: nothing else is ours to remove. */

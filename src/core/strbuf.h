@@ -55,6 +55,9 @@ const char *kprof_strbuf_or_null(const kprof_strbuf *buf);
 void *kprof_append(void **array, size_t count, size_t size);
 void *kprof_add(void **array, size_t *count, size_t size);
 
+/* -1, 0 or 1, as qsort asks it of two numbers. Evaluates each twice. */
+#define KPROF_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
 bool kprof_begins_with(const char *text, const char *start);
 bool kprof_begins_with_one(const char *text, const char *const *starts); /* NULL ends these */
 bool kprof_ends_with(const char *text, const char *end);

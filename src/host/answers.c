@@ -41,13 +41,13 @@ static int compare_answers(const void *a, const void *b)
 static int compare_hashes(const void *a, const void *b)
 {
     const uint64_t one = ((const place *)a)->hash, other = ((const place *)b)->hash;
-    return (one > other) - (one < other);
+    return KPROF_COMPARE(one, other);
 }
 
 static int compare_offsets(const void *a, const void *b)
 {
     const uint32_t one = ((const place *)a)->offset, other = ((const place *)b)->offset;
-    return (one > other) - (one < other);
+    return KPROF_COMPARE(one, other);
 }
 
 kprof_answers *kprof_answers_new(void)

@@ -318,7 +318,7 @@ static int compare_items(const void *a, const void *b, void *order_offset)
 {
     const size_t at = *(const size_t *)order_offset;
     const int left = *(const int *)((const char *)a + at), right = *(const int *)((const char *)b + at);
-    return left != right ? (left > right) - (left < right) : strcmp(*(char *const *)a, *(char *const *)b);
+    return left != right ? KPROF_COMPARE(left, right) : strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void sort_items(void *items, size_t count, size_t size, size_t order_offset)

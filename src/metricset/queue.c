@@ -20,21 +20,17 @@ static int priority_of(int priority, int otherwise)
 static int compare_headers(const void *a, const void *b)
 {
     const header *left = a, *right = b;
-    if (left->priority != right->priority)
-        return left->priority < right->priority ? -1 : 1;
-    if (left->section != right->section)
-        return left->section < right->section ? -1 : 1;
-    return (left->item > right->item) - (left->item < right->item);
+    const int order = KPROF_COMPARE(left->priority, right->priority);
+    const int sections = KPROF_COMPARE(left->section, right->section);
+    return order ? order : sections ? sections : KPROF_COMPARE(left->item, right->item);
 }
 
 static int compare_sections(const void *a, const void *b)
 {
     const kprof_section_definition *left = *(const kprof_section_definition *const *)a;
     const kprof_section_definition *right = *(const kprof_section_definition *const *)b;
-    int left_priority = priority_of(left->priority, 0), right_priority = priority_of(right->priority, 0);
-    if (left_priority != right_priority)
-        return left_priority < right_priority ? -1 : 1;
-    return (left > right) - (left < right);
+    const int left_priority = priority_of(left->priority, 0), right_priority = priority_of(right->priority, 0);
+    return left_priority != right_priority ? KPROF_COMPARE(left_priority, right_priority) : KPROF_COMPARE(left, right);
 }
 
 /* Sections and headers that are wanted. */

@@ -203,9 +203,8 @@ static void rank_passes(const kprof_packing *p, size_t bundle, kprof_pack_move *
 static int compare_moves(const void *a, const void *b)
 {
     const kprof_pack_move *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->victim != y->victim ? (x->victim < y->victim ? -1 : 1) : (x->pass > y->pass) - (x->pass < y->pass);
+    const int ranks = KPROF_COMPARE(x->rank, y->rank), victims = KPROF_COMPARE(x->victim, y->victim);
+    return ranks ? ranks : victims ? victims : KPROF_COMPARE(x->pass, y->pass);
 }
 
 /* List the moves that may find room for a bundle: into a pass as it is, or in place of a bundle that competes with

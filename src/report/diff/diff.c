@@ -384,13 +384,11 @@ static double time_at_stake(const kprof_diff_kernel *kernel)
 static int by_importance(const void *a, const void *b)
 {
     const kprof_diff_kernel *left = a, *right = b;
-    if (left->verdict != right->verdict)
-        return left->verdict < right->verdict ? -1 : 1;
-    const double first = time_at_stake(left), second = time_at_stake(right);
-    if (first != second)
-        return first > second ? -1 : 1;
+    const int verdicts = KPROF_COMPARE(left->verdict, right->verdict);
+    const double left_time = time_at_stake(left), right_time = time_at_stake(right);
+    const int times = KPROF_COMPARE(right_time, left_time);
     const int side = left->groups[KPROF_NEW] ? KPROF_NEW : KPROF_BASELINE;
-    return left->groups[side] < right->groups[side] ? -1 : left->groups[side] > right->groups[side];
+    return verdicts ? verdicts : times ? times : KPROF_COMPARE(left->groups[side], right->groups[side]);
 }
 
 static kprof_status compare_all(comparer *with)

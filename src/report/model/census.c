@@ -19,10 +19,10 @@ static int compare_devices(const kprof_census_total *a, const kprof_census_total
 
 static int compare_numbers(const uint32_t *a, const uint32_t *b, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
+    int order = 0;
+    for (size_t i = 0; i < count && order == 0; i++)
+        order = KPROF_COMPARE(a[i], b[i]);
+    return order;
 }
 
 static int compare_shapes(const kprof_census_total *a, const kprof_census_total *b)
@@ -51,9 +51,8 @@ COMPARE(shapes)
 static int by_time(const void *a, const void *b)
 {
     const kprof_census_total *left = a, *right = b;
-    if (left->total_ns != right->total_ns)
-        return left->total_ns > right->total_ns ? -1 : 1;
-    return compare_shapes(left, right);
+    const int order = KPROF_COMPARE(right->total_ns, left->total_ns);
+    return order ? order : compare_shapes(left, right);
 }
 
 static void join(kprof_census_total *into, const kprof_census_total *from)

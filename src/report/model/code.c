@@ -359,7 +359,7 @@ static kprof_profiled_instruction *instruction_at(const code_loader *load, size_
 static int by_offset(const void *a, const void *b)
 {
     const kprof_profiled_instruction *left = a, *right = b;
-    return left->offset < right->offset ? -1 : left->offset > right->offset;
+    return KPROF_COMPARE(left->offset, right->offset);
 }
 
 /* Instructions that have values but are not in the table, which has none where the code could not be kept. */

@@ -143,14 +143,14 @@ static int compare_places(const placed *left, const placed *right)
         const int order = strcmp(left->frame->file->path, right->frame->file->path);
         return order ? order : left->frame->file < right->frame->file ? -1 : 1;
     }
-    return left->frame->line < right->frame->line ? -1 : left->frame->line > right->frame->line;
+    return KPROF_COMPARE(left->frame->line, right->frame->line);
 }
 
 static int by_place(const void *a, const void *b)
 {
     const placed *left = a, *right = b;
     const int order = compare_places(left, right);
-    return order ? order : left->instruction < right->instruction ? -1 : left->instruction > right->instruction;
+    return order ? order : KPROF_COMPARE(left->instruction, right->instruction);
 }
 
 static int by_caller(const void *a, const void *b, void *code)

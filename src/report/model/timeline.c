@@ -152,9 +152,8 @@ static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series 
 static int by_place(const void *a, const void *b)
 {
     const kprof_timeline_series *left = a, *right = b;
-    if (left->place != right->place)
-        return left->place < right->place ? -1 : 1;
-    return (left->first > right->first) - (left->first < right->first);
+    const int order = KPROF_COMPARE(left->place, right->place);
+    return order ? order : KPROF_COMPARE(left->first, right->first);
 }
 
 #define SHAPE                                                                                                          \

@@ -23,9 +23,7 @@ typedef struct walker {
 
 static int compare_keys(const int64_t a[2], const int64_t b[2])
 {
-    if (a[0] != b[0])
-        return a[0] < b[0] ? -1 : 1;
-    return a[1] < b[1] ? -1 : a[1] > b[1];
+    return a[0] != b[0] ? KPROF_COMPARE(a[0], b[0]) : KPROF_COMPARE(a[1], b[1]);
 }
 
 static kprof_status read_interval(walker *w)

@@ -55,7 +55,7 @@ static int compare(const void *a, const void *b)
     const kprof_spread_value *x = a, *y = b;
     if ((x->count > 0) != (y->count > 0)) /* places without a number come last */
         return x->count > 0 ? -1 : 1;
-    return (x->value > y->value) - (x->value < y->value);
+    return KPROF_COMPARE(x->value, y->value);
 }
 
 /* The number of this rank, of sorted ones. */

@@ -346,9 +346,7 @@ static int compare_rows(const void *a, const void *b, void *user)
 {
     const size_t left = *(const size_t *)a, right = *(const size_t *)b;
     const double left_key = sort_key(user, left), right_key = sort_key(user, right);
-    if (left_key != right_key)
-        return left_key > right_key ? -1 : 1;
-    return (left > right) - (left < right);
+    return left_key != right_key ? KPROF_COMPARE(right_key, left_key) : KPROF_COMPARE(left, right);
 }
 
 static void fill_section(kprof_view_section *section)

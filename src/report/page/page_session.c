@@ -148,9 +148,8 @@ static void show_left_out(kprof_emitter *emitter, const kprof_model *model)
 static int by_launches(const void *a, const void *b)
 {
     const kprof_model_kernel *const *left = a, *const *right = b;
-    if ((*left)->launches != (*right)->launches)
-        return (*left)->launches < (*right)->launches ? 1 : -1;
-    return strcmp((*left)->demangled, (*right)->demangled);
+    const int order = KPROF_COMPARE((*right)->launches, (*left)->launches);
+    return order ? order : strcmp((*left)->demangled, (*right)->demangled);
 }
 
 static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *model)

@@ -436,9 +436,8 @@ static void show_row(shown_code *shown, const shown_row *row)
 static int by_heat(const void *a, const void *b)
 {
     const shown_row *left = a, *right = b;
-    if (left->heat != right->heat)
-        return left->heat > right->heat ? -1 : 1;
-    return left->order < right->order ? -1 : left->order > right->order;
+    const int order = KPROF_COMPARE(right->heat, left->heat);
+    return order ? order : KPROF_COMPARE(left->order, right->order);
 }
 
 static size_t make_rows(const shown_code *shown, shown_row *rows)

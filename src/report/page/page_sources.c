@@ -262,9 +262,8 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
 static int by_time(const void *a, const void *b)
 {
     const kernel_share *left = a, *right = b;
-    if (left->total_ns != right->total_ns)
-        return left->total_ns < right->total_ns ? 1 : -1;
-    return strcmp(left->kernel->mangled, right->kernel->mangled);
+    const int order = KPROF_COMPARE(right->total_ns, left->total_ns);
+    return order ? order : strcmp(left->kernel->mangled, right->kernel->mangled);
 }
 
 /* Mention multiplexed launches, which samples stand for, and launches after the last sample. */

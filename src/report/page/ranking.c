@@ -144,7 +144,7 @@ static int compare_rows(const void *a, const void *b, void *key)
         order = by_value(sort_value(left, sort), sort_value(right, sort));
     if (order == 0)
         order = by_value(left->time_ns, right->time_ns);
-    return order ? order : (left->group > right->group) - (left->group < right->group);
+    return order ? order : KPROF_COMPARE(left->group, right->group);
 }
 
 static kprof_status allocate(const kprof_page_context *context, kprof_ranking *out)
