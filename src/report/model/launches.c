@@ -90,9 +90,9 @@ static kprof_status open_reader(const kprof_model_walk *walk, const char *choice
     *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
     if (asprintf(&sql, "SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice) < 0)
         return kprof_store_no_memory(walk->report);
-    int rc = sqlite3_prepare_v2(walk->report->db, sql, -1, &reader->rows, NULL);
+    const kprof_status status = kprof_store_compile(walk->report, sql, &reader->rows);
     free(sql);
-    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(walk->report, "reading values");
+    return status;
 }
 
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)

@@ -43,12 +43,7 @@ typedef struct idle_time {
     size_t count;
 } idle_time;
 
-static kprof_status step(kprof_report *report, sqlite3_stmt *statement)
-{
-    const int rc = sqlite3_step(statement);
-    sqlite3_reset(statement);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, "summing up what GPUs did");
-}
+static const char summing[] = "summing up what GPUs did";
 
 static kprof_status write_idle(idle_time *idle)
 {
@@ -63,7 +58,7 @@ static kprof_status write_idle(idle_time *idle)
         sqlite3_bind_double(idle->insert, 3, of->ns[cause]);
         sqlite3_bind_int64(idle->insert, 4, of->gaps[cause]);
         sqlite3_bind_double(idle->insert, 5, of->longest_ns[cause]);
-        status = step(idle->report, idle->insert);
+        status = kprof_store_step(idle->report, idle->insert, summing);
     }
     idle->count = 0;
     return status;
@@ -92,15 +87,10 @@ static kprof_status add_idle(idle_time *idle, int64_t device, size_t cause, doub
     return status;
 }
 
-static bool prepare(kprof_report *report, const char *sql, sqlite3_stmt **out)
-{
-    return sqlite3_prepare_v2(report->db, sql, -1, out, NULL) == SQLITE_OK;
-}
-
-static bool begin_idle(idle_time *idle, kprof_report *report)
+static kprof_status begin_idle(idle_time *idle, kprof_report *report)
 {
     idle->report = report;
-    return prepare(report, "INSERT INTO temp.gpu_idle_part VALUES(?,?,?,?,?)", &idle->insert);
+    return kprof_store_compile(report, "INSERT INTO temp.gpu_idle_part VALUES(?,?,?,?,?)", &idle->insert);
 }
 
 /* Time that something covers. */
@@ -148,7 +138,7 @@ static kprof_status end_device(walk *w)
         sqlite3_bind_double(w->add_busy, 2 + i, w->tracks[i].ns);
     sqlite3_bind_int64(w->add_busy, 6, w->kernel_count);
     sqlite3_bind_double(w->add_busy, 7, kprof_spread_median(&w->latencies)); /* which is NULL for NaN */
-    return w->latencies.failed ? kprof_store_no_memory(w->report) : step(w->report, w->add_busy);
+    return w->latencies.failed ? kprof_store_no_memory(w->report) : kprof_store_step(w->report, w->add_busy, summing);
 }
 
 static kprof_status begin_device(walk *w, int64_t device)
@@ -178,7 +168,7 @@ static kprof_status put_gap(walk *w, int64_t from, int64_t to)
     const int64_t numbers[] = {w->device, from, to, number(w, PROCESS), number(w, THREAD), host};
     for (int i = 0; i < 6; i++)
         sqlite3_bind_int64(w->add_gap, i + 1, numbers[i]);
-    return step(w->report, w->add_gap);
+    return kprof_store_step(w->report, w->add_gap, summing);
 }
 
 static void cover(track *of, int64_t start, int64_t end)
@@ -214,15 +204,15 @@ static kprof_status walk_through(kprof_report *report)
 {
     walk w = {.report = report};
     int rc = SQLITE_DONE;
-    kprof_status status = KPROF_OK;
-    if (!prepare(report, rows, &w.rows) || !begin_idle(&w.idle, report) ||
-        !prepare(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)", &w.add_gap) ||
-        !prepare(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)", &w.add_busy))
-        status = kprof_store_fail(report, "summing up what GPUs did");
+    kprof_status status = kprof_store_compile(report, rows, &w.rows);
+    KPROF_THEN(status, begin_idle(&w.idle, report));
+    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)", &w.add_gap));
+    KPROF_THEN(status,
+               kprof_store_compile(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)", &w.add_busy));
     while (status == KPROF_OK && (rc = sqlite3_step(w.rows)) == SQLITE_ROW)
         status = take_row(&w);
     if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "summing up what GPUs did");
+        status = kprof_store_fail(report, summing);
     KPROF_THEN(status, end_device(&w));
     KPROF_THEN(status, write_idle(&w.idle));
     kprof_spread_free(&w.latencies);
@@ -288,7 +278,7 @@ static kprof_status end_depths(depths *of)
     of->sum = of->count = 0;
     of->most = 0;
     of->queue.count = 0;
-    return step(of->report, of->update);
+    return kprof_store_step(of->report, of->update, summing);
 }
 
 static kprof_status take_asked(depths *of)
@@ -310,16 +300,15 @@ static kprof_status find_depths(kprof_report *report)
 {
     depths of = {.report = report};
     int rc = SQLITE_DONE;
-    kprof_status status = KPROF_OK;
-    if (!prepare(report,
-                 "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2",
-                 &of.asked) ||
-        !prepare(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?", &of.update))
-        status = kprof_store_fail(report, "finding how deep queues were");
+    kprof_status status = kprof_store_compile(
+        report, "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2",
+        &of.asked);
+    KPROF_THEN(status, kprof_store_compile(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?",
+                                           &of.update));
     while (status == KPROF_OK && (rc = sqlite3_step(of.asked)) == SQLITE_ROW)
         status = take_asked(&of);
     if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "finding how deep queues were");
+        status = kprof_store_fail(report, summing);
     KPROF_THEN(status, end_depths(&of));
     free(of.queue.begins);
     sqlite3_finalize(of.asked);
@@ -350,15 +339,13 @@ static const char points[] =
     "SELECT process_id, thread, start_ns, 2*id, device, start_ns, host_ns, end_ns FROM temp.trace_gap UNION ALL SELECT "
     "process_id, thread, host_ns, 2*id+1, device, start_ns, host_ns, end_ns FROM temp.trace_gap ORDER BY 1, 2, 3";
 static const char calls[] = "SELECT process_id, thread, start_ns, end_ns, class FROM trace_call JOIN temp.call_class c "
-                            "ON c.id=name_id ORDER BY "
-                            "1, 2, 3";
+                            "ON c.id=name_id ORDER BY 1, 2, 3";
 /* The class of the calls of each name. */
 static const char classes[] =
     "CREATE TEMP TABLE call_class AS SELECT id, CASE WHEN text GLOB '*ynchronize*' THEN 0 WHEN text GLOB '*emcpy*' "
-    "THEN "
-    "1 WHEN text GLOB '*aunch*' THEN 2 WHEN text GLOB '*lloc*' OR text GLOB '*Free*' OR text GLOB '*MemCreate*' OR "
-    "text "
-    "GLOB '*Map*' THEN 3 ELSE 4 END AS class FROM trace_name; CREATE UNIQUE INDEX temp.call_class_id ON call_class(id)";
+    "THEN 1 WHEN text GLOB '*aunch*' THEN 2 WHEN text GLOB '*lloc*' OR text GLOB '*Free*' OR text GLOB '*MemCreate*' "
+    "OR text GLOB '*Map*' THEN 3 ELSE 4 END AS class FROM trace_name; "
+    "CREATE UNIQUE INDEX temp.call_class_id ON call_class(id)";
 
 static kprof_status explain_gap(open_gaps *open, sqlite3_stmt *point, const double *sums)
 {
@@ -401,8 +388,7 @@ kprof_status kprof_trace_explain_gaps(kprof_report *report)
     open_gaps open = {.count = 0};
     const kprof_cumulation what = {points, calls, take_point, &open};
     kprof_status status = kprof_store_exec(report, classes);
-    if (status == KPROF_OK && !begin_idle(&open.idle, report))
-        status = kprof_store_fail(report, "summing up what GPUs did");
+    KPROF_THEN(status, begin_idle(&open.idle, report));
     KPROF_THEN(status, kprof_trace_cumulate(report, &what));
     KPROF_THEN(status, write_idle(&open.idle));
     sqlite3_finalize(open.idle.insert);

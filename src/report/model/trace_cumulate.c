@@ -83,18 +83,12 @@ static kprof_status put_point(walker *w)
     return w->what->take(w->what->user, w->points, sums);
 }
 
-static bool prepare(walker *w, const char *sql, sqlite3_stmt **out)
-{
-    return sqlite3_prepare_v2(w->report->db, sql, -1, out, NULL) == SQLITE_OK;
-}
-
 kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what)
 {
     walker w = {.report = report, .what = what, .covered = INT64_MIN};
-    kprof_status status = KPROF_OK;
     int rc = SQLITE_DONE;
-    if (!prepare(&w, what->points, &w.points) || !prepare(&w, what->intervals, &w.intervals))
-        status = kprof_store_fail(report, "summing up the trace");
+    kprof_status status = kprof_store_compile(report, what->points, &w.points);
+    KPROF_THEN(status, kprof_store_compile(report, what->intervals, &w.intervals));
     KPROF_THEN(status, read_interval(&w));
     while (status == KPROF_OK && (rc = sqlite3_step(w.points)) == SQLITE_ROW)
         status = put_point(&w);

@@ -68,9 +68,7 @@ static kprof_status take_work(void *user, sqlite3_stmt *row)
     sqlite3_bind_int64(w->insert, 1, number(w, 4));
     sqlite3_bind_int64(w->insert, 2, number(w, 5));
     sqlite3_bind_int64(w->insert, 3, FIRST_ROW + (w->streams * LANES + (int64_t)lane) % MOST_ROWS);
-    const int rc = sqlite3_step(w->insert);
-    sqlite3_reset(w->insert);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(w->report, "laying out streams");
+    return kprof_store_step(w->report, w->insert, "laying out streams");
 }
 
 static kprof_status make_lanes(kprof_report *report)
@@ -79,9 +77,7 @@ static kprof_status make_lanes(kprof_report *report)
     kprof_status status = kprof_store_exec(
         report,
         "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) WITHOUT ROWID");
-    if (status == KPROF_OK &&
-        sqlite3_prepare_v2(report->db, "INSERT INTO temp.work_lane VALUES(?,?,?)", -1, &w.insert, NULL) != SQLITE_OK)
-        status = kprof_store_fail(report, "laying out streams");
+    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.work_lane VALUES(?,?,?)", &w.insert));
     KPROF_THEN(status, kprof_store_query(report, work, take_work, &w));
     sqlite3_finalize(w.insert);
     return status;

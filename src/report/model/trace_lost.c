@@ -50,9 +50,7 @@ static kprof_status find_work_in_ranges(kprof_report *report)
 {
     sqlite3_stmt *insert = NULL;
     kprof_status status = kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL)");
-    if (status == KPROF_OK &&
-        sqlite3_prepare_v2(report->db, "INSERT INTO temp.range_work VALUES(?,?)", -1, &insert, NULL) != SQLITE_OK)
-        status = kprof_store_fail(report, "summing up ranges");
+    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.range_work VALUES(?,?)", &insert));
     KPROF_THEN(status, kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, insert}));
     if (status == KPROF_OUTPUT)
         status = kprof_store_fail(report, "summing up ranges");

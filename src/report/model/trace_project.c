@@ -45,9 +45,7 @@ static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t
 {
     for (int i = 0; i < count; i++)
         sqlite3_bind_int64(statement, i + 1, numbers[i]);
-    const int rc = sqlite3_step(statement);
-    sqlite3_reset(statement);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(p->report, "projecting ranges");
+    return kprof_store_step(p->report, statement, "projecting ranges");
 }
 
 static kprof_status end_range(projection *p, int64_t id)
@@ -112,19 +110,13 @@ static kprof_status take_event(void *user, sqlite3_stmt *event)
     return KPROF_OK;
 }
 
-static bool prepare(projection *p, const char *sql, sqlite3_stmt **out)
-{
-    return sqlite3_prepare_v2(p->report->db, sql, -1, out, NULL) == SQLITE_OK;
-}
-
 static kprof_status project(kprof_report *report)
 {
     projection p = {.report = report};
     kprof_status status = kprof_trace_find_calls(report);
     KPROF_THEN(status, kprof_store_exec(report, tables));
-    if (status == KPROF_OK && (!prepare(&p, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel) ||
-                               !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))
-        status = kprof_store_fail(report, "projecting ranges");
+    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel));
+    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span));
     KPROF_THEN(status, kprof_store_query(report, events, take_event, &p));
     KPROF_THEN(status, end_thread(&p));
     sqlite3_finalize(p.add_kernel);

@@ -601,8 +601,7 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     KPROF_THEN(status, expand(report, stats->sql, names, &sql));
     if (status == KPROF_OK && sql.failed)
         status = kprof_store_no_memory(report);
-    if (status == KPROF_OK && sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL) != SQLITE_OK)
-        status = kprof_store_fail(report, sql.data);
+    KPROF_THEN(status, kprof_store_compile(report, sql.data, &statement));
     KPROF_THEN(status, step_through(report, statement, sink));
     sqlite3_finalize(statement);
     kprof_strbuf_free(&sql);

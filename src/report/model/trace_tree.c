@@ -78,17 +78,14 @@ static kprof_status take_range(void *user, sqlite3_stmt *row)
     sqlite3_bind_int64(w->insert, 3, level);
     if (w->open_count < MOST_OPEN)
         w->open[w->open_count++] = (open_range){id, start_ns, end_ns, level};
-    const int rc = sqlite3_step(w->insert);
-    sqlite3_reset(w->insert);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(w->report, "nesting ranges");
+    return kprof_store_step(w->report, w->insert, "nesting ranges");
 }
 
 static kprof_status nest(kprof_report *report, const char *ranges, const char *insert)
 {
     walk w = {.report = report};
-    kprof_status status = sqlite3_prepare_v2(report->db, insert, -1, &w.insert, NULL) == SQLITE_OK
-                              ? kprof_store_query(report, ranges, take_range, &w)
-                              : kprof_store_fail(report, "nesting ranges");
+    kprof_status status = kprof_store_compile(report, insert, &w.insert);
+    KPROF_THEN(status, kprof_store_query(report, ranges, take_range, &w));
     sqlite3_finalize(w.insert);
     return status;
 }

@@ -54,17 +54,14 @@ static kprof_status add_row(kprof_ranking *ranking, const kprof_ranked *row, kpr
     sqlite3_bind_double(insert, DURATION, row->median_ns);
     if (findings)
         bind_findings(insert, findings);
-    const int rc = sqlite3_step(insert);
-    sqlite3_reset(insert);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, "joining the trace and counters");
+    return kprof_store_step(report, insert, "joining the trace and counters");
 }
 
 static kprof_status add_rows(kprof_ranking *ranking, kprof_report *report)
 {
     sqlite3_stmt *insert = NULL;
     kprof_status status = kprof_store_exec(report, table);
-    if (status == KPROF_OK && sqlite3_prepare_v2(report->db, add, -1, &insert, NULL) != SQLITE_OK)
-        status = kprof_store_fail(report, "joining the trace and counters");
+    KPROF_THEN(status, kprof_store_compile(report, add, &insert));
     for (size_t i = 0; i < ranking->count && status == KPROF_OK; i++)
         status = add_row(ranking, &ranking->rows[i], report, insert);
     sqlite3_finalize(insert);

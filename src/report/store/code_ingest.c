@@ -261,9 +261,7 @@ static kprof_status add_values(const value_place *place, const double *values)
         sqlite3_bind_int64(insert, 3, (int64_t)values[0]);
         sqlite3_bind_int64(insert, 4, known->rows[i]);
         sqlite3_bind_double(insert, 5, values[i + 1]);
-        if (sqlite3_step(insert) != SQLITE_DONE)
-            status = kprof_store_fail(report, "storing values of instructions");
-        sqlite3_reset(insert);
+        status = kprof_store_step(report, insert, "storing values of instructions");
     }
     return status;
 }

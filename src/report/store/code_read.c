@@ -86,18 +86,7 @@ static bool may_keep(const kprof_code_options *options, const char *path)
     return is_inside;
 }
 
-static int bind_text_or_null(sqlite3_stmt *statement, int place, const char *text)
-{
-    return text ? sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC) : sqlite3_bind_null(statement, place);
-}
-
-static kprof_status step(kprof_report *report, sqlite3_stmt *statement)
-{
-    const int rc = sqlite3_step(statement);
-    const kprof_status status = rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, "storing code");
-    sqlite3_reset(statement);
-    return status;
-}
+static const char storing[] = "storing code";
 
 /* Store a file as it is now: its size and hash if it can be read, and its text if options and limits let it. */
 static kprof_status add_file(code_reader *reader, const char *path, int64_t *row)
@@ -111,7 +100,7 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
         return kprof_store_no_memory(report);
     kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
     if (status == KPROF_OK) {
-        bind_text_or_null(insert, 1, path);
+        sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
         if (found.bytes) {
             kprof_source_hash(found.bytes, found.size, hash);
             sqlite3_bind_int64(insert, 2, (int64_t)found.size);
@@ -122,7 +111,7 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
             sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
             reader->source_bytes += found.size;
         }
-        status = step(report, insert);
+        status = kprof_store_step(report, insert, storing);
         sqlite3_clear_bindings(insert);
         *row = sqlite3_last_insert_rowid(report->db);
     }
@@ -151,7 +140,7 @@ static kprof_status ptx_row(code_reader *reader, int64_t *row)
     sqlite3_bind_int64(insert, 2, (int64_t)code->ptx_size);
     sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4, code->ptx, (int)code->ptx_size, SQLITE_STATIC);
-    status = step(reader->report, insert);
+    status = kprof_store_step(reader->report, insert, storing);
     sqlite3_clear_bindings(insert);
     reader->source_bytes += code->ptx_size;
     *row = reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
@@ -229,18 +218,10 @@ static kprof_status add_instruction(code_reader *reader, const kprof_code_instru
                                     const char *own_name)
 {
     kprof_report *report = reader->report;
-    sqlite3_stmt *insert = NULL;
-    kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION, &insert);
-    if (status != KPROF_OK)
-        return status;
-    sqlite3_bind_int64(insert, 1, function);
-    sqlite3_bind_int64(insert, 2, (int64_t)instruction->offset);
-    bind_text_or_null(insert, 3, instruction->text);
-    bind_text_or_null(insert, 4, instruction->access.space);
-    bind_text_or_null(insert, 5, instruction->access.operation);
-    if (instruction->access.bits > 0)
-        sqlite3_bind_int64(insert, 6, instruction->access.bits);
-    status = step(report, insert);
+    const kprof_code_access *access = &instruction->access;
+    kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_INSTRUCTION, access->bits > 0 ? "iittti" : "iittt",
+                                            function, (int64_t)instruction->offset, instruction->text, access->space,
+                                            access->operation, (int64_t)access->bits);
     KPROF_THEN(status, add_lines(reader, instruction, function, own_name));
     KPROF_THEN(status, add_ptx(reader, instruction, function));
     for (size_t i = 0; i < instruction->wait_count && status == KPROF_OK; i++)
@@ -285,11 +266,11 @@ static kprof_status end_code(code_reader *reader, int64_t code, const char *cubi
     if (status != KPROF_OK)
         return status;
     sqlite3_bind_int64(update, 1, code);
-    bind_text_or_null(update, 2, reader->code.text_state);
-    bind_text_or_null(update, 3, reader->code.line_state);
+    sqlite3_bind_text(update, 2, reader->code.text_state, -1, SQLITE_STATIC); /* NULL for NULL, as below */
+    sqlite3_bind_text(update, 3, reader->code.line_state, -1, SQLITE_STATIC);
     if (cubin && reader->options->keeps_sass && size <= CUBIN_MAX)
         sqlite3_bind_blob(update, 4, cubin, (int)size, SQLITE_STATIC);
-    status = step(reader->report, update);
+    status = kprof_store_step(reader->report, update, storing);
     sqlite3_clear_bindings(update);
     return status;
 }

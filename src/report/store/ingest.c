@@ -354,21 +354,14 @@ static kprof_status store_values(kprof_ingest *ingest, int64_t launch)
     const value_table *table = &ingest->table;
     sqlite3_stmt *insert;
     kprof_status status = kprof_store_statement(ingest->report, KPROF_SQL_ADD_VALUE, &insert);
-    if (status != KPROF_OK)
-        return status;
-    for (size_t row = 0; row < table->size; row++) {
+    for (size_t row = 0; row < table->size && status == KPROF_OK; row++) {
         if (!table->present[row])
             continue;
         sqlite3_bind_int64(insert, 1, launch);
         sqlite3_bind_int64(insert, 2, (int64_t)row);
         sqlite3_bind_double(insert, 3, table->values[row]);
-        if (sqlite3_step(insert) != SQLITE_DONE) {
-            status = kprof_store_fail(ingest->report, "storing values");
-            break;
-        }
-        sqlite3_reset(insert);
+        status = kprof_store_step(ingest->report, insert, "storing values");
     }
-    sqlite3_reset(insert);
     return status;
 }
 

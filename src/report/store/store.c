@@ -124,9 +124,9 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
 {
     int rc = SQLITE_OK;
     for (int i = 0; types[i] && rc == SQLITE_OK; i++) {
-        if (types[i] == 's') {
+        if (types[i] == 's' || types[i] == 't') {
             const char *text = va_arg(args, const char *);
-            rc = sqlite3_bind_text(statement, i + 1, text ? text : "", -1, SQLITE_STATIC);
+            rc = sqlite3_bind_text(statement, i + 1, text || types[i] == 't' ? text : "", -1, SQLITE_STATIC);
         } else if (types[i] == 'i') {
             rc = sqlite3_bind_int64(statement, i + 1, va_arg(args, int64_t));
         } else {
@@ -240,12 +240,24 @@ kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes)
     return status;
 }
 
+kprof_status kprof_store_compile(kprof_report *report, const char *sql, sqlite3_stmt **out)
+{
+    const int rc = sqlite3_prepare_v2(report->db, sql, -1, out, NULL);
+    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(report, sql);
+}
+
+kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement, const char *operation)
+{
+    const int rc = sqlite3_step(statement);
+    const kprof_status status = rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, operation);
+    sqlite3_reset(statement);
+    return status;
+}
+
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row, void *user)
 {
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL) != SQLITE_OK)
-        return kprof_store_fail(report, sql);
-    kprof_status status = KPROF_OK;
+    kprof_status status = kprof_store_compile(report, sql, &statement);
     int64_t text_bytes = 0;
     int rc = SQLITE_ROW;
     while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {

@@ -153,8 +153,8 @@ kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const
                                  sqlite3_stmt **out) KPROF_MUST_CHECK;
 /* The same for a statement whose text is above. */
 kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out) KPROF_MUST_CHECK;
-/* Bind by `types` (s: const char *, i: int64_t, d: double; NULL text is stored as "") and run a statement. *found is
- * the first column of the first row, 0 where there is none. */
+/* Bind by `types` (s, t: const char *, i: int64_t, d: double; NULL is stored as "" for s) and run a statement. *found
+ * is the first column of the first row, 0 where there is none. */
 kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types,
                               ...) KPROF_MUST_CHECK;
 /* The same for a statement without rows. */
@@ -170,6 +170,10 @@ kprof_status kprof_store_ask(kprof_report *report, const char *sql, const char *
                              int64_t *out) KPROF_MUST_CHECK;
 /* The same without texts. */
 kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out) KPROF_MUST_CHECK;
+/* A statement that the caller finalizes, NULL after a failure. */
+kprof_status kprof_store_compile(kprof_report *report, const char *sql, sqlite3_stmt **out) KPROF_MUST_CHECK;
+/* Run a statement without rows and reset it. As kprof_store_fail after a failure. */
+kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement, const char *operation) KPROF_MUST_CHECK;
 /* Run a query and call `row` for each row until it fails. BAD_REPORT when the rows have more text than the file has
  * bytes: rows share it then. */
 typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);

@@ -46,9 +46,7 @@ static kprof_status store_metric_samples(kprof_report *report, int64_t launch, c
         sqlite3_bind_int64(insert, 3, (int64_t)row[0]);
         sqlite3_bind_int64(insert, 4, (int64_t)row[1]);
         sqlite3_bind_double(insert, 5, row[2 + name]); /* SQLite stores NaN as NULL */
-        if (sqlite3_step(insert) != SQLITE_DONE)
-            status = kprof_store_fail(report, "storing samples over time");
-        sqlite3_reset(insert);
+        status = kprof_store_step(report, insert, "storing samples over time");
     }
     return status;
 }

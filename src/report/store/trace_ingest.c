@@ -161,12 +161,8 @@ static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activ
     sqlite3_bind_int64(insert, 1, ingest->process);
     for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
         is_whole = bind_field(ingest, insert, activity, i) && is_whole;
-    if (!is_whole)
-        status = kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
-    else if (sqlite3_step(insert) != SQLITE_DONE)
-        status = kprof_store_fail(ingest->report, "storing an activity");
-    sqlite3_reset(insert);
-    return status;
+    return is_whole ? kprof_store_step(ingest->report, insert, "storing an activity")
+                    : kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
 }
 
 static kprof_status store_activities(kprof_trace_ingest *ingest, const kprof_activities_record *record)
