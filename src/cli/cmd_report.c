@@ -61,11 +61,10 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
         return status;
     status = kprof_report_count(report, &counts);
     if (status == KPROF_OK && options->page == KPROF_PAGE_CENSUS)
-        return counts.timed > 0 ? KPROF_OK
-                                : kprof_fail(KPROF_NO_MATCH,
-                                             "%s has no census; kprof --census counts and times every "
-                                             "launch",
-                                             options->argument);
+        return counts.timed > 0
+                   ? KPROF_OK
+                   : kprof_fail(KPROF_NO_MATCH, "%s has no census; kprof --census counts and times every launch",
+                                options->argument);
     if (status != KPROF_OK)
         return status;
     if (counts.activities > 0 && options->html_path && counts.profiled + counts.not_measured == 0)

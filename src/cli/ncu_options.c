@@ -15,8 +15,7 @@
 #define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
 
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
-                                      "so that ranks need not wait for each "
-                                      "other";
+                                      "so that ranks need not wait for each other";
 static const char no_config[] = "kprof reads no configuration file: give the options on the command line";
 static const char no_mps[] = "kprof has no support of MPS: run the processes without it";
 static const char no_own_files[] = "kprof takes its own files; --injection-path gives another library";

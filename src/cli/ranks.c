@@ -178,8 +178,7 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
     kprof_status status = choose(from, rank, plan, &selection.metrics);
     if (status == KPROF_OK && selection.metrics.count == 0)
         status = kprof_fail(KPROF_USAGE,
-                            "--rank-passes: rank %u of %u has no pass: the metrics take %zu; leave the "
-                            "time in, %s",
+                            "--rank-passes: rank %u of %u has no pass: the metrics take %zu; leave the time in, %s",
                             rank->number, rank->count, plan->pass_count, KPROF_TIME_METRIC);
     KPROF_THEN(status, kprof_plan_make(from->catalog, &selection, from->host, &own));
     if (status == KPROF_OK) {

@@ -261,8 +261,7 @@ static kprof_status start(kprof_remote *remote, client *from)
     if (status == KPROF_OK && options->export_path && !options->force_overwrite &&
         !strstr(options->export_path, "%i") && kprof_open_parts_promise(&remote->open, options->export_path))
         status = kprof_fail(KPROF_OUTPUT,
-                            "%s: is to be the report of an earlier start; stop that first, or use another "
-                            "name",
+                            "%s: is to be the report of an earlier start; stop that first, or use another name",
                             options->export_path);
     KPROF_THEN(status, kprof_parts_plan(remote->parts, options, &plan));
     if (status == KPROF_OK && plan > 0 && !options->export_path)

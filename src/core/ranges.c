@@ -96,9 +96,8 @@ static kprof_status refuse_range(const char *text)
 {
     return kprof_fail(KPROF_USAGE,
                       RANGE_FILTER
-                      " %s: write [yes|no]:RANGES:RANGES, such as :2: for the second range between "
-                      "cudaProfilerStart and cudaProfilerStop, or ::[2-4] for instances 2 to 4 of the NVTX "
-                      "ranges of --nvtx-include",
+                      " %s: write [yes|no]:RANGES:RANGES, such as :2: for the second range between cudaProfilerStart "
+                      "and cudaProfilerStop, or ::[2-4] for instances 2 to 4 of the NVTX ranges of --nvtx-include",
                       text);
 }
 

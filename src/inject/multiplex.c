@@ -63,8 +63,7 @@ void kprof_multiplex_deliver_instructed(kprof_launch_record *record, kprof_sourc
 {
     char reason[KPROF_NOTE_BYTES + 128];
     snprintf(reason, sizeof reason,
-             "multiplexed: its instructions %s; other launches of its kernel and shape have the "
-             "rest%s%s",
+             "multiplexed: its instructions %s; other launches of its kernel and shape have the rest%s%s",
              kind == KPROF_SAMPLED ? "were sampled" : "were counted", *note ? "; " : "", note);
     record->mode = KPROF_REPLAY_MULTIPLEX;
     record->pass_count = 1;

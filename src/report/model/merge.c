@@ -338,11 +338,10 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
         "DELETE FROM kept_profile",
         "DELETE FROM kept_function",
         /* A profile without a metric tells why nothing was measured. */
-        "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE id IN "
-        "(SELECT profile_id FROM source.launch_code_profile WHERE ?6=0 OR launch_id IN (SELECT launch FROM taken)) AND "
-        "(NOT EXISTS(SELECT 1 FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS("
-        "SELECT 1 FROM source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM "
-        "new_metric)))",
+        "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE id IN (SELECT profile_id FROM "
+        "source.launch_code_profile WHERE ?6=0 OR launch_id IN (SELECT launch FROM taken)) AND (NOT EXISTS(SELECT 1 "
+        "FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS(SELECT 1 FROM "
+        "source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM new_metric)))",
         "INSERT INTO main.code_profile SELECT id+?5, process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), "
         "(SELECT id FROM new_device WHERE old=device_id), (SELECT min(launch_id) FROM source.launch_code_profile WHERE "
         "profile_id=code_profile.id AND (?6=0 OR launch_id IN (SELECT launch FROM taken)))+?1, counted, sampled, "
@@ -410,8 +409,7 @@ static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const statements[] = {
         "INSERT OR IGNORE INTO main.stack SELECT NULL, line, module, frames, cut, reason FROM source.stack WHERE ?3=0 "
-        "OR "
-        "id IN (SELECT stack_id FROM source.launch_stack WHERE launch_id IN (SELECT launch FROM taken)) ORDER BY id",
+        "OR id IN (SELECT stack_id FROM source.launch_stack WHERE launch_id IN (SELECT launch FROM taken)) ORDER BY id",
         "INSERT INTO main.launch_stack SELECT launch_id+?1, (SELECT id FROM main.stack AS own WHERE "
         "own.frames=old.frames AND own.cut=old.cut AND own.reason=old.reason), origin FROM source.launch_stack JOIN "
         "source.stack AS old ON old.id=stack_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY "

@@ -212,10 +212,8 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
  * the order of their lines, as several may start at once. */
 static const char number_processes[] =
     "CREATE TEMP TABLE numbered AS SELECT process.id AS id, source_id AS source, executable || ' ' || row_number() "
-    "OVER "
-    "(PARTITION BY source_id, executable ORDER BY command_line, start_unix_ns, process.id) AS line FROM main.process "
-    "JOIN "
-    "main.process_source ON process_id=process.id;"
+    "OVER (PARTITION BY source_id, executable ORDER BY command_line, start_unix_ns, process.id) AS line FROM "
+    "main.process JOIN main.process_source ON process_id=process.id;"
     "CREATE TEMP TABLE ranked AS SELECT launch.id AS id, source, line, function, line || ' ' || mangled || ' ' || "
     "device_id";
 static const char *const further_keys[] = {
@@ -239,8 +237,7 @@ static const char join_runs[] =
     "CREATE TEMP TABLE bases AS SELECT id FROM placed JOIN whole USING (shape, turn, source);"
     "CREATE UNIQUE INDEX temp.bases_id ON bases(id);"
     "CREATE TEMP TABLE joined AS SELECT placed.id AS id, first.id AS base FROM placed JOIN whole USING (shape, turn) "
-    "JOIN "
-    "placed AS first ON first.shape=whole.shape AND first.turn=whole.turn AND first.source=whole.source WHERE "
+    "JOIN placed AS first ON first.shape=whole.shape AND first.turn=whole.turn AND first.source=whole.source WHERE "
     "placed.id!=first.id;"
     "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
     "CREATE INDEX temp.joined_base ON joined(base);";
@@ -252,16 +249,13 @@ static const char join_runs[] =
     "ranges of its name, follow'))"
 static const char join_values_of_runs[] = JOIN_VALUES
     "UPDATE main.launch SET passes=passes+(SELECT coalesce(sum(other.passes), 0) FROM main.launch AS other JOIN joined "
-    "ON "
-    "joined.id=other.id WHERE base=main.launch.id), profile_ns=profile_ns+(SELECT coalesce(sum(other.profile_ns), 0) "
-    "FROM "
-    "main.launch AS other JOIN joined ON joined.id=other.id WHERE base=main.launch.id), "
+    "ON joined.id=other.id WHERE base=main.launch.id), profile_ns=profile_ns+(SELECT coalesce(sum(other.profile_ns), "
+    "0) FROM main.launch AS other JOIN joined ON joined.id=other.id WHERE base=main.launch.id), "
     "reason=(SELECT coalesce(group_concat(told, '; '), '') FROM (SELECT DISTINCT " TOLD " AS told FROM "
     "main.launch AS other WHERE (other.id=main.launch.id OR other.id IN (SELECT id FROM joined WHERE "
-    "base=main.launch.id)) AND other.reason!='') WHERE told!=''), "
-    "replay_mode=iif(EXISTS(SELECT 1 FROM main.launch AS other WHERE other.measured>0 AND (other.id=main.launch.id OR "
-    "other.id IN (SELECT id FROM joined WHERE base=main.launch.id))), 'application', 'none') "
-    "WHERE id IN (SELECT id FROM bases);";
+    "base=main.launch.id)) AND other.reason!='') WHERE told!=''), replay_mode=iif(EXISTS(SELECT 1 FROM main.launch AS "
+    "other WHERE other.measured>0 AND (other.id=main.launch.id OR other.id IN (SELECT id FROM joined WHERE "
+    "base=main.launch.id))), 'application', 'none') WHERE id IN (SELECT id FROM bases);";
 static const char leave_bases[] = COUNT_MEASURED REMOVE_LAUNCHES("SELECT id FROM placed EXCEPT SELECT id FROM bases")
 #define LATER "(SELECT id FROM numbered WHERE source!=(SELECT min(source) FROM numbered))"
     "DELETE FROM main.seen WHERE process_id IN " LATER ";"

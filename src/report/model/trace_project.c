@@ -24,8 +24,7 @@ typedef struct projection {
 
 static const char tables[] =
     "CREATE TEMP TABLE range_kernel(range INTEGER NOT NULL, kernel INTEGER NOT NULL);"
-    "CREATE TEMP TABLE range_span(range INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, "
-    "ops INTEGER)";
+    "CREATE TEMP TABLE range_span(range INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, ops INTEGER)";
 
 #define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
 /* process, thread, time, event, id of a range or a kernel (0: of no kernel), start and end of what a call asked for, or

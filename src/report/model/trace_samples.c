@@ -17,11 +17,9 @@ static const char metrics[] =
     "json_extract(value, '$.label') AS label, coalesce(json_extract(value, '$.unit'), '') AS unit FROM section, "
     "json_each(definition, '$.timeline')), named AS (SELECT id AS name_id, text AS name, coalesce((SELECT label FROM "
     "item WHERE item.name=text LIMIT 1), text) AS label, coalesce((SELECT unit FROM item WHERE item.name=text LIMIT "
-    "1), "
-    "'') AS unit FROM trace_name WHERE id IN (SELECT name_id FROM trace_sample)) SELECT name_id, name, label, CASE "
-    "unit "
-    "WHEN 'byte/second' THEN 'GB/s' ELSE unit END AS unit, CASE unit WHEN 'byte/second' THEN 1e-15 ELSE 1e-6 END AS "
-    "factor FROM named";
+    "1), '') AS unit FROM trace_name WHERE id IN (SELECT name_id FROM trace_sample)) SELECT name_id, name, label, CASE "
+    "unit WHEN 'byte/second' THEN 'GB/s' ELSE unit END AS unit, CASE unit WHEN 'byte/second' THEN 1e-15 ELSE 1e-6 END "
+    "AS factor FROM named";
 
 /* Samples that follow each other, for each process, device and metric; `value` NULL: not known. */
 static const char samples[] =
@@ -37,8 +35,7 @@ static const char samples[] =
 static const char steps[] =
     "CREATE TEMP VIEW sampled_step AS WITH step AS (SELECT r.id, process_id, r.start_ns AS a, r.end_ns AS b, "
     "coalesce(g.text, '') || ':' || n.text AS range FROM main.trace_range r JOIN main.trace_name n ON n.id=name_id "
-    "LEFT "
-    "JOIN main.trace_name g ON g.id=domain_id WHERE r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns) FROM "
+    "LEFT JOIN main.trace_name g ON g.id=domain_id WHERE r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns) FROM "
     "temp.trace_sampled)), series AS (SELECT DISTINCT process_id, device, name_id FROM temp.trace_sampled) SELECT "
     "range, "
     "step.id, b-a AS ns, k.device, k.name_id, " KPROF_MEAN_OF_SAMPLES("1.0*(min(b, end_ns)-max(a, start_ns))") //

@@ -215,15 +215,12 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_LOST},
     {"goal_sum", "Goals",
      "WITH whole AS (SELECT sum(span) AS span, sum(busy) AS busy, sum(memory) AS memory, sum(kernels+memory-busy) AS "
-     "both "
-     "FROM temp.gpu_busy WHERE span>0), found AS (SELECT 1 AS i, 'GPU busy' AS figure, 100*busy/span AS pct, 'at "
-     "least' AS "
-     "way, 85 AS goal FROM whole UNION ALL SELECT 2, 'Copies overlapped with kernels', CASE WHEN memory>0 THEN "
-     "100*both/memory END, 'at least', 60 FROM whole UNION ALL SELECT 3, 'GPU idle, waiting for synchronization', "
-     "100*(SELECT total(ns) FROM temp.gpu_idle WHERE cause='synchronization')/span, 'at most', 10 FROM whole) "
-     "SELECT figure AS \"Figure\", round(pct, 1) AS \"Value (%)\", way || ' ' || goal AS \"Goal (%)\", CASE WHEN pct "
-     "IS "
-     "NULL THEN NULL WHEN (way='at least' AND pct>=goal) OR (way='at most' AND pct<=goal) THEN 'yes' ELSE 'no' END AS "
+     "both FROM temp.gpu_busy WHERE span>0), found AS (SELECT 1 AS i, 'GPU busy' AS figure, 100*busy/span AS pct, 'at "
+     "least' AS way, 85 AS goal FROM whole UNION ALL SELECT 2, 'Copies overlapped with kernels', CASE WHEN memory>0 "
+     "THEN 100*both/memory END, 'at least', 60 FROM whole UNION ALL SELECT 3, 'GPU idle, waiting for synchronization', "
+     "100*(SELECT total(ns) FROM temp.gpu_idle WHERE cause='synchronization')/span, 'at most', 10 FROM whole) SELECT "
+     "figure AS \"Figure\", round(pct, 1) AS \"Value (%)\", way || ' ' || goal AS \"Goal (%)\", CASE WHEN pct IS NULL "
+     "THEN NULL WHEN (way='at least' AND pct>=goal) OR (way='at most' AND pct<=goal) THEN 'yes' ELSE 'no' END AS "
      "\"Met\" FROM found WHERE EXISTS (SELECT 1 FROM temp.gpu_busy WHERE span>0) ORDER BY i",
      NULL, KPROF_NEEDS_LOST},
     {"gpu_idle_sum", "GPU Idle Time by Cause",
@@ -240,11 +237,9 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_LOST},
     {"memory_sum", "Memory",
      "SELECT memory AS \"Memory\", device AS \"Device\", round(max(level)/1e6, 3) AS \"High Water (MB)\", sum(is_new) "
-     "AS "
-     "\"Allocations\", sum(is_new AND in_loop) AS \"In the Loop\", sum(NOT is_new) AS \"Releases\", "
+     "AS \"Allocations\", sum(is_new AND in_loop) AS \"In the Loop\", sum(NOT is_new) AS \"Releases\", "
      "CAST(total(call_ns) AS INTEGER) AS \"Time in Calls (ns)\" FROM temp.trace_allocation GROUP BY memory, device "
-     "ORDER "
-     "BY memory, device",
+     "ORDER BY memory, device",
      NULL, KPROF_NEEDS_LOST},
     {"step_sum", "Steps (NVTX)",
      "SELECT count(*) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", min(ns) AS \"Min (ns)\", max(ns) AS \"Max "
@@ -254,33 +249,25 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_LOST},
     {"lost_sum", "What Is Lost",
      "WITH whole AS (SELECT total(span) AS span, total(busy) AS busy, total(kernels) AS kernels, total(memory) AS "
-     "memory "
-     "FROM temp.gpu_busy), idle AS (SELECT cause, total(ns) AS ns FROM temp.gpu_idle GROUP BY cause), found AS ("
-     "SELECT 'GPU idle' AS name, span-busy AS ns, 15 AS goal, 'Kernels and copies leave the GPU idle; gpu_idle_sum "
+     "memory FROM temp.gpu_busy), idle AS (SELECT cause, total(ns) AS ns FROM temp.gpu_idle GROUP BY cause), found AS "
+     "(SELECT 'GPU idle' AS name, span-busy AS ns, 15 AS goal, 'Kernels and copies leave the GPU idle; gpu_idle_sum "
      "tells why' AS advice FROM whole UNION ALL "
      "SELECT 'Launch-bound', ns, 10, 'Kernels are shorter than their launches: larger kernels, fusion or CUDA graphs' "
-     "FROM "
-     "idle WHERE cause='launching' UNION ALL "
+     "FROM idle WHERE cause='launching' UNION ALL "
      "SELECT 'Synchronization', ns, 10, 'The host waits for the GPU before it asks for more: wait less often, or "
-     "later' "
-     "FROM idle WHERE cause='synchronization' UNION ALL "
+     "later' FROM idle WHERE cause='synchronization' UNION ALL "
      "SELECT 'Host code', ns, 10, 'The host computes before it asks for more: prepare ahead, in another thread' FROM "
-     "idle "
-     "WHERE cause='host code' UNION ALL "
+     "idle WHERE cause='host code' UNION ALL "
      "SELECT 'Allocation', ns, 5, 'The host allocates or frees before it asks for more: allocate once, or from a pool' "
      "FROM idle WHERE cause='allocation' UNION ALL "
      "SELECT 'Copies alone', busy-kernels, 10, 'Kernels wait for copies: copy in another stream, ahead of time' FROM "
-     "whole "
-     "UNION ALL "
+     "whole UNION ALL "
      "SELECT 'Pageable copies', total(ns), 2, 'Copies from and to pageable memory: pin it' FROM temp.trace_transfer "
-     "WHERE "
-     "source='Pageable' OR target='Pageable' UNION ALL "
+     "WHERE source='Pageable' OR target='Pageable' UNION ALL "
      "SELECT 'Small copies', total(ns), 1, 'Copies of less than 64 KiB follow each other: join them' FROM "
-     "temp.trace_transfer WHERE follows) "
-     "SELECT name AS \"Finding\", round(100*ns/span, 1) AS \"Time (%)\", goal AS \"Goal (%)\", CAST(ns AS INTEGER) AS "
-     "\"Gain at Most (ns)\", advice AS \"Advice\" FROM found CROSS JOIN whole WHERE span>0 AND 100*ns/span>goal ORDER "
-     "BY "
-     "ns DESC",
+     "temp.trace_transfer WHERE follows) SELECT name AS \"Finding\", round(100*ns/span, 1) AS \"Time (%)\", goal AS "
+     "\"Goal (%)\", CAST(ns AS INTEGER) AS \"Gain at Most (ns)\", advice AS \"Advice\" FROM found CROSS JOIN whole "
+     "WHERE span>0 AND 100*ns/span>goal ORDER BY ns DESC",
      NULL, KPROF_NEEDS_LOST},
     {"kern_counters", "Kernels, Their Time and Limits",
      "SELECT round(100*t/nullif(sum(t) OVER (), 0), 1) AS \"Time (%)\", CAST(t AS INTEGER) AS \"Total Time (ns)\", c "
@@ -306,8 +293,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_COUNTERS},
     {"nvtx_gpu_proj_sum", "NVTX GPU Projection Summary",
      "SELECT name AS \"Range\", style AS \"Style\", CAST(total(p.end_ns-p.start_ns) AS INTEGER) AS \"Total Proj Time "
-     "(ns)\", "
-     "CAST(total(r.end_ns-r.start_ns) AS INTEGER) AS \"Total Range Time (ns)\", count(*) AS \"Range "
+     "(ns)\", CAST(total(r.end_ns-r.start_ns) AS INTEGER) AS \"Total Range Time (ns)\", count(*) AS \"Range "
      "Instances\", " SPREAD("Proj ", "p.end_ns-p.start_ns",
                             "ns") ", CAST(total(ops) AS INTEGER) AS \"Total GPU Ops\", round(avg(ops), 1) AS "
                                   "\"Avg GPU Ops\", round(avg(level), 1) AS \"Avg Range Lvl\", "
@@ -318,11 +304,10 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_SPANS},
     {"nvtx_gpu_proj_trace", "NVTX GPU Projection Trace",
      STACKS("range_tree") "SELECT name AS \"Name\", p.start_ns AS \"Projected Start (ns)\", p.end_ns-p.start_ns AS "
-                          "\"Projected Duration (ns)\", "
-                          "r.start_ns AS \"Orig Start (ns)\", r.end_ns-r.start_ns AS \"Orig Duration (ns)\", style AS "
-                          "\"Style\", pid AS \"PID\", thread "
-                          "AS \"TID\", ops AS \"NumGPUOps\", level AS \"Lvl\", coalesce(children, 0) AS \"NumChild\", "
-                          "range AS \"RangeId\", parent AS "
+                          "\"Projected Duration (ns)\", r.start_ns AS \"Orig Start (ns)\", r.end_ns-r.start_ns AS "
+                          "\"Orig Duration (ns)\", style AS \"Style\", pid AS \"PID\", thread AS \"TID\", ops AS "
+                          "\"NumGPUOps\", level AS \"Lvl\", coalesce(children, 0) AS \"NumChild\", range AS "
+                          "\"RangeId\", parent AS "
                           "\"ParentId\", stack AS \"RangeStack\" FROM temp.range_span p JOIN (" NAMED_RANGES
                           ") r USING(range) JOIN stacks USING(range) LEFT "
                           "JOIN (" PROJECTED_CHILDREN ") USING(range) ORDER BY 2, 3 DESC, level",
@@ -334,55 +319,45 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
          "", "k.end_ns-k.start_ns",
          "ns") ", kn.@name AS \"Kernel Name\" FROM "
                "temp.range_kernel CROSS JOIN trace_range r ON r.id=range CROSS JOIN trace_kernel k ON k.id=kernel "
-               "CROSS JOIN "
-               "trace_name n ON n.id=r.name_id CROSS JOIN trace_name kn ON kn.id=k.name_id CROSS JOIN trace_name s ON "
-               "s.id=style_id CROSS JOIN process p ON p.id=r.process_id LEFT JOIN trace_name g ON g.id=domain_id GROUP "
-               "BY 1, 2, 3, "
-               "4, kn.id ORDER BY 7 DESC, 1, kn.@name",
+               "CROSS JOIN trace_name n ON n.id=r.name_id CROSS JOIN trace_name kn ON kn.id=k.name_id CROSS JOIN "
+               "trace_name s ON s.id=style_id CROSS JOIN process p ON p.id=r.process_id LEFT JOIN trace_name g ON "
+               "g.id=domain_id GROUP BY 1, 2, 3, 4, kn.id ORDER BY 7 DESC, 1, kn.@name",
      NULL, KPROF_NEEDS_PROJECTION},
     {"pm_sampling_sum", "GPU Utilization over Time",
      "SELECT pid AS \"PID\", device AS \"Device\", label AS \"Metric\", unit AS \"Unit\", " KPROF_MEAN_OF_SAMPLES(
          "1.0*(end_ns-start_ns)") " AS \"Mean\", round(min(value), 3) AS \"Min\", round(max(value), 3) AS \"Max\", "
                                   "count(*) AS \"Samples\", max(end_ns-start_ns) AS \"Interval Max (ns)\", "
-                                  "coalesce(sum(start_ns>before AND NOT coalesce((SELECT o.start_ns FROM "
-                                  "temp.left_out o WHERE o.process_id=s.process_id AND o.end_ns>before ORDER BY "
-                                  "o.end_ns LIMIT 1)<start_ns, 0)), 0) AS \"Gaps\", kprof_line(start_ns, end_ns, "
-                                  "value, first, last) AS \"Over Time\" FROM (SELECT *, lag(end_ns) OVER (PARTITION BY "
-                                  "process_id, device, "
-                                  "name_id "
-                                  "ORDER BY start_ns) AS before FROM temp.trace_sampled) s JOIN temp.sampled_metric "
-                                  "USING(name_id) JOIN (SELECT process_id, device, min(start_ns) AS first, max(end_ns) "
-                                  "AS "
-                                  "last FROM temp.trace_sampled GROUP BY process_id, device) USING(process_id, device) "
-                                  "JOIN "
-                                  "process p ON p.id=process_id GROUP BY process_id, device, name_id",
+                                  "coalesce(sum(start_ns>before AND NOT coalesce((SELECT o.start_ns FROM temp.left_out "
+                                  "o WHERE o.process_id=s.process_id AND o.end_ns>before ORDER BY o.end_ns LIMIT "
+                                  "1)<start_ns, 0)), 0) AS \"Gaps\", kprof_line(start_ns, end_ns, value, first, last) "
+                                  "AS \"Over Time\" FROM (SELECT *, lag(end_ns) OVER (PARTITION BY process_id, device, "
+                                  "name_id ORDER BY start_ns) AS before FROM temp.trace_sampled) s JOIN "
+                                  "temp.sampled_metric USING(name_id) JOIN (SELECT process_id, device, min(start_ns) "
+                                  "AS first, max(end_ns) AS last FROM temp.trace_sampled GROUP BY process_id, device) "
+                                  "USING(process_id, device) JOIN process p ON p.id=process_id GROUP BY process_id, "
+                                  "device, name_id",
      NULL, KPROF_NEEDS_SAMPLES},
     {"pm_sampling_steps", "GPU Utilization of Steps (NVTX)",
      "SELECT range AS \"Range\", count(DISTINCT id) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", device AS "
      "\"Device\"@sampled FROM temp.sampled_step GROUP BY range, device ORDER BY sum(total(ns)) OVER (PARTITION BY "
-     "range) "
-     "DESC, range, device",
+     "range) DESC, range, device",
      NULL, KPROF_NEEDS_SAMPLES},
     {"pm_sampling_step_spread", "Spread of GPU Utilization over Steps (NVTX)",
      "SELECT range AS \"Range\", count(*) AS \"Instances\", device AS \"Device\", label AS \"Metric\", unit AS "
-     "\"Unit\", "
-     "round(avg(mean), 3) AS \"Mean\", round(min(mean), 3) AS \"Min\", round(max(mean), 3) AS \"Max\", "
+     "\"Unit\", round(avg(mean), 3) AS \"Mean\", round(min(mean), 3) AS \"Min\", round(max(mean), 3) AS \"Max\", "
      "round(kprof_deviation(mean), 3) AS \"StdDev\" FROM temp.sampled_step JOIN temp.sampled_metric USING(name_id) "
-     "GROUP "
-     "BY range, device, name_id ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, device, name_id",
+     "GROUP BY range, device, name_id ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, device, name_id",
      NULL, KPROF_NEEDS_SAMPLES},
     {"pm_sampling_trace", "GPU Utilization Trace",
      "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", pid AS \"PID\", device AS \"Device\", "
      "m.name AS \"Name\", label AS \"Metric\", round(value, 6) AS \"Value\", unit AS \"Unit\" FROM temp.trace_sampled "
      "JOIN temp.sampled_metric m USING(name_id) JOIN process p ON p.id=process_id ORDER BY start_ns, process_id, "
-     "device, "
-     "name_id",
+     "device, name_id",
      NULL, KPROF_NEEDS_SAMPLES},
     {"um_sum", "Unified Memory Analysis Summary",
      "SELECT printf('0x%x', address) AS \"Virtual Address\", round(total(to_device)/1e6, 3) AS \"HtoD Migration Size "
      "(MB)\", round(total(to_host)/1e6, 3) AS \"DtoH Migration Size (MB)\", CAST(total(cpu) AS INTEGER) AS \"CPU Page "
-     "Faults\", "
-     "CAST(total(gpu) AS INTEGER) AS \"GPU PageFaults\", CASE WHEN total(ns)>0 THEN "
+     "Faults\", CAST(total(gpu) AS INTEGER) AS \"GPU PageFaults\", CASE WHEN total(ns)>0 THEN "
      "round(1e3*(total(to_device)+total(to_host))/"
      "total(ns), 3) END AS \"Migration Throughput (MB/s)\" FROM (" MANAGED ") GROUP BY address ORDER BY "
      "total(to_device)+total(to_host) DESC, address",

@@ -123,13 +123,11 @@ static const char *const events[] = {
                                                                "trace_graph" KNOWN,
     SLICE("'cuda_' || l.text", "n.text", HOST,
           "thread") "'correlation', correlation, 'result', result@caller)) FROM trace_call "
-                    "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON "
-                    "l.id=layer_id",
+                    "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id",
     SLICE("'user_annotation'", "coalesce(g.text || ':', '') || n.text", HOST,
           "thread") "'style', s.text)) FROM "
                     "trace_range JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
-                    "trace_name g ON "
-                    "g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'",
+                    "trace_name g ON g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'",
     "SELECT json_object('ph', 'i', 's', 't', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "
     "'pid', " HOST
     ", 'tid', thread, 'ts', " TIME("start_ns") ", 'args', json_object()) FROM trace_range JOIN trace_name n ON "
@@ -147,28 +145,24 @@ static const char *const events[] = {
         "s", HOST, "thread") ") FROM asked JOIN call USING(process_id, correlation)",
     "WITH " WORK ", " CALL
     " SELECT " FLOW("f", GPU, "@work") ", 'bp', 'e') FROM work WHERE EXISTS (SELECT 1 FROM call c "
-                                       "WHERE c.process_id=work.process_id AND "
-                                       "c.correlation=work.correlation)",
+                                       "WHERE c.process_id=work.process_id AND c.correlation=work.correlation)",
     "SELECT json_object('ph', 'C', 'name', 'allocated ' || n.text || ' memory', 'pid', " GPU ", 'tid', 0, 'ts', " TIME(
         "time_ns") ", 'args', json_object('MB', round(sum(CASE WHEN o.text='allocation' THEN bytes ELSE -bytes END) "
-                   "OVER "
-                   "(PARTITION BY process_id, device, memory_id ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND "
-                   "CURRENT ROW)/1e6, 3))) FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN trace_name o ON "
-                   "o.id=operation_id",
+                   "OVER (PARTITION BY process_id, device, memory_id ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING "
+                   "AND CURRENT ROW)/1e6, 3))) FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN trace_name o "
+                   "ON o.id=operation_id",
     "WITH " WORK ", " CALL
     ", steps AS (SELECT process_id, device, call.start_ns AS start_ns, 1 AS d FROM work JOIN call "
     "USING(process_id, correlation) UNION ALL SELECT process_id, device, work.start_ns, -1 FROM work JOIN call "
     "USING(process_id, correlation)) SELECT json_object('ph', 'C', 'name', 'queue depth', 'pid', " GPU
     ", 'tid', 0, 'ts', " TIME(
         "start_ns") ", 'args', json_object('asked for', sum(d) OVER (PARTITION BY process_id, device "
-                    "ORDER BY start_ns, d ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))) FROM "
-                    "steps",
+                    "ORDER BY start_ns, d ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))) FROM steps",
     /* Names are in the order in which the plan has the metrics. */
     "SELECT json_object('ph', 'C', 'name', label, 'pid', " GPU
     ", 'tid', 0, 'ts', " TIME("start_ns") ", 'args', json_object(coalesce(nullif(unit, ''), 'value'), round(value, "
-                                          "3))) FROM temp.trace_sampled JOIN "
-                                          "temp.sampled_metric USING(name_id) WHERE value IS NOT NULL ORDER BY "
-                                          "process_id, device, name_id, start_ns",
+                                          "3))) FROM temp.trace_sampled JOIN temp.sampled_metric USING(name_id) WHERE "
+                                          "value IS NOT NULL ORDER BY process_id, device, name_id, start_ns",
     SERIES,
 };
 

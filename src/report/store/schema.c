@@ -27,13 +27,11 @@ static const schema_entry tables[] = {
      "name TEXT NOT NULL, definition TEXT NOT NULL)"},
     {1, "launch", NULL},
     {1, "value",
-     "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, "
-     "metric_id INTEGER NOT NULL REFERENCES metric, value REAL, "
-     "PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
+     "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, metric_id INTEGER NOT NULL REFERENCES metric, "
+     "value REAL, PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
     {1, "seen",
-     "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
-     "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
-     "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
+     "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, kernel_id INTEGER NOT NULL REFERENCES kernel, "
+     "launches INTEGER NOT NULL, PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
     {1, "message", NULL},
     {2, "pass",
      "CREATE TABLE pass(chip TEXT NOT NULL, pass INTEGER NOT NULL, counters INTEGER NOT NULL, "
@@ -53,9 +51,8 @@ static const schema_entry tables[] = {
      "stack_id INTEGER NOT NULL REFERENCES stack, origin TEXT NOT NULL)"},
     {9, "census", NULL},
     {5, "source",
-     "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, "
-     "working_directory TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, "
-     "start_unix_ns INTEGER NOT NULL)"},
+     "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, working_directory "
+     "TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
     {5, "process_source",
      "CREATE TABLE process_source(process_id INTEGER PRIMARY KEY REFERENCES process, "
      "source_id INTEGER NOT NULL REFERENCES source)"},
@@ -75,9 +72,8 @@ static const schema_entry tables[] = {
      "depth INTEGER NOT NULL, file_id INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, function TEXT, "
      "PRIMARY KEY(function_id, offset, depth)) WITHOUT ROWID"},
     {9, "code_ptx",
-     "CREATE TABLE code_ptx(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
-     "file_id INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, "
-     "PRIMARY KEY(function_id, offset)) WITHOUT ROWID"},
+     "CREATE TABLE code_ptx(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, file_id "
+     "INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, PRIMARY KEY(function_id, offset)) WITHOUT ROWID"},
     {7, "code_wait",
      "CREATE TABLE code_wait(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
      "producer_offset INTEGER NOT NULL, PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID"},
@@ -93,14 +89,12 @@ static const schema_entry tables[] = {
      "CREATE TABLE code_profile_metric(profile_id INTEGER NOT NULL REFERENCES code_profile, "
      "metric_id INTEGER NOT NULL REFERENCES metric, PRIMARY KEY(profile_id, metric_id)) WITHOUT ROWID"},
     {7, "instruction_value",
-     "CREATE TABLE instruction_value(profile_id INTEGER NOT NULL REFERENCES code_profile, "
-     "function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
-     "metric_id INTEGER NOT NULL REFERENCES metric, value REAL NOT NULL, "
-     "PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID"},
+     "CREATE TABLE instruction_value(profile_id INTEGER NOT NULL REFERENCES code_profile, function_id INTEGER NOT NULL "
+     "REFERENCES code_function, offset INTEGER NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, value REAL NOT "
+     "NULL, PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID"},
     {9, "timeline_pass",
-     "CREATE TABLE timeline_pass(launch_id INTEGER NOT NULL REFERENCES launch, pass INTEGER NOT NULL, "
-     "interval_ns INTEGER NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL, "
-     "PRIMARY KEY(launch_id, pass)) WITHOUT ROWID"},
+     "CREATE TABLE timeline_pass(launch_id INTEGER NOT NULL REFERENCES launch, pass INTEGER NOT NULL, interval_ns "
+     "INTEGER NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY(launch_id, pass)) WITHOUT ROWID"},
     {9, "timeline",
      "CREATE TABLE timeline(launch_id INTEGER NOT NULL REFERENCES launch, "
      "metric_id INTEGER NOT NULL REFERENCES metric, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, "
@@ -124,21 +118,18 @@ static const char views[] =
     "metric.name AS metric, value.value AS value, metric.unit AS unit "
     "FROM value JOIN launch ON launch.id=value.launch_id JOIN metric ON metric.id=value.metric_id "
     "JOIN kernel ON kernel.id=launch.kernel_id JOIN process ON process.id=launch.process_id;"
-    "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, "
-    "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
-    "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
-    "registers_per_thread_compiled, static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, "
-    "launch.reason AS reason, "
-    "graph_node.node AS graph_node, nvtx.ranges AS nvtx, stack.line AS launched_from "
-    "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
-    "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id "
-    "LEFT JOIN nvtx ON nvtx.launch_id=launch.id LEFT JOIN launch_stack ON launch_stack.launch_id=launch.id "
-    "LEFT JOIN stack ON stack.id=launch_stack.stack_id;"
-    "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
-    "count(value.value) AS launches, min(value.value) AS minimum, max(value.value) AS maximum, "
-    "avg(value.value) AS average, metric.unit AS unit FROM value JOIN launch ON launch.id=value.launch_id "
-    "JOIN kernel ON kernel.id=launch.kernel_id JOIN metric ON metric.id=value.metric_id "
-    "GROUP BY kernel.function, metric.id;"
+    "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, kernel.function "
+    "AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, launch.position AS "
+    "position, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread_compiled, static_smem_bytes, "
+    "dynamic_smem_bytes, replay_mode, passes, measured, launch.reason AS reason, graph_node.node AS graph_node, "
+    "nvtx.ranges AS nvtx, stack.line AS launched_from FROM launch JOIN process ON process.id=launch.process_id JOIN "
+    "kernel ON kernel.id=launch.kernel_id JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON "
+    "graph_node.launch_id=launch.id LEFT JOIN nvtx ON nvtx.launch_id=launch.id LEFT JOIN launch_stack ON "
+    "launch_stack.launch_id=launch.id LEFT JOIN stack ON stack.id=launch_stack.stack_id;"
+    "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, count(value.value) AS "
+    "launches, min(value.value) AS minimum, max(value.value) AS maximum, avg(value.value) AS average, metric.unit AS "
+    "unit FROM value JOIN launch ON launch.id=value.launch_id JOIN kernel ON kernel.id=launch.kernel_id JOIN metric ON "
+    "metric.id=value.metric_id GROUP BY kernel.function, metric.id;"
     "CREATE VIEW seen_kernels AS SELECT kernel.function AS kernel, kernel.demangled AS demangled, "
     "sum(seen.launches) AS launches FROM seen JOIN kernel ON kernel.id=seen.kernel_id "
     "GROUP BY kernel.mangled ORDER BY launches DESC, kernel;"
