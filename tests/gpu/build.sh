@@ -36,15 +36,14 @@ compile() {
   mv "$target.new" "$target"
 }
 
-# One program of several sources, with lines.
-compile_findings() {
-  local target=$out/findings file old=
-  for file in "$here"/findings/*.cu "$here/findings/findings.h" "$here/programs/check.h"; do
+# compile_folder NAME: one program of several sources, with lines.
+compile_folder() {
+  local target=$out/$1 file old=
+  for file in "$here/$1"/*.cu "$here/$1"/*.h "$here/programs/check.h"; do
     [ "$target" -nt "$file" ] || old=1
   done
   [ -n "$old" ] || return 0
-  "$nvcc" -arch="$arch" -O2 -Xlinker -s -cudart static -lineinfo -t "$(nproc)" -o "$target.new" \
-    "$here"/findings/*.cu
+  "$nvcc" -arch="$arch" -O2 -Xlinker -s -cudart static -lineinfo -t "$(nproc)" -o "$target.new" "$here/$1"/*.cu
   mv "$target.new" "$target"
 }
 
@@ -111,7 +110,8 @@ for source in "$here"/exact/*.cu; do
   compile "$name" "$source" "${options[@]}" & jobs+=($!)
   make_room
 done
-compile_findings & jobs+=($!)
+compile_folder findings & jobs+=($!)
+compile_folder planted & jobs+=($!)
 compile_pairs & jobs+=($!)
 for job in "${jobs[@]}"; do
   wait "$job"

@@ -4,14 +4,15 @@
 #   run.sh [PART [ARGUMENT...]]
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
-# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, lines, pm_sampling, stacks, control,
-# trace, trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments are those of
-# the script of that name.
+# frameworks, multiplex, findings, planted, pairs, nvtx, ncu_lines, source, source_ncu, lines, pm_sampling, stacks,
+# control, trace, trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments are
+# those of the script of that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
 # measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of
 # memory, launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs
 # programs of PyTorch, JAX, Triton and CuPy plain, under kprof and under ncu; `multiplex` measures without repeating;
-# `findings` records kernels that show one performance problem each; `pairs` holds findings to kernels that were
+# `findings` records kernels that show one performance problem each; `planted` looks for the lines of faults in code
+# as programs have it; `pairs` holds findings to kernels that were
 # mended; `nvtx` compares the NVTX ranges of launches with those that programs open, and the launches that expressions
 # choose with those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they
 # collect; `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the
@@ -58,7 +59,7 @@ have_programs() {
     esac
   done
   [ -x "$KPROF_GPU_PROGRAMS/vectorAdd" ] && [ -x "$KPROF_GPU_PROGRAMS/findings" ] &&
-    [ -x "$KPROF_GPU_PROGRAMS/pairs" ]
+    [ -x "$KPROF_GPU_PROGRAMS/pairs" ] && [ -x "$KPROF_GPU_PROGRAMS/planted" ]
 }
 
 # Programs built elsewhere will do where there is no compiler.
@@ -91,7 +92,7 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | \
+    validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | planted | pairs | nvtx | \
       ncu_lines | source | source_ncu | lines | pm_sampling | stacks | control | trace | \
       trace_torch | utilization | application | waits | census | carveouts | ranks)
       python3 "$here/$name.py" "$@" || status=$? ;;
