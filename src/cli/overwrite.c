@@ -87,9 +87,7 @@ static bool add_taken(kprof_strlist *out, char *path)
 static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out)
 {
     bool is_report = kprof_command_reads_reports(options->command);
-    bool added = true;
-    if (is_report && options->baseline)
-        added = add_taken(out, kprof_report_path(options->baseline));
+    bool added = is_report && options->baseline ? add_taken(out, kprof_report_path(options->baseline)) : true;
     if (added && is_report && options->argument)
         added = add_taken(out, kprof_report_path(options->argument));
     for (size_t i = 0; added && i < options->reports.count; i++)

@@ -75,9 +75,7 @@ kprof_status kprof_injection_locate(const kprof_options *options, char **out)
         return locate(installed, built, "the injection library (is this kprof a reporter alone, built without CUDA?)",
                       out);
     *out = realpath(options->injection_path, NULL);
-    if (!*out)
-        return kprof_fail(KPROF_USAGE, "--injection-path %s: %m", options->injection_path);
-    return KPROF_OK;
+    return *out ? KPROF_OK : kprof_fail(KPROF_USAGE, "--injection-path %s: %m", options->injection_path);
 }
 
 static const char *const installed_sets[] = {"../share/kprof/metricsets", "../" KPROF_DATADIR "/kprof/metricsets",

@@ -238,9 +238,7 @@ kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out)
         encode_chip(&config->chips[i], out);
     if (!out->failed)
         kprof_put_u32(out, kprof_crc32c(0, out->data + begin, out->length - begin));
-    if (out->failed)
-        return kprof_fail(KPROF_NO_MEMORY, "encoding the configuration: out of memory");
-    return KPROF_OK;
+    return out->failed ? kprof_fail(KPROF_NO_MEMORY, "encoding the configuration: out of memory") : KPROF_OK;
 }
 
 static void decode_body(kprof_bytes *in, kprof_config *out)

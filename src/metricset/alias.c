@@ -42,9 +42,7 @@ static kprof_status read_meaning(const kprof_json_place *place, const cJSON *val
     const bool is_expression = cJSON_HasObjectItem(value, "expression");
     const bool has_choice = is_expression || cJSON_HasObjectItem(value, "metric");
     kprof_json_place closest = {place, "closest", 0};
-    kprof_status status = KPROF_OK;
-    if (is_expression && !(alias->item.name = value_name(alias->name)))
-        status = KPROF_NO_MEMORY;
+    kprof_status status = is_expression && !(alias->item.name = value_name(alias->name)) ? KPROF_NO_MEMORY : KPROF_OK;
     if (status == KPROF_OK && (has_choice || !cJSON_HasObjectItem(value, "closest")))
         status = kprof_item_choices_read(place, value, &alias->item);
     if (status == KPROF_OK && has_choice && cJSON_HasObjectItem(value, "closest"))

@@ -101,9 +101,7 @@ static kprof_status read_header_item(const kprof_json_place *place, const cJSON 
     kprof_item_definition *item = element;
     kprof_status status = read_item(place, value, item);
     kprof_json_place label = {place, "label", 0};
-    if (status == KPROF_OK && !item->label)
-        return kprof_json_fail(&label, "is missing");
-    return status;
+    return status == KPROF_OK && !item->label ? kprof_json_fail(&label, "is missing") : status;
 }
 
 /* Each sample is of one metric: what could be computed of several, somebody else may. */

@@ -19,9 +19,7 @@ typedef struct resolver {
 static bool is_supplied(const resolver *r, const char *name)
 {
     const kprof_strlist *only = r->only;
-    if (only && !kprof_strlist_contains_sorted(only, name))
-        return false;
-    return kprof_host_can_collect(r->host, name);
+    return (!only || kprof_strlist_contains_sorted(only, name)) && kprof_host_can_collect(r->host, name);
 }
 
 static bool is_available(const resolver *r, const char *name)

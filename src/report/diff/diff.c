@@ -64,9 +64,7 @@ static kprof_status open_reader(comparer *with, int side)
     out->model = &report->model;
     out->values = calloc(report->model.metric_count + 1, sizeof *out->values);
     out->asked = calloc(report->model.metric_count + 1, sizeof *out->asked);
-    if (!out->values || !out->asked)
-        return no_memory();
-    return open_values(&walk, &with->diff->metrics, side, out);
+    return out->values && out->asked ? open_values(&walk, &with->diff->metrics, side, out) : no_memory();
 }
 
 /* Do the passes of a sample agree? If not, set the sample apart, as other pages do. */

@@ -66,9 +66,7 @@ kprof_interval kprof_median_interval(const double *sorted, size_t count, double 
         if (below > (1 - confidence) / 2)
             break;
     }
-    if (k == 0)
-        return (kprof_interval){NAN, NAN};
-    return (kprof_interval){sorted[k - 1], sorted[count - k]};
+    return k == 0 ? (kprof_interval){NAN, NAN} : (kprof_interval){sorted[k - 1], sorted[count - k]};
 }
 
 kprof_repeats kprof_repeats_of(double *values, size_t count, double confidence)
@@ -209,9 +207,7 @@ static double approximate_p(const rank_sums *sums)
     const double n = (double)sums->count, small = (double)sums->chosen, large = n - small;
     const double variance = small * large / 12 * (n + 1 - sums->tie_term / (n * (n - 1)));
     const double distance = fabs((double)sums->sum / 2 - small * (n + 1) / 2) - 0.5;
-    if (variance <= 0 || distance <= 0)
-        return 1;
-    return both_tails(distance / sqrt(variance));
+    return variance <= 0 || distance <= 0 ? 1 : both_tails(distance / sqrt(variance));
 }
 
 /* The rank, from 1, of the difference that bounds the interval from below, if no values tie; 0: there is none. */

@@ -363,9 +363,7 @@ static void shorten_hot_lines(brief *of)
 static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
 {
     const kprof_code_profile *code = out->row->group->code;
-    kprof_status status = KPROF_OK;
-    if (code)
-        status = kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
+    kprof_status status = code ? kprof_hot_lines_find(&ranking->groups.code, code, &out->hot) : KPROF_OK;
     if (status == KPROF_OK && code && code->sampled == 0 && *code->reason) {
         kprof_strbuf text = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&text, "Hottest line not known: %s", code->reason);

@@ -24,9 +24,7 @@ static const char *utc_time(int64_t unix_ns, char text[32])
 {
     time_t seconds = (time_t)(unix_ns / 1000000000);
     struct tm parts;
-    if (!gmtime_r(&seconds, &parts) || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-        return NULL;
-    return text;
+    return gmtime_r(&seconds, &parts) && strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0 ? text : NULL;
 }
 
 static void show_run(kprof_emitter *emitter, const kprof_model *model)
@@ -210,7 +208,6 @@ kprof_status kprof_page_session(const kprof_page_context *context)
 {
     kprof_emitter *emitter = NULL;
     kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
-    return kprof_page_end(emitter, kprof_page_show_session(emitter, &context->reports->model));
+    return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_session(emitter, &context->reports->model))
+                              : status;
 }

@@ -167,9 +167,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     timed_launches *counts = kprof_model_is_multiplexed(launch) ? &of->multiplexed : &of->others;
     counts->launches++;
     all->sources[number].launches++;
-    if (all->duration == KPROF_NAMES_NONE)
-        return KPROF_OK;
-    return add_time(all, launch, counts);
+    return all->duration == KPROF_NAMES_NONE ? KPROF_OK : add_time(all, launch, counts);
 }
 
 static double time_of(const timed_launches *counts, double mean_ns)

@@ -98,9 +98,7 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     out.limit_barriers = answer > 0 && answer < least ? answer : NAN;
     if (facts->blocks_by_barriers > 0 && facts->blocks_by_barriers < out.blocks_per_sm)
         out.blocks_per_sm = facts->blocks_by_barriers;
-    out.warps_per_sm = fmin(out.blocks_per_sm * out.warps_per_block, max_warps);
-    if (isnan(out.blocks_per_sm))
-        out.warps_per_sm = NAN;
+    out.warps_per_sm = isnan(out.blocks_per_sm) ? NAN : fmin(out.blocks_per_sm * out.warps_per_block, max_warps);
     out.warps_pct = 100 * out.warps_per_sm / max_warps;
     out.waves = product(facts->launch->grid) / known(out.blocks_per_sm * device->sm_count);
     return out;

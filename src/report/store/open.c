@@ -456,9 +456,7 @@ bool kprof_report_is_same_run(const char *path, const char *other)
 
 kprof_status kprof_report_begin(kprof_report *report)
 {
-    if (!sqlite3_get_autocommit(report->db))
-        return KPROF_OK;
-    return kprof_store_write(report, KPROF_SQL_BEGIN, "");
+    return sqlite3_get_autocommit(report->db) ? kprof_store_write(report, KPROF_SQL_BEGIN, "") : KPROF_OK;
 }
 
 kprof_status kprof_report_commit(kprof_report *report)
