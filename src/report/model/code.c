@@ -523,8 +523,7 @@ static void free_code(kprof_profiled_code *code)
         KPROF_FREE(code->functions[i].demangled, code->functions[i].text_state, code->functions[i].line_state);
     }
     for (size_t i = 0; i < code->instruction_count; i++) {
-        free(code->instructions[i].text);
-        KPROF_FREE(code->instructions[i].space, code->instructions[i].operation);
+        KPROF_FREE(code->instructions[i].text, code->instructions[i].space, code->instructions[i].operation);
     }
     for (size_t i = 0; i < code->frame_count; i++)
         free(code->frames[i].function);
@@ -631,9 +630,8 @@ void kprof_code_profiles_free(kprof_code_profiles *profiles)
 {
     for (size_t i = 0; i < profiles->count; i++)
         free(profiles->items[i].reason);
-    for (size_t i = 0; i < profiles->file_count; i++) {
+    for (size_t i = 0; i < profiles->file_count; i++)
         KPROF_FREE(profiles->files[i].path, profiles->files[i].hash);
-    }
     KPROF_FREE(profiles->items, profiles->files, profiles->launches);
     free_cache(profiles->cache);
     *profiles = (kprof_code_profiles){0};
