@@ -229,6 +229,19 @@ static void describe_wait(const shown_code *shown, const kprof_profiled_instruct
              (unsigned long long)producer->offset, frame ? ", " : "", place);
 }
 
+/* Is the main reason of this instruction one of the row's? A line is not told to wait for what it hardly waits for. */
+static bool has_reason_of(const shown_code *shown, const shown_row *row, const kprof_profiled_instruction *instruction)
+{
+    enum { LEAST_PCT = 25, MOST = 100 / LEAST_PCT }; /* as of WaitedFor */
+    const double *own = kprof_profiled_values(shown->code, (size_t)(instruction - shown->code->instructions));
+    double pct;
+    const kprof_profiled_reason *reason = kprof_profiled_stall(shown->code, own, 0, &pct);
+    for (size_t rank = 0; rank < MOST; rank++)
+        if (kprof_profiled_stall(shown->code, row->values, rank, &pct) == reason && pct >= LEAST_PCT)
+            return true;
+    return false;
+}
+
 /* "softmax.py:16": where the kernel itself calls the inlined function. */
 static void describe_caller(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
                             size_t size)
@@ -293,7 +306,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
     if (instruction)
         snprintf(out->below, sizeof out->below, "  %s  %s", out->address, instruction->text ? instruction->text : "");
-    if (hottest)
+    if (hottest && has_reason_of(shown, row, hottest))
         describe_wait(shown, hottest, out->waits, sizeof out->waits);
     const bool is_callee =
         row->line ? shown->page->context->options->inlined == KPROF_INLINED_CALLEE : shown->view != KPROF_VIEW_BOTH;
