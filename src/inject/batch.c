@@ -304,6 +304,8 @@ static void close_if_due(kprof_batch *batch)
     const kprof_batch_state *state = &batch->state;
     const bool is_window = state->kind == KPROF_MULTIPLEXED;
     int64_t unchosen_ns = kprof_monotonic_ns() - state->list.chosen_ns;
+    if (kprof_compare_is_longer(state))
+        batch->comparison.shown = true;
     if (kprof_state_has_host(state) && !stays_over_gap(batch))
         kprof_batch_end("memory that the host uses");
     else if (state->needs && !kprof_state_saves_host(state))

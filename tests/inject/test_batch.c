@@ -136,6 +136,7 @@ static int mend(void **state)
     if (profiled) {
         profiled->diverges = false;
         profiled->comparisons = 0;
+        profiled->compared = 0;
         profiled->pushes_ranges = false;
     }
     kprof_kernels_visit(forget_comparison);
@@ -1150,6 +1151,39 @@ static void test_kernel_that_computes_something_else_later(void **state)
     assert_unmeasured(second, "a replay computed something else");
 }
 
+/* Only some replays show it, so they are tried once more when there are many launches that would be lost. */
+static void test_kernel_that_computes_something_else_in_a_long_batch(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS], end[SIM_WORDS];
+    kprof_kernels_visit(trust);
+    unsigned first = launch(SIM_DICE);
+    for (unsigned i = 0; i < 30; i++)
+        copy_out(words);
+    assert_int_equal(repeated, 0);
+    assert_pending(first);
+    copy_out(words);
+    unsigned second = launch(SIM_ADD);
+    assert_measured(first);
+    look(end);
+    close_batch();
+    assert_same_memory(end);
+    assert_measured(second);
+}
+
+/* A batch that is not much longer than one whose replays agreed is trusted. */
+static void test_long_batches_that_are_trusted(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    kprof_kernels_visit(trust);
+    for (unsigned i = 0; i < 40; i++) {
+        (void)launch(SIM_ADD);
+        copy_out(words);
+        assert_int_equal(repeated, i < 16 ? 0 : 32 * TRIES);
+    }
+}
+
 /* They tell nothing of what replays would give. */
 static void test_copies_that_are_not_compared(void **state)
 {
@@ -1444,6 +1478,8 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
         cmocka_unit_test_teardown(test_kernel_with_several_results, mend),
+        cmocka_unit_test_teardown(test_kernel_that_computes_something_else_in_a_long_batch, mend),
+        cmocka_unit_test_teardown(test_long_batches_that_are_trusted, mend),
         cmocka_unit_test_teardown(test_copies_that_are_not_compared, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),

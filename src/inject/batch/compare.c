@@ -6,6 +6,11 @@
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
 
+/* A kernel may compute something else now and then, as sums of which additions come in another order. So try replays
+ * once more behind the first copy of a batch that is so much longer than those before it, and has so many launches. */
+#define LONGER      8
+#define LONG_ENOUGH 32
+
 static bool has_output(const kprof_operation *operation)
 {
     return operation && kprof_engine.device->operation_output_bytes(operation) > 0;
@@ -42,6 +47,13 @@ bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch
     return false;
 }
 
+bool kprof_compare_is_longer(const kprof_batch_state *state)
+{
+    const kprof_launch_list *list = &state->list;
+    return kprof_state_records(state) && list->count >= LONG_ENOUGH &&
+           list->count >= LONGER * state->context->compared && shows_output(list);
+}
+
 /* A batch cannot end within a graph. So end it behind a graph that copies to the host, if kprof could not compare that
  * copy, or if an earlier replay has diverged. */
 bool kprof_compare_ends_behind_graph(const kprof_batch_state *state)
@@ -63,4 +75,6 @@ void kprof_compare_note_same(kprof_batch_state *state, size_t replayed)
         shown = shown || kprof_engine.device->operation_output_bytes(launch->operation) > 0;
     }
     state->context->comparisons += is_new;
+    if (shown && state->context->compared < replayed)
+        state->context->compared = replayed;
 }

@@ -13,6 +13,8 @@ typedef struct kprof_comparison {
 bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation *operation);
 /* Does the call that is under way show the host what kernels computed that were not compared yet? */
 bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch_state *state);
+/* Does the call show the host something, in a batch of far more launches than were compared together before? */
+bool kprof_compare_is_longer(const kprof_batch_state *state);
 /* Must the batch end behind the graph whose launch is under way? */
 bool kprof_compare_ends_behind_graph(const kprof_batch_state *state);
 /* All replays of the first `replayed` launches have given the host what the own runs gave. */
