@@ -75,6 +75,8 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
     X(FP64_CONVERTED, "derived__source_thread_inst_fp64_converted")                                                    \
     /* cache lines that atomics on global memory ask for */                                                            \
     X(ATOMIC_TAGS, "derived__source_tags_global_atomic")                                                               \
+    /* wavefronts of shared memory that its atomics take beyond the ideal ones */                                      \
+    X(ATOMIC_CONFLICTS, "derived__source_conflicts_shared_atomic")                                                     \
     /* active threads whose predicate was false, but at jumps */                                                       \
     X(PREDICATED_OFF, "derived__source_thread_inst_pred_off")                                                          \
     /* threads of a warp that are not active */                                                                        \

@@ -266,7 +266,11 @@ static void test_numbers_that_findings_read(void **state)
     assert_true(made_of("ATOMG.E.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 5);
     count_third("l1tex_tags_mem_global", 0);
     assert_true(made_of("ATOMS.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 0);
+    count_third("l1tex_pipe_lsu_wavefronts_mem_shared", 9);
+    count_third("l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 2);
+    assert_true(made_of("ATOMS.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_CONFLICTS) == 7);
     count_third("inst_executed_op_atom", 0);
+    assert_true(made_of("LDS R4, [R2]", KPROF_COUNTER_ATOMIC_CONFLICTS) == 0);
     count_third("l1tex_tags_mem_global", 5);
     assert_true(made_of("LDG.E R4, [R2]", KPROF_COUNTER_ATOMIC_TAGS) == 0);
 }

@@ -35,6 +35,13 @@ static double count_atomic_tags(const kprof_profiled_code *code, size_t instruct
     return atomics > 0 ? count_of(code, instruction, KPROF_COUNTER_TAGS) : 0;
 }
 
+static double count_atomic_conflicts(const kprof_profiled_code *code, size_t instruction)
+{
+    const double conflicts = count_of(code, instruction, KPROF_COUNTER_WAVEFRONTS) -
+                             count_of(code, instruction, KPROF_COUNTER_WAVEFRONTS_IDEAL);
+    return conflicts > 0 && count_of(code, instruction, KPROF_COUNTER_ATOM) > 0 ? conflicts : 0;
+}
+
 static double count_idle(const kprof_profiled_code *code, size_t instruction)
 {
     const double idle = WARP * count_of(code, instruction, KPROF_COUNTER_INSTRUCTIONS) -
@@ -55,6 +62,10 @@ static const made_number made[] = {
     {KPROF_COUNTER_FP64, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_doubles},
     {KPROF_COUNTER_FP64_CONVERTED, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_converted},
     {KPROF_COUNTER_ATOMIC_TAGS, {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED, KPROF_COUNTER_TAGS}, false, count_atomic_tags},
+    {KPROF_COUNTER_ATOMIC_CONFLICTS,
+     {KPROF_COUNTER_ATOM, KPROF_COUNTER_WAVEFRONTS, KPROF_COUNTER_WAVEFRONTS_IDEAL},
+     false,
+     count_atomic_conflicts},
     {KPROF_COUNTER_PREDICATED_OFF,
      {KPROF_COUNTER_THREADS, KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE},
      false,
