@@ -84,7 +84,7 @@ class Timeline(Case):
         run = self.measure("--set", "pmsampling", "--pm-sampling-max-passes", "1")
         self.assertIn("not sampled over time, to keep within --pm-sampling-max-passes:", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT DISTINCT pass FROM timeline_pass"), [(0,)])
-        self.assertNotIn("Active Warps", self.show())
+        self.assertNotIn("L1 Hit Rate", self.show())
 
     def test_launches_that_are_not_repeated_tell_why(self):
         self.measure("--set", "pmsampling", "--replay-mode", "multiplex")

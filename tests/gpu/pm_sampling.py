@@ -19,6 +19,17 @@ import tempfile
 
 import harness
 
+# What is sampled by counters that do not go with those of the launch, and the launch's own name for it.
+OF_LAUNCH = {
+    "TPC.TriageCompute.sm__inst_executed_realtime.avg.per_cycle_elapsed": "sm__inst_executed.avg.per_cycle_elapsed",
+    "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed":
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed":
+        "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed",
+    "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime.avg.pct_of_peak_sustained_elapsed":
+        "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
+    "FE_B.TriageCompute.gr__ctas_launched_realtime.sum": "sm__ctas_launched.sum",
+}
 # Shares and rates of elapsed time, whose means over time are those of the launch.
 RATES = [
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
@@ -26,6 +37,9 @@ RATES = [
     "dram__bytes_read.sum.pct_of_peak_sustained_elapsed",
     "dram__bytes_write.sum.pct_of_peak_sustained_elapsed",
     "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed.avg.per_cycle_elapsed",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed",
     "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
     "sm__warps_active.avg.per_cycle_elapsed",
     "smsp__inst_executed.avg.per_cycle_elapsed",
@@ -65,7 +79,8 @@ def compare(program, base, tolerance_pct):
         reasons = [row[0] for row in database.execute(REASONS)]
     if not sampled:
         raise harness.Failure(f"nothing was sampled: {'; '.join(reasons) or 'no reason'}")
-    for kernel, launch, metric, integral, total, count in sampled:
+    for kernel, launch, name, integral, total, count in sampled:
+        metric = OF_LAUNCH.get(name, name)
         duration, other = whole.get((launch, DURATION)), whole.get((launch, metric))
         if metric not in RATES + SUMS or other is None or not duration:
             continue

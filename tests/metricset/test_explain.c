@@ -108,7 +108,7 @@ static void test_words_of_pages(void **state)
         {"Limited by", "finding", NULL, "What limits the kernel"},
         {"top stall", "finding", NULL, "Warps wait"},
         {"Idle SMs", "finding", NULL, NULL},
-        {"Blocks Launched", NULL, "sm__ctas_launched.sum", NULL}, /* of samples over time */
+        {"Blocks Launched", NULL, "FE_B.TriageCompute.gr__ctas_launched_realtime.sum", NULL}, /* of samples over time */
         {"Stall reasons", "table", NULL, NULL},
         {"sectors/req", "column", NULL, NULL},
         {"Hit Rate", "column", NULL, NULL},

@@ -12,6 +12,7 @@
 #define ISSUED_PCT 25.0 /* of an instruction in a cycle: an SM has four schedulers since compute capability 7.0 */
 
 #define PCT ".pct_of_peak_sustained_elapsed"
+#define TPC "TPC.TriageCompute." /* counters of GH100 and later that go together in one pass */
 
 kprof_phase_unit kprof_phase_unit_of(const char *metric, double *scale)
 {
@@ -24,12 +25,16 @@ kprof_phase_unit kprof_phase_unit_of(const char *metric, double *scale)
         {"lts__t_sectors.avg" PCT, KPROF_PHASE_L2, 1},
         {"l1tex__data_pipe_lsu_wavefronts.avg" PCT, KPROF_PHASE_L1, 1},
         {"l1tex__t_sectors.avg" PCT, KPROF_PHASE_L1, 1},
+        {TPC "sm__pipe_tensor_cycles_active_realtime.avg" PCT, KPROF_PHASE_TENSOR, 1},
         {"sm__pipe_tensor_cycles_active.avg" PCT, KPROF_PHASE_TENSOR, 1},
         {"sm__inst_executed_pipe_tensor.avg" PCT, KPROF_PHASE_TENSOR, 1},
+        {TPC "sm__inst_executed_pipe_fma_realtime.avg" PCT, KPROF_PHASE_FMA, 1},
         {"sm__inst_executed_pipe_fma.avg" PCT, KPROF_PHASE_FMA, 1},
         {"sm__pipe_fma_cycles_active.avg" PCT, KPROF_PHASE_FMA, 1},
         {"sm__inst_executed_pipe_fmaheavy.avg" PCT, KPROF_PHASE_FMA, 1},
+        {TPC "sm__inst_executed_pipe_alu_realtime.avg" PCT, KPROF_PHASE_ALU, 1},
         {"sm__inst_executed_pipe_alu.avg" PCT, KPROF_PHASE_ALU, 1},
+        {TPC "sm__inst_executed_realtime.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
         {"sm__inst_executed_realtime.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
         {"sm__inst_executed.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
     };
