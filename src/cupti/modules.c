@@ -319,13 +319,19 @@ void kprof_modules_note_variables(const kprof_strlist *variables)
     pthread_mutex_unlock(&seen.mutex);
 }
 
+/* Of a cubin without a kernel nobody has left addresses: what asks for them is told all the time. */
+static bool is_unnoted(const cubin_record *record)
+{
+    return record->variables.count > 0 && record->kernel_count > 0 && !record->is_noted;
+}
+
 /* `kernel` NULL: in all cubins. */
 static size_t count_unnoted(const char *kernel)
 {
     size_t count = 0;
     pthread_mutex_lock(&seen.mutex);
     for (const cubin_record *record = seen.cubins; record; record = record->next)
-        count += record->variables.count > 0 && !record->is_noted && (!kernel || find_kernel(record, kernel));
+        count += is_unnoted(record) && (!kernel || find_kernel(record, kernel));
     pthread_mutex_unlock(&seen.mutex);
     return count;
 }
@@ -339,11 +345,11 @@ void kprof_modules_tell_unnoted(void)
 {
     pthread_mutex_lock(&seen.mutex);
     for (const cubin_record *record = seen.cubins; record; record = record->next)
-        if (record->variables.count > 0 && !record->is_noted)
+        if (is_unnoted(record))
             kprof_log(KPROF_LOG_DEBUG,
                       "nobody has noted the %zu variables, such as %s, of the cubin of %zu kernels, such as %s",
                       record->variables.count, record->variables.items[0], record->kernel_count,
-                      record->kernel_count > 0 ? record->kernels[0].name : "none");
+                      record->kernels[0].name);
     pthread_mutex_unlock(&seen.mutex);
 }
 

@@ -127,6 +127,31 @@ static void test_variables_that_nobody_has_noted(void **state)
     assert_int_equal(kprof_modules_count_unnoted(), 0);
 }
 
+/* It has variables alone, as one of cuBLAS: no kernel has left their addresses, and none ever notes them. */
+static void test_cubin_without_kernels(void **state)
+{
+    (void)state;
+    unsigned char *copy = malloc(cubin_size);
+    memcpy(copy, cubin, cubin_size);
+    Elf64_Ehdr header;
+    memcpy(&header, copy, sizeof header);
+    for (size_t i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        memcpy(&section, copy + header.e_shoff + i * sizeof section, sizeof section);
+        for (size_t at = 0; section.sh_type == SHT_SYMTAB && at < section.sh_size; at += sizeof(Elf64_Sym)) {
+            unsigned char *info = copy + section.sh_offset + at + offsetof(Elf64_Sym, st_info);
+            if (ELF64_ST_TYPE(*info) == STT_FUNC)
+                *info = ELF64_ST_INFO(ELF64_ST_BIND(*info), STT_NOTYPE);
+        }
+    }
+    kprof_modules_add(cubin, cubin_size);
+    assert_int_equal(kprof_modules_count_unnoted(), 1);
+    kprof_modules_note_variables(kprof_modules_variables(HIDDEN, 0));
+    kprof_modules_add(copy, cubin_size);
+    assert_int_equal(kprof_modules_count_unnoted(), 0);
+    free(copy);
+}
+
 static void test_misaligned(void **state)
 {
     (void)state;
@@ -201,7 +226,8 @@ int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
     const struct CMUnitTest whole[] = {cmocka_unit_test(test_variables_that_nobody_has_noted),
-                                       cmocka_unit_test(test_kernels), cmocka_unit_test(test_variables)};
+                                       cmocka_unit_test(test_cubin_without_kernels), cmocka_unit_test(test_kernels),
+                                       cmocka_unit_test(test_variables)};
     const struct CMUnitTest children[] = {cmocka_unit_test(test_children)};
     const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
     const struct CMUnitTest misaligned[] = {cmocka_unit_test(test_misaligned)};
