@@ -76,10 +76,9 @@ static kprof_status open_file(const kprof_options *options, sink *to)
     }
     if (is_there && !options->force_overwrite)
         return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", to->path);
-    if (asprintf(&to->draft, "%s.new-XXXXXX", to->path) < 0) {
-        to->draft = NULL;
+    to->draft = kprof_strprintf("%s.new-XXXXXX", to->path);
+    if (!to->draft)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
     int fd = mkostemp(to->draft, O_CLOEXEC);
     to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (to->file)

@@ -205,10 +205,8 @@ static kprof_status name_report(profile *run)
     const kprof_options *options = run->options;
     if (options->export_path)
         return kprof_export_path_claim(options, &run->report_path, &run->create_mode);
-    kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%s/" REPORT_IN_TEMP, run->session.dir);
     run->create_mode = KPROF_CREATE_NEW;
-    run->report_path = kprof_strbuf_take(&path);
+    run->report_path = kprof_strprintf("%s/" REPORT_IN_TEMP, run->session.dir);
     return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 

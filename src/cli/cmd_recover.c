@@ -98,10 +98,9 @@ static kprof_status name_report(recovery *run)
     if (options->export_path)
         return kprof_export_path_claim(options, &run->path, &run->mode);
     const char *path = run->note.path, *name = strrchr(run->session.dir, '/') + 1;
-    if (asprintf(&run->path, "%s%s", path ? path : name, path ? "" : ".kprof") < 0) {
-        run->path = NULL;
+    run->path = kprof_strprintf("%s%s", path ? path : name, path ? "" : ".kprof");
+    if (!run->path)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
     if (replaces(&run->note) || is_own_remainder(run, run->path))
         run->mode = KPROF_CREATE_REPLACE;
     return KPROF_OK;

@@ -139,14 +139,13 @@ static kprof_status settle_kernel(kprof_options *options)
     if (options->kernel_id)
         return settle_kernel_id(options);
     const char *pattern = options->kernel_regex, *without = options->kernel_regex_exclude;
-    kprof_strbuf made = KPROF_STRBUF_INIT;
     if (!pattern && !without)
         return KPROF_OK;
     if (options->filter.kernel || (pattern && without))
         return kprof_fail(KPROF_USAGE, "--kernel-name, --kernel-regex and --kernel-regex-exclude exclude each other; "
                                        "one pattern does for all: -k \"regex:^(?!.*NOT)(.*AND)\"");
-    kprof_strbuf_printf(&made, without ? "regex:^(?!.*(?:%s))" : "regex:%s", without ? without : pattern);
-    options->filter.kernel = options->kernel_made = kprof_strbuf_take(&made);
+    options->kernel_made = kprof_strprintf(without ? "regex:^(?!.*(?:%s))" : "regex:%s", without ? without : pattern);
+    options->filter.kernel = options->kernel_made;
     return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 

@@ -70,10 +70,9 @@ static kprof_status claim(const kprof_options *options, char **path, kprof_creat
         return kprof_export_path_claim(options, path, mode);
     *mode = KPROF_CREATE_NEW;
     const char *folder = secure_getenv("TMPDIR");
-    if (asprintf(path, "%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp") < 0) {
-        *path = NULL;
+    *path = kprof_strprintf("%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp");
+    if (!*path)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
     char *name = strrchr(*path, '/');
     *name = '\0';
     const bool made = mkdtemp(*path) != NULL;

@@ -33,6 +33,18 @@ char *kprof_strndup(const char *text, size_t size)
     return copy;
 }
 
+char *kprof_strprintf(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        kprof_memory_note_lack();
+    return length < 0 ? NULL : text;
+}
+
 bool kprof_copy_text(char **out, const char *text)
 {
     if (text)

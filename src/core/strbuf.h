@@ -25,6 +25,8 @@ bool kprof_memory_was_lacking(void);
 /* As strdup and strndup, and remember where memory ran out: callers that take a missing text for none are wrong. */
 char *kprof_strdup(const char *text);
 char *kprof_strndup(const char *text, size_t size);
+/* Likewise a text as printf makes it. */
+char *kprof_strprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Set *out to a copy, or leave it where there is no text. False when out of memory. */
 bool kprof_copy_text(char **out, const char *text);
 

@@ -133,9 +133,7 @@ static kprof_status open_host(const char *chip, const kprof_availability *availa
     host->samples = like->samples;
     if (availability)
         host->availability = *availability;
-    kprof_strbuf label = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&label, "chip %s", chip);
-    host->label = kprof_strbuf_take(&label);
+    host->label = kprof_strprintf("chip %s", chip);
     kprof_status status = host->chip && host->label && host->answers ? KPROF_OK : KPROF_NO_MEMORY;
     bool is_known = status == KPROF_OK && keeps_answers && recall_answers(host, "answers");
     if (status == KPROF_OK && !is_known && !availability)

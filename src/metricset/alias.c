@@ -30,11 +30,10 @@ static kprof_status check_own_name(const kprof_json_place *list, size_t index, c
 /* An expression has a name for its value: "derived__fp32_flops" of "fp32.flops". */
 static char *value_name(const char *alias)
 {
-    kprof_strbuf name = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&name, "derived__%s", alias);
-    for (char *at = name.data; at && (at = strchr(at, '.'));)
+    char *name = kprof_strprintf("derived__%s", alias);
+    for (char *at = name; at && (at = strchr(at, '.'));)
         *at = '_';
-    return kprof_strbuf_take(&name);
+    return name;
 }
 
 static kprof_status read_meaning(const kprof_json_place *place, const cJSON *value, kprof_alias *alias)

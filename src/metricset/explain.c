@@ -160,9 +160,8 @@ static void free_place(kprof_explained_place *place)
 static void add_place(explainer *by, const kprof_item *item, const char *column)
 {
     kprof_explanation *out = by->out;
-    kprof_strbuf label = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&label, "%s%s%s", item->label ? item->label : "", column ? ", " : "", column ? column : "");
-    kprof_explained_place place = {.section = by->looked_at->id, .label = kprof_strbuf_take(&label)};
+    kprof_explained_place place = {.section = by->looked_at->id};
+    place.label = kprof_strprintf("%s%s%s", item->label ? item->label : "", column ? ", " : "", column ? column : "");
     const bool is_whole = copy_text(&place.value, item->name) && copy_text(&place.help, item->help) && place.label;
     by->is_complete = by->is_complete && is_whole && KPROF_APPEND(out->places, out->place_count) &&
                       kprof_strlist_add_unique(&out->sections, place.section);
@@ -504,10 +503,8 @@ static kprof_status explain_nothing(const explainer *by, const kprof_alias *alia
         if (!kprof_strlist_add(&out->closest, *name))
             return KPROF_NO_MEMORY;
     if (alias->item.choice_count > 0) {
-        kprof_strbuf text = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&text, "not available on %s, which cannot count %s", kprof_host_label(by->host),
-                            alias->item.choices[0].text);
-        out->description = kprof_strbuf_take(&text);
+        out->description = kprof_strprintf("not available on %s, which cannot count %s", kprof_host_label(by->host),
+                                           alias->item.choices[0].text);
         if (!out->description)
             return KPROF_NO_MEMORY;
     }
@@ -719,11 +716,8 @@ static kprof_status add_instruction_sections(explainer *by, const kprof_instruct
 static kprof_status explain_instruction(explainer *by, const kprof_instruction_metric *row)
 {
     kprof_explanation *out = by->out;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "%s of each instruction", row->label);
-    if (row->ncu)
-        kprof_strbuf_printf(&text, "; ncu: %s", row->ncu);
-    out->description = kprof_strbuf_take(&text);
+    out->description =
+        kprof_strprintf("%s of each instruction%s%s", row->label, row->ncu ? "; ncu: " : "", row->ncu ? row->ncu : "");
     out->kind = "instruction";
     bool is_whole = out->description && copy_text(&out->metric, row->word) && copy_text(&out->unit, row->unit) &&
                     copy_text(&out->help, row->help);

@@ -47,10 +47,8 @@ static bool is_stall(const char *name)
 static char *stall_label(const char *name)
 {
     const char *reason = name + strlen(stall_prefix);
-    char *label = NULL;
-    if (asprintf(&label, "Stalls: %.*s", (int)(strlen(reason) - strlen(stall_suffix)), reason) < 0)
-        return NULL;
-    for (char *c = label; *c; c++)
+    char *label = kprof_strprintf("Stalls: %.*s", (int)(strlen(reason) - strlen(stall_suffix)), reason);
+    for (char *c = label; c && *c; c++)
         *c = *c == '_' ? ' ' : *c;
     return label;
 }

@@ -86,11 +86,10 @@ static kprof_status take(launch_walker *walker, const kprof_model_launch *launch
 /* `choice` is a condition on metric_id, or "". */
 static kprof_status open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
 {
-    char *sql = NULL;
+    char *sql = kprof_strprintf("SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice);
     *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
-    if (asprintf(&sql, "SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice) < 0)
-        return kprof_store_no_memory(walk->report);
-    const kprof_status status = kprof_store_compile(walk->report, sql, &reader->rows);
+    const kprof_status status =
+        sql ? kprof_store_compile(walk->report, sql, &reader->rows) : kprof_store_no_memory(walk->report);
     free(sql);
     return status;
 }

@@ -547,8 +547,8 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
 static kprof_status attach(kprof_merge *merge, const char *path)
 {
     sqlite3_stmt *statement = NULL;
-    char *name = NULL;
-    if (asprintf(&name, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
+    char *name = kprof_strprintf("%s%s", path[0] == '/' ? "" : "./", path);
+    if (!name)
         return kprof_store_no_memory(merge->into);
     int rc = sqlite3_prepare_v2(merge->into->db, "ATTACH ?1 AS source", -1, &statement, NULL);
     if (rc == SQLITE_OK)

@@ -117,15 +117,14 @@ static kprof_status take_pass(void *user, sqlite3_stmt *row)
 {
     reader *r = user;
     char **own = &r->out->reason, *reason = kprof_store_text(r->report, row, 1);
-    kprof_strbuf both = KPROF_STRBUF_INIT;
     if (!reason)
         return kprof_store_no_memory(r->report);
     if (r->out->passes++ == 0)
         r->out->interval_ns = sqlite3_column_int64(row, 0);
     if (*reason && (!*own || (strlen(*own) < REASONS_MAX && !strstr(*own, reason)))) {
-        kprof_strbuf_printf(&both, "%s%s%s", *own ? *own : "", *own ? "; " : "", reason);
+        char *both = kprof_strprintf("%s%s%s", *own ? *own : "", *own ? "; " : "", reason);
         free(*own);
-        *own = kprof_strbuf_take(&both);
+        *own = both;
     }
     const bool whole = !*reason || *own;
     free(reason);

@@ -42,12 +42,9 @@ static const char *keep(builder *build, const char *text)
 
 static const char *keep_label(builder *build, const char *const parts[2], const char *between)
 {
-    char *text = NULL;
-    if (asprintf(&text, "%s%s%s", parts[0], between, parts[1]) < 0) {
-        build->failed = true;
-        return "";
-    }
-    const char *kept = keep(build, text);
+    char *text = kprof_strprintf("%s%s%s", parts[0], between, parts[1]);
+    const char *kept = text ? keep(build, text) : "";
+    build->failed = build->failed || !text;
     free(text);
     return kept;
 }

@@ -610,16 +610,16 @@ static kprof_status note_lines(source_page *page, const kprof_profiled_code *cod
 {
     const bool is_ptx = page->profiles.takes_ptx;
     bool has_ptx = false;
-    char *text = NULL;
     const kprof_status status = is_ptx ? KPROF_OK : kprof_profiled_has_ptx(code, &has_ptx);
     if (status != KPROF_OK)
         return status;
     state = is_ptx ? "" : state;
-    const int length = asprintf(&text, "the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
-                                *state ? ": " : "", state, has_ptx ? "; --print-source ptx has those of its PTX" : "");
     if (!has_ptx)
         page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
-    return add_note(page, name_of(page, code->profile), length < 0 ? NULL : text);
+    return add_note(page, name_of(page, code->profile),
+                    kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
+                                    *state ? ": " : "", state,
+                                    has_ptx ? "; --print-source ptx has those of its PTX" : ""));
 }
 
 /* Why are there no lines, and no texts? */
@@ -630,15 +630,13 @@ static kprof_status note_missing(shown_code *shown)
     const char *name = name_of(page, code->profile);
     const kprof_profiled_function *function = code->function_count > 0 ? code->functions : NULL;
     kprof_status status = KPROF_OK;
-    char *text = NULL;
     if (*code->profile->reason)
         status = add_note(page, name, kprof_strdup(code->profile->reason));
     if (status == KPROF_OK && function && !kprof_profiled_has_lines(code))
         status = note_lines(page, code, function->line_state);
     if (status == KPROF_OK && function && !kprof_profiled_has_text(code)) {
         const char *state = function->text_state;
-        const int length = asprintf(&text, "its instructions have no text%s%s", *state ? ": " : "", state);
-        status = add_note(page, name, length < 0 ? NULL : text);
+        status = add_note(page, name, kprof_strprintf("its instructions have no text%s%s", *state ? ": " : "", state));
     }
     return status;
 }
@@ -646,12 +644,11 @@ static kprof_status note_missing(shown_code *shown)
 /* No row is shown, since none has what they are sorted by. */
 static kprof_status note_cold(shown_code *shown)
 {
-    char *text = NULL;
     const bool is_missing = isnan(kprof_profiled_number(shown->code, shown->code->totals, shown->heat));
-    const int length =
-        asprintf(&text, "none of its rows is shown, since the number that they are sorted by %s: %s",
-                 is_missing ? "was not measured" : "is 0 in all of them", kprof_code_numbers[shown->heat].label);
-    return add_note(shown->page, name_of(shown->page, shown->code->profile), length < 0 ? NULL : text);
+    return add_note(shown->page, name_of(shown->page, shown->code->profile),
+                    kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
+                                    is_missing ? "was not measured" : "is 0 in all of them",
+                                    kprof_code_numbers[shown->heat].label));
 }
 
 static kprof_status show_code(shown_code *shown)

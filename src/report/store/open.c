@@ -213,12 +213,9 @@ static kprof_status check_side_files(const kprof_report *report)
     struct stat info;
     const char *path = sqlite3_db_filename(report->db, "main"); /* without links, as SQLite opens it */
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
-        char *name = NULL;
-        if (asprintf(&name, "%s%s", path, kprof_side_files[i]) < 0)
-            return kprof_store_no_memory(report);
-        bool is_odd = stat(name, &info) == 0 && !S_ISREG(info.st_mode);
-        kprof_status status = KPROF_OK;
-        if (is_odd)
+        char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
+        kprof_status status = name ? KPROF_OK : kprof_store_no_memory(report);
+        if (name && stat(name, &info) == 0 && !S_ISREG(info.st_mode))
             status = kprof_fail(KPROF_BAD_REPORT,
                                 "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
                                 report->path, name);
@@ -238,8 +235,8 @@ const char *kprof_report_place(const kprof_report *report)
 static bool has_beside(const char *path, const char *ending)
 {
     struct stat info;
-    char *name = NULL;
-    bool found = asprintf(&name, "%s%s", path, ending) >= 0 && stat(name, &info) == 0 && info.st_size > 0;
+    char *name = kprof_strprintf("%s%s", path, ending);
+    bool found = name && stat(name, &info) == 0 && info.st_size > 0;
     free(name);
     return found;
 }

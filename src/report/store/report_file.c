@@ -21,10 +21,9 @@ const char *const kprof_side_files[KPROF_SIDE_FILE_COUNT] = {"-wal", "-shm", "-j
 static void remove_side_files(const char *path)
 {
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
-        char *name = NULL;
-        if (asprintf(&name, "%s%s", path, kprof_side_files[i]) < 0)
-            return;
-        unlink(name);
+        char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
+        if (name)
+            unlink(name);
         free(name);
     }
 }
@@ -38,10 +37,9 @@ void kprof_report_file_remove(const char *path)
 /* An empty file beside `path`, with a name of its own. */
 static kprof_status make_draft(const char *path, char **draft)
 {
-    if (asprintf(draft, "%s.new-XXXXXX", path) < 0) {
-        *draft = NULL;
+    *draft = kprof_strprintf("%s.new-XXXXXX", path);
+    if (!*draft)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
-    }
     int fd = mkostemp(*draft, O_CLOEXEC);
     if (fd >= 0) {
         close(fd);
