@@ -124,11 +124,9 @@ static bool add_each(const char *option, const kprof_strlist *values, kprof_strl
 static bool add_path(const char *path, kprof_strlist *out)
 {
     char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
-    kprof_strbuf whole = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&whole, "%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
-    const bool added =
-        folder && !whole.failed && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole.data);
-    kprof_strbuf_free(&whole);
+    char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
+    const bool added = folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
+    free(whole);
     free(folder);
     return added;
 }

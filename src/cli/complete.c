@@ -189,10 +189,9 @@ static kprof_status offer_kernels(const answers *to)
     const char *name = options->argument ? options->argument : options->baseline, *home = secure_getenv("HOME");
     if (!kprof_command_reads_reports(options->command) || !name)
         return KPROF_OK;
-    kprof_strbuf typed = KPROF_STRBUF_INIT; /* a shell that completes does not expand "~" */
-    kprof_strbuf_printf(&typed, "%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
-                        home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
-    char *path = typed.failed ? NULL : kprof_report_path(typed.data);
+    char *typed = kprof_strprintf("%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
+                                  home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
+    char *path = typed ? kprof_report_path(typed) : NULL; /* a shell that completes does not expand "~" */
     kprof_report *report = NULL;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
@@ -212,7 +211,7 @@ static kprof_status offer_kernels(const answers *to)
     kprof_seen_free(kernels, count);
     if (report)
         (void)!kprof_report_close(report);
-    kprof_strbuf_free(&typed);
+    free(typed);
     free(path);
     return status;
 }

@@ -203,10 +203,9 @@ static kprof_status parse_long(cursor *at)
     if (status == KPROF_OK && found.row)
         status = take_row(at, found.row, value ? value + 1 : NULL);
     else if (status == KPROF_OK) {
-        kprof_strbuf given = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&given, "--%s", name);
-        status = take_ncu(at, given.data ? given.data : word, found.ncu, value ? value + 1 : NULL);
-        kprof_strbuf_free(&given);
+        char *given = kprof_strprintf("--%s", name);
+        status = take_ncu(at, given ? given : word, found.ncu, value ? value + 1 : NULL);
+        free(given);
     }
     free(name);
     return status;

@@ -97,10 +97,9 @@ bool kprof_nvdisasm_find(kprof_strlist *out)
     }
     ok = ok && add_from_python(path, out);
     const char *home = secure_getenv("HOME");
-    kprof_strbuf user = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&user, "%s/.local", home ? home : "");
-    ok = ok && !user.failed && (user.data[0] != '/' || add_from_packages(user.data, out));
-    kprof_strbuf_free(&user);
+    char *user = kprof_strprintf("%s/.local", home ? home : "");
+    ok = ok && user && (user[0] != '/' || add_from_packages(user, out));
+    free(user);
     return ok && add_from_packages("/usr", out) && add_from_packages("/usr/local", out);
 }
 

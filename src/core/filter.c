@@ -69,11 +69,10 @@ static bool add_pushed(const kprof_strlist *from, kprof_strlist *out)
 {
     bool added = true;
     for (size_t i = 0; i < from->count && added; i++) {
-        kprof_strbuf text = KPROF_STRBUF_INIT;
         const char *marks = kprof_regex_pattern(from->items[i]) ? "/" : "/[]"; /* brackets belong to the pattern */
-        kprof_strbuf_printf(&text, "%s%s", from->items[i], strpbrk(from->items[i], marks) ? "" : "/");
-        added = !text.failed && kprof_strlist_add(out, text.data);
-        kprof_strbuf_free(&text);
+        char *text = kprof_strprintf("%s%s", from->items[i], strpbrk(from->items[i], marks) ? "" : "/");
+        added = text && kprof_strlist_add(out, text);
+        free(text);
     }
     return added;
 }

@@ -75,15 +75,13 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
 /* Compiled by itself, a wrong pattern is told with the user's own text. */
 kprof_status kprof_regex_new_whole(const char *option, const char *pattern, kprof_regex **out)
 {
-    kprof_strbuf whole = KPROF_STRBUF_INIT;
+    char *whole = kprof_strprintf("^(?:%s)$", pattern);
     kprof_status status = kprof_regex_new(option, pattern, out);
     kprof_regex_free(*out);
     *out = NULL;
-    kprof_strbuf_printf(&whole, "^(?:%s)$", pattern);
-    if (status == KPROF_OK)
-        status = whole.failed ? kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option)
-                              : kprof_regex_new(option, whole.data, out);
-    kprof_strbuf_free(&whole);
+    KPROF_THEN(status,
+               whole ? kprof_regex_new(option, whole, out) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option));
+    free(whole);
     return status;
 }
 

@@ -54,13 +54,12 @@ static void list_places(kprof_strlist *places)
     const size_t root_count = sizeof(roots) / sizeof(roots[0]), count = sizeof(subfolders) / sizeof(subfolders[0]);
     for (size_t i = 0; i < root_count * count; i++) {
         const char *root = roots[i / count];
-        kprof_strbuf path = KPROF_STRBUF_INIT;
         if (!root || root[0] != '/')
             continue; /* never below the current directory */
-        kprof_strbuf_printf(&path, "%s/%s", root, subfolders[i % count]);
-        if (!path.failed)
-            (void)kprof_strlist_add_unique(places, path.data);
-        kprof_strbuf_free(&path);
+        char *path = kprof_strprintf("%s/%s", root, subfolders[i % count]);
+        if (path)
+            (void)kprof_strlist_add_unique(places, path);
+        free(path);
     }
 }
 
@@ -68,15 +67,14 @@ static void list_places(kprof_strlist *places)
  * already. Append each path to `tried`, with the reason if a file exists and does not open. */
 static void *try_open(const char *folder, const char *name, kprof_strbuf *tried)
 {
-    kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%s%s%s", folder ? folder : "", folder ? "/" : "", name);
-    bool is_there = !path.failed && (!folder || access(path.data, F_OK) == 0);
-    void *handle = is_there ? dlopen(path.data, RTLD_NOW | RTLD_LOCAL) : NULL;
+    char *path = kprof_strprintf("%s%s%s", folder ? folder : "", folder ? "/" : "", name);
+    bool is_there = path && (!folder || access(path, F_OK) == 0);
+    void *handle = is_there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!handle && !folder)
         kprof_strbuf_printf(tried, "%sand the loader's own path (%s)", tried->length ? ", " : "", dlerror());
     else if (folder)
         kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", is_there && !handle ? dlerror() : folder);
-    kprof_strbuf_free(&path);
+    free(path);
     return handle;
 }
 

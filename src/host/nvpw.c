@@ -422,13 +422,12 @@ kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *o
         return status;
     const bool is_base = name[kprof_metric_base_length(name)] == '\0';
     const char type[] = {(char)('0' + of_name.metricType), '\0'};
-    kprof_strbuf full = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&full, "%s%s", name, is_base ? plainest[of_name.metricType] : "");
-    char *unit = full.failed ? NULL : unit_of(host, full.data);
+    char *full = kprof_strprintf("%s%s", name, is_base ? plainest[of_name.metricType] : "");
+    char *unit = full ? unit_of(host, full) : NULL;
     const char *const texts[] = {type, of_name.pDescription ? of_name.pDescription : "",
                                  of_name.pHwUnit ? of_name.pHwUnit : "", unit};
     status = unit ? add_names(out, texts, sizeof(texts) / sizeof(texts[0])) : KPROF_NO_MEMORY;
-    kprof_strbuf_free(&full);
+    free(full);
     free(unit);
     return status;
 }
@@ -444,13 +443,11 @@ static kprof_status add_members(const kprof_host *host, size_t throughput, const
     KPROF_THEN(status, NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricNames, names));
     for (size_t i = 0; status == KPROF_OK && i < params.numCounters; i++) {
         size_t index = params.pCounterIndices[i];
-        kprof_strbuf name = KPROF_STRBUF_INIT;
         if (index >= names.numMetrics)
             continue;
-        kprof_strbuf_printf(&name, "%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], suffix);
-        if (name.failed || !kprof_strlist_add_unique(out, name.data))
-            status = KPROF_NO_MEMORY;
-        kprof_strbuf_free(&name);
+        char *name = kprof_strprintf("%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], suffix);
+        status = name && kprof_strlist_add_unique(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
+        free(name);
     }
     for (size_t i = 0; status == KPROF_OK && i < params.numSubThroughputs; i++)
         status = add_members(host, params.pSubThroughputIndices[i], suffix, out);

@@ -243,10 +243,9 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     if (count > MAX_FILES)
         status = kprof_fail(KPROF_BAD_METRICSET, "%s: holds more than %d files", path.data, MAX_FILES);
     for (int i = 0; i < count; i++) {
-        kprof_strbuf file = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&file, "%s/%s", path.data, entries[i]->d_name);
-        KPROF_THEN(status, file.failed ? KPROF_NO_MEMORY : load_file(catalog, file.data, kind->load));
-        kprof_strbuf_free(&file);
+        char *file = kprof_strprintf("%s/%s", path.data, entries[i]->d_name);
+        KPROF_THEN(status, file ? load_file(catalog, file, kind->load) : KPROF_NO_MEMORY);
+        free(file);
         free(entries[i]);
     }
     free(entries);

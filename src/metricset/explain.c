@@ -368,12 +368,11 @@ static kprof_status ask_chip(explainer *by)
     if (!copy_text(&out->unit, unit) || !out->description)
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT) {
-        kprof_strbuf name = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&name, "%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
-        status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
-        if (status == KPROF_OK && kprof_host_has_metric(by->host, name.data))
-            status = kprof_host_breakdown(by->host, name.data, &out->members);
-        kprof_strbuf_free(&name);
+        char *name = kprof_strprintf("%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
+        status = name ? KPROF_OK : KPROF_NO_MEMORY;
+        if (status == KPROF_OK && kprof_host_has_metric(by->host, name))
+            status = kprof_host_breakdown(by->host, name, &out->members);
+        free(name);
     }
     kprof_metric_info_free(&info);
     return status;

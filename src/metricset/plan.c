@@ -265,13 +265,13 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
 /* Tell a user who asks for a name of another tool what stands for it. */
 static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
 {
-    kprof_strbuf note = KPROF_STRBUF_INIT;
     const kprof_instruction_metric *own = kprof_instruction_of_word(alias->name);
-    kprof_strbuf_printf(&note, "metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
+    char *note =
+        kprof_strprintf("metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
                         item->expression ? item->expression : item->name, own ? ", and for each instruction " : "",
                         own ? own->word : "", item->help ? ". " : "", item->help ? item->help : "");
-    kprof_status status = !note.failed && kprof_strlist_add_unique(&out->notes, note.data) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_strbuf_free(&note);
+    kprof_status status = note && kprof_strlist_add_unique(&out->notes, note) ? KPROF_OK : KPROF_NO_MEMORY;
+    free(note);
     return status;
 }
 

@@ -150,10 +150,9 @@ static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && added && wish->samples; row++)
         added = row->kind != KPROF_INSTRUCTION_SAMPLE || kprof_strlist_add(out, row->word);
     for (size_t i = 0; i < wish->counters.count && added; i++) {
-        kprof_strbuf word = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&word, KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]);
-        added = !word.failed && kprof_strlist_add(out, word.data);
-        kprof_strbuf_free(&word);
+        char *word = kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]);
+        added = word && kprof_strlist_add(out, word);
+        free(word);
     }
     return added;
 }

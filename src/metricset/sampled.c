@@ -18,10 +18,9 @@ static const kprof_section_definition *find_section(const kprof_catalog *catalog
 
 static kprof_status note(kprof_plan *plan, const char *what, const char *why)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "%s: %s is not sampled: %s", plan->chip, what, why);
-    const bool added = !text.failed && kprof_strlist_add_unique(&plan->notes, text.data);
-    kprof_strbuf_free(&text);
+    char *text = kprof_strprintf("%s: %s is not sampled: %s", plan->chip, what, why);
+    const bool added = text && kprof_strlist_add_unique(&plan->notes, text);
+    free(text);
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 

@@ -42,10 +42,9 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
     for (size_t i = 0; i < suffixes.count && status == KPROF_OK; i++) {
         if (first_level && count_dots(suffixes.items[i]) != level)
             continue;
-        kprof_strbuf name = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&name, "%s.%s", base, suffixes.items[i]);
-        status = !name.failed && kprof_strlist_add(out, name.data) ? KPROF_OK : KPROF_NO_MEMORY;
-        kprof_strbuf_free(&name);
+        char *name = kprof_strprintf("%s.%s", base, suffixes.items[i]);
+        status = name && kprof_strlist_add(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
+        free(name);
     }
     kprof_strlist_free(&suffixes);
     return status;
@@ -483,15 +482,14 @@ static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *h
                                      kprof_strlist *out)
 {
     kprof_strlist candidates = KPROF_STRLIST_INIT;
-    kprof_strbuf name = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&name, "%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
-    kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
-    if (status == KPROF_OK && !kprof_host_has_metric(host, name.data))
+    char *name = kprof_strprintf("%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
+    kprof_status status = name ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && !kprof_host_has_metric(host, name))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
-    KPROF_THEN(status, kprof_host_breakdown(host, name.data, &candidates));
+    KPROF_THEN(status, kprof_host_breakdown(host, name, &candidates));
     KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));
     kprof_strlist_free(&candidates);
-    kprof_strbuf_free(&name);
+    free(name);
     return status;
 }
 

@@ -250,16 +250,15 @@ static kprof_status note_definition(kprof_merge *merge, const char *key, const c
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
 static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
 {
-    kprof_strbuf key = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&key, "%s\n%s", chip, section->id);
-    char *json = key.failed ? NULL : kprof_section_to_json(section);
-    const size_t number = json ? kprof_names_find(&merge->sections, key.data) : KPROF_NAMES_NONE;
+    char *key = kprof_strprintf("%s\n%s", chip, section->id);
+    char *json = key ? kprof_section_to_json(section) : NULL;
+    const size_t number = json ? kprof_names_find(&merge->sections, key) : KPROF_NAMES_NONE;
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
     kprof_status status = KPROF_OK;
     if (!json)
         status = kprof_store_no_memory(merge->into);
     else if (!own)
-        status = note_definition(merge, key.data, json);
+        status = note_definition(merge, key, json);
     else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
         status = join_definition(merge, chip, section, own);
     else if (strcmp(*own, json) != 0)
@@ -269,7 +268,7 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
                             path, section->id);
     if (status == KPROF_OK && !own)
         status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    kprof_strbuf_free(&key);
+    free(key);
     free(json);
     return status;
 }
