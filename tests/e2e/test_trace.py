@@ -421,6 +421,9 @@ class Limited(Tracing):
                 self.assertEqual(run.code, 106)
         run = self.trace("init")
         self.assertIn("error: the trace is empty: the application called CUDA for nothing", run.err)
+        run = self.kprof("stats", "run.kprof")
+        self.assertEqual((run.code, run.out), (0, ""))
+        self.assertIn("warning: the trace is empty", run.err)
         for options, text in ((("--schedule", "1,1,1,1,1"), "--schedule counts no launches for a trace"),
                               (("--schedule", "1", "--step", "a/"), "it takes five numbers"),
                               (("--nvtx-include", "a["), "--nvtx-include")):

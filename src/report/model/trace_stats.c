@@ -479,6 +479,11 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         if (status == KPROF_OK && count > 0)
             kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", counts[i].what, (long long)count, counts[i].effect);
     }
+    int64_t activities = 0;
+    KPROF_THEN(status,
+               kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace", &activities));
+    if (status == KPROF_OK && activities == 0)
+        kprof_log(KPROF_LOG_WARNING, "the trace is empty: nothing happened that it tells of");
     return status;
 }
 

@@ -53,7 +53,8 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
                                     const kprof_trace_names *names,
                                     const kprof_trace_stats_sink *sink) KPROF_MUST_CHECK;
 
-/* Warn of what a trace lacks: activities that were lost, times of kernels and copies, processes that were cut short. */
+/* Warn of what a trace lacks: activities that were lost, or all of them, times of kernels and copies, processes that
+ * were cut short. */
 kprof_status kprof_trace_tell_missing(kprof_report *report) KPROF_MUST_CHECK;
 /* Has the report a trace? */
 kprof_status kprof_trace_is_there(kprof_report *report, bool *out) KPROF_MUST_CHECK;
