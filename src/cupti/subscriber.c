@@ -202,24 +202,27 @@ static uint64_t bit_of(CUpti_ActivityKind kind)
     return UINT64_C(1) << (unsigned)kind % WORD_BITS;
 }
 
+/* Without the lock while CUPTI enables: it may wait for a thread of which a callback waits for the lock. */
 static CUptiResult enable_activity(CUpti_ActivityKind kind)
 {
-    CUptiResult result = CUPTI_ERROR_NOT_COMPATIBLE;
+    uint64_t before = 0;
     pthread_mutex_lock(&subscriber.lock);
-    if (!subscriber.is_closed)
-        result = subscriber.cupti->cuptiActivityEnable(kind);
-    if (result == CUPTI_SUCCESS)
-        atomic_fetch_or(&subscriber.recorded, bit_of(kind));
+    const bool is_closed = subscriber.is_closed;
+    if (!is_closed)
+        before = atomic_fetch_or(&subscriber.recorded, bit_of(kind));
     pthread_mutex_unlock(&subscriber.lock);
+    if (is_closed)
+        return CUPTI_ERROR_NOT_COMPATIBLE;
+    CUptiResult result = subscriber.cupti->cuptiActivityEnable(kind);
+    if (result != CUPTI_SUCCESS && !(before & bit_of(kind)))
+        atomic_fetch_and(&subscriber.recorded, ~bit_of(kind));
     return result;
 }
 
 static CUptiResult disable_activity(CUpti_ActivityKind kind)
 {
-    pthread_mutex_lock(&subscriber.lock);
     CUptiResult result = subscriber.cupti->cuptiActivityDisable(kind);
     atomic_fetch_and(&subscriber.recorded, ~bit_of(kind));
-    pthread_mutex_unlock(&subscriber.lock);
     return result;
 }
 

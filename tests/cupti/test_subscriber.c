@@ -17,6 +17,8 @@ __attribute__((visibility("default"))) kprof_guests_slot kprof_guests_hooks;
 static char handle;
 static bool is_on[CUPTI_CB_DOMAIN_SIZE][IDS];
 static CUpti_ActivityKind enabled, disabled;
+static CUptiResult activity_result;
+static bool loads; /* code, as CUPTI enables or disables activities */
 static unsigned told;
 static CUpti_CallbackId told_id;
 static const void *told_data;
@@ -46,15 +48,24 @@ static CUptiResult CUPTIAPI enable_domain(uint32_t on, CUpti_SubscriberHandle of
     return CUPTI_SUCCESS;
 }
 
+/* In another thread, for which CUPTI may wait, a callback has kprof follow a call. */
+static void load(void)
+{
+    if (loads)
+        assert_int_equal(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH), CUPTI_SUCCESS);
+}
+
 static CUptiResult CUPTIAPI enable_activity(CUpti_ActivityKind kind)
 {
     enabled = kind;
-    return CUPTI_SUCCESS;
+    load();
+    return activity_result;
 }
 
 static CUptiResult CUPTIAPI disable_activity(CUpti_ActivityKind kind)
 {
     disabled = kind;
+    load();
     return CUPTI_SUCCESS;
 }
 
@@ -181,6 +192,33 @@ static void test_while_kprof_measures(void **state)
     assert_true(kprof_subscriber_close());
 }
 
+static void test_code_comes_while_activities_change(void **state)
+{
+    (void)state;
+    loads = true;
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+    assert_true(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH]);
+    assert_int_equal(guests()->disable_activity(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+    loads = false;
+}
+
+static void test_refused_activity(void **state)
+{
+    (void)state;
+    activity_result = CUPTI_ERROR_NOT_COMPATIBLE;
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_ERROR_NOT_COMPATIBLE);
+    assert_true(kprof_subscriber_close());
+    kprof_subscriber_open();
+    activity_result = CUPTI_SUCCESS;
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_SUCCESS);
+    activity_result = CUPTI_ERROR_NOT_COMPATIBLE; /* it is recorded all the same */
+    assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_ERROR_NOT_COMPATIBLE);
+    assert_false(kprof_subscriber_close());
+    activity_result = CUPTI_SUCCESS;
+    assert_int_equal(guests()->disable_activity(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_SUCCESS);
+    assert_true(kprof_subscriber_close());
+}
+
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -205,6 +243,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_each_is_told_what_it_asks_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_neither_takes_from_the_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_while_kprof_measures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_code_comes_while_activities_change, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_refused_activity, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
