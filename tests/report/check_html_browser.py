@@ -655,9 +655,9 @@ class Pages(unittest.TestCase):
 
     @in_turn
     def test_verdicts_and_findings_lead_to_the_source(self):
-        for kernel, row in (1, "softmax.py:7"), (2, "0x00c0  FADD R5, R0, 1"):
-            self.open("source", f"#kernel-{kernel}")
-            for place in (".verdict a[href^='#source']", ".finding a[href^='#source']"):
+        instruction = "0x00c0  FADD R5, R0, 1"
+        for kernel, rows in (1, ("softmax.py:7", "standard.py:170")), (2, (instruction, instruction)):
+            for place, row in zip((".verdict a[href^='#source']", ".finding a[href^='#source']"), rows):
                 self.open("source", f"#kernel-{kernel}")
                 self.click(f"document.querySelector(\"{place}\")")
                 self.browser.settle()

@@ -281,17 +281,17 @@ static void test_sums_that_findings_read(void **state)
     (void)state;
     opened of;
     kprof_place_finder *finder;
-    const double *values, *counters;
+    kprof_place_values sums;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
     double *measured = calloc(of.model.metric_count, sizeof *measured);
-    const kprof_model_launch launch = {.id = of.code.profile->launch, .values = measured};
     assert_int_equal(kprof_place_finder_new(&of.profiles, &finder), KPROF_OK);
-    assert_int_equal(kprof_places_values(finder, &launch, &values, &counters), KPROF_OK);
+    assert_int_equal(kprof_places_values(finder, of.code.profile, measured, &sums), KPROF_OK);
     const double *load = kprof_profiled_values(&of.code, 4);
-    assert_float_equal(counters[KPROF_COUNTER_WORST_EXCESS], number(&of, load, KPROF_NUMBER_EXCESS), 0);
-    assert_float_equal(counters[KPROF_COUNTER_WORST_SECTORS], number(&of, load, KPROF_NUMBER_SECTORS), 0);
-    assert_float_equal(counters[KPROF_COUNTER_SAMPLES], number(&of, of.code.totals, KPROF_NUMBER_SAMPLES), 0);
-    assert_float_equal(counters[KPROF_COUNTER_SAMPLES_UNISSUED], number(&of, of.code.totals, KPROF_NUMBER_UNISSUED), 0);
+    assert_float_equal(sums.counters[KPROF_COUNTER_WORST_EXCESS], number(&of, load, KPROF_NUMBER_EXCESS), 0);
+    assert_float_equal(sums.counters[KPROF_COUNTER_WORST_SECTORS], number(&of, load, KPROF_NUMBER_SECTORS), 0);
+    assert_float_equal(sums.counters[KPROF_COUNTER_SAMPLES], number(&of, of.code.totals, KPROF_NUMBER_SAMPLES), 0);
+    assert_float_equal(sums.counters[KPROF_COUNTER_SAMPLES_UNISSUED],
+                       number(&of, of.code.totals, KPROF_NUMBER_UNISSUED), 0);
     kprof_place_finder_free(finder);
     free(measured);
     close_code(&of);

@@ -392,13 +392,11 @@ static void add_up(kprof_place_finder *finder)
     find_worst(finder);
 }
 
-kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_model_launch *launch, const double **values,
-                                 const double **counters)
+kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile, const double *values,
+                                 kprof_place_values *out)
 {
-    const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch->id);
     const size_t count = finder->profiles->model->metric_count;
-    *values = launch->values;
-    *counters = NULL;
+    *out = (kprof_place_values){values, NULL};
     if (!profile)
         return KPROF_OK;
     kprof_status status = kprof_code_load(finder->profiles, profile, &finder->loaded);
@@ -408,10 +406,9 @@ kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_model_l
         status = kprof_store_no_memory(finder->profiles->report);
     if (status != KPROF_OK)
         return status;
-    memcpy(finder->values, launch->values, count * sizeof *finder->values);
+    memcpy(finder->values, values, count * sizeof *values);
     add_up(finder);
-    *values = finder->values;
-    *counters = finder->counters;
+    *out = (kprof_place_values){finder->values, finder->counters};
     return KPROF_OK;
 }
 

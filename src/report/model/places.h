@@ -28,10 +28,15 @@ typedef struct kprof_place_finder kprof_place_finder;
 /* The profiles are borrowed. */
 kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out) KPROF_MUST_CHECK;
 void kprof_place_finder_free(kprof_place_finder *finder);
-/* *values: those of a launch, and the sums of those of its instructions, which findings may read; *counters: these sums
- * for kprof_rules_apply. Valid until the next call. */
-kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_model_launch *launch, const double **values,
-                                 const double **counters) KPROF_MUST_CHECK;
+/* What findings read: the values of a launch or a group with the sums over its instructions, and the counters that
+ * kprof_rules_apply takes. */
+typedef struct kprof_place_values {
+    const double *values, *counters;
+} kprof_place_values;
+/* Add up the instructions of a profile, NULL where nothing of them was measured, to the values of its launch or group.
+ * The result is valid until the next call. */
+kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile, const double *values,
+                                 kprof_place_values *out) KPROF_MUST_CHECK;
 /* Give each finding that was found its places in the code of a launch; none where its instructions were not measured.
  * They are valid until the next call. */
 kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules) KPROF_MUST_CHECK;

@@ -270,14 +270,13 @@ static void take_advice(brief *out)
     kprof_strbuf_free(&text);
 }
 
-static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row, brief *out)
+static void make_brief(const kprof_emitter *emitter, const kprof_ranking *ranking, brief *out)
 {
-    const kprof_group *group = row->group;
+    const kprof_group *group = out->row->group;
     const kprof_device_record *device = &group->device->record;
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    *out = (brief){.row = row, .findings = kprof_ranking_evaluate(ranking, group), .limit_pct = NAN};
-    out->occupancy_pct = NAN;
+    out->limit_pct = out->occupancy_pct = NAN;
     cut(out->kernel, NAME_BYTES, name, false);
     cut(out->kernel_line, LINE_BYTES, name, false);
     kprof_group_describe(&ranking->groups, group, &text);
@@ -634,15 +633,18 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
 {
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
+    kprof_place_finder *finder = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
+    KPROF_THEN(status, kprof_place_finder_new(&ranking.groups.code, &finder));
     KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
-            brief of;
+            brief of = {.row = &ranking.rows[i]};
             brief_lines lines;
-            make_brief(emitter, &ranking, &ranking.rows[i], &of);
-            status = take_hot_lines(&ranking, &of);
+            status = kprof_ranking_evaluate_code(&ranking, of.row->group, finder, &of.findings);
+            make_brief(emitter, &ranking, &of);
+            KPROF_THEN(status, take_hot_lines(&ranking, &of));
             make_lines(&of, &lines);
             show_brief(emitter, &of, &lines);
             for (size_t k = 0; k < COUNT_OF(lines.items); k++)
@@ -652,6 +654,7 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
         emitter->ops->list_end(emitter);
         status = kprof_page_end(emitter, status);
     }
+    kprof_place_finder_free(finder);
     kprof_ranking_free(&ranking);
     return status;
 }

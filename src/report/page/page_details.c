@@ -206,11 +206,12 @@ static void show_over_time(const kprof_launch_page *page, const kprof_model_laun
 static kprof_status find_all(const kprof_launch_page *page, const kprof_view_chip *shown,
                              const kprof_model_launch *launch, kprof_emit_findings *all)
 {
-    const double *values, *counters;
-    kprof_status status = kprof_places_values(page->finder, launch, &values, &counters);
+    kprof_place_values of;
+    const kprof_code_profile *profile = kprof_code_profile_of(&page->hot->profiles, launch->id);
+    kprof_status status = kprof_places_values(page->finder, profile, launch->values, &of);
     if (status != KPROF_OK)
         return status;
-    all->findings = kprof_rules_apply(page->rules, values, counters);
+    all->findings = kprof_rules_apply(page->rules, of.values, of.counters);
     status = kprof_places_find(page->finder, launch->id, page->rules);
     return status == KPROF_OK ? choose_findings(page, shown, launch, all) : status;
 }

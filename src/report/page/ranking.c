@@ -10,12 +10,30 @@
 #define MEMORY  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 #define WARPS   "sm__warps_active.avg.pct_of_peak_sustained_active"
 
-const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
+/* Are there rules, and values for them? */
+static bool roll_up(kprof_ranking *ranking, const kprof_group *group)
 {
     const kprof_groups *groups = &ranking->groups;
     kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals, &ranking->rolled_up);
-    const bool is_measured = group->not_measured < group->launches;
-    return ranking->rules && is_measured ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values, NULL) : NULL;
+    return ranking->rules && group->not_measured < group->launches;
+}
+
+const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
+{
+    return roll_up(ranking, group) ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values, NULL) : NULL;
+}
+
+kprof_status kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group, kprof_place_finder *finder,
+                                         const kprof_findings **out)
+{
+    kprof_place_values of;
+    *out = NULL;
+    if (!roll_up(ranking, group))
+        return KPROF_OK;
+    kprof_status status = kprof_places_values(finder, group->code, ranking->rolled_up.values, &of);
+    if (status == KPROF_OK)
+        *out = kprof_rules_apply(ranking->rules, of.values, of.counters);
+    return status;
 }
 
 static double value_of(const kprof_ranking *ranking, const char *name)

@@ -1,6 +1,7 @@
 /* Groups of launches with what the summary and brief pages tell of each, in the order in which they show them. */
 #pragma once
 
+#include "report/model/places.h"
 #include "report/page/groups.h"
 
 /* A group; what is not known is NaN. */
@@ -33,6 +34,10 @@ void kprof_ranking_free(kprof_ranking *ranking); /* members */
 /* Roll up the values of a row's group into ranking->rolled_up, and look for findings; NULL: the options name none,
  * or no launch of the group was measured. Valid until the next call. */
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group);
+/* The same with what was measured of the instructions of the group's launches. The finder is of ranking->groups.code.
+ */
+kprof_status kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group, kprof_place_finder *finder,
+                                         const kprof_findings **out) KPROF_MUST_CHECK;
 
 /* The numbers of a row as pages show them. */
 #define KPROF_RANKED_NUMBERS 18
