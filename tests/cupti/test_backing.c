@@ -10,12 +10,6 @@
 static kprof_driver_api api;
 static kprof_backing backing;
 
-const char *kprof_driver_error(CUresult result)
-{
-    (void)result;
-    return "error of the test";
-}
-
 static int set_up(void **state)
 {
     (void)state;

@@ -90,12 +90,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     return KPROF_OK;
 }
 
-const char *kprof_driver_error(CUresult result)
-{
-    (void)result;
-    return "error of the test";
-}
-
 unsigned kprof_allocations_version(void)
 {
     return allocations_version;
