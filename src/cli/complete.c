@@ -152,8 +152,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     KPROF_THEN(status, kprof_host_open(chips.names.items[0], NULL, &host));
     if (status == KPROF_OK && dot && !is_breakdown) {
         char *name = kprof_strndup(typed, kprof_metric_base_length(typed));
-        status = name && kprof_strlist_add(&base, name) ? KPROF_OK : KPROF_NO_MEMORY;
-        free(name);
+        status = kprof_strlist_take(&base, name) ? KPROF_OK : KPROF_NO_MEMORY;
     }
     kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
                          is_breakdown ? offer_breakdown : offer_metric, (void *)to};

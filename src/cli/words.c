@@ -1,7 +1,6 @@
 /* Joins and splits words with single quotes. */
 #include "cli/words.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 char *kprof_words_join(char *const *words)
@@ -37,9 +36,7 @@ bool kprof_words_split(const char *text, kprof_strlist *out)
             else
                 kprof_strbuf_append(&word, text, 1);
         }
-        char *taken = kprof_strbuf_take(&word);
-        added = taken && kprof_strlist_add(out, taken);
-        free(taken);
+        added = kprof_strlist_take(out, kprof_strbuf_take(&word));
     }
     return added;
 }

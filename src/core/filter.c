@@ -70,9 +70,8 @@ static bool add_pushed(const kprof_strlist *from, kprof_strlist *out)
     bool added = true;
     for (size_t i = 0; i < from->count && added; i++) {
         const char *marks = kprof_regex_pattern(from->items[i]) ? "/" : "/[]"; /* brackets belong to the pattern */
-        char *text = kprof_strprintf("%s%s", from->items[i], strpbrk(from->items[i], marks) ? "" : "/");
-        added = text && kprof_strlist_add(out, text);
-        free(text);
+        added =
+            kprof_strlist_take(out, kprof_strprintf("%s%s", from->items[i], strpbrk(from->items[i], marks) ? "" : "/"));
     }
     return added;
 }

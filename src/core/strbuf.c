@@ -241,6 +241,20 @@ bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
     return false;
 }
 
+bool kprof_strlist_take(kprof_strlist *list, char *text)
+{
+    const bool added = text && kprof_strlist_add(list, text);
+    free(text);
+    return added;
+}
+
+bool kprof_strlist_take_unique(kprof_strlist *list, char *text)
+{
+    const bool added = text && kprof_strlist_add_unique(list, text);
+    free(text);
+    return added;
+}
+
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)
 {
     return kprof_strlist_contains(list, text) || kprof_strlist_add(list, text);

@@ -82,6 +82,9 @@ typedef struct kprof_strlist {
 /* Append a copy; _add_unique only if it is new. False when out of memory, here and below. */
 bool kprof_strlist_add(kprof_strlist *list, const char *text);
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
+/* The same with a text that the list frees in any case; false for NULL, too. */
+bool kprof_strlist_take(kprof_strlist *list, char *text);
+bool kprof_strlist_take_unique(kprof_strlist *list, char *text);
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
 /* Sort by bytes; a list that is sorted so can be searched without walking it. */
 void kprof_strlist_sort(kprof_strlist *list);

@@ -56,10 +56,7 @@ static void list_places(kprof_strlist *places)
         const char *root = roots[i / count];
         if (!root || root[0] != '/')
             continue; /* never below the current directory */
-        char *path = kprof_strprintf("%s/%s", root, subfolders[i % count]);
-        if (path)
-            (void)kprof_strlist_add_unique(places, path);
-        free(path);
+        (void)kprof_strlist_take_unique(places, kprof_strprintf("%s/%s", root, subfolders[i % count]));
     }
 }
 

@@ -446,8 +446,7 @@ static kprof_status add_members(const kprof_host *host, size_t throughput, const
         if (index >= names.numMetrics)
             continue;
         char *name = kprof_strprintf("%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], suffix);
-        status = name && kprof_strlist_add_unique(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
-        free(name);
+        status = kprof_strlist_take_unique(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
     }
     for (size_t i = 0; status == KPROF_OK && i < params.numSubThroughputs; i++)
         status = add_members(host, params.pSubThroughputIndices[i], suffix, out);

@@ -270,9 +270,7 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
         kprof_strprintf("metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
                         item->expression ? item->expression : item->name, own ? ", and for each instruction " : "",
                         own ? own->word : "", item->help ? ". " : "", item->help ? item->help : "");
-    kprof_status status = note && kprof_strlist_add_unique(&out->notes, note) ? KPROF_OK : KPROF_NO_MEMORY;
-    free(note);
-    return status;
+    return kprof_strlist_take_unique(&out->notes, note) ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 /* A value that is computed is shown instead of what it is computed from. */

@@ -73,12 +73,10 @@ static kprof_status add_bases(const lookup *at, const char *word)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
-        char *base = kprof_strndup(names.items[i], kprof_metric_base_length(names.items[i]));
-        if (!base || !kprof_strlist_add_unique(at->out, base))
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
+        if (!kprof_strlist_take_unique(at->out,
+                                       kprof_strndup(names.items[i], kprof_metric_base_length(names.items[i]))))
             status = KPROF_NO_MEMORY;
-        free(base);
-    }
     kprof_strlist_free(&names);
     return status;
 }
@@ -149,11 +147,8 @@ static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *
     bool added = true;
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && added && wish->samples; row++)
         added = row->kind != KPROF_INSTRUCTION_SAMPLE || kprof_strlist_add(out, row->word);
-    for (size_t i = 0; i < wish->counters.count && added; i++) {
-        char *word = kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]);
-        added = word && kprof_strlist_add(out, word);
-        free(word);
-    }
+    for (size_t i = 0; i < wish->counters.count && added; i++)
+        added = kprof_strlist_take(out, kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]));
     return added;
 }
 

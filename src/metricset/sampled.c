@@ -19,9 +19,7 @@ static const kprof_section_definition *find_section(const kprof_catalog *catalog
 static kprof_status note(kprof_plan *plan, const char *what, const char *why)
 {
     char *text = kprof_strprintf("%s: %s is not sampled: %s", plan->chip, what, why);
-    const bool added = text && kprof_strlist_add_unique(&plan->notes, text);
-    free(text);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
+    return kprof_strlist_take_unique(&plan->notes, text) ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 typedef struct sampler {

@@ -43,8 +43,7 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
         if (first_level && count_dots(suffixes.items[i]) != level)
             continue;
         char *name = kprof_strprintf("%s.%s", base, suffixes.items[i]);
-        status = name && kprof_strlist_add(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
-        free(name);
+        status = kprof_strlist_take(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
     }
     kprof_strlist_free(&suffixes);
     return status;

@@ -173,9 +173,7 @@ static kprof_status read_ranges(void *user, sqlite3_stmt *row)
     range_list *list = user;
     if (list->out->count == list->most)
         return KPROF_OK;
-    char *text = kprof_store_text(list->report, row, 0);
-    const bool added = text && (kprof_strlist_contains(list->out, text) || kprof_strlist_add(list->out, text));
-    free(text);
+    const bool added = kprof_strlist_take_unique(list->out, kprof_store_text(list->report, row, 0));
     return added ? KPROF_OK : kprof_store_no_memory(list->report);
 }
 
