@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Findings name the planted faults in a report of an H200 with counters and samples of instructions alone, and the
 judgement sees what is wrong."""
+import json
 import unittest
 
 import harness
@@ -54,6 +55,15 @@ class Recorded(unittest.TestCase):
         launches = {one["kernel"]["function"]: one for one in planted.launches_of(RECORDED)}
         for kernel in ("barrier_imbalance_ok", "nbody_records_ok", "reduce_interleaved"):
             self.assertNotIn("WarpStall", [found["id"] for found in launches[kernel]["findings"]])
+
+    def test_the_brief_page_tells_them_too(self):
+        words = ["report", RECORDED, "--brief", "--json", "-k", "regex:^(aos_energy|barrier_imbalance)$"]
+        told = {}
+        for line in harness.run([harness.kprof(), *words]).stdout.splitlines():
+            brief = json.loads(line)
+            told[brief["function"]] = [found["id"] for found in brief["findings"]], brief["stalls"][0]["name"]
+        self.assertEqual(told, {"aos_energy": (["UncoalescedGlobal", "WarpStall", "WaitedFor"], "Long Scoreboard"),
+                                "barrier_imbalance": (["WarpStall"], "Barrier")})
 
 
 if __name__ == "__main__":
