@@ -101,6 +101,7 @@ library_calls() {
   select_files '^src/(callstack|core|spool|inject|cupti|host)/.*\.c$' | grep -vx src/inject/exec.c |
   while read -r file; do
     gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
+      sed -E 's/"([^"\\]|\\.)*"/""/g' | # and texts, such as PTX
       grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
       sed "s|^|$file:|"
   done
