@@ -126,8 +126,7 @@ static bool add_path(const char *path, kprof_strlist *out)
     char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
     char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
     const bool added = folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
-    free(whole);
-    free(folder);
+    KPROF_FREE(whole, folder);
     return added;
 }
 

@@ -210,8 +210,7 @@ static kprof_status offer_kernels(const answers *to)
     kprof_seen_free(kernels, count);
     if (report)
         (void)!kprof_report_close(report);
-    free(typed);
-    free(path);
+    KPROF_FREE(typed, path);
     return status;
 }
 

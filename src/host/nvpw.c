@@ -427,8 +427,7 @@ kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *o
     const char *const texts[] = {type, of_name.pDescription ? of_name.pDescription : "",
                                  of_name.pHwUnit ? of_name.pHwUnit : "", unit};
     status = unit ? add_names(out, texts, sizeof(texts) / sizeof(texts[0])) : KPROF_NO_MEMORY;
-    free(full);
-    free(unit);
+    KPROF_FREE(full, unit);
     return status;
 }
 

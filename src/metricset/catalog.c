@@ -245,8 +245,7 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     for (int i = 0; i < count; i++) {
         char *file = kprof_strprintf("%s/%s", path.data, entries[i]->d_name);
         KPROF_THEN(status, file ? load_file(catalog, file, kind->load) : KPROF_NO_MEMORY);
-        free(file);
-        free(entries[i]);
+        KPROF_FREE(file, entries[i]);
     }
     free(entries);
     kprof_strbuf_free(&path);

@@ -522,9 +522,8 @@ static void free_code(kprof_profiled_code *code)
         free(code->functions[i].mangled);
         KPROF_FREE(code->functions[i].demangled, code->functions[i].text_state, code->functions[i].line_state);
     }
-    for (size_t i = 0; i < code->instruction_count; i++) {
+    for (size_t i = 0; i < code->instruction_count; i++)
         KPROF_FREE(code->instructions[i].text, code->instructions[i].space, code->instructions[i].operation);
-    }
     for (size_t i = 0; i < code->frame_count; i++)
         free(code->frames[i].function);
     KPROF_FREE(code->metrics, code->reasons, code->functions, code->instructions, code->values, code->totals,

@@ -268,8 +268,7 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
                             path, section->id);
     if (status == KPROF_OK && !own)
         status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    free(key);
-    free(json);
+    KPROF_FREE(key, json);
     return status;
 }
 
