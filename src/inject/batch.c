@@ -316,8 +316,8 @@ static void close_if_due(kprof_batch *batch)
         (void)kprof_batch_close("the last launch that was asked for");
     else if (kprof_compare_ends_behind_graph(state))
         (void)kprof_batch_close("a graph that copies to the host what cannot be compared");
-    else if (kprof_compare_shows_unknown(&batch->comparison, state))
-        kprof_close_behind_copy(batch);
+    else if (kprof_compare_shows_unknown(&batch->comparison, state) && kprof_close_behind_copy(batch))
+        return;
     else if (kprof_close_is_due(batch))
         (void)kprof_batch_close("its age");
     else if (state->kind == KPROF_REPLAYED && unchosen_ns > MAX_UNCHOSEN_NS)

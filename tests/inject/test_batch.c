@@ -1130,6 +1130,20 @@ static void test_kernel_with_several_results(void **state)
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
+/* No launch comes that would have them compared. Other processes may wait for the counters. */
+static void test_copies_behind_the_last_launch(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned last = launch(SIM_ADD);
+    copy_out(words);
+    assert_pending(last);
+    sim_clock_advance_s(LONG_S);
+    copy_out(words);
+    assert_measured(last);
+    assert_same_memory(words);
+}
+
 static void trust(kprof_kernel *kernel)
 {
     atomic_store(&kernel->compared, true);
@@ -1478,6 +1492,7 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
         cmocka_unit_test_teardown(test_kernel_with_several_results, mend),
+        cmocka_unit_test_teardown(test_copies_behind_the_last_launch, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_in_a_long_batch, mend),
         cmocka_unit_test_teardown(test_long_batches_that_are_trusted, mend),
         cmocka_unit_test_teardown(test_copies_that_are_not_compared, mend),

@@ -312,14 +312,14 @@ static bool ends_now(const kprof_batch_state *state)
     return kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
 }
 
-void kprof_close_behind_copy(kprof_batch *batch)
+bool kprof_close_behind_copy(kprof_batch *batch)
 {
-    if (may_try(batch)) {
-        batch->comparison.shown = true;
-    } else if (ends_now(&batch->state)) {
-        batch->comparison.last = true;
-        (void)kprof_close_batch(batch, "a copy to the host, the first behind one of its kernels");
-    }
+    batch->comparison.shown = may_try(batch);
+    if (batch->comparison.shown || !ends_now(&batch->state))
+        return false;
+    batch->comparison.last = true;
+    (void)kprof_close_batch(batch, "a copy to the host, the first behind one of its kernels");
+    return true;
 }
 
 void kprof_close_or_go_on(kprof_batch *batch)

@@ -12,8 +12,9 @@ void kprof_close_or_give_up(kprof_batch *batch, const char *why);
  * runs behind all that replays repeat. */
 void kprof_close_seal(kprof_batch *batch, const char *why);
 /* A call has copied to the host what kernels computed that were not compared yet. The next launch tries replays, which
- * compare all copies before it; where nothing may be tried, close the batch, whose passes compare the copy. */
-void kprof_close_behind_copy(kprof_batch *batch);
+ * compare all copies before it; where nothing may be tried, close the batch, whose passes compare the copy. Has that
+ * been done? */
+bool kprof_close_behind_copy(kprof_batch *batch);
 /* Before a launch joins: if that is due, try whether replays give the host the same. If so the batch goes on, else
  * close it. */
 void kprof_close_or_go_on(kprof_batch *batch);
