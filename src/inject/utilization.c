@@ -225,8 +225,10 @@ static void read_device(sampled_device *device)
     kprof_status status = kprof_engine.device->pm_sampling_read(device->sampling, &data);
     if (status == KPROF_OK)
         take_reading(device, &data);
-    if (status == KPROF_OK && data.count > skipped)
+    if (status == KPROF_OK && data.count > skipped) { /* they come with these counters, whatever is lost later */
         device->began_ns = 0;
+        device->passes_left = 0;
+    }
     if (status == KPROF_OK && data.is_cut && !device->is_told_cut) {
         kprof_log(KPROF_LOG_WARNING,
                   "GPU %u had more samples over time than kprof could read in time, and lacks some: give a larger "

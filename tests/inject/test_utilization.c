@@ -465,6 +465,13 @@ static void links_are_sampled_where_samples_come(void **state)
     pass_time(1900);
     pass_time(5000);
     assert_int_equal(gpu.configured, 1);
+    gpu.reads = KPROF_NOT_COLLECTED; /* the process is held up, more than once */
+    pass_time(5000);
+    pass_time(5000);
+    gpu.reads = KPROF_OK;
+    pass_time(5000);
+    assert_int_equal(gpu.configured, 3);
+    assert_ptr_equal(gpu.pass, &passes[0]);
     kprof_utilization_end();
 }
 
