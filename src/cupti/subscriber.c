@@ -8,14 +8,23 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #define WORD_BITS 64
 #define MOST_IDS  1024 /* in a domain; the driver has most, about 800 */
 #define WORDS     (MOST_IDS / WORD_BITS)
 
+#define MOST_NESTED 16 /* calls of a thread that the guest is told of */
+
 typedef struct wishes {
     _Atomic uint64_t words[CUPTI_CB_DOMAIN_SIZE][WORDS];
 } wishes;
+
+typedef struct kept_value {
+    CUpti_CallbackDomain domain;
+    uint32_t correlation;
+    uint64_t value;
+} kept_value;
 
 /* The lock is for those who change what is wanted, and for the guest's coming and going. */
 static struct {
@@ -100,13 +109,50 @@ CUptiResult kprof_subscriber_follow_all(CUpti_CallbackDomain domain)
     return result;
 }
 
+static size_t find_kept(const kept_value *kept, CUpti_CallbackDomain domain, uint32_t correlation)
+{
+    size_t i = 0;
+    while (i < MOST_NESTED && (kept[i].domain != domain || kept[i].correlation != correlation))
+        i++;
+    return i;
+}
+
+/* Where CUPTI lets a tool keep a number from a call's entering to its leaving, kprof keeps its own. */
+static void tell_of_call(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                         const CUpti_CallbackData *data)
+{
+    static __thread kept_value kept[MOST_NESTED + 1]; /* the last one is for calls whose entering was not told */
+    CUpti_CallbackData call = *data;
+    size_t i = find_kept(kept, domain, data->correlationId);
+    if (i == MOST_NESTED && data->callbackSite == CUPTI_API_ENTER)
+        i = find_kept(kept, CUPTI_CB_DOMAIN_INVALID, 0);
+    if (i == MOST_NESTED && data->callbackSite == CUPTI_API_ENTER) { /* the guest was not told that calls left */
+        memset(kept, 0, sizeof kept);
+        i = 0;
+    }
+    if (data->callbackSite == CUPTI_API_ENTER)
+        kept[i] = (kept_value){domain, data->correlationId, 0};
+    call.correlationData = &kept[i].value;
+    guest(subscriber.guest_user, domain, id, &call);
+    if (data->callbackSite == CUPTI_API_EXIT)
+        kept[i] = (kept_value){CUPTI_CB_DOMAIN_INVALID, 0, 0};
+}
+
+static void tell(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+        tell_of_call(guest, domain, id, data);
+    else
+        guest(subscriber.guest_user, domain, id, data);
+}
+
 bool kprof_subscriber_route(bool is_kprofs, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     CUpti_CallbackFunc guest = atomic_load_explicit(&subscriber.guest, memory_order_acquire);
     if (!guest || !is_known(domain, id))
         return true;
     if (!is_kprofs && wants(&subscriber.guests, domain, id))
-        guest(subscriber.guest_user, domain, id, data);
+        tell(guest, domain, id, data);
     return wants(&subscriber.kprofs, domain, id);
 }
 

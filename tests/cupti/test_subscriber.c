@@ -21,7 +21,8 @@ static CUptiResult activity_result;
 static bool loads; /* code, as CUPTI enables or disables activities */
 static unsigned told;
 static CUpti_CallbackId told_id;
-static const void *told_data;
+static uint64_t kprofs_value; /* which kprof keeps for a call */
+static CUpti_CallbackData call = {.correlationData = &kprofs_value, .correlationId = 1};
 
 static CUptiResult CUPTIAPI subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback, void *user)
 {
@@ -77,12 +78,18 @@ static void CUPTIAPI on_kprofs(void *user, CUpti_CallbackDomain domain, CUpti_Ca
     (void)data;
 }
 
+/* A guest keeps a number, or a pointer, from the entering of a call to its leaving. */
 static void CUPTIAPI on_guests(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
-    (void)domain;
+    const CUpti_CallbackData *of_call = data;
     ++*(unsigned *)user;
     told_id = id;
-    told_data = data;
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
+        return;
+    if (of_call->callbackSite == CUPTI_API_ENTER)
+        *of_call->correlationData = 1000 + of_call->correlationId;
+    else
+        assert_int_equal(*of_call->correlationData, 1000 + of_call->correlationId);
 }
 
 static const kprof_guests *guests(void)
@@ -119,7 +126,7 @@ static int tear_down(void **state)
 
 static bool route(CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-    return kprof_subscriber_route(false, domain, id, &handle);
+    return kprof_subscriber_route(false, domain, id, &call);
 }
 
 static void test_each_is_told_what_it_asks_for(void **state)
@@ -135,12 +142,43 @@ static void test_each_is_told_what_it_asks_for(void **state)
     assert_false(route(CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH));
     assert_int_equal(told, 1);
     assert_int_equal(told_id, LAUNCH);
-    assert_ptr_equal(told_data, &handle);
     assert_true(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH) == CUPTI_SUCCESS);
     assert_true(route(CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH));
     assert_int_equal(told, 2);
-    assert_true(kprof_subscriber_route(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH, &handle)); /* a call of kprof's */
+    assert_true(kprof_subscriber_route(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH, &call)); /* a call of kprof's */
     assert_int_equal(told, 2);
+}
+
+static void tell_of(uint32_t correlation, CUpti_ApiCallbackSite site)
+{
+    call.correlationId = correlation;
+    call.callbackSite = site;
+    assert_true(route(CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH));
+    if (site == CUPTI_API_ENTER)
+        kprofs_value = correlation;
+}
+
+/* Of calls within calls, too. */
+static void test_each_keeps_its_own_of_a_call(void **state)
+{
+    (void)state;
+    assert_int_equal(guests()->enable_callback(1, guest, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH), CUPTI_SUCCESS);
+    assert_true(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH) == CUPTI_SUCCESS);
+    tell_of(1, CUPTI_API_ENTER);
+    for (uint32_t i = 2; i < 40; i += 2) {
+        tell_of(i, CUPTI_API_ENTER);
+        tell_of(i + 1, CUPTI_API_ENTER);
+        tell_of(i + 1, CUPTI_API_EXIT);
+        assert_int_equal(kprofs_value, i + 1);
+        tell_of(i, CUPTI_API_EXIT);
+    }
+    tell_of(1, CUPTI_API_EXIT);
+    for (uint32_t i = 40; i < 60; i++)
+        tell_of(i, CUPTI_API_ENTER); /* and no more of these */
+    tell_of(60, CUPTI_API_ENTER);
+    tell_of(60, CUPTI_API_EXIT);
+    call.callbackSite = CUPTI_API_ENTER;
+    assert_int_equal(told, 100);
 }
 
 static void test_neither_takes_from_the_other(void **state)
@@ -241,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_each_is_told_what_it_asks_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_each_keeps_its_own_of_a_call, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_neither_takes_from_the_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_while_kprof_measures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_code_comes_while_activities_change, set_up, tear_down),
