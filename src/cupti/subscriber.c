@@ -63,9 +63,16 @@ static void note_all(wishes *of, bool wanted, CUpti_CallbackDomain domain)
         atomic_store(&of->words[domain][i], wanted ? ~UINT64_C(0) : 0);
 }
 
+/* Frameworks let go of CUPTI as a forked child ends, too, and another thread may have had the lock. */
+static void begin_anew_in_child(void)
+{
+    pthread_mutex_init(&subscriber.lock, NULL);
+}
+
 CUptiResult kprof_subscriber_start(const kprof_cupti_api *cupti, CUpti_CallbackFunc callback)
 {
     subscriber.cupti = cupti;
+    pthread_atfork(NULL, NULL, begin_anew_in_child);
     return cupti->cuptiSubscribe(&subscriber.handle, callback, NULL);
 }
 

@@ -3,10 +3,14 @@
 #include "cupti/guests.h"
 #include "cupti/subscriber.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,7 +22,8 @@ static char handle;
 static bool is_on[CUPTI_CB_DOMAIN_SIZE][IDS];
 static CUpti_ActivityKind enabled, disabled;
 static CUptiResult activity_result;
-static bool loads; /* code, as CUPTI enables or disables activities */
+static atomic_bool is_held, holds; /* CUPTI does not come back from changing what it tells of */
+static bool loads;                 /* code, as CUPTI enables or disables activities */
 static unsigned told;
 static CUpti_CallbackId told_id;
 static uint64_t kprofs_value; /* which kprof keeps for a call */
@@ -38,6 +43,8 @@ static CUptiResult CUPTIAPI enable_callback(uint32_t on, CUpti_SubscriberHandle 
     assert_ptr_equal(of, &handle);
     if (id >= IDS)
         return CUPTI_ERROR_INVALID_PARAMETER;
+    while (atomic_load(&holds))
+        atomic_store(&is_held, true);
     is_on[domain][id] = on;
     return CUPTI_SUCCESS;
 }
@@ -240,6 +247,32 @@ static void test_code_comes_while_activities_change(void **state)
     loads = false;
 }
 
+static void *follow_in_thread(void *unused)
+{
+    (void)kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH);
+    return unused;
+}
+
+static void test_guest_of_a_forked_child(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int status = -1;
+    atomic_store(&holds, true);
+    assert_int_equal(pthread_create(&thread, NULL, follow_in_thread, NULL), 0);
+    while (!atomic_load(&is_held))
+        sched_yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        atomic_store(&holds, false);
+        _exit(guests()->unsubscribe(guest) == CUPTI_SUCCESS ? 0 : 1);
+    }
+    atomic_store(&holds, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void test_refused_activity(void **state)
 {
     (void)state;
@@ -283,6 +316,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_neither_takes_from_the_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_while_kprof_measures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_code_comes_while_activities_change, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_guest_of_a_forked_child, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refused_activity, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
     };
