@@ -432,17 +432,17 @@ kprof_status kprof_target_follow(bool follow)
     if (follow && !kprof_subscriber_close())
         return kprof_fail(KPROF_COUNTERS_BUSY, "another tool of the process, such as torch.profiler, records what the "
                                                "GPU does; start kprof when it has ended");
-    if (follow) {
-        note_unseen_variables();
+    if (follow)
         kprof_peeks_allow(false);
-    }
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
         if (kprof_call_may_go_unseen(id) && !kprof_call_is_ignored(id))
             result = kprof_subscriber_follow(follow, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
     if (!follow || result != CUPTI_SUCCESS)
         kprof_subscriber_open();
-    if (!follow)
+    if (follow)
+        note_unseen_variables(); /* of code, too, that came until now */
+    else
         kprof_peeks_allow(true);
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
