@@ -51,7 +51,6 @@ static struct {
 
 static __thread bool in_hook; /* calls that come now are kprof's own */
 static __thread bool looks;   /* at a launch that nobody follows, so that nobody is told of them */
-static __thread bool looked;  /* at such a launch as it entered */
 
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
@@ -148,12 +147,8 @@ static void look_at(CUpti_CallbackId id, const CUpti_CallbackData *data)
     kprof_call call = {.name = data->functionName, .context = data->context, .parameters = &decoded};
     if (data->correlationData)
         *data->correlationData = 0;
-    const bool entered = looked;
-    looked = data->callbackSite == CUPTI_API_ENTER;
-    if (looked || !data->symbolName)
+    if (data->callbackSite == CUPTI_API_ENTER || !data->symbolName)
         return;
-    if (!entered)
-        kprof_log(KPROF_LOG_DEBUG, "a launch of %s is told as it leaves alone", data->symbolName);
     in_hook = looks = true;
     call.kind = kprof_call_decode(id, data->functionParams, &decoded);
     call.function = decoded.launch.function;
@@ -247,32 +242,36 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     }
 }
 
+static void on_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *data)
+{
+    const bool is_runtimes = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+    const CUpti_CallbackId start =
+        is_runtimes ? CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000 : CUPTI_DRIVER_TRACE_CBID_cuProfilerStart;
+    const CUpti_CallbackId stop =
+        is_runtimes ? CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000 : CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
+    if (id == start || id == stop)
+        on_profiler_call(id == start, data->callbackSite);
+    if (is_runtimes || looks)
+        return;
+    if (is_to_be_looked_at(id, data))
+        look_at(id, data);
+    else
+        on_driver_call(id, data);
+}
+
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     int saved_errno = errno; /* the application's */
     int cancel_state;        /* a thread that is cancelled while it waits here would take locks with it */
     (void)user;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    const bool is_asked_for = kprof_subscriber_route(in_hook, domain, id, data);
+    const bool is_kprofs = kprof_subscriber_route(in_hook, domain, id, data);
     if (target.hooks.is_brief)
         kprof_call_records_note_handle(domain, id);
-    if (!is_asked_for)
-        ;                                             /* a guest asked */
-    else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls, and for those above */
-        if (id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000 ||
-            id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000)
-            on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
-                             ((const CUpti_CallbackData *)data)->callbackSite);
-    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-        if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart || id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop)
-            on_profiler_call(id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart,
-                             ((const CUpti_CallbackData *)data)->callbackSite);
-        if (!looks && is_to_be_looked_at(id, data))
-            look_at(id, data);
-        else if (!looks)
-            on_driver_call(id, data);
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    if (is_kprofs && domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(id, data);
+    else if (is_kprofs && (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API))
+        on_call(domain, id, data);
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
 }
