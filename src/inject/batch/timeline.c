@@ -302,7 +302,9 @@ static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *la
 static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
 {
     kprof_pm_data data;
-    kprof_status status = kprof_engine.device->target_synchronize(); /* others may have run just before */
+    kprof_status status = KPROF_OK;
+    if (timelines->interval_ns != launch->interval_ns) /* launches may have run unsampled just before */
+        status = kprof_engine.device->target_synchronize();
     if (status != KPROF_OK)
         return status;
     kprof_status sampled = configure(timelines, state, launch->interval_ns);
