@@ -9,7 +9,8 @@
 #define MOST_LAUNCHES 16 /* calls of the driver that launch kernels */
 /* So many launches in a row have to be parts of calls of the runtime, and behind the last handle of a kernel. */
 #define ENOUGH 2000
-/* Where launches are not recorded, one in so many calls of kprof_call_records_save does so, to see who launches. */
+/* While launches are not recorded, one in so many calls of kprof_call_records_save records them, to see who launches.
+ */
 #define CHECK_PERIOD 20
 #define FIRST_CHECK  4
 

@@ -319,7 +319,7 @@ void kprof_modules_note_variables(const kprof_strlist *variables)
     pthread_mutex_unlock(&seen.mutex);
 }
 
-/* Of a cubin without a kernel nobody has left addresses: what asks for them is told all the time. */
+/* A cubin without a kernel has left no addresses anywhere: CUPTI tells of calls that ask for them all the time. */
 static bool is_unnoted(const cubin_record *record)
 {
     return record->variables.count > 0 && record->kernel_count > 0 && !record->is_noted;

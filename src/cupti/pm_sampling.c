@@ -25,7 +25,7 @@
 /* CUPTI may stop decoding before the last record. If it has said so for this often, something is wrong. */
 #define MOST_DECODES 64
 
-/* Where the time goes, for --verbose. */
+/* Tells with --verbose what takes the time. */
 typedef struct spent {
     double enabling_ms, configuring_ms, starting_ms, stopping_ms, fitting_ms, decoding_ms, finding_ms, evaluating_ms;
     size_t readings;

@@ -1,4 +1,4 @@
-/* What CUPTI tells is what kprof or the guest wants to be told, a bit for each call or event. */
+/* CUPTI tells of a call or event if kprof or the guest wants that; each has a bit for it. */
 #include "cupti/subscriber.h"
 
 #include "core/log.h"
@@ -124,7 +124,8 @@ static size_t find_kept(const kept_value *kept, CUpti_CallbackDomain domain, uin
     return i;
 }
 
-/* Where CUPTI lets a tool keep a number from a call's entering to its leaving, kprof keeps its own. */
+/* CUPTI lets a tool keep one number from a call's entering to its leaving, and kprof takes that. So the guest gets
+ * another one. */
 static void tell_of_call(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const CUpti_CallbackData *data)
 {

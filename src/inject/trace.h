@@ -21,7 +21,8 @@ typedef struct kprof_trace_range {
 void kprof_trace_take_range(const kprof_trace_range *range);
 /* A sample of a counter, whose name is that of the metric. */
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric);
-/* What the trace is limited to may have changed; `begun` as for kprof_trace_limit_follow. */
+/* Ranges, steps or calls have changed: look whether the trace tells of what happens now; `begun` as for
+ * kprof_trace_limit_follow. */
 void kprof_trace_follow(int begun);
 /* kprof ctl wants the trace to go on, or not. */
 void kprof_trace_arm(bool armed);

@@ -69,7 +69,7 @@ extern const kprof_instruction_metric *const kprof_instruction_metrics;
 const kprof_instruction_metric *kprof_instruction_metric_find(const char *name);
 /* Is it a count, which can be added up over instructions? So are samples, and the excess of one count over another. */
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
-/* What the report makes of counters and texts of instructions, for findings alone. */
+/* The report makes these numbers of counters and texts of instructions, for findings alone. */
 #define KPROF_MADE_NUMBERS(X)                                                                                          \
     /* threads that convert from or to double precision */                                                             \
     X(FP64_CONVERTED, "derived__source_thread_inst_fp64_converted")                                                    \

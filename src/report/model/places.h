@@ -28,7 +28,7 @@ typedef struct kprof_place_finder kprof_place_finder;
 /* The profiles are borrowed. */
 kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out) KPROF_MUST_CHECK;
 void kprof_place_finder_free(kprof_place_finder *finder);
-/* What findings read: the values of a launch or a group with the sums over its instructions, and the counters that
+/* Findings read the values of a launch or a group with the sums over its instructions, and the counters that
  * kprof_rules_apply takes. */
 typedef struct kprof_place_values {
     const double *values, *counters;
