@@ -235,11 +235,10 @@ static _Atomic uint64_t *find_sum(void)
     return &sim_words(sim_variable_of_stream(STREAM))[0];
 }
 
-/* To the thread that watches for pauses, a stream is being captured, until it is asked to close what is open. */
 /* Modules are this file, if a variable names one. */
 static const void *find_code(uint64_t crc, size_t *size)
 {
-    static char code[1 << 16];
+    static char code[1 << 24];
     const char *path = getenv("KPROF_SIM_CUBIN");
     FILE *file = path ? fopen(path, "re") : NULL;
     const void *found = sim_device.codes_find(crc, size);
@@ -252,6 +251,7 @@ static const void *find_code(uint64_t crc, size_t *size)
     return found;
 }
 
+/* To the thread that watches for pauses, a stream is being captured, until it is asked to close what is open. */
 static bool is_capturing(void)
 {
     bool watches = !launched && gettid() != getpid();
