@@ -6,6 +6,7 @@
 
 #include "code/intern.h"
 #include "core/bisect.h"
+#include "core/clean.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
@@ -284,6 +285,50 @@ static size_t number_of(const table *t, const Dwarf_Line *line)
     return place;
 }
 
+/* The byte that an escape after its first character stands for: "303"; 0 for a text that is none. */
+static uint8_t read_escape(const char *digits)
+{
+    bool is_escape = (digits[0] == '2' || digits[0] == '3') && digits[1] >= '0' && digits[1] <= '7' &&
+                     digits[2] >= '0' && digits[2] <= '7';
+    return is_escape ? (uint8_t)((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + (digits[2] - '0')) : 0;
+}
+
+/* Append the character at `at` that compilers wrote as escapes, "\303\274": in PTX each byte beyond ASCII is one. nvcc
+ * takes the last backslash of a path for a slash, so that may begin an escape within a character. Returns the length of
+ * the escapes; 0 where none stand there. */
+static size_t add_escaped(const char *at, kprof_strbuf *out)
+{
+    enum { ESCAPE = 4, MOST_BYTES = 4 };
+    char bytes[MOST_BYTES + 1] = "";
+    uint32_t code;
+    for (size_t i = 0; i < MOST_BYTES; i++, at += ESCAPE) {
+        bytes[i] = *at == '\\' || (*at == '/' && i > 0) ? (char)read_escape(at + 1) : '\0';
+        if (bytes[i] == '\0')
+            return 0;
+        if (kprof_utf8_decode(bytes, &code) == i + 1) {
+            kprof_strbuf_append(out, bytes, i + 1);
+            return (i + 1) * ESCAPE;
+        }
+    }
+    return 0;
+}
+
+static kprof_status intern_path(reader *r, const char *path, uint32_t *number)
+{
+    if (!strchr(path, '\\'))
+        return kprof_intern_text(&r->files, path, number);
+    kprof_strbuf plain = KPROF_STRBUF_INIT;
+    while (*path) {
+        size_t length = add_escaped(path, &plain);
+        if (length == 0)
+            kprof_strbuf_append(&plain, path, 1);
+        path += length > 0 ? length : 1;
+    }
+    kprof_status status = plain.failed ? KPROF_NO_MEMORY : kprof_intern_text(&r->files, plain.data, number);
+    kprof_strbuf_free(&plain);
+    return status;
+}
+
 /* Append the frame of a row. Returns the row of the function that it was inlined into, else `index`. */
 static size_t add_frame(reader *r, const table *t, size_t index)
 {
@@ -297,7 +342,7 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     Dwarf_Line *context = dwarf_linecontext(t->lines, line);
     size_t caller = context ? t->first + number_of(t, context) : index;
     const char *name = caller < index ? dwarf_linefunctionname(r->dwarf, line) : NULL;
-    kprof_status status = kprof_intern_text(&r->files, path, &frame.file);
+    kprof_status status = intern_path(r, path, &frame.file);
     if (status == KPROF_OK && name && *name)
         status = kprof_intern_text(&r->names, name, &frame.name);
     if (status == KPROF_OK && r->frames.length / sizeof frame == KPROF_CODE_MOST_FRAMES)

@@ -147,6 +147,40 @@ static void python_lines_are_lines(void **state)
                 "180\n");
 }
 
+/* Give a cubin another text of the same length in place of one that it has. */
+static void replace(char *bytes, size_t size, const char *old, const char *new)
+{
+    char *at = memmem(bytes, size, old, strlen(old));
+    assert_non_null(at);
+    assert_int_equal(strlen(new), strlen(old));
+    memcpy(at, new, strlen(new));
+}
+
+static void check_path(const char *folder, const char *file, const char *expected)
+{
+    size_t size;
+    char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    replace(bytes, size, "/home/ada/project", folder);
+    replace(bytes, size, "lengths.cu", file);
+    kprof_code code;
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    free(bytes);
+    assert_string_equal(code.files.items[0], expected);
+    kprof_code_free(&code);
+}
+
+/* As nvcc and Triton write them into PTX; nvcc takes the last backslash for a slash. */
+static void paths_are_spelled_as_on_the_disk(void **state)
+{
+    (void)state;
+    check_path("/hom/\\303\\244/ada", "lengths.cu", "/hom/\303\244/ada/lengths.cu");
+    check_path("/home\\360\\237\\224", "245ngth.cu", "/home\360\237\224\245ngth.cu");
+    check_path("/home\\303\\266\\303", "237ngth.cu", "/home\303\266\303\237ngth.cu");
+    check_path("/home/\\303/projec", "lengths.cu", "/home/\\303/projec/lengths.cu");
+    check_path("/home/a\\033/proje", "244ngth.cu", "/home/a\\033/proje/244ngth.cu");
+    check_path("/home/ada/projec\\", "303\\244.cu", "/home/ada/projec\\/303\\244.cu");
+}
+
 /* "OFFSET PTX" where the line changes. */
 static void check_ptx(const char *cubin, const char *mangled, const char *expected)
 {
@@ -297,7 +331,7 @@ int main(void)
         cmocka_unit_test(linked_code_has_several_tables), cmocka_unit_test(python_lines_are_lines),
         cmocka_unit_test(lines_of_ptx_are_lines),         cmocka_unit_test(code_without_lines_says_so),
         cmocka_unit_test(only_wanted_functions_are_read), cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(damaged_code_is_survived),
+        cmocka_unit_test(damaged_code_is_survived),       cmocka_unit_test(paths_are_spelled_as_on_the_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
