@@ -36,6 +36,12 @@ typedef struct kprof_code_frame {
 
 #define KPROF_CODE_NO_NAME UINT32_MAX
 
+/* A source file as it was when it was compiled; 0: the compiler did not say. */
+typedef struct kprof_code_source {
+    uint64_t bytes;
+    uint64_t modified_s; /* since 1970 */
+} kprof_code_source;
+
 /* A memory instruction's access, in ncu's words; literals. */
 typedef struct kprof_code_access {
     const char *space, *operation; /* "Global", "Load"; NULL: it accesses no memory, or nobody knows which */
@@ -71,7 +77,8 @@ typedef struct kprof_code_function {
 typedef struct kprof_code {
     kprof_code_function *functions; /* in the order of the symbols */
     size_t function_count;
-    kprof_strlist files; /* paths as the compiler wrote them */
+    kprof_strlist files;        /* paths as the compiler wrote them */
+    kprof_code_source *sources; /* [files.count] */
     kprof_strlist names;
     kprof_code_frame *frames;
     size_t frame_count;

@@ -45,7 +45,7 @@ typedef struct reader {
     size_t lines_index;
     bool *is_read; /* the sections that have functions which have been read */
     size_t section_count;
-    kprof_strbuf windows, rows, frames; /* arrays */
+    kprof_strbuf windows, rows, frames, sources; /* arrays */
     kprof_intern files, names;
     Dwarf *dwarf;
     kprof_status status;
@@ -335,7 +335,8 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     Dwarf_Line *line = dwarf_onesrcline(t->lines, index);
     kprof_code_frame frame = {.name = KPROF_CODE_NO_NAME};
     int number;
-    const char *path = dwarf_linesrc(line, NULL, NULL);
+    Dwarf_Word modified, bytes;
+    const char *path = dwarf_linesrc(line, &modified, &bytes);
     if (!path || dwarf_lineno(line, &number) != 0 || number <= 0)
         return index;
     frame.line = (uint32_t)number;
@@ -343,6 +344,8 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     size_t caller = context ? t->first + number_of(t, context) : index;
     const char *name = caller < index ? dwarf_linefunctionname(r->dwarf, line) : NULL;
     kprof_status status = intern_path(r, path, &frame.file);
+    if (status == KPROF_OK && frame.file == r->sources.length / sizeof(kprof_code_source))
+        kprof_strbuf_append(&r->sources, &(kprof_code_source){bytes, modified}, sizeof(kprof_code_source));
     if (status == KPROF_OK && name && *name)
         status = kprof_intern_text(&r->names, name, &frame.name);
     if (status == KPROF_OK && r->frames.length / sizeof frame == KPROF_CODE_MOST_FRAMES)
@@ -472,7 +475,8 @@ static void give_frames(reader *r)
     }
     code->frame_count = r->frames.length / sizeof(kprof_code_frame);
     code->frames = (kprof_code_frame *)r->frames.data;
-    r->frames = (kprof_strbuf)KPROF_STRBUF_INIT;
+    code->sources = (kprof_code_source *)r->sources.data;
+    r->frames = r->sources = (kprof_strbuf)KPROF_STRBUF_INIT;
 }
 
 static kprof_intern intern_into(kprof_strlist *texts)
@@ -490,7 +494,7 @@ static void read_section(reader *r)
         if (!r->state)
             read_image(r);
     }
-    if (r->windows.failed || r->rows.failed || r->frames.failed)
+    if (r->windows.failed || r->rows.failed || r->frames.failed || r->sources.failed)
         fail(r, KPROF_NO_MEMORY, "");
     if (!r->state && r->frames.length == 0)
         r->state = no_lines;
@@ -501,7 +505,7 @@ static void read_section(reader *r)
 static void forget(reader *r)
 {
     free(r->is_read);
-    KPROF_FREE_TEXTS(&r->windows, &r->rows, &r->frames);
+    KPROF_FREE_TEXTS(&r->windows, &r->rows, &r->frames, &r->sources);
     kprof_intern_free(&r->files);
     kprof_intern_free(&r->names);
 }

@@ -187,6 +187,6 @@ void kprof_code_free(kprof_code *code)
     }
     free(code->functions);
     KPROF_FREE_LISTS(&code->files, &code->names);
-    KPROF_FREE(code->frames, code->waits, code->ptx);
+    KPROF_FREE(code->frames, code->sources, code->waits, code->ptx);
     *code = (kprof_code)KPROF_CODE_INIT;
 }

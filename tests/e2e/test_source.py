@@ -5,6 +5,7 @@ import csv
 import os
 import shutil
 import sqlite3
+import tempfile
 
 from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case
 
@@ -113,6 +114,39 @@ class Instructions(Case):
         self.assertIn("lengths.cu:17", page)
         self.assertIn("no text: not found", page)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code WHERE cubin NOT NULL"), [(1,)])
+
+    def test_files_that_were_edited_after_they_were_compiled(self):
+        """nvcc notes the time and the size of a file behind its name, as LEB128."""
+        folder = tempfile.mkdtemp(prefix="kpr-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, folder)
+        source, size, time = os.path.join(folder, "l.cu"), 1234, 1_700_000_000
+        padded = [bytes(value >> 7 * i & 0x7f | (i + 1 < count) << 7 for i in range(count))
+                  for value, count in ((time, 5), (size, 3))]
+        with open(f"{CODE}/lengths_sm90.cubin", "rb") as file:
+            code = file.read()
+        self.assertEqual(len(folder), len("/home/ada/project"))
+        code = code.replace(b"/home/ada/project", folder.encode()).replace(
+            b"lengths.cu\0\1\0\0", b"l.cu\0\1" + b"".join(padded))
+        with open(self.path("cubin"), "wb") as file:
+            file.write(code)
+        warned = f"kprof: warning: {source} was written after it was compiled"
+        for length, written, is_shown in (size, time, True), (size, time + 9, True), (size + 1, time + 9, False):
+            with open(source, "w", encoding="utf-8") as file:
+                file.write("// the text\n" * 60 + "-" * (length - 720))
+            os.utime(source, (written, written))
+            for keeps in "no", "yes":
+                run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--metrics", "inst_executed",
+                                 "--import-source", keeps, APP, "init", "launch=doubled",
+                                 env={"KPROF_SIM_CUBIN": self.path("cubin")})
+                self.assert_run(run, 0)
+                self.assertEqual(warned in run.err, written > time)
+                page = self.kprof("report", "run.kprof", "--page", "source", "-w", "200").out
+                self.assertEqual("// the text" in page, is_shown)
+                self.assertEqual("no text: the file here is not the one that was compiled" in page, not is_shown)
+        os.truncate(source, size) # the report does not know its hash
+        page = "report", "run.kprof", "--page", "source", "-w", "200"
+        self.assertNotIn("// the text", self.kprof(*page).out)
+        self.assertIn("// the text", self.kprof(*page, "--source-folders", folder).out)
 
     def test_counters_of_instructions_need_no_permission(self):
         denied = {"KPROF_SIM_PROBE": "no-permission", "KPROF_SIM_FAULT": "permission"}

@@ -13,6 +13,7 @@
 typedef struct search {
     const kprof_code_file *file;
     kprof_source_text *out;
+    bool is_given; /* the user told where to look */
     bool no_memory;
 } search;
 
@@ -43,13 +44,13 @@ static void try_file(search *of, int folder, const char *path)
     const int file = kprof_source_open(folder, path, KPROF_SOURCE_MOST_BYTES, &size);
     if (file < 0)
         return;
-    if (is_known(of->file) && size != (size_t)of->file->bytes) {
+    const bool has_other_size = of->file->bytes >= 0 && size != (size_t)of->file->bytes;
+    if (has_other_size)
         of->out->state = KPROF_SOURCE_CHANGED;
-        close(file);
-        return;
-    }
-    char *text = malloc(size + 1);
-    of->no_memory = !text;
+    /* Nothing but size and hash tells whether what is there belongs to the report. */
+    const bool is_wanted = !has_other_size && (of->is_given || is_known(of->file));
+    char *text = is_wanted ? malloc(size + 1) : NULL;
+    of->no_memory = is_wanted && !text;
     if (text && kprof_read_at(file, text, size, 0) == size)
         keep(of, text, size);
     else
@@ -66,9 +67,10 @@ static bool take_file(void *user, int folder, const char *name)
 
 static void search_places(search *of, const kprof_source_places *places)
 {
+    of->is_given = true;
     kprof_source_search(places, of->file->path, take_file, of);
-    /* Nothing but size and hash tells whether what is there belongs to the report. */
-    if (!of->out->text && !of->no_memory && of->file->path[0] == '/' && is_known(of->file))
+    of->is_given = false;
+    if (!of->out->text && !of->no_memory && of->file->path[0] == '/' && of->file->bytes >= 0)
         try_file(of, AT_FDCWD, of->file->path);
 }
 

@@ -9,7 +9,7 @@
 typedef enum kprof_source_state {
     KPROF_SOURCE_STORED,    /* the text is in the report */
     KPROF_SOURCE_FOUND,     /* it is that of a file on this machine, which is the same */
-    KPROF_SOURCE_UNCHECKED, /* likewise, of a file that the user named, but the report does not tell size and hash */
+    KPROF_SOURCE_UNCHECKED, /* likewise, of a file that the user named, but the report does not tell its hash */
     KPROF_SOURCE_CHANGED,   /* there is a file, but it is another one */
     KPROF_SOURCE_MISSING,
 } kprof_source_state;

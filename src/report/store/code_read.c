@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SOURCE_MAX  ((size_t)4 << 20)   /* bytes of a source file that is stored */
@@ -25,15 +26,30 @@ typedef struct code_reader {
     int64_t *file_rows; /* [code.files.count]; 0: not stored yet */
     int64_t ptx_row;    /* of its PTX in code_file; 0: not stored yet, and -1: not to be */
     char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
+    char *first_stale;  /* path of the first source file that was changed after it was compiled */
+    size_t stale_count;
 } code_reader;
 
 /* A source file as it is now. */
 typedef struct source_file {
     char *bytes; /* owned; NULL: there is none */
     size_t size;
+    kprof_code_source compiled;
+    bool is_stale; /* what is at its path has another size, or is newer */
     bool is_given; /* the user told where it is */
     bool no_memory;
 } source_file;
+
+/* Is the file another one than was compiled? Tell that it is newer, too, as a change may keep the size. */
+static bool is_other(int file, source_file *of)
+{
+    struct stat found = {0};
+    const bool has_other_size = of->compiled.bytes > 0 && of->compiled.bytes != of->size;
+    const bool is_newer = of->compiled.modified_s > 0 && fstat(file, &found) == 0 &&
+                          (uint64_t)found.st_mtim.tv_sec > of->compiled.modified_s;
+    of->is_stale = !of->is_given && (has_other_size || is_newer);
+    return has_other_size;
+}
 
 /* Read a file of a folder, a descriptor or AT_FDCWD, and look for another one if it is not there. */
 static bool load_file(void *user, int folder, const char *name)
@@ -42,8 +58,9 @@ static bool load_file(void *user, int folder, const char *name)
     const int file = kprof_source_open(folder, name, KPROF_SOURCE_MOST_BYTES, &out->size);
     if (file < 0)
         return true;
-    out->bytes = malloc(out->size + 1);
-    out->no_memory = !out->bytes;
+    const bool is_wanted = !is_other(file, out);
+    out->bytes = is_wanted ? malloc(out->size + 1) : NULL;
+    out->no_memory = is_wanted && !out->bytes;
     if (out->bytes && kprof_read_at(file, out->bytes, out->size, 0) < out->size) {
         free(out->bytes);
         out->bytes = NULL;
@@ -55,7 +72,6 @@ static bool load_file(void *user, int folder, const char *name)
 /* A relative path tells no place. */
 static void find_source(const kprof_code_options *options, const char *path, source_file *out)
 {
-    *out = (source_file){0};
     if (path[0] == '/' && !load_file(out, AT_FDCWD, path))
         return;
     out->is_given = true;
@@ -88,15 +104,24 @@ static bool may_keep(const kprof_code_options *options, const char *path)
 
 static const char storing[] = "storing code";
 
-/* Store a file as it is now: its size and hash if it can be read, and its text if options and limits let it. */
-static kprof_status add_file(code_reader *reader, const char *path, int64_t *row)
+static bool note_stale(code_reader *reader, const char *path)
+{
+    if (reader->stale_count++ == 0)
+        reader->first_stale = kprof_strdup(path);
+    return reader->first_stale;
+}
+
+/* Store a file of the cubin: its size and hash if it can be read and is the one that was compiled, as far as the
+ * compiler told, and its text if options and limits let it. */
+static kprof_status add_file(code_reader *reader, uint32_t file, int64_t *row)
 {
     kprof_report *report = reader->report;
+    const char *path = reader->code.files.items[file];
     char hash[17] = "";
-    source_file found;
+    source_file found = {.compiled = reader->code.sources[file]};
     sqlite3_stmt *insert = NULL;
     find_source(reader->options, path, &found);
-    if (found.no_memory)
+    if (found.no_memory || (found.is_stale && !note_stale(reader, path)))
         return kprof_store_no_memory(report);
     kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
     if (status == KPROF_OK) {
@@ -105,7 +130,8 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
             kprof_source_hash(found.bytes, found.size, hash);
             sqlite3_bind_int64(insert, 2, (int64_t)found.size);
             sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
-        }
+        } else if (found.compiled.bytes > 0 && found.compiled.bytes <= INT64_MAX)
+            sqlite3_bind_int64(insert, 2, (int64_t)found.compiled.bytes);
         if (found.bytes && found.size <= SOURCE_MAX && reader->source_bytes + found.size <= SOURCES_MAX &&
             (found.is_given || may_keep(reader->options, path))) {
             sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
@@ -167,7 +193,7 @@ static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
     const size_t known = kprof_names_find(&reader->files, path);
     kprof_status status = KPROF_OK;
     if (known == KPROF_NAMES_NONE)
-        status = add_file(reader, path, row);
+        status = add_file(reader, file, row);
     else
         *row = (int64_t)known;
     reader->file_rows[file] = *row;
@@ -348,6 +374,16 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
     return status;
 }
 
+static void warn_of_stale(const code_reader *reader)
+{
+    char others[48] = "";
+    if (reader->stale_count > 1)
+        snprintf(others, sizeof others, " (and %zu more)", reader->stale_count - 1);
+    kprof_log(KPROF_LOG_WARNING,
+              "%s%s was written after it was compiled: its lines may not be those that ran; compile it again",
+              reader->first_stale, others);
+}
+
 kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options)
 {
     code_reader reader = {.report = report, .options = options, .disassemblers = {.given = options->nvdisasm}};
@@ -360,6 +396,9 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
         const kprof_status committed = kprof_report_commit(report);
         status = status == KPROF_OK ? committed : status;
     }
+    if (status == KPROF_OK && reader.first_stale)
+        warn_of_stale(&reader);
+    free(reader.first_stale);
     kprof_disassemblers_free(&reader.disassemblers);
     kprof_names_free(&reader.files);
     return status;
