@@ -315,9 +315,13 @@ bool kprof_is_report(const char *path)
 char *kprof_report_path(const char *name)
 {
     struct stat file;
+    const bool is_there = stat(name, &file) == 0;
+    const bool is_other = is_there && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode); /* such as a pipe */
     kprof_strbuf longer = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&longer, "%s" EXTENSION, name);
-    bool is_other = stat(name, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode); /* such as a pipe */
+    kprof_strbuf_puts(&longer, name);
+    if (!is_there)
+        cut_extension_of_ncu(&longer); /* as where it was written */
+    kprof_strbuf_puts(&longer, EXTENSION);
     if (longer.failed || is_other || kprof_is_report(name) || access(longer.data, F_OK) != 0) {
         kprof_strbuf_free(&longer);
         return kprof_strdup(name);

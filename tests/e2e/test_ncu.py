@@ -201,6 +201,19 @@ class Choices(Case):
         self.assert_run(self.profile(["-o", "a.ncu-rep", "-f"], [f"launch={SCALE}"]), 0)
         self.assert_run(self.profile(["-o", "b%i.ncu-repz"], [f"launch={SCALE}"]), 0)
         self.assertEqual(sorted(name for name in os.listdir(self.dir) if name != "tmp"), ["a.kprof", "b1.kprof"])
+        shown = self.kprof("-i", "a.kprof", "--page", "raw", "--csv")
+        self.assert_run(shown, 0)
+        for words in (["--import", "a.ncu-rep", "--page", "raw", "--csv"],
+                      ["report", "a.ncu-repz", "--page", "raw", "--csv"]):
+            run = self.kprof(*words)
+            self.assert_run(run, 0)
+            self.assertEqual(run.out, shown.out)
+        self.assert_run(self.kprof("export", "b1.ncu-rep", "--to", "wide"), 0)
+        with open(self.path("a.ncu-rep"), "wb") as file: # ncu's own stays what it is
+            file.write(b"NVR\0")
+        self.assertIn("a.ncu-rep: is not a kprof report; ncu --import reads those of ncu",
+                      self.kprof("-i", "a.ncu-rep").err)
+        self.assertIn("missing.ncu-rep: cannot open the report", self.kprof("-i", "missing.ncu-rep").err)
 
 
 def read_lines():
