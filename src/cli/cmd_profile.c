@@ -3,6 +3,7 @@
 #include "cli/begin.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "cli/machine.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
 #include "cli/paths.h"
@@ -69,8 +70,8 @@ static bool is_trace(const profile *run)
 /* Another profiler's injection would load into kprof itself when it looks at the GPUs. */
 static void leave_other_profiler(void)
 {
-    const char *other = getenv("CUDA_INJECTION64_PATH");
-    if (!other || !*other)
+    const char *other = kprof_injection_of_others();
+    if (!other)
         return;
     kprof_log(KPROF_LOG_WARNING,
               "CUDA_INJECTION64_PATH is %s: another profiler is set up; kprof takes its place for this run", other);

@@ -123,10 +123,16 @@ static void measure_space(const char *root, kprof_machine *out)
     out->memory_bytes = kprof_memory_available_bytes(root);
 }
 
+const char *kprof_injection_of_others(void)
+{
+    const char *other = getenv("CUDA_INJECTION64_PATH");
+    return other && *other && strcmp(other, "none") != 0 ? other : NULL;
+}
+
 void kprof_machine_look(const char *root, kprof_machine *out)
 {
     kprof_strlist programs = KPROF_STRLIST_INIT;
-    *out = (kprof_machine){.injection = getenv("CUDA_INJECTION64_PATH")};
+    *out = (kprof_machine){.injection = kprof_injection_of_others()};
     read_module_version(root, out);
     find_library(out);
     read_permission(root, out);

@@ -19,7 +19,7 @@ typedef struct kprof_machine {
     bool in_container;
     unsigned mig_instances;
     char holder[64];             /* a process that is known to use counters, "nv-hostengine (process 812)"; "": none */
-    const char *injection;       /* CUDA_INJECTION64_PATH; NULL: not set */
+    const char *injection;       /* as kprof_injection_of_others tells */
     const char *folder;          /* of sessions */
     uint64_t free_bytes;         /* there; 0: not told */
     uint64_t memory_bytes;       /* of the host that is available; 0: not told */
@@ -49,6 +49,9 @@ typedef struct kprof_check {
     const char *code;    /* names the finding for programs: "permission-denied"; NULL where all is fine */
 } kprof_check;
 
+/* The library that CUDA_INJECTION64_PATH names for another profiler; NULL where there is none, also where it is "none":
+ * scripts that start ncu under a profiler write that. */
+const char *kprof_injection_of_others(void);
 /* Look at the machine. The files of the system are looked for below `root`, "" for this one. */
 void kprof_machine_look(const char *root, kprof_machine *out);
 /* Append a row for each thing that was looked at. Return the status of the first fault, or OK. */

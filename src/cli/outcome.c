@@ -101,13 +101,32 @@ static const char *compared_name(const kprof_options *options, const kprof_seen_
     }
 }
 
+/* "a|b" and ".*gemm.*" without "regex:" are plain names, in ncu, too. */
+static bool suggest_pattern(const char *asked, const char *const *names, size_t count)
+{
+    kprof_regex *regex = NULL;
+    bool matches = false;
+    if (kprof_regex_pattern(asked) || !strpbrk(asked, "|*+?.[^$"))
+        return false;
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL); /* it may be no pattern */
+    if (kprof_regex_new("-k", asked, &regex) == KPROF_OK)
+        for (size_t i = 0; i < count && !matches; i++)
+            matches = kprof_regex_match(regex, names[i]) == KPROF_REGEX_YES;
+    kprof_log_set_sink(before.sink, before.user);
+    kprof_regex_free(regex);
+    if (matches)
+        kprof_log(KPROF_LOG_ERROR, "did you mean -k \"regex:%s\"?", asked);
+    return matches;
+}
+
 static void suggest_name(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
 {
     const char *asked = options->filter.kernel;
     const char **names = calloc(count ? count : 1, sizeof *names);
     for (size_t i = 0; names && i < count; i++)
         names[i] = compared_name(options, &kernels[i]);
-    const char *nearest = names && asked ? kprof_nearest(asked, names, count) : NULL;
+    const bool is_pattern = names && asked && suggest_pattern(asked, names, count);
+    const char *nearest = names && asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
     if (nearest && strcmp(nearest, asked) != 0)
         kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
     free(names);

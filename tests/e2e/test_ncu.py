@@ -215,6 +215,19 @@ class Choices(Case):
                       self.kprof("-i", "a.ncu-rep").err)
         self.assertIn("missing.ncu-rep: cannot open the report", self.kprof("-i", "missing.ncu-rep").err)
 
+    def test_pattern_without_its_prefix(self):
+        for asked, is_pattern in (("nothing|scale", True), (".*ale$", True), ("*ale*", False), ("q|b", False),
+                                  ("regex:q|b", False)):
+            run = self.profile(["-k", asked], [f"launch={SCALE}"])
+            self.assert_run(run, 106)
+            self.assertEqual(f'did you mean -k "regex:{asked}"?' in run.err, is_pattern, run.err)
+            self.assertNotIn("<-- here", run.err)
+
+    def test_no_other_profiler(self):
+        run = self.profile([], [f"launch={SCALE}"], env={"CUDA_INJECTION64_PATH": "none"})
+        self.assert_run(run, 0)
+        self.assertNotIn("another profiler", run.err)
+
 
 def read_lines():
     """(arguments, outcome, beginnings of messages) of each line of command_lines.txt."""
