@@ -245,7 +245,7 @@ typedef struct metric_lister {
 static kprof_status add_metric(void *user, const kprof_query_row *row)
 {
     const metric_lister *to = user;
-    KPROF_LISTING_ADD(to->listing, to->chip, row->name, row->kind, row->unit, row->description);
+    KPROF_LISTING_ADD(to->listing, row->name, row->kind, row->unit, to->chip, row->description);
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
 
@@ -262,10 +262,10 @@ static kprof_status query_chip(const kprof_options *options, const kprof_catalog
 }
 
 static const kprof_listing_column metric_columns[] = {
-    {.key = "chip", .label = "Chip"},
-    {.key = "metric", .label = "Metric"},
+    {.key = "metric", .label = "Metric"}, /* first, as in ncu's lists: scripts take the first word of a line */
     {.key = "kind", .label = "Kind"},
     {.key = "unit", .label = "Unit", .missing = "-"},
+    {.key = "chip", .label = "Chip"},
     {.key = "description", .label = "Description", .folds = true},
     {0},
 };

@@ -1948,7 +1948,7 @@ class Lists(Case):
         self.assert_listed(["list", "findings", "--section-folder", OWN_SETS, "--rule", "WideStore"],
                            "Stores are narrow")
         self.assert_listed(["--list-chips"], "GH100", "AD102", "H100, H200", " 10.0 ", "RTX 5090")
-        self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
+        self.assert_listed(["--query-metrics", "--chip", "GA100"], "\ndram__bytes ", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
                            "dram__bytes.sum.per_second")
         self.assert_listed(["--query-metrics", "--metrics", "breakdown:gpu__dram_throughput"], "dram__cycles_active")
@@ -1993,8 +1993,8 @@ class Lists(Case):
         self.assertEqual(chips[:3], ["| Chip | CC | GPUs such as |", "| --- | --- | --- |",
                                      "| TU102 | 7.5 | Quadro RTX 6000, RTX 2080 Ti |"])
         metrics = self.kprof("--query-metrics", "--chip", "GH100", "--markdown").out.splitlines()
-        self.assertEqual(metrics[0], "| Chip | Metric | Kind | Unit | Description |")
-        self.assertIn("| GH100 | dram__bytes | counter | byte | # of bytes accessed in DRAM |", metrics)
+        self.assertEqual(metrics[0], "| Metric | Kind | Unit | Chip | Description |")
+        self.assertIn("| dram__bytes | counter | byte | GH100 | # of bytes accessed in DRAM |", metrics)
         plan = self.kprof("--plan", "--chips", "GH100", "--markdown").out.splitlines()
         self.assertEqual(plan[:4], ["## Plan", "", "| Chip | GH100 |", "| --- | --- |"])
 
