@@ -60,20 +60,12 @@ bool kprof_open_parts_promise(const kprof_open_parts *open, const char *path)
     return found;
 }
 
-static bool has_pid(const kprof_pids *pids, long pid)
-{
-    bool found = false;
-    for (size_t i = 0; i < pids->count && !found; i++)
-        found = pids->items[i] == pid;
-    return found;
-}
-
 /* Are all processes of a part among these? No ids stand for all processes. */
 static bool is_within(const kprof_pids *part, const kprof_pids *whom)
 {
     bool are_within = whom->count == 0 || part->count > 0;
     for (size_t i = 0; i < part->count && are_within && whom->count > 0; i++)
-        are_within = has_pid(whom, part->items[i]);
+        are_within = kprof_pids_have(whom, part->items[i]);
     return are_within;
 }
 
@@ -81,7 +73,7 @@ static bool overlaps(const kprof_pids *part, const kprof_pids *whom)
 {
     bool found = part->count == 0 || whom->count == 0;
     for (size_t i = 0; i < part->count && !found; i++)
-        found = has_pid(whom, part->items[i]);
+        found = kprof_pids_have(whom, part->items[i]);
     return found;
 }
 

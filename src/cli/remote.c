@@ -32,6 +32,7 @@ typedef struct client {
     bool is_parsed;  /* `options` */
     kprof_pids whom; /* its command is about */
     kprof_pids told; /* those that are to follow */
+    kprof_pids lost; /* of these, those that had stopped measuring by themselves */
     uint32_t turn;   /* of the wish */
 } client;
 
@@ -96,7 +97,7 @@ static void drop(client *from)
         kprof_options_free(&from->options);
     KPROF_FREE_TEXTS(&from->words, &from->answer);
     kprof_strlist_free(&from->given);
-    KPROF_FREE(from->whom.items, from->told.items);
+    KPROF_FREE(from->whom.items, from->told.items, from->lost.items);
     *from = (client){.fd = -1};
 }
 
@@ -168,8 +169,12 @@ typedef struct teller {
 
 static bool tell_process(const teller *how, long pid)
 {
-    return kprof_control_wish_for(how->remote->run.session->folder, pid, how->wish) &&
-           kprof_pids_add(&how->from->told, pid);
+    const int folder = how->remote->run.session->folder;
+    kprof_control before;
+    const bool is_lost = !how->wish->armed && kprof_control_read(folder, pid, &before) && before.wish.armed &&
+                         before.state == KPROF_CONTROL_FAILED;
+    return kprof_control_wish_for(folder, pid, how->wish) && kprof_pids_add(&how->from->told, pid) &&
+           (!is_lost || kprof_pids_add(&how->from->lost, pid));
 }
 
 /* A process that has not called CUDA yet finds its wish when it does. */
@@ -302,14 +307,19 @@ static void describe_process(void *user, const kprof_spools_process *process)
                         is_there ? states[control.state] : "unknown", process->measured);
 }
 
+static kprof_status fail_storing(kprof_status status)
+{
+    return kprof_fail(status,
+                      "this run cannot store what processes measure any more; kprof ctl stop ends their measuring, "
+                      "and kprof recover makes a report when the application has ended");
+}
+
 static kprof_status begin(kprof_remote *remote, client *from)
 {
     const char *word = from->options.argument;
     kprof_status status = kprof_spools_poll(remote->run.spools);
-    if (status != KPROF_OK)
-        return kprof_fail(status, "this run cannot store what processes measure any more");
     if (strcmp(word, "start") == 0)
-        return start(remote, from);
+        return status == KPROF_OK ? start(remote, from) : fail_storing(status);
     return strcmp(word, "stop") == 0 ? stop(remote, from) : KPROF_OK;
 }
 
@@ -364,27 +374,52 @@ static bool has_followed(const kprof_remote *remote, long pid, uint32_t turn)
 
 typedef struct failure {
     long pid;
-    char *reason; /* owned; NULL: none was told */
+    bool is_stopped, is_lost; /* lost: by itself, which an error tells; a warning tells why one was not armed */
+    char *reason;             /* owned; NULL: none was told */
+    kprof_status status;
 } failure;
 
 static void note_reason(void *user, const kprof_spools_process *process)
 {
     failure *of = user;
-    if (process->pid == of->pid && process->warning)
-        of->reason = kprof_strdup(process->warning);
+    const char *text = process->is_cut
+                           ? "the process could not write what it measured: is the disk of the run's TMPDIR full?"
+                       : of->is_lost    ? process->error
+                       : of->is_stopped ? NULL
+                                        : process->warning;
+    if (process->pid != of->pid || !text)
+        return;
+    of->reason = kprof_strdup(text);
+    of->status = process->is_cut ? KPROF_OUTPUT : of->is_lost ? process->failure : KPROF_NOT_COLLECTED;
 }
 
 /* No process could do what it was told. Others may still come where none was named. */
 static kprof_status fail_all(kprof_remote *remote, const client *from)
 {
-    failure first = {from->told.items[0], NULL};
+    failure first = {.pid = from->told.items[0], .status = KPROF_NOT_COLLECTED};
     kprof_spools_visit(remote->run.spools, note_reason, &first);
-    kprof_status status =
-        kprof_fail(KPROF_NOT_COLLECTED, "%s", first.reason ? first.reason : "no process could do that");
+    kprof_status status = kprof_fail(first.status, "%s", first.reason ? first.reason : "no process could do that");
     if (from->whom.count > 0)
         kprof_open_parts_forget(&remote->open, from->turn);
     free(first.reason);
     return status;
+}
+
+/* Tell why processes that are stopped have not measured all. Fails where all have not. */
+static kprof_status tell_lost(const kprof_remote *remote, const client *from)
+{
+    kprof_status status = KPROF_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < from->told.count && strcmp(from->options.argument, "stop") == 0; i++) {
+        const long pid = from->told.items[i];
+        failure of = {.pid = pid, .is_stopped = true, .is_lost = kprof_pids_have(&from->lost, pid)};
+        kprof_spools_visit(remote->run.spools, note_reason, &of);
+        count += of.reason && of.status != KPROF_OK;
+        if (of.reason && of.status != KPROF_OK)
+            status = kprof_fail(of.status, "%s", of.reason);
+        free(of.reason);
+    }
+    return count == from->told.count ? status : KPROF_OK;
 }
 
 static kprof_status finish(kprof_remote *remote, client *from)
@@ -396,8 +431,14 @@ static kprof_status finish(kprof_remote *remote, client *from)
         failed += kprof_control_read(remote->run.session->folder, from->told.items[i], &control) &&
                   control.state == KPROF_CONTROL_FAILED;
     }
-    if (status == KPROF_OK && failed > 0 && failed == from->told.count)
+    if (status != KPROF_OK && strcmp(from->options.argument, "status") == 0)
+        status = KPROF_OK; /* which tells states */
+    else if (status != KPROF_OK)
+        (void)fail_storing(status);
+    else if (failed > 0 && failed == from->told.count)
         status = fail_all(remote, from);
+    else
+        status = tell_lost(remote, from);
     kprof_status made = kprof_open_parts_make(&remote->open, from, &from->answer);
     kprof_spools_visit(remote->run.spools, describe_process, &(describer){remote, from});
     return status == KPROF_OK ? made : status;

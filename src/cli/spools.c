@@ -22,7 +22,8 @@ typedef struct spool {
     kprof_spool_reader *reader; /* NULL once it is read to its end */
     kprof_ingest *ingest;
     kprof_strlist kernels;        /* function names; item i is kernel i+1 */
-    char *warning;                /* the last one */
+    char *warning, *error;        /* the last ones */
+    kprof_status failure;         /* of the error */
     int64_t pid;                  /* 0: no process record yet */
     uint64_t measured, elsewhere; /* elsewhere: of these, with plans that the report is not about */
     uint32_t plan;
@@ -52,7 +53,7 @@ static void spool_free(spool *item)
     kprof_spool_reader_close(item->reader);
     kprof_ingest_free(item->ingest);
     kprof_strlist_free(&item->kernels);
-    KPROF_FREE(item->name, item->warning, item);
+    KPROF_FREE(item->name, item->warning, item->error, item);
 }
 
 kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
@@ -74,6 +75,14 @@ bool kprof_pids_add(kprof_pids *pids, long pid)
     if (added)
         pids->items[pids->count++] = pid;
     return added;
+}
+
+bool kprof_pids_have(const kprof_pids *pids, long pid)
+{
+    bool found = false;
+    for (size_t i = 0; i < pids->count && !found; i++)
+        found = pids->items[i] == pid;
+    return found;
 }
 
 void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice)
@@ -143,10 +152,7 @@ static int is_spool(const struct dirent *entry)
 static bool is_chosen(const kprof_spools *spools, const char *name)
 {
     const kprof_pids *pids = &spools->choice.pids;
-    bool found = pids->count == 0;
-    for (size_t i = 0; i < pids->count && !found; i++)
-        found = atol(name) == pids->items[i];
-    return found;
+    return pids->count == 0 || kprof_pids_have(pids, atol(name));
 }
 
 /* In the order of process ids, and for one process in that of its programs: nearly always the order of their start. */
@@ -186,10 +192,15 @@ static const char *kernel_name(const spool *item, uint32_t kernel)
 /* INTERNAL is the least telling failure: any other takes its place. */
 static void note_message(kprof_spools *spools, spool *from, const kprof_message_record *message)
 {
-    if (message->level == KPROF_LOG_WARNING) {
-        free(from->warning);
-        from->warning = kprof_strdup(message->text);
-    } else if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
+    if (message->level <= KPROF_LOG_WARNING) {
+        char **last = message->level == KPROF_LOG_WARNING ? &from->warning : &from->error;
+        free(*last);
+        *last = kprof_strdup(message->text);
+    }
+    if (message->level == KPROF_LOG_ERROR)
+        from->failure = message->status;
+    if (message->level != KPROF_LOG_WARNING && message->status != KPROF_OK &&
+        (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
         spools->told = message->status;
     if (spools->is_silent || kprof_strlist_contains(&spools->messages, message->text))
         return;
@@ -332,7 +343,8 @@ void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, co
         for (size_t k = i + 1; k < spools->count && is_last; k++)
             is_last = spools->items[k]->pid != item->pid;
         if (item->pid > 0 && !item->ended && is_last && is_alive(item->pid))
-            visit(user, &(kprof_spools_process){item->pid, item->measured, item->warning});
+            visit(user, &(kprof_spools_process){item->pid, item->measured, item->warning, item->error, item->failure,
+                                                item->reader && kprof_spool_lacks_records(item->reader)});
     }
 }
 

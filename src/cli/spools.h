@@ -21,6 +21,7 @@ typedef struct kprof_pids {
 } kprof_pids;
 /* False when out of memory. */
 bool kprof_pids_add(kprof_pids *pids, long pid);
+bool kprof_pids_have(const kprof_pids *pids, long pid);
 
 typedef struct kprof_spools_choice {
     uint32_t plan, first_turn; /* of kprof ctl: see kprof_ingest_choose */
@@ -35,8 +36,10 @@ kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
 /* A process that lives and writes records. */
 typedef struct kprof_spools_process {
     int64_t pid;
-    uint64_t measured;   /* launches so far */
-    const char *warning; /* the last one that it has written; NULL: none */
+    uint64_t measured;           /* launches so far */
+    const char *warning, *error; /* the last ones that it has written; NULL: none */
+    kprof_status failure;        /* of the error */
+    bool is_cut;                 /* it could not write all */
 } kprof_spools_process;
 void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, const kprof_spools_process *process),
                         void *user);

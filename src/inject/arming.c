@@ -140,8 +140,8 @@ static kprof_status arm(const kprof_control_wish *wish)
     kprof_status status = tell_launches();
     if (status != KPROF_OK)
         return status;
-    kprof_process_write(&record);
-    status = use_plan(wish->plan);
+    status = kprof_spool_write(process->spool, &record);
+    KPROF_THEN(status, use_plan(wish->plan));
     if (status == KPROF_OK) {
         kprof_filter_restart(process->filter);
         kprof_kernels_forget_handles(); /* modules may have gone unseen */

@@ -2,6 +2,8 @@
  * its stdout, and on any failure lets it run on. */
 #include "inject/process.h"
 
+#include "core/control.h"
+#include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/ending.h"
@@ -54,6 +56,19 @@ void kprof_process_forget_reason(void)
     last_error[0] = '\0';
 }
 
+/* kprof ctl would take the process for armed. */
+static void tell_switch(void)
+{
+    kprof_control control;
+    const char *reason;
+    const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    if (folder < 0)
+        return;
+    if (kprof_control_read(folder, getpid(), &control))
+        kprof_control_answer(folder, getpid(), control.answered, KPROF_CONTROL_FAILED);
+    close(folder);
+}
+
 void kprof_process_disarm(kprof_status status, const char *reason)
 {
     if (!atomic_exchange(&kprof_engine.process.armed, false))
@@ -62,6 +77,7 @@ void kprof_process_disarm(kprof_status status, const char *reason)
     snprintf(text, sizeof text, "%s: %s; process %d runs on without profiling", reason, kprof_process_reason(status),
              (int)getpid());
     write_message(KPROF_LOG_ERROR, status, text);
+    tell_switch();
 }
 
 void kprof_process_check_owner(void)

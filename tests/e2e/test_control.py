@@ -99,6 +99,41 @@ class Control(Case):
             at += end + 1
         self.assertEqual(found, [[("unarmed", 0)], [("armed", 0)], [("unarmed", 3)]])
 
+    def test_process_that_stops_measuring_by_itself(self):
+        """kprof ctl tells why, and tries again."""
+        for fault, code, reason in (("permission", 104, "for root alone"), ("busy", 105, "another tool holds")):
+            tell = f"run={CTL} status --csv; {CTL} stop $PPID; echo $?; {CTL} status --csv"
+            run = self.collect(["-q"], ["init", f"run={CTL} start", f"launch={SCALE}", tell, f"run={CTL} start -o part",
+                                        f"launch={SCALE}", tell], env={"KPROF_SIM_FAULT": fault})
+            self.assertEqual(run.code, code, run.err)
+            self.assertEqual([line.rpartition('"')[0].rpartition('"')[2] or line for line in run.out.splitlines()
+                              if '"process"' not in line], ["failed", str(code), "unarmed"] * 2)
+            self.assertEqual(run.err.count("a chosen launch could not be measured: "), 3, run.err) # 2: kprof ctl stop
+            self.assertIn(reason, run.err)
+            os.remove(self.path("part.kprof"))
+
+    def test_full_disks(self):
+        """A process is stopped all the same, and none is armed that could not write what it measures."""
+        run = self.collect([], ["liftlimit", f"run={CTL} start", f"launch={VECTOR_ADD}*5000", "settle",
+                                f"run={CTL} status --csv; {CTL} stop; echo $?; {CTL} status --csv",
+                                f"run={CTL} start; echo $?"],
+                           preexec_fn=limit_file_size(400 << 10))
+        self.assertEqual(run.code, 108, run.err)
+        states = [line.split(",")[1] for line in run.out.splitlines() if line[0].isdigit() and "," in line]
+        self.assertEqual((states, run.out.count("108\n")), (['"armed"', '"unarmed"'], 2), run.out)
+        self.assertIn("kprof ctl stop ends their measuring", run.err)
+        self.assertEqual(self.kprof("recover", "-f").code, 0)
+        with open(self.path("limited"), "w") as file: # the application alone may write no larger files
+            file.write('ulimit -S -f 100\nexec "$@"\n')
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-f", "-o", "run", "sh",
+                         self.path("limited"), APP, f"run={CTL} start", f"launch={VECTOR_ADD}*5000",
+                         f"run={CTL} stop; echo $?", # then until what a start writes does not fit either
+                         f"run=while {CTL} start; do :; done; {CTL} status --csv")
+        self.assert_run(run, 108)
+        self.assertEqual(run.out.splitlines()[0], "108")
+        self.assertIn('"failed"', run.out)
+        self.assertEqual(run.err.count("the process could not write what it measured"), 2)
+
     def test_launch_count_holds_for_each_start(self):
         run = self.collect(["-c", "2"], [f"run={CTL} start", f"launch={SCALE}*3", f"run={CTL} stop", f"run={CTL} start",
                                          f"launch={VECTOR_ADD}*3"])
