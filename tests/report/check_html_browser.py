@@ -673,14 +673,30 @@ class Pages(unittest.TestCase):
                              "[...document.querySelectorAll('.source button')].find(b => "
                              "b.textContent === 'Next hottest').click(); return performance.now() - start; })()")
         print(f"{LONG} instructions: to the next hottest line in {took:.0f} ms")
-        search = "document.querySelector('.source input')"
-        self.evaluate(f"{search}.value = '<img'; {search}.dispatchEvent(new Event('input'))")
+        self.search_source("<img")
         [line] = self.code_rows()
         self.assertEqual(line[0], "softmax.py:1000")
         self.click("document.querySelector('.source tbody button')")
         self.assertEqual(len(self.code_rows()), 17)
         self.assertIn("<img src=x", self.code_rows()[6][0])
         self.assertEqual(self.evaluate("document.querySelectorAll('main img').length"), 0)
+        self.search_source("softmax.py:2000")
+        self.click("document.querySelector('.source tbody button')")
+        self.assertEqual(len(self.code_rows()), 100)
+        self.assertEqual(self.evaluate("document.querySelector('.pager').textContent"),
+                         "Previous pagePage 1 of 11Next page")
+        text = f"MOV R1, {LONG - 700}"
+        self.search_source(text)
+        rows = self.code_rows()
+        self.assertEqual((len(rows), rows[0][0]), (101, "softmax.py:2000")) # which stands above its instructions
+        self.assertTrue(any(row[0].endswith(f"  {text}") for row in rows))
+        self.evaluate("document.querySelector('.source input').focus()")
+        self.browser.press("Escape", 27)
+        self.assertEqual(self.evaluate("document.activeElement.textContent"), "softmax.py:2000")
+
+    def search_source(self, text):
+        search = "document.querySelector('.source input')"
+        self.evaluate(f"{search}.value = '{text}'; {search}.dispatchEvent(new Event('input'))")
 
     @seldom
     def test_the_source_fits_narrow_windows(self):

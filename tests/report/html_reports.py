@@ -148,8 +148,8 @@ def make_stacks(kprof, report, target):
 
 
 def make_long_source(report, target, count):
-    """softmax_kernel has that many more instructions, 16 in each of the lines from 1000 on, with a sample each; one of
-    their texts is a tag."""
+    """softmax_kernel has that many more instructions, 16 in each of the lines from 1000 on and the last 1,000 in line
+    2000, with a sample each; one of their texts is a tag."""
     sample = "smsp__pcsamp_warps_issue_stalled_wait"
     numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 - 1)"
     return change(report, target,
@@ -157,7 +157,8 @@ def make_long_source(report, target, count):
                   (f"{numbers} INSERT INTO code_instruction (function_id, offset, text) SELECT 2, 4096 + 16 * i, "
                    "CASE i WHEN 5 THEN ?1 ELSE 'MOV R1, ' || i END FROM n", [HOSTILE, count]),
                   (f"{numbers} INSERT INTO code_line (function_id, offset, depth, file_id, line) "
-                   "SELECT 2, 4096 + 16 * i, 0, (SELECT id FROM code_file WHERE path LIKE ?1), 1000 + i / 16 FROM n",
+                   "SELECT 2, 4096 + 16 * i, 0, (SELECT id FROM code_file WHERE path LIKE ?1), "
+                   "iif(i < ?2 - 1000, 1000 + i / 16, 2000) FROM n",
                    ["%softmax.py", count]),
                   (f"{numbers} INSERT INTO instruction_value SELECT 2, 2, 4096 + 16 * i, "
                    "(SELECT id FROM metric WHERE name = ?1), 1 FROM n", [sample, count]))

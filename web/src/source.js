@@ -1,5 +1,5 @@
 // The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
-// opened. Only the rows of one page are made, so that thousands of instructions stay quick.
+// opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay quick.
 import { h, named } from "./dom.js";
 import { bar } from "./table.js";
 import { human } from "./units.js";
@@ -125,7 +125,11 @@ class SourceView {
         const labels = this.code.columns.map(({ label }) => label);
         this.input = h("input", {
             type: "search",
-            oninput: change((input) => (this.query = input.value.toLowerCase())),
+            oninput: (event) => {
+                this.query = event.target.value.toLowerCase();
+                this.turnTo(this.shown().find((row) => !this.open.has(row) && this.matches(row)));
+                this.show();
+            },
         });
         return h(
             "div",
@@ -161,28 +165,43 @@ class SourceView {
         return (row.members ?? []).map((number) => this.code.instructions[number]);
     }
 
-    chosen() {
+    matches(row) {
         const words = this.query.split(/\s+/).filter(Boolean);
-        const rows = words.length
-            ? this.rows.filter((row) => words.every((word) => this.textOf(row).includes(word)))
-            : this.rows;
+        return words.every((word) => this.textOf(row).includes(word));
+    }
+
+    chosen() {
+        const rows = this.rows.filter((row) => this.matches(row));
         return this.byHeat ? this.byHeatOf(rows) : rows;
+    }
+
+    // The rows on all pages: those that are chosen, each with the instructions below it once it is opened.
+    shown() {
+        return this.chosen().flatMap((row) => [row, ...(this.open.has(row) ? this.membersOf(row) : [])]);
+    }
+
+    turnTo(row) {
+        this.page = Math.floor(Math.max(0, this.shown().indexOf(row)) / PAGE_ROWS);
+    }
+
+    lineOf(row) {
+        return this.rows.includes(row) ? row : this.rows.find((other) => this.membersOf(other).includes(row));
     }
 
     // Go to a row: on its page, and opened where it is a line.
     reveal(row, quiet) {
-        const line = this.rows.includes(row) ? row : this.rows.find((other) => this.membersOf(other).includes(row));
+        const line = this.lineOf(row);
         if (!line) return;
         if (!this.chosen().includes(line)) this.input.value = this.query = "";
-        this.page = Math.floor(this.chosen().indexOf(line) / PAGE_ROWS);
         if (line.members) this.open.add(line);
+        this.turnTo(row);
         this.current = line;
         this.show();
         if (!quiet) this.focus(row);
     }
 
     focus(row) {
-        const place = document.getElementById(`section-${row.key}`);
+        const place = document.getElementById(`section-${row.key}`) ?? this.body.rows[0];
         place?.scrollIntoView({ block: "center" });
         (place?.querySelector("button") ?? place)?.focus({ preventScroll: true });
     }
@@ -219,6 +238,7 @@ class SourceView {
 
     toggle(row) {
         if (!this.open.delete(row)) this.open.add(row);
+        this.turnTo(row);
         this.current = row;
         this.show();
         document.getElementById(`section-${row.key}`)?.querySelector("button")?.focus();
@@ -318,10 +338,11 @@ class SourceView {
         );
     }
 
-    rowsOf(row) {
-        if (!row.members) return this.instructionRow(row, false);
-        const members = this.open.has(row) ? this.membersOf(row) : [];
-        return [this.lineRow(row), ...members.map((member) => this.instructionRow(member, true))];
+    // Rows that begin within a line have it above them.
+    rowsOf(rows) {
+        const above = rows.length && !this.rows.includes(rows[0]) ? [this.lineOf(rows[0])] : [];
+        const below = this.code.lines.length > 0;
+        return [...above, ...rows].map((row) => (row.members ? this.lineRow(row) : this.instructionRow(row, below)));
     }
 
     showHead() {
@@ -361,13 +382,12 @@ class SourceView {
 
     show() {
         const rows = this.chosen();
-        const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+        const shown = this.shown();
+        const pages = Math.max(1, Math.ceil(shown.length / PAGE_ROWS));
         this.hottest = this.rows.reduce((most, row) => Math.max(most, this.heat(row) ?? 0), 0);
         this.hasStalls = this.code.columns.some(({ key }) => key === "samples");
         this.showHead();
-        this.body.replaceChildren(
-            ...rows.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS).flatMap((row) => this.rowsOf(row)),
-        );
+        this.body.replaceChildren(...this.rowsOf(shown.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS)));
         const what = this.code.lines.length ? "lines" : "instructions";
         const count = rows.length === this.rows.length ? rows.length : `${rows.length} of ${this.rows.length}`;
         this.state.textContent = `${count} ${what}`;
