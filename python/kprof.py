@@ -258,10 +258,9 @@ def _tell_nothing(result):
     if not launches and not result.census:
         warnings.warn("kprof: no kernel was launched between start and stop: the code that launches has to be within "
                       "the block, in this process", stacklevel=4)
-    elif launches and not any(launch["measured"] for launch in launches):
-        reasons = sorted({launch["reason"] for launch in launches if launch["reason"]})
-        warnings.warn(f"kprof: none of {len(launches)} launches was measured: {'; '.join(reasons[:3]) or 'no reason'}",
-                      stacklevel=4)
+    elif launches and all(launch["reason"] and not launch["measured"] for launch in launches):
+        reasons = sorted({launch["reason"] for launch in launches})
+        warnings.warn(f"kprof: none of {len(launches)} launches was measured: {'; '.join(reasons[:3])}", stacklevel=4)
 
 
 def status():

@@ -209,6 +209,12 @@ static void note_message(kprof_spools *spools, spool *from, const kprof_message_
     kprof_log(message->level, "%s", message->text);
 }
 
+/* Metrics that no pass counts need no replay. */
+static bool is_measured(const kprof_launch_record *launch)
+{
+    return launch->mode != KPROF_REPLAY_NONE || !*launch->reason;
+}
+
 /* Note what the command line itself needs from a record. */
 static void note_record(kprof_spools *spools, spool *item, const kprof_record *record)
 {
@@ -221,8 +227,8 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         return;
     case KPROF_RECORD_LAUNCH:
         item->open -= item->open > 0;
-        item->measured += record->launch.mode != KPROF_REPLAY_NONE;
-        item->elsewhere += record->launch.mode != KPROF_REPLAY_NONE && item->plan != spools->choice.plan;
+        item->measured += is_measured(&record->launch);
+        item->elsewhere += is_measured(&record->launch) && item->plan != spools->choice.plan;
         if (record->launch.mode != KPROF_REPLAY_NONE)
             kprof_progress_launch(spools->progress, kernel_name(item, record->launch.kernel),
                                   record->launch.pass_count);

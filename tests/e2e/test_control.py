@@ -238,6 +238,15 @@ class Control(Case):
         self.assertIn("2 launches were measured with sets of kprof ctl start, and are in", run.err)
         self.assertEqual(self.launches("part.kprof"), ["scale"] * 2)
 
+    def test_a_set_without_counters(self):
+        """Launches are measured then, too, as they are where kprof is armed from the start."""
+        for asked in ("launch__grid_size", "launch__registers_per_thread,device__attribute_multiprocessor_count"):
+            run = self.collect(["-f"], [f"run={CTL} start --metrics {asked} -f -o part", f"launch={SCALE}*2",
+                                  f"run={CTL} stop"])
+            self.assert_run(run, 0)
+            self.assertIn("2 launches were measured with sets of kprof ctl start, and are in", run.err)
+            self.assertEqual(self.launches("part.kprof"), ["scale"] * 2)
+
     def test_what_cannot_be_started(self):
         for words, code, err in (("start --set fulll -o x", 102, "did you mean"),
                                  ("start --metrics sm__cycles_active.avg", 101, "a report of their own: -o FILE"),

@@ -113,6 +113,16 @@ attempt(lambda: int("mine"))
         self.assertIn("nowhere/part.kprof: cannot create the report", run.out.splitlines()[3])
         self.assertIn("ValueError invalid literal", run.out.splitlines()[4])
 
+    def test_metrics_that_no_pass_counts(self):
+        run = self.under_kprof("""
+with kprof.profile(metrics="launch__grid_size") as p:
+    launch(ADD)
+print(p.launches[0]["metrics"]["launch__grid_size"])
+""")
+        self.assert_run(run, 0)
+        self.assertNotIn("UserWarning", run.err)
+        self.assertGreater(float(run.out), 0)
+
     def test_beside_another_tool(self):
         """Which records: kprof declines with the reason each time, and measures when that has ended."""
         open(self.path("guest"), "w").close()
