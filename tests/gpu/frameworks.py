@@ -16,7 +16,8 @@ rows that ran have enough complete launches and the same output, 1 otherwise, an
 - A launch is complete when each metric of the set that needs counters has a value: each metric of kind "hardware" that
   the report's `schedule` names for the launch's chip. NULL and a missing row both count as no value. Derived
   metrics are left out, as they follow from these and may divide by zero; so are witnesses.
-- With the set source, a launch is complete that also has counters and samples of its instructions.
+- With the sets source and full, a launch is complete that also has counters and samples of its instructions, and with
+  full samples over its time.
 - `chosen` is the number of launches asked for, so launches that the report does not have are incomplete as well. It is
   larger where several processes launch kernels, as each has the window. Each window lies inside of what its program
   launches; the details give the number of launches that kprof saw.
@@ -95,11 +96,12 @@ LIBRARY_ROWS = [Row(f"library-{name}", ["libraries.py", name], skip, launches)
 class Completeness:
     """What a report has of the chosen launches. `reasons` counts why launches are incomplete, `modes` how the complete
     ones were measured, `seen` is the number of all launches that kprof counted (None: not known). `counted` and
-    `sampled` are the launches with counters and with samples of their instructions."""
+    `sampled` are the launches with counters and with samples of their instructions, `over_time` those with samples over
+    their time in each pass of these."""
 
     def __init__(self, chosen, complete=0, reasons=None, modes=None, seen=None, warnings=()):
         self.chosen, self.complete, self.seen = chosen, complete, seen
-        self.counted = self.sampled = 0
+        self.counted = self.sampled = self.over_time = 0
         self.reasons, self.modes = collections.Counter(reasons or {}), collections.Counter(modes or {})
         self.warnings = list(warnings)
 
@@ -111,6 +113,12 @@ class Completeness:
         self.counted, self.sampled = database.execute(INSTRUCTIONS).fetchone()
         self.complete = min(self.complete, self.counted, self.sampled)
         self.reasons.update(dict(database.execute(INSTRUCTION_REASONS)))
+
+    def want_timelines(self, database):
+        """A launch without samples over its time is not complete."""
+        self.over_time = database.execute(TIMELINES).fetchone()[0]
+        self.complete = min(self.complete, self.over_time)
+        self.reasons.update(dict(database.execute(TIMELINE_REASONS)))
 
     def reasons_text(self):
         """The most frequent reasons with their counts."""
@@ -132,10 +140,13 @@ ORDER BY launch.id, planned.name"""
 INSTRUCTIONS = "SELECT coalesce(sum(counted), 0), coalesce(sum(sampled), 0) FROM code_profile"
 INSTRUCTION_REASONS = ("SELECT 'instructions: ' || reason, count(*) FROM code_profile JOIN launch_code_profile "
                        "ON profile_id = code_profile.id WHERE reason != '' GROUP BY reason")
+TIMELINES = ("SELECT count(*) FROM (SELECT 1 FROM timeline_pass GROUP BY launch_id "
+             "HAVING min(samples) > 0 AND max(reason) = '')")
+TIMELINE_REASONS = "SELECT 'over time: ' || reason, count(*) FROM timeline_pass WHERE reason != '' GROUP BY reason"
 
 
-def read_completeness(base, chosen, wants_instructions=False):
-    """Completeness of the report that `-o base` made. A report that cannot be read has no launches."""
+def read_completeness(base, chosen, chosen_set="default"):
+    """Completeness of the report that `-o base` made with a set. A report that cannot be read has no launches."""
     try:
         with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
             missing, labels = {}, {}
@@ -155,8 +166,10 @@ def read_completeness(base, chosen, wants_instructions=False):
                     found.modes[mode] += 1
                 else:
                     found.reasons[f"{mode}: {reason or no_reason(lacking)}"] += 1
-            if wants_instructions:
+            if chosen_set in ("source", "full"):
                 found.want_instructions(database)
+            if chosen_set == "full":
+                found.want_timelines(database)
     except sqlite3.Error as error:
         return Completeness(chosen, reasons={f"the report cannot be read: {error}": chosen})
     if len(missing) < chosen:
@@ -288,7 +301,7 @@ class Measurement:
                 "--log-file", f"{base}.log", *self.row.argv]
         self.kprof = run(argv, KPROF_LIMIT)
         write_log(log, argv, self.kprof)
-        self.completeness = read_completeness(base, self.launches, wants_instructions=self.set == "source")
+        self.completeness = read_completeness(base, self.launches, self.set)
         return self.kprof, self.completeness
 
     def run_ncu(self, folder):
@@ -339,7 +352,7 @@ class Measurement:
         modes = " and ".join(f"{count} {mode}" for mode, count in sorted(self.completeness.modes.items()))
         window = f"`{shlex.join(self.row.window(self.launches))}`"
         return (self.row.name, self.set, window, self.completeness.seen, modes or "none",
-                self.completeness.counted, self.completeness.sampled,
+                self.completeness.counted, self.completeness.sampled, self.completeness.over_time,
                 rounded(program_seconds(self.plain.fastest)), rounded(program_seconds(self.kprof)),
                 rounded(program_seconds(self.ncu)) if self.ncu else None, log.name)
 
@@ -348,8 +361,8 @@ HEADER = ["row", "set", "chosen", "complete", "percent (needed)", "incomplete be
           "kprof (s)", "ncu (s)", "ncu: launches", "kprof: added (ms/launch)", "ncu: added (ms/launch)", "ncu / kprof",
           "target", "ratio"]
 DETAIL_HEADER = ["row", "set", "window", "launches that kprof saw", "complete ones measured by",
-                 "counted by instruction", "sampled", "program: plain (s)", "program: kprof (s)", "program: ncu (s)",
-                 "log of kprof"]
+                 "counted by instruction", "sampled", "sampled over time", "program: plain (s)", "program: kprof (s)",
+                 "program: ncu (s)", "log of kprof"]
 
 
 def rounded(value):

@@ -97,10 +97,14 @@ class Reports(unittest.TestCase):
                 CREATE TABLE code_profile(id, counted, sampled, reason);
                 CREATE TABLE launch_code_profile(launch_id, profile_id);
                 INSERT INTO code_profile VALUES(1, 1, 1, ''), (2, 1, 0, 'not sampled');
-                INSERT INTO launch_code_profile VALUES(0, 1), (1, 2);""")
-        found = frameworks.read_completeness(self.base, 6, wants_instructions=True)
-        self.assertEqual((found.complete, found.counted, found.sampled), (1, 2, 1))
+                INSERT INTO launch_code_profile VALUES(0, 1), (1, 2);
+                CREATE TABLE timeline_pass(launch_id, samples, reason);
+                INSERT INTO timeline_pass VALUES(0, 50, ''), (0, 0, 'lost'), (1, 50, ''), (1, 49, '');""")
+        found = frameworks.read_completeness(self.base, 6, "source")
+        self.assertEqual((found.complete, found.counted, found.sampled, found.over_time), (1, 2, 1, 0))
         self.assertEqual(found.reasons["instructions: not sampled"], 1)
+        found = frameworks.read_completeness(self.base, 6, "full")
+        self.assertEqual((found.complete, found.over_time, found.reasons["over time: lost"]), (1, 1, 1))
 
 
 class Arithmetic(unittest.TestCase):
