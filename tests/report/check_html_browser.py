@@ -15,8 +15,8 @@ import unittest
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from browser import Browser, NoBrowser, find
-from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, make_kernels, \
-    make_deep_stacks, make_long_source, make_many, make_memory, make_stacks, write_page
+from html_reports import GENERATED, HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, \
+    make_kernels, make_deep_stacks, make_long_source, make_many, make_memory, make_stacks, write_page
 from tries import TRIES_SOME, some
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -675,12 +675,12 @@ class Pages(unittest.TestCase):
         print(f"{LONG} instructions: to the next hottest line in {took:.0f} ms")
         self.search_source("<img")
         [line] = self.code_rows()
-        self.assertEqual(line[0], "softmax.py:1000")
+        self.assertEqual(line[0], f"{GENERATED}:1000")
         self.click("document.querySelector('.source tbody button')")
         self.assertEqual(len(self.code_rows()), 17)
         self.assertIn("<img src=x", self.code_rows()[6][0])
         self.assertEqual(self.evaluate("document.querySelectorAll('main img').length"), 0)
-        self.search_source("softmax.py:2000")
+        self.search_source(f"{GENERATED}:2000")
         self.click("document.querySelector('.source tbody button')")
         self.assertEqual(len(self.code_rows()), 100)
         self.assertEqual(self.evaluate("document.querySelector('.pager').textContent"),
@@ -688,11 +688,11 @@ class Pages(unittest.TestCase):
         text = f"MOV R1, {LONG - 700}"
         self.search_source(text)
         rows = self.code_rows()
-        self.assertEqual((len(rows), rows[0][0]), (101, "softmax.py:2000")) # which stands above its instructions
+        self.assertEqual((len(rows), rows[0][0]), (101, f"{GENERATED}:2000")) # which stands above its instructions
         self.assertTrue(any(row[0].endswith(f"  {text}") for row in rows))
         self.evaluate("document.querySelector('.source input').focus()")
         self.browser.press("Escape", 27)
-        self.assertEqual(self.evaluate("document.activeElement.textContent"), "softmax.py:2000")
+        self.assertEqual(self.evaluate("document.activeElement.textContent"), f"{GENERATED}:2000")
 
     def search_source(self, text):
         search = "document.querySelector('.source input')"
@@ -700,12 +700,14 @@ class Pages(unittest.TestCase):
 
     @seldom
     def test_the_source_fits_narrow_windows(self):
-        for fragment in ("#source", "#source-2/l1", "#source-3"):
-            self.open("source", fragment, width=400)
+        for report, fragment in (("source", "#source"), ("source", "#source-2/l1"), ("source", "#source-3"),
+                                 ("long", "#source-2"), ("long", "#kernel-1")):
+            self.open(report, fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400, fragment)
-        self.open("source", "#source-2", width=1280)
-        self.assertLessEqual(*self.evaluate("(p => [p.scrollWidth, p.clientWidth])"
-                                            "(document.querySelector('.source .scroll'))"))
+        for report in "source", "long":
+            self.open(report, "#source-2", width=1280)
+            self.assertLessEqual(*self.evaluate("(p => [p.scrollWidth, p.clientWidth])"
+                                                "(document.querySelector('.source .scroll'))"), report)
 
     def flame(self, what):
         """A value of each frame that is shown, by its text."""
