@@ -1,28 +1,32 @@
 #!/usr/bin/env python3
 """What a running job pays for kprof: a training loop of PyTorch plain, and under `--armed no`, where it measures a step
-from inside: its steps before that ran unarmed. Prints each run as it ends. Checks that the weights are the same, that
-the step has launches, and that kprof unarmed costs less than 1 % (what is left after the step is only printed). Then it
-checks that torch.profiler sees the same kernels while kprof is not armed as alone, and that kprof declines while
-torch.profiler records. Exits 1 when a check fails, 77 where there is no GPU or no PyTorch.
+from inside: its steps before that ran unarmed. Checks that the weights are the same, that the step has launches, and
+that kprof unarmed costs less than 1 % by the median (what is left after the step is only printed). Also checks that
+torch.profiler sees the same kernels while kprof is not armed as alone, and that kprof declines while torch.profiler
+records. Exits 1 when a check fails, 77 where there is no GPU or no PyTorch.
 
-    control.py [--runs N] [--unselected] [--output FILE]
+    control.py [--runs N] [--turns N] [--unselected] [--output FILE]
 
---unselected runs it under `-k` of no kernel, too: what a launch costs that is not chosen. --runs 0 times nothing.
+--unselected runs it under `-k` of no kernel, too: what a launch costs that is not chosen. --runs 0 times nothing. The
+programs of a run are alive together and take turns of 50 steps, and each turn is compared with the plain one beside it.
 """
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 
 import harness
+import turns
 
 PLAIN, UNARMED, UNSELECTED = "without kprof", "--armed no, a step measured", "-k (no kernel)"
 LIMIT = 0.01
 GUEST_HEADER = ["torch.profiler's kernels", "before kprof", "beside it", "after it", "launches of kprof's",
                 "beside torch.profiler", "what kprof said"]
-HEADER = ["run", "best step, µs", "cost", "later steps, µs", "cost", "launches measured"]
+HEADER = ["run", "median step, µs", "cost", "half of the turns", "later steps, µs", "cost", "half of the turns",
+          "launches measured"]
 
 
 def judge(found):
@@ -38,20 +42,24 @@ def judge(found):
     return wrong
 
 
-def best(found, name, key="us"):
-    return min(result[key] for result in found[name])
+def joined(found, name, key="us"):
+    """The times of a step in all turns of all runs."""
+    return [us for result in found[name] for us in result[key]]
 
 
 def cost(found, name, key="us"):
     """How much longer a step takes than without kprof, as a part of it."""
-    return best(found, name, key) / best(found, PLAIN, key) - 1
+    return turns.cost(joined(found, name, key), joined(found, PLAIN, key))
 
 
 def row(found, name):
-    """Of the table: the best of the runs of this name."""
-    times = [text for key in ("us", "after_us") for text in (f"{best(found, name, key):.1f}",
-                                                             f"{cost(found, name, key):+.2%}")]
-    return (name, *times, str(found[name][-1]["launches"]))
+    """Of the table: all runs of this name."""
+    cells = [name]
+    for key in ("us", "after_us"):
+        low, high = turns.spread(joined(found, name, key), joined(found, PLAIN, key))
+        cells += [f"{statistics.median(joined(found, name, key)):.1f}", f"{cost(found, name, key):+.2%}",
+                  f"{low:+.2%} to {high:+.2%}"]
+    return (*cells, str(found[name][-1]["launches"]))
 
 
 def judge_guest(alone, unarmed):
@@ -68,35 +76,42 @@ def judge_guest(alone, unarmed):
     return wrong
 
 
-def take(name, folder, file="control_torch.py"):
-    """The program's result under kprof as name says, or None where it cannot run."""
-    program = [sys.executable, pathlib.Path(__file__).parent / "programs" / file]
-    kprof = [harness.kprof(), "-f", "-o", f"{folder}/run"]
-    argv = {PLAIN: program, UNARMED: [*kprof, "--armed", "no", *program, "measured"],
-            UNSELECTED: [*kprof, "-k", "no_such_kernel", *program]}[name]
-    environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"), "KPROF": str(harness.kprof())}
-    done = harness.run(argv, limit=300, env=environment)
+def words_of(name, folder, program):
+    """(words, environment) of a program under kprof as name says; its first word is a file of programs/."""
+    program = [sys.executable, pathlib.Path(__file__).parent / "programs" / program[0], *program[1:]]
+    kprof = [harness.kprof(), "-f", "-o", f"{folder}/{'unarmed' if name == UNARMED else 'unselected'}"]
+    words = {PLAIN: program, UNARMED: [*kprof, "--armed", "no", *program, "measured"],
+             UNSELECTED: [*kprof, "-k", "no_such_kernel", *program]}[name]
+    return words, {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"), "KPROF": str(harness.kprof())}
+
+
+def take_guest(name, folder):
+    """What torch.profiler saw under kprof as name says, or None where it cannot run."""
+    words, environment = words_of(name, folder, ["guest_torch.py"])
+    done = harness.run(words, limit=300, env=environment)
     if name == PLAIN and done.status == harness.SKIPPED:
         return None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if len(lines) != 1:
         raise harness.Failure(f"{name}: status {done.status}: {harness.last_lines(done.stderr)}")
-    return {**json.loads(lines[0]), "seconds": done.seconds}
+    return json.loads(lines[0])
 
 
-def runs(names, count, folder):
-    """(name, result) of each run as it ends, none without PyTorch. They take turns, as a machine's clocks change."""
-    for _ in range(count):
-        for name in names:
-            result = take(name, folder)
-            if result is None:
-                return
-            yield name, result
+def take_run(names, count, folder):
+    """{name: result} of programs that are alive together; a step is measured after two thirds of the turns."""
+    words = {name: words_of(name, folder, ["control_torch.py", "turns"]) for name in names}
+    with turns.Turns(words, folder) as programs:
+        before = programs.ask_all("steps", count - count // 3)
+        measured = {name: int(programs.ask(name, "measure")) for name in names}
+        after = programs.ask_all("steps", count // 3)
+        return {name: {"us": before[name], "after_us": after[name], "launches": measured[name],
+                       **json.loads(programs.end(name))} for name in names}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3, help="runs of each (3)")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each (2)")
+    parser.add_argument("--turns", type=int, default=120, help="turns of a run (120)")
     parser.add_argument("--unselected", action="store_true", help="run it where no launch is chosen, too")
     parser.add_argument("--output", help="Markdown file (control.md among the results)")
     options = parser.parse_args()
@@ -110,11 +125,10 @@ def main():
     found, wrong = {}, []
     with tempfile.TemporaryDirectory(prefix="kprof-control-") as folder:
         try:
-            for name, result in runs(names, options.runs, folder):
-                found.setdefault(name, []).append(result)
-                document.add(f"- {name}: a step {result['us']:.1f} µs, later {result['after_us']:.1f}, "
-                             f"{result['launches']} launches measured, {result['seconds']:.1f} s in all")
-            guests = [take(name, folder, "guest_torch.py") for name in (PLAIN, UNARMED)]
+            guests = [take_guest(name, folder) for name in (PLAIN, UNARMED)]
+            for _ in range(options.runs if guests[0] else 0):
+                for name, result in take_run(names, options.turns, folder).items():
+                    found.setdefault(name, []).append(result)
         except harness.Failure as error:
             wrong = [str(error)]
     if not wrong and guests[0] is None:

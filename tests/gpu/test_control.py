@@ -6,18 +6,20 @@ from control import PLAIN, UNARMED, UNSELECTED, cost, judge, judge_guest, row
 
 
 def result(us, launches=0, checksum="1"):
-    return {"us": us, "after_us": us + 1, "launches": launches, "checksum": checksum}
+    return {"us": [us, us * 2], "after_us": [us + 1, us + 1], "launches": launches, "checksum": checksum}
 
 
 def good():
-    return {PLAIN: [result(100), result(120)], UNARMED: [result(130, 9), result(100.5, 9)], UNSELECTED: [result(110)]}
+    return {PLAIN: [result(100), result(200)], UNARMED: [result(100.5, 9), result(201, 9)],
+            UNSELECTED: [result(110), result(220)]}
 
 
 class Judgement(unittest.TestCase):
     def test_what_is_right(self):
         self.assertEqual(judge(good()), [])
         self.assertAlmostEqual(cost(good(), UNARMED), 0.005)
-        self.assertEqual(row(good(), UNARMED), (UNARMED, "100.5", "+0.50%", "101.5", "+0.50%", "9"))
+        self.assertEqual(row(good(), UNARMED), (UNARMED, "201.0", "+0.50%", "+0.50% to +0.50%", "151.8", "+0.50%",
+                                                "+0.50% to +0.50%", "9"))
 
     def test_what_is_wrong(self):
         for name, results, text in ((UNARMED, [result(101, 9)], f"{UNARMED}: costs 1.0%"),

@@ -41,12 +41,13 @@ class Judgement(unittest.TestCase):
 
     def test_cost_and_results(self):
         def result(us, checksum="1"):
-            return {"us": us, "checksum": checksum}
+            return {"us": [us, us * 3], "checksum": checksum}
 
-        results = {ALONE: [result(100), result(120)], KPROF: [result(150), result(104)], PROFILER: [result(110)]}
+        results = {ALONE: [result(100), result(200)], KPROF: [result(104), result(208)],
+                   PROFILER: [result(110), result(220)]}
         self.assertAlmostEqual(cost(results, KPROF), 0.04)
-        self.assertEqual(costs_of("train20", results),
-                         ("train20", 2, 100, 104, 110, 110, 127, "+4.0%", "+10.0%", "5%"))
+        self.assertEqual(costs_of("train20", results), ("train20", 4, 250, 260, 275, "+4.0%", "+4.0% to +4.0%",
+                                                        "+10.0%", "+10.0% to +10.0%", "5%"))
         self.assertEqual(list(judge(results, 0.05)), [])
         self.assertEqual(list(judge(results, 0.03)), ["costs 4.0%"])
         self.assertEqual(list(judge({**results, PROFILER: [result(1, "2")]}, None)), [f"{PROFILER}: other results"])

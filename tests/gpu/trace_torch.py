@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Programs of PyTorch (programs/trace_torch.py) alone, under `kprof trace` and under torch.profiler, by turns. Checks
 that the results are the same, that both tools have the same launches of each kernel and times within 1 %, and that
-tracing takes at most 5 % of a step whose kernels take 20 us, and 30 % of one of 3 us. Also lists the calls of a run, as
-each costs time. Exits 1 when a check fails, 77 where there is no GPU, no PyTorch or no Triton.
+tracing takes at most 5 % of a step whose kernels take 20 us, and 30 % of one of 3 us, by the median of turns that are
+compared with those beside them. Also lists the calls of a run, as each costs time. Exits 1 when a check fails, 77 where
+there is no GPU, no PyTorch or no Triton.
 
-    trace_torch.py [--runs N] [--pairs N] [--programs NAME,NAME] [--output FILE]
+    trace_torch.py [--runs N] [--turns N] [--programs NAME,NAME] [--output FILE]
 """
 import argparse
 import json
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 import harness
+import turns
 
 ALONE, KPROF, PROFILER = "alone", "kprof trace", "torch.profiler"
 LIMITS = {"train20": 0.05, "train3": 0.3, "decode": None, "softmax": None}
@@ -80,13 +82,13 @@ def differences(rows):
             yield f"{name or 'all'}: time differs by {difference:+.2%}"
 
 
+def joined(results, name):
+    return [us for run in results[name] for us in run["us"]]
+
+
 def cost(results, name):
-    """How much longer a step takes than alone, by the fastest runs: whatever else the machine does adds time."""
-    return best(results, name) / best(results, ALONE) - 1
-
-
-def best(results, name):
-    return min(run["us"] for run in results[name])
+    """How much longer a step takes than alone."""
+    return turns.cost(joined(results, name), joined(results, ALONE))
 
 
 def judge(results, limit):
@@ -98,31 +100,32 @@ def judge(results, limit):
         yield f"costs {cost(results, KPROF):.1%}"
 
 
-def take(program, name, folder):
-    """(the program's result, kernels or None, calls of CUDA or None), or None where it cannot run. Of kprof's messages
-    those about calls that are not recorded go to stderr."""
+def words_of(program, folder):
+    """{name: (words, environment)} of the program alone and under each tool."""
     words = [sys.executable, pathlib.Path(__file__).parent / "programs/trace_torch.py", program]
-    if name == KPROF:
-        words = [harness.kprof(), "trace", "--verbose", "-f", "-o", f"{folder}/run", *words]
-    if name == PROFILER:
-        words.append(f"{folder}/chrome.json")
-    done = harness.run(words, limit=300)
-    if done.status == harness.SKIPPED:
-        return None
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.status != 0 or len(lines) != 1:
-        raise harness.Failure(f"{name}: status {done.status}: {harness.last_lines(done.stderr)}")
-    kernels = calls = None
-    if name == KPROF:
-        print(*(line for line in done.stderr.splitlines() if "calls of the driver that launch" in line), sep="\n",
-              file=sys.stderr)
-        stats = harness.run([harness.kprof(), "stats", harness.report_path(f"{folder}/run"), "--json", "--report",
-                             "cuda_gpu_kern_sum,cuda_api_sum"])
-        tables = json.loads(stats.stdout)
-        kernels, calls = of_kprof(tables["cuda_gpu_kern_sum"]), tables["cuda_api_sum"]
-    if name == PROFILER:
-        kernels = of_profiler(json.loads(pathlib.Path(f"{folder}/chrome.json").read_text(encoding="utf-8")))
-    return json.loads(lines[0]), kernels, calls
+    kprof = [harness.kprof(), "trace", "--verbose", "-f", "-o", f"{folder}/run", *words]
+    return {ALONE: (words, None), KPROF: (kprof, None), PROFILER: ([*words, f"{folder}/chrome.json"], None)}
+
+
+def read_kprof(folder):
+    """(kernels, calls of CUDA) of kprof's trace."""
+    stats = harness.run([harness.kprof(), "stats", harness.report_path(f"{folder}/run"), "--json", "--report",
+                         "cuda_gpu_kern_sum,cuda_api_sum"], limit=300)
+    tables = json.loads(stats.stdout)
+    return of_kprof(tables["cuda_gpu_kern_sum"]), tables["cuda_api_sum"]
+
+
+def take(program, count, folder):
+    """({name: result}, kernels of kprof and of torch.profiler, calls) of one run of the program alone and under each
+    tool. kprof's messages about calls that are not recorded go to stderr."""
+    with turns.Turns(words_of(program, folder), folder) as programs:
+        times = programs.ask_all("steps", count)
+        results = {name: {"us": times[name], **json.loads(programs.end(name))} for name in times}
+        said = pathlib.Path(programs.errors[KPROF]).read_text(encoding="utf-8", errors="replace")
+    print(*(line for line in said.splitlines() if "calls of the driver that launch" in line), sep="\n", file=sys.stderr)
+    chrome = json.loads(pathlib.Path(f"{folder}/chrome.json").read_text(encoding="utf-8"))
+    kernels, calls = read_kprof(folder)
+    return results, {KPROF: kernels, PROFILER: of_profiler(chrome)}, calls
 
 
 def keep_tables(program, report):
@@ -133,21 +136,15 @@ def keep_tables(program, report):
 
 
 def check(program, options, folder):
-    """({name: results}, rows of compare, calls, what is wrong), or None where it cannot run. Runs take turns, as a
-    machine's clocks change."""
+    """({name: results}, rows of compare, calls, what is wrong)."""
     results, kernels, calls = {ALONE: [], KPROF: [], PROFILER: []}, {KPROF: [], PROFILER: []}, []
-    for i in range(options.runs + options.pairs):
-        for name in results if i < options.runs else (ALONE, KPROF):
-            taken = take(program, name, folder)
-            if taken is None:
-                return None
-            results[name].append(taken[0])
-            print(f"{program}, {name}: {taken[0]['us']:.0f} us", file=sys.stderr) # lest time ends before
-            if taken[1] is not None:
-                kernels[name].append(taken[1])
-            if taken[2] and not calls:
-                print(*shown_calls(taken[2]), sep="\n", file=sys.stderr)
-            calls = taken[2] or calls
+    for _ in range(options.runs):
+        run, counted, calls = take(program, options.turns, folder)
+        for name in results:
+            results[name].append(run[name])
+        for name in kernels:
+            kernels[name].append(counted[name])
+        print(f"{program}: {cost(results, KPROF):+.1%}", *shown_calls(calls), sep="\n", file=sys.stderr)
     keep_tables(program, harness.report_path(f"{folder}/run"))
     rows = list(compare(kernels[KPROF], kernels[PROFILER]))
     return results, rows, calls, [*judge(results, LIMITS[program]), *differences(rows)]
@@ -169,16 +166,18 @@ def shown_calls(calls):
 
 def costs_of(program, results):
     """The row of what tracing costs."""
-    medians = (statistics.median(run["us"] for run in results[name]) for name in (ALONE, KPROF))
-    return (program, len(results[ALONE]), *(best(results, name) for name in results), *medians,
-            f"{cost(results, KPROF):+.1%}", f"{cost(results, PROFILER):+.1%}",
-            f"{LIMITS[program]:.0%}" if LIMITS[program] else "")
+    cells = [program, len(joined(results, ALONE))]
+    cells += [statistics.median(joined(results, name)) for name in results]
+    for name in (KPROF, PROFILER):
+        low, high = turns.spread(joined(results, name), joined(results, ALONE))
+        cells += [f"{cost(results, name):+.1%}", f"{low:+.1%} to {high:+.1%}"]
+    return (*cells, f"{LIMITS[program]:.0%}" if LIMITS[program] else "")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3, help="runs of each (3)")
-    parser.add_argument("--pairs", type=int, default=1, help="more runs alone and under kprof trace (1)")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each (2)")
+    parser.add_argument("--turns", type=int, default=40, help="turns of a run (40)")
     parser.add_argument("--programs", default=",".join(LIMITS), help="which (all)")
     parser.add_argument("--output", help="Markdown file (trace-torch.md among the results)")
     options = parser.parse_args()
@@ -194,12 +193,12 @@ def main():
         with tempfile.TemporaryDirectory(prefix="kprof-trace-torch-") as folder:
             try:
                 checked = check(program, options, folder)
-            except (harness.Failure, KeyError, ValueError) as failure: # of what a tool wrote, too
+            except turns.Skipped:
+                print("trace_torch.py: no PyTorch or no Triton: skipped", file=sys.stderr)
+                return harness.SKIPPED
+            except (harness.Failure, KeyError, ValueError, OSError) as failure: # of what a tool wrote, too
                 wrong.append(f"{program}: {failure!r}")
                 continue
-        if checked is None:
-            print("trace_torch.py: no PyTorch or no Triton: skipped", file=sys.stderr)
-            return harness.SKIPPED
         results, rows, calls, faults = checked
         wrong += [f"{program}: {fault}" for fault in faults]
         costs.append(costs_of(program, results))
@@ -208,8 +207,8 @@ def main():
              "µs each"], list(shown(rows))))
         document.add(harness.table(["call", "calls", "median (ns)"], shown_calls(calls)))
     document.add("## What tracing costs\n\n" + harness.table(
-        ["program", "runs", "a step alone (µs)", "kprof trace", "torch.profiler", "median alone",
-         "median of kprof trace", "kprof costs", "torch.profiler costs", "at most"], costs))
+        ["program", "turns", "a step alone (µs)", "kprof trace", "torch.profiler", "kprof costs", "half of the turns",
+         "torch.profiler costs", "half of the turns", "at most"], costs))
     document.add("\n".join(f"- **fail**: {line}" for line in wrong) or "All checks pass.")
     return 1 if wrong else 0
 

@@ -2,14 +2,17 @@
 checksum, how many steps there were, and how many launches kprof measured of a step between; exits with 77 without
 PyTorch or a GPU.
 
-    control_torch.py [measured|counted]
+    control_torch.py [turns] [measured|counted]
 
-measured: by a set of metrics; counted: by the census of this run.
+measured: by a set of metrics; counted: by the census of this run. turns: told by standard input, "steps" prints the
+time of a step, "measure" how many launches were measured of one.
 """
 import json
 import sys
 import time
 import zlib
+
+import in_turn
 
 try:
     import torch
@@ -48,19 +51,27 @@ def best_us(rounds, steps=50):
     return best
 
 
-count = 1
-best_us(2)
-us = best_us(16)
-launches = 0
-if len(sys.argv) > 1:
+def measure():
+    """One step, measured if that is asked for; gives the number of its launches."""
+    global count
+    count += 1
+    if words[-1:] not in (["measured"], ["counted"]):
+        step()
+        return 0
     import kprof
-    with kprof.profile(set="default" if sys.argv[1] == "measured" else None) as result:
+    with kprof.profile(set="default" if words[-1] == "measured" else None) as result:
         step()
         torch.cuda.synchronize()
-    launches = len(result.launches)
+    return len(result.launches)
+
+
+count = 0
+words = sys.argv[1:]
+found = {}
+best_us(2)
+if words[:1] == ["turns"]:
+    in_turn.serve({"steps": lambda: best_us(1), "measure": measure})
 else:
-    step()
-after_us = best_us(8)
+    found = {"us": best_us(16), "launches": measure(), "after_us": best_us(8)}
 state = b"".join(weight.detach().cpu().numpy().tobytes() for weight in weights)
-print(json.dumps({"us": us, "after_us": after_us, "launches": launches, "steps": count,
-                  "checksum": f"{zlib.crc32(state):08x}"}))
+print(json.dumps({**found, "steps": count, "checksum": f"{zlib.crc32(state):08x}"}))
