@@ -418,8 +418,11 @@ static void tell_samples(const profile *run)
 {
     const kprof_report_counts *counts = &run->outcome.counts;
     const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
-    kprof_log(KPROF_LOG_INFO, "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several %s",
-              (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples,
+    if (of_ranges && counts->samples == counts->multiplexed && counts->incomplete == 0)
+        return; /* each range has all passes, and so has one */
+    kprof_log(KPROF_LOG_INFO, "%llu of the %s %s multiplexed: %llu sample%s, each with the passes of several %s",
+              (unsigned long long)counts->multiplexed, of_ranges ? "ranges" : "launches",
+              counts->multiplexed == 1 ? "is" : "are", (unsigned long long)counts->samples,
               kprof_ending(counts->samples, "s"),
               of_ranges ? "ranges of one name" : "launches of one kernel and shape");
     if (counts->incomplete > 0)
@@ -432,15 +435,20 @@ static void tell_samples(const profile *run)
 
 static void announce_report(const profile *run)
 {
+    const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
     const kprof_report_counts *counts = &run->outcome.counts;
     const bool is_kept = run->options->export_path && run->outcome.collecting == KPROF_OK;
+    const uint64_t seen = counts->launches > 0 ? counts->launches : counts->timed;
     if (is_kept && is_trace(run))
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->report_path,
                   (unsigned long long)counts->activities);
     else if (is_kept)
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
-                  (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
-                  (unsigned long long)(counts->launches > 0 ? counts->launches : counts->timed));
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu %s%s profiled, %llu%s seen)", run->report_path,
+                  (unsigned long long)counts->profiled, of_ranges ? "range" : "launch",
+                  kprof_ending(counts->profiled, of_ranges ? "s" : "es"), (unsigned long long)seen,
+                  !of_ranges  ? ""
+                  : seen == 1 ? " launch"
+                              : " launches");
     if (run->options->samples_program && run->plans.count > 0 && counts->activities > 0 && !counts->has_samples)
         kprof_log(KPROF_LOG_INFO, "nothing was sampled over time: samples begin within a second of the first context, "
                                   "and the program may have ended before");
@@ -689,6 +697,18 @@ static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
     return list ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+static kprof_status refuse_runs(const kprof_runs *runs)
+{
+    if (runs->taken > 0)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the runs differ; --app-replay-mode relaxed takes what they have in common");
+    return kprof_fail(KPROF_NOT_COLLECTED, "no %s is the same in all runs;%s%s --replay-mode %s needs one run",
+                      runs->of_ranges ? "range" : "launch",
+                      runs->order == KPROF_ORDER_STRICT ? " --app-replay-mode balanced takes any order," : "",
+                      runs->match == KPROF_MATCH_NAME ? "" : " --app-replay-match name takes any shape,",
+                      runs->of_ranges ? "range" : "auto");
+}
+
 static kprof_status join_shares(profile *run, const share_reports *reports)
 {
     kprof_merge *merge = NULL;
@@ -709,9 +729,8 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     kprof_merge_free(merge);
     free((void *)runs.greatest);
     KPROF_THEN(status, kprof_report_count(run->report, &run->outcome.counts));
-    if (runs.left_out > 0 && runs.order != KPROF_ORDER_RELAXED)
-        run->outcome.choosing = kprof_fail(KPROF_NOT_COLLECTED, "the runs differ; --app-replay-mode relaxed takes what "
-                                                                "they have in common");
+    if (runs.left_out > 0 && (runs.order != KPROF_ORDER_RELAXED || runs.taken == 0))
+        run->outcome.choosing = refuse_runs(&runs);
     return status;
 }
 

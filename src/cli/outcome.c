@@ -194,10 +194,10 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
                             filter->invocation ? filter->invocation : "");
     else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
-    if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
-        kprof_strbuf_puts(out, kprof_replay_is_of_ranges(options->replay_choice)
-                                   ? " --replay-mode range without --nvtx-include"
-                                   : " --profile-from-start off");
+    if (kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)
+        kprof_strbuf_printf(out, " --replay-mode %s without --nvtx-include", kprof_replay_name(options->replay_choice));
+    else if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
+        kprof_strbuf_puts(out, " --profile-from-start off");
     append_each("nvtx-include", &filter->nvtx_include, out);
     append_each("nvtx-exclude", &filter->nvtx_exclude, out);
     append_each("python-include", &filter->python_include, out);
@@ -259,6 +259,10 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
         explain_kind("--nvtx-include", filter->nvtx_include.items[i]);
     if (filter->step)
         explain_kind("--step", filter->step);
+    if (filter->step && kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)
+        kprof_log(KPROF_LOG_ERROR,
+                  "--step names what --schedule counts; add --nvtx-include \"%s\" to measure these ranges",
+                  filter->step);
 }
 
 /* No launch was seen: of its own, where some ran that are `untold`. */
@@ -401,7 +405,8 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
     else if (!has_results(outcome) && outcome->choosing == KPROF_OK)
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
-        kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected launches could not be measured; the report says why",
+        kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected %s could not be measured; the report says why",
                   (unsigned long long)counts->not_measured,
-                  (unsigned long long)(counts->not_measured + counts->profiled));
+                  (unsigned long long)(counts->not_measured + counts->profiled),
+                  kprof_replay_is_of_ranges(options->replay_choice) ? "ranges" : "launches");
 }

@@ -162,14 +162,15 @@ static kprof_status settle_ranges(kprof_options *options)
                                                               : NULL;
     if (other)
         return kprof_fail(KPROF_USAGE,
-                          "--replay-mode range measures all that a range has: leave out %s; --nvtx-include and "
+                          "--replay-mode %s measures all that a range has: leave out %s; --nvtx-include and "
                           "--range-filter choose ranges, and --replay-mode auto measures launches",
-                          other);
+                          kprof_replay_name(options->replay_choice), other);
     filter->measures_ranges = filter->nvtx_include.count > 0;
     if (!filter->measures_ranges && options->ignores_profiler_calls)
         return kprof_fail(KPROF_USAGE,
-                          "--replay-mode range has no ranges to measure: give --nvtx-include, or leave out "
-                          "--disable-profiler-start-stop");
+                          "--replay-mode %s has no ranges to measure: give --nvtx-include, or leave out "
+                          "--disable-profiler-start-stop",
+                          kprof_replay_name(options->replay_choice));
     if (!filter->measures_ranges)
         options->profile_from_start = 0;
     return KPROF_OK;
@@ -190,7 +191,7 @@ static kprof_status check_application_replay(const kprof_options *options)
         return kprof_fail(KPROF_USAGE,
                           "--replay-mode %s runs the program once for each pass, and does not go with %s; "
                           "leave one of them out, or limit the runs with --max-passes",
-                          options->replay_choice == KPROF_RANGES_OF_RUNS ? "app-range" : "application", other);
+                          kprof_replay_name(options->replay_choice), other);
     for (size_t i = 0; i < kprof_option_row_count && !is_chosen; i++)
         if (options->given[i] && strncmp(kprof_option_rows[i].name, "app-replay-", strlen("app-replay-")) == 0)
             kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --replay-mode application or app-range",
@@ -416,8 +417,10 @@ static kprof_status settle_census(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--census counts each kernel of a CUDA graph, and --graph-profiling graph "
                                        "measures none of them; leave one of them out");
     if (kprof_replay_is_of_ranges(options->replay_choice))
-        return kprof_fail(KPROF_USAGE, "--census counts kernels, and --replay-mode range measures ranges; leave one of "
-                                       "them out");
+        return kprof_fail(KPROF_USAGE,
+                          "--census counts kernels, and --replay-mode %s measures ranges; leave one of "
+                          "them out",
+                          kprof_replay_name(options->replay_choice));
     const bool counts = filter->launch_count > 0 || filter->filter_mode != KPROF_FILTER_GLOBAL;
     options->is_measured = options->top > 0 || counts || is_told_what(options);
     if (options->traces && !options->is_measured)

@@ -399,6 +399,11 @@ bool kprof_replay_is_of_runs(int choice)
     return choice == KPROF_REPLAY_APPLICATION || choice == KPROF_RANGES_OF_RUNS;
 }
 
+const char *kprof_replay_name(int choice)
+{
+    return choice == KPROF_REPLAY_APPLICATION ? "application" : choice == KPROF_RANGES_OF_RUNS ? "app-range" : "range";
+}
+
 const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned index)
 {
     if (metrics->images[index].size == 0)

@@ -20,7 +20,7 @@ static void write_seen(kprof_kernel *kernel)
 {
     kprof_record record = {.type = KPROF_RECORD_SEEN};
     record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
-    if (record.seen.launches > 0) /* else it may not have been announced yet */
+    if (record.seen.launches > 0 && !kernel->is_range) /* 0: it may not have been announced yet */
         kprof_process_write(&record);
 }
 
@@ -208,7 +208,7 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
     if (kprof_filter_is_stopped(filter))
         tell_stopped();
     if (kprof_filter_is_between_steps(filter))
-        kprof_nvtx_note_no_step(filter);
+        kprof_nvtx_note_outside(filter);
     if (!launch->kernel || !device || is_closed(filter))
         return false;
     bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&

@@ -334,6 +334,8 @@ static void enter_launch(const kprof_call *call)
     if (kprof_range_is_asked_for()) {
         if (kprof_range_is_awaited())
             enter_range(call, count.position, device);
+        else
+            kprof_nvtx_note_outside(kprof_engine.process.filter);
         return;
     }
     bool chosen = kprof_choose_launch(call, &count, device, NULL);

@@ -779,12 +779,14 @@ bool kprof_nvtx_match(const kprof_filter *filter)
     return matches;
 }
 
-void kprof_nvtx_note_no_step(const kprof_filter *filter)
+void kprof_nvtx_note_outside(const kprof_filter *filter)
 {
+    const kprof_filter_spec *spec = &kprof_engine.process.config.filter;
     snapshot s;
     uint64_t first;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    if (!kprof_engine.process.config.filter.step || kprof_filter_steps(filter, &first) > 0 || !is_noted())
+    const bool lacks_step = spec->step && kprof_filter_steps(filter, &first) == 0;
+    if ((!lacks_step && !spec->measures_ranges) || !is_noted())
         return;
     look(&s);
     kprof_nvtx_put_text(&s.ranges, &text);

@@ -70,8 +70,9 @@ bool kprof_nvtx_backward(uint64_t *sequence);
 bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle);
 /* If no launch of the process was chosen, name the ranges of the launches that kprof_nvtx_match refused. */
 void kprof_nvtx_tell_missed(void);
-/* A launch is left out because no range was a step yet: note which it is in, as that of --step may be misspelt. */
-void kprof_nvtx_note_no_step(const kprof_filter *filter);
+/* A launch is left out because no range was a step, or one to be measured, yet: note which it is in, as the one asked
+ * for may be misspelt. */
+void kprof_nvtx_note_outside(const kprof_filter *filter);
 /* Tell the trace of the ranges that are open as the process ends. */
 void kprof_nvtx_trace_open(void);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */

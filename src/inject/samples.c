@@ -92,8 +92,11 @@ bool kprof_samples_are_enough(const kprof_group *group)
     return group->complete >= kprof_engine.process.config.multiplex_samples;
 }
 
-static uint32_t most_in_window(const kprof_group *group)
+/* Ranges that take one pass wait for no other window. */
+static uint32_t most_in_window(const kprof_samples *samples, const kprof_group *group)
 {
+    if (group->shape.kernel->is_range && samples->metrics && samples->metrics->pass_count == 1)
+        return UINT32_MAX;
     uint32_t most = 1 + MORE_PER_COMPLETE * group->complete;
     return most < MOST_IN_WINDOW ? most : MOST_IN_WINDOW;
 }
@@ -101,7 +104,7 @@ static uint32_t most_in_window(const kprof_group *group)
 bool kprof_samples_had_turn(const kprof_samples *samples, const kprof_group *group)
 {
     uint32_t measured = group->window == samples->windows ? group->in_window : 0;
-    return measured >= most_in_window(group);
+    return measured >= most_in_window(samples, group);
 }
 
 /* Return an open sample of the group that lacks the window's pass; NONE: there is none. */
@@ -124,7 +127,7 @@ bool kprof_samples_lack_pass(const kprof_samples *samples, const kprof_group *gr
     if (find_lacking(samples, group) != NONE)
         return true;
     const uint32_t most = kprof_engine.process.config.multiplex_samples; /* a further sample may begin */
-    return group->open < most_in_window(group) && group->complete + group->open < most &&
+    return group->open < most_in_window(samples, group) && group->complete + group->open < most &&
            !kprof_samples_are_full(samples);
 }
 

@@ -65,7 +65,7 @@ static bool may_close(void)
 static void tell_steps(uint64_t launches)
 {
     uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
-    if (first > 0 && steps > 0) /* else it is told why there was none */
+    if (steps > 0 && steps < first) /* else it is told why there was none */
         kprof_log(
             KPROF_LOG_WARNING,
             "process %d had %llu launch%s, and %llu step%s; --schedule measures from step %llu on: let the program "
@@ -80,6 +80,10 @@ static void tell_ranges(void)
     const kprof_range_counts counts = kprof_filter_count_ranges(kprof_engine.process.filter);
     const char *calls = spec->range_filter ? strchr(spec->range_filter, ':') : NULL;
     char text[160];
+    if (!calls && spec->measures_ranges && counts.instances > 0)
+        kprof_log(KPROF_LOG_WARNING, "process %d had %llu NVTX range%s of --nvtx-include, and no launch in them",
+                  (int)kprof_engine.process.pid, (unsigned long long)counts.instances,
+                  counts.instances == 1 ? "" : "s");
     if (!calls)
         return;
     if (calls[1] == ':')
@@ -100,9 +104,8 @@ static void tell_unreached(uint64_t launches)
                   "process %d never called cudaProfilerStart or cuProfilerStart, which %s waits for: none of its %llu "
                   "launch%s was measured",
                   (int)kprof_engine.process.pid,
-                  kprof_engine.process.config.replay_choice == KPROF_RANGES
-                      ? "--replay-mode range without --nvtx-include"
-                      : "--profile-from-start off",
+                  kprof_engine.process.config.replay_choice == KPROF_RANGES ? "measuring ranges without --nvtx-include"
+                                                                            : "--profile-from-start off",
                   (unsigned long long)launches, launches == 1 ? "" : "es");
     if (launches > 0 && atomic_load(&kprof_engine.process.matched) == 0) {
         tell_steps(launches);

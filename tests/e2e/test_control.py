@@ -296,7 +296,7 @@ class Control(Case):
             f"run={CTL} start --metrics sm__cycles_active.avg -o part", *step, f"run={CTL} stop", *step])
         self.assert_run(run, 0)
         counted = "SELECT measured, reason LIKE '%closed by kprof ctl stop', value FROM launches JOIN launch_metrics " \
-            "USING (launch) WHERE metric='launch__range_launches' ORDER BY launch"
+            "USING (launch) WHERE metric='launch__range_launches' ORDER BY measured DESC"
         self.assertEqual(self.query("run.kprof", counted), [(1, 0, 3), (0, 1, None)])
         self.assertEqual(self.query("part.kprof", counted), [(1, 0, 3)])
 

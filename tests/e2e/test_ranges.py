@@ -59,6 +59,34 @@ class Measured(Case):
         self.assertNotIn("(0, 0, 0)", out)
         self.assertIn("a range, measured as one", out)
 
+    def test_ranges_of_one_pass(self):
+        """Each has its value, however often it comes, in a run of the program for each pass, too."""
+        for mode, said in (("range", "(9 ranges profiled, 54 launches seen)"), ("app-range", "(9 ranges")):
+            run = self.collect(["--replay-mode", mode, "--nvtx-include", "step/"], STEP * 9)
+            self.assert_run(run, 0)
+            self.assertIn(said, run.err)
+            self.assertNotIn("multiplexed", run.err)
+            self.assertEqual([row[1] for row in self.rows()], list(range(0, 54, 6)))
+            self.assertEqual(len({row[2] for row in self.rows()}), 1)
+        run = self.kprof("--injection-path", INJECTION, "--section", "SpeedOfLight", "--replay-mode", "app-range",
+                         "--nvtx-include", "step/", "-f", "-o", "run", APP, *STEP * 9)
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*), min(measured) > 1 FROM launch"), [(9, 1)])
+
+    def test_ranges_that_do_not_come(self):
+        """What is told leads to the option that is wrong."""
+        steps = ["push=outer", *STEP * 5, "pop", "push=empty", "pop"]
+        for options, texts in ((["--nvtx-include", "stp/"], ['launches were in: "outer/step/", "outer/"']),
+                               (["--nvtx-include", "empty/"], ["had 1 NVTX range of --nvtx-include, and no launch in"]),
+                               (["--schedule", "1,1,1,1,1", "--step", "step/"],
+                                ['add --nvtx-include "step/" to measure', "measuring ranges without --nvtx-include"]),
+                               (["-k", "scale"], ["--replay-mode app-range measures all"])):
+            run = self.collect(["--replay-mode", "app-range", *options], steps)
+            self.assertIn(run.code, (101, 106))
+            for text in texts:
+                self.assertIn(text, run.err)
+            self.assertNotIn("let the program go on for longer", run.err)
+
     def test_a_range_that_comes_once(self):
         """It has one of three passes in one run of the program, and all in three runs."""
         three = "regex:smsp__average_warps_issue_stalled_(b|d|m).*_per_issue_active.ratio"
@@ -137,6 +165,7 @@ class Measured(Case):
             self.assertIn(hint, run.err)
         run = self.collect([*RANGE], STEP)
         self.assert_run(run, 106)
-        self.assertEqual(run.err.count("--replay-mode range without --nvtx-include"), 2)
+        self.assertIn("which measuring ranges without --nvtx-include waits for", run.err)
+        self.assertIn("no launch matched --replay-mode range without --nvtx-include;", run.err)
         run = self.collect([*RANGE, "--nvtx-include", "other/"], STEP)
         self.assert_run(run, 106)

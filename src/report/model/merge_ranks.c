@@ -308,6 +308,7 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
     size_t told = 0;
     kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM placed", &all);
     KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM bases", &taken));
+    runs->taken = (uint64_t)taken;
     runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
     if (status != KPROF_OK || runs->left_out == 0)
         return status;
