@@ -119,7 +119,8 @@ kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kp
         kprof_strbuf_free(&reason);
     }
     if (status == KPROF_INTERNAL && !code->text_state[0])
-        snprintf(code->text_state, sizeof code->text_state, "nvdisasm was not found");
+        snprintf(code->text_state, sizeof code->text_state,
+                 "nvdisasm, which CUDA toolkits have, was not found; --nvdisasm FILE tells the run where it is");
     if (status == KPROF_OK)
         code->text_state[0] = '\0';
     return status == KPROF_NO_MEMORY ? status : KPROF_OK;

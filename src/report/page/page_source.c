@@ -725,28 +725,45 @@ static void show_files(source_page *page)
     emitter->ops->list_end(emitter);
 }
 
-/* Is the same told of the kernel before, of another shape or launch? */
-static bool is_told_before(const source_page *page, const source_note *note)
+/* Has the note an equal one before it, of the kernel or of any? */
+static bool is_told_before(const source_page *page, const source_note *note, bool of_any)
 {
     const source_note *other = page->notes;
-    while (other < note && (!other->kernel || !note->kernel || strcmp(other->kernel, note->kernel) != 0 ||
-                            strcmp(other->text, note->text) != 0))
+    while (other < note && (strcmp(other->text, note->text) != 0 ||
+                            (!of_any && (!other->kernel || !note->kernel || strcmp(other->kernel, note->kernel) != 0))))
         other++;
     return other < note;
 }
 
-/* The notes are all that the page has where nothing was measured. */
+/* The further kernels with this note. */
+static size_t count_others(const source_page *page, const source_note *note)
+{
+    size_t count = 0;
+    for (const source_note *other = note + 1; other < page->notes + page->note_count; other++)
+        count += strcmp(other->text, note->text) == 0 && !is_told_before(page, other, false);
+    return count;
+}
+
+/* The notes are all that the page has where nothing was measured. People see once what is the same of many kernels. */
 static void show_notes(source_page *page, bool are_all)
 {
     kprof_emitter *emitter = page->emitter;
+    bool has_others = false;
+    for (size_t i = 0; i < page->note_count && !has_others; i++)
+        has_others = count_others(page, &page->notes[i]) > 0;
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"notes", "Notes", KPROF_LIST_TABLE, !are_all});
     for (size_t i = 0; i < page->note_count; i++) {
         const source_note *note = &page->notes[i];
+        const bool is_first = !is_told_before(page, note, true);
+        const size_t count = is_first ? count_others(page, note) : 0;
+        kprof_emit_field others = optional_integer("others", "Others", count > 0, count);
+        others.missing = "";
         const kprof_emit_field fields[] = {
-            shown_if(kprof_field_text("kernel", "Kernel", note->kernel), note->kernel != NULL),
-            kprof_field_text("note", "Note", note->text),
+            shown_if(kprof_field_text("kernel", "Kernel", note->kernel), is_first && note->kernel != NULL),
+            shown_if(others, is_first && has_others),
+            shown_if(kprof_field_text("note", "Note", note->text), is_first),
         };
-        if (!is_told_before(page, note))
+        if (!is_told_before(page, note, false))
             kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
