@@ -94,15 +94,17 @@ static void test_integers_grouped(void **state)
 static void test_grouped(void **state)
 {
     (void)state;
-    expect_grouped(4963609951.19, (kprof_number_style){2, 0}, "4,963,609,951.19");
-    expect_grouped(123504, (kprof_number_style){2, 0}, "123,504");
-    expect_grouped(999.999, (kprof_number_style){2, 0}, "1,000.00");
-    expect_grouped(-0.001, (kprof_number_style){2, 0}, "0.00");
-    expect_grouped(-1234.5, (kprof_number_style){2, 0}, "-1,234.50");
-    expect_grouped(2, (kprof_number_style){2, 1}, "2.00");
-    expect_grouped(55.515539, (kprof_number_style){6, 0}, "55.515539");
-    expect_grouped(3225191234567.89, (kprof_number_style){2, 0}, "3,225,191,234,567.89");
-    expect_grouped(NAN, (kprof_number_style){2, 0}, "");
+    expect_grouped(4963609951.19, (kprof_number_style){.decimals = 2}, "4,963,609,951.19");
+    expect_grouped(123504, (kprof_number_style){.decimals = 2}, "123,504");
+    expect_grouped(999.999, (kprof_number_style){.decimals = 2}, "1,000.00");
+    expect_grouped(-0.001, (kprof_number_style){.decimals = 2}, "0.00");
+    expect_grouped(-1234.5, (kprof_number_style){.decimals = 2}, "-1,234.50");
+    expect_grouped(2, (kprof_number_style){.decimals = 2, .fixed = 1}, "2.00");
+    expect_grouped(55.515539, (kprof_number_style){.decimals = 6}, "55.515539");
+    expect_grouped(3225191234567.89, (kprof_number_style){.decimals = 2}, "3,225,191,234,567.89");
+    expect_grouped(3225191234567.89, (kprof_number_style){.decimals = 2, .plain = 1}, "3225191234567.89");
+    expect_grouped(-1234.5, (kprof_number_style){.decimals = 6, .plain = 1}, "-1234.500000");
+    expect_grouped(NAN, (kprof_number_style){.decimals = 2}, "");
 }
 
 static void test_locale_changes_nothing(void **state)
@@ -114,7 +116,7 @@ static void test_locale_changes_nothing(void **state)
             continue;
         expect_exact(0.5, "0.5");
         expect_exact(1.5e-9, "1.5e-09");
-        expect_grouped(1234.5, (kprof_number_style){2, 0}, "1,234.50");
+        expect_grouped(1234.5, (kprof_number_style){.decimals = 2}, "1,234.50");
     }
     setlocale(LC_NUMERIC, "C");
 }

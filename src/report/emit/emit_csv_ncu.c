@@ -1,5 +1,6 @@
-/* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers with commas. Metrics of sections
- * stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain CSV. */
+/* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers as in the C locale. Metrics of
+ * sections stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain
+ * CSV. */
 #include "core/nvtx.h"
 #include "report/emit/csv_code.h"
 #include "report/model/number.h"
@@ -151,7 +152,7 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
 static void put_value(kprof_csv_line *row, double value, unsigned decimals)
 {
     char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
-    size_t length = kprof_number_grouped(quoted + 1, value, (kprof_number_style){.decimals = decimals});
+    size_t length = kprof_number_grouped(quoted + 1, value, (kprof_number_style){.decimals = decimals, .plain = 1});
     quoted[length + 1] = '"';
     kprof_strbuf_append(&row->text, quoted, length + 2);
 }

@@ -579,7 +579,7 @@ static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     put_human(emitter, grid, point->at.intensity, "flop/byte");
     put_human(emitter, grid, point->at.attainable, "flop/second");
     put_human(emitter, grid, point->at.pct, "%");
-    size_t length = kprof_number_grouped(below, point->at.headroom, (kprof_number_style){2, 1});
+    size_t length = kprof_number_grouped(below, point->at.headroom, (kprof_number_style){.decimals = 2, .fixed = 1});
     kprof_grid_add(grid, length ? below : "n/a", length ? "x" : "");
     if (!point->at.measured)
         snprintf(limit, sizeof limit, "n/a");

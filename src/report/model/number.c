@@ -153,7 +153,8 @@ size_t kprof_number_grouped(char *out, double value, kprof_number_style style)
     size_t length = 0;
     if (value < 0 && scaled > 0)
         out[length++] = '-';
-    length += group_digits(out + length, digits, kprof_number_integer(digits, scaled / unit));
+    length += style.plain ? kprof_number_integer(out + length, scaled / unit)
+                          : group_digits(out + length, digits, kprof_number_integer(digits, scaled / unit));
     if (decimals) {
         size_t count = kprof_number_integer(digits, scaled % unit);
         out[length++] = '.';

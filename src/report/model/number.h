@@ -23,9 +23,10 @@ size_t kprof_number_exact(char *out, double value);
 /* printf's %.*g with `digits` (1 to 15) significant digits. */
 size_t kprof_number_general(char *out, double value, int digits);
 /* `decimals` (0 to 6) digits after the point; whole numbers have none unless `fixed`. Digits are grouped by thousands
- * with commas: "4,963,609,951.19". NaN gives "". */
+ * with commas, "4,963,609,951.19", unless `plain`. NaN gives "". */
 typedef struct kprof_number_style {
     unsigned decimals;
     int fixed; /* write the decimals of whole numbers too */
+    int plain;
 } kprof_number_style;
 size_t kprof_number_grouped(char *out, double value, kprof_number_style style);
