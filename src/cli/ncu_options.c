@@ -69,7 +69,6 @@ static const kprof_ncu_option rows[] = {
     {"print-fp", 0, false, NULL, SAME(plain_numbers)},
     {"print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
     {"print-metric-instances", 0, true, "none", SAME("kprof keeps no instances of metrics")},
-    {"print-metric-name", 0, true, NULL, SAME(fixed_details)},
     {"print-nvtx-rename", 0, true, "none",
      SAME("the ranges stand below the kernel's name; --group-by nvtx has rows of them")},
     {"print-rule-details", 0, false, ANY, SAME("")},

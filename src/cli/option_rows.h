@@ -162,6 +162,11 @@ OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING | STATS | TRACE, 
        .argument = "function|demangled|mangled", .initial = KPROF_NAME_DEMANGLED,
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))
+OPTION(CLI, CHOICE, metric_title, "print-metric-name", SHOWING,
+       "what metrics are called in sections: what people read, their full names, or both (label)",
+       .argument = "label|name|label-name", .initial = KPROF_TITLE_LABEL,
+       .choices = KPROF_CHOICES({"label", KPROF_TITLE_LABEL}, {"name", KPROF_TITLE_NAME},
+                                {"label-name", KPROF_TITLE_BOTH}))
 OPTION(CLI, STRING, log_file, "log-file", ALL, "write the results to FILE, or to \"stdout\" or \"stderr\"",
        .argument = "FILE")
 OPTION(CLI, NUMBER, width, "width", ALL,

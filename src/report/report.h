@@ -231,6 +231,13 @@ typedef enum kprof_inlined {
     KPROF_INLINED_CALLER, /* that of the kernel, where the function is called */
 } kprof_inlined;
 
+/* What metrics are called in sections. */
+typedef enum kprof_metric_title {
+    KPROF_TITLE_LABEL,
+    KPROF_TITLE_NAME,
+    KPROF_TITLE_BOTH, /* "Duration (gpu__time_duration.sum)" */
+} kprof_metric_title;
+
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
@@ -247,6 +254,7 @@ typedef struct kprof_print_options {
     const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */
     bool findings_are_named; /* the user named them: show them even when the page shows none of their sections */
     const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
+    kprof_metric_title metric_title;
     kprof_grouping group_by;
     kprof_sort_key sort;
     uint64_t top; /* the summary, brief and source pages show this many rows; 0: all */

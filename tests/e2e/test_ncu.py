@@ -215,6 +215,17 @@ class Choices(Case):
                       self.kprof("-i", "a.ncu-rep").err)
         self.assertIn("missing.ncu-rep: cannot open the report", self.kprof("-i", "missing.ncu-rep").err)
 
+    def test_names_of_metrics(self):
+        self.assert_run(self.collect(["--section", "Occupancy"], [f"launch={SCALE}"]), 0)
+        achieved, label = "sm__warps_active.avg.pct_of_peak_sustained_active", "Achieved Occupancy"
+        for option, name in (([], label), (["--print-metric-name", "name"], achieved),
+                             (["--print-metric-name", "label-name"], f"{label} ({achieved})")):
+            for page in (["--page", "details"], ["--print-summary", "per-kernel"]):
+                for layout in ([], ["--csv-layout", "ncu"]):
+                    run = self.kprof("-i", "run", *page, *layout, *option)
+                    self.assert_run(run, 0)
+                    self.assertRegex(run.out, rf'(?m)(^ *|"){re.escape(name)}("|  )', option)
+
     def test_pattern_without_its_prefix(self):
         for asked, is_pattern in (("nothing|scale", True), (".*ale$", True), ("*ale*", False), ("q|b", False),
                                   ("regex:q|b", False)):

@@ -265,7 +265,7 @@ static void take_timelines(const kprof_model *model, const kprof_model_chip *chi
 static kprof_status take_shown(const kprof_model *model, bool *taken)
 {
     kprof_view view;
-    kprof_status status = kprof_view_sections(model, &view);
+    kprof_status status = kprof_view_sections(model, KPROF_TITLE_LABEL, &view);
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < view.column_count; i++)

@@ -241,7 +241,24 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
     }
 }
 
-kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
+/* Cells of tables keep the words of their rows and columns where a table is drawn. */
+static void entitle(builder *build, kprof_metric_title title, kprof_view_chip *chip)
+{
+    kprof_strbuf both = KPROF_STRBUF_INIT;
+    for (size_t i = 0; title != KPROF_TITLE_LABEL && i < chip->metric_count && !build->failed; i++) {
+        kprof_emit_metric *metric = &chip->metrics[i];
+        kprof_strbuf_clear(&both);
+        kprof_strbuf_printf(&both, "%s (%s)", metric->label, metric->name);
+        if (title == KPROF_TITLE_NAME || strcmp(metric->label, metric->name) == 0)
+            metric->label = metric->name;
+        else
+            metric->label = keep(build, kprof_strbuf_text(&both));
+    }
+    build->failed = build->failed || both.failed;
+    kprof_strbuf_free(&both);
+}
+
+kprof_status kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out)
 {
     memset(out, 0, sizeof *out);
     out->model = model;
@@ -249,8 +266,10 @@ kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
     builder build = {.view = out};
     out->chips = calloc(model->chip_count + 1, sizeof *out->chips);
     build.failed = !out->chips;
-    for (size_t i = 0; i < model->chip_count && !build.failed; i++)
+    for (size_t i = 0; i < model->chip_count && !build.failed; i++) {
         build_chip(&build, &model->chips[i], &out->chips[i]);
+        entitle(&build, title, &out->chips[i]);
+    }
     kprof_names_free(&build.columns);
     free(build.places);
     if (!build.failed)
@@ -279,7 +298,7 @@ static int by_name(const void *a, const void *b)
 
 kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
 {
-    kprof_status status = kprof_view_sections(model, out);
+    kprof_status status = kprof_view_sections(model, KPROF_TITLE_LABEL, out);
     if (status != KPROF_OK)
         return status;
     kprof_emit_metric *columns = calloc(model->metric_count + 1, sizeof *columns);

@@ -111,7 +111,7 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     const kprof_model *model = &context->reports->model;
     kprof_view view;
     kprof_groups groups;
-    kprof_status status = kprof_view_sections(model, &view);
+    kprof_status status = kprof_view_sections(model, context->options->metric_title, &view);
     if (status != KPROF_OK)
         return status;
     statistics_page page = {.groups = &groups, .view = &view};
