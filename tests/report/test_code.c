@@ -346,6 +346,52 @@ static void test_causes_of_waits(void **state)
     assert_int_equal(cause_with("'LDS R6, [R3]'", 0x00), 0x00);
 }
 
+typedef struct made_producer {
+    uint64_t offset;
+    const char *text, *space;
+    bool is_alone; /* the load at 0x40 is none */
+} made_producer;
+
+/* What FADD at 0x50 waits for with samples of this reason; 0xffff: nothing. */
+static uint64_t awaited_with(const char *reason, const made_producer *other)
+{
+    opened of;
+    char sql[500];
+    snprintf(sql, sizeof sql,
+             "DELETE FROM code_wait WHERE function_id=2 AND offset=0x50 AND %d; INSERT INTO code_wait VALUES(2, 0x50, "
+             "%llu); UPDATE code_instruction SET text='%s', space=%s WHERE function_id=2 AND offset=%llu; UPDATE "
+             "instruction_value SET value=0 WHERE function_id=2 AND offset=0x50; INSERT OR REPLACE INTO "
+             "instruction_value SELECT 2, 2, 0x50, id, 9 FROM metric WHERE name='smsp__pcsamp_warps_issue_stalled_%s'",
+             other->is_alone, (unsigned long long)other->offset, other->text, other->space,
+             (unsigned long long)other->offset, reason);
+    copy_fixture();
+    execute(sql);
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    const size_t found = kprof_profiled_awaited(&of.code, 5);
+    assert_int_equal(kprof_profiled_producer(&of.code, 5), found);
+    const uint64_t offset = found == SIZE_MAX ? 0xffff : of.code.instructions[found].offset;
+    close_code(&of);
+    return offset;
+}
+
+static void test_values_that_are_waited_for_by_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        made_producer other;
+        uint64_t by_long, by_short; /* what is waited for */
+    } cases[] = {{{0x30, "S2R R4, SR_TID.X", "NULL", false}, 0x40, 0x30},
+                 {{0x70, "S2R R4, SR_TID.X", "NULL", false}, 0x40, 0x70},
+                 {{0x90, "STS [R3], R5", "'Shared'", false}, 0x40, 0x90},
+                 {{0x90, "LDL R5, [R1]", "'Local'", false}, 0x90, 0xffff},
+                 {{0x90, "LDS R6, [R3]", "'Shared'", true}, 0xffff, 0x90},
+                 {{0x70, "UTMALDG.2D [UR8], [UR10]", "NULL", true}, 0x70, 0x70}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(awaited_with("long_scoreboard", &cases[i].other), cases[i].by_long);
+        assert_int_equal(awaited_with("short_scoreboard", &cases[i].other), cases[i].by_short);
+    }
+}
+
 static void test_hot_line_of_a_wait_that_is_told_later(void **state)
 {
     (void)state;
@@ -715,6 +761,7 @@ int main(int argc, char **argv)
         TEST(test_lines_add_up),
         TEST(test_hottest_lines),
         TEST(test_causes_of_waits),
+        TEST(test_values_that_are_waited_for_by_reason),
         TEST(test_doubles_are_told_by_their_texts),
         TEST(test_numbers_that_findings_read),
         TEST(test_sums_that_findings_read),

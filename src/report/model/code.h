@@ -219,8 +219,11 @@ void kprof_profiled_add_made(kprof_profiled_code *code);
 void kprof_profiled_make(kprof_profiled_code *code);
 /* Return the counter of that name; KPROF_COUNTER_NONE: there is none. */
 kprof_code_counter kprof_code_counter_find(const char *name);
-/* Return the instruction that most samples of this one wait for: the last one of those whose values it uses, where they
- * wait for a value, or the barrier, fence, sleep or end that they are about; SIZE_MAX: neither. */
+/* Return the instruction whose value this one waits for: the last one of those that its samples can be about, Long or
+ * Short Scoreboard, whichever are more; SIZE_MAX: none. */
+size_t kprof_profiled_producer(const kprof_profiled_code *code, size_t instruction);
+/* Return the instruction that most samples of this one wait for: as above where they wait for a value, or the barrier,
+ * fence, sleep or end that they are about; SIZE_MAX: neither. */
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction);
 /* The name of a reason for people: its label or, of an unknown one, its name. */
 void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size);

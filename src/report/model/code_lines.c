@@ -246,15 +246,46 @@ const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *cod
     return NULL;
 }
 
+static double samples_of(const kprof_profiled_code *code, const double *values, const char *reason)
+{
+    for (size_t i = 0; i < code->reason_count; i++)
+        if (code->reasons[i].known && strcmp(code->reasons[i].known->name, reason) == 0)
+            return values[code->reasons[i].all];
+    return 0;
+}
+
+/* Recorded samples hold to this without exception: a warp that waits for any access but those of shared memory is told
+ * by Long Scoreboard, and by Short Scoreboard where it waits for one of these, or for another unit. */
+static bool is_far(const kprof_profiled_instruction *producer)
+{
+    return producer->space && strcmp(producer->space, "Shared") != 0;
+}
+
+size_t kprof_profiled_producer(const kprof_profiled_code *code, size_t instruction)
+{
+    enum { UNFIT, UNKNOWN, FIT }; /* nobody knows what is no access, such as a bulk copy */
+    const kprof_profiled_instruction *own = &code->instructions[instruction];
+    const double *values = kprof_profiled_values(code, instruction);
+    const bool from_far = samples_of(code, values, "long_scoreboard") >= samples_of(code, values, "short_scoreboard");
+    size_t found = SIZE_MAX;
+    int most = UNKNOWN;
+    for (size_t i = 0; i < own->wait_count; i++) {
+        const size_t number = code->waits[own->first_wait + i];
+        const kprof_profiled_instruction *producer = &code->instructions[number];
+        const int fit = is_far(producer) == from_far ? FIT : producer->space ? UNFIT : UNKNOWN;
+        found = fit >= most ? number : found;
+        most = fit >= most ? fit : most;
+    }
+    return found;
+}
+
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction)
 {
-    const kprof_profiled_instruction *own = &code->instructions[instruction];
     double pct;
     const kprof_profiled_reason *reason = kprof_profiled_stall(code, kprof_profiled_values(code, instruction), 0, &pct);
     const char *name = reason && reason->known ? reason->known->name : "";
-    const bool is_value = strcmp(name, "long_scoreboard") == 0 || strcmp(name, "short_scoreboard") == 0;
-    if (is_value)
-        return own->wait_count > 0 ? code->waits[own->first_wait + own->wait_count - 1] : SIZE_MAX;
+    if (strcmp(name, "long_scoreboard") == 0 || strcmp(name, "short_scoreboard") == 0)
+        return kprof_profiled_producer(code, instruction);
     const char *opcode = kprof_stall_cause_opcode(name, strlen(name));
     const size_t cause = opcode ? kprof_stall_cause(code, opcode, instruction) : instruction;
     return cause == instruction ? SIZE_MAX : cause;

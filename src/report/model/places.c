@@ -122,8 +122,7 @@ typedef struct candidate {
     double weight;
 } candidate;
 
-/* The instruction with the largest weight that waits for another one, and which it waits for: an access to memory if
- * there is one. */
+/* The instruction with the largest weight that waits for another one, and which it waits for. */
 static void find_wait(const kprof_profiled_code *code, const candidate *from, const place_metrics *metrics,
                       kprof_found_place *out)
 {
@@ -131,17 +130,10 @@ static void find_wait(const kprof_profiled_code *code, const candidate *from, co
     size_t producer = none;
     double most = 0;
     for (size_t i = 0; i < from->count; i++) {
-        const kprof_profiled_instruction *own = &code->instructions[from->instructions[i]];
         const double weight = weigh(kprof_profiled_values(code, from->instructions[i]), metrics);
-        if (own->wait_count == 0 || !(weight > most))
-            continue;
-        most = weight;
-        producer = code->waits[own->first_wait];
-        for (size_t k = 0; k < own->wait_count; k++) {
-            const size_t other = code->waits[own->first_wait + k];
-            if (!code->instructions[producer].operation && code->instructions[other].operation)
-                producer = other;
-        }
+        const size_t found = weight > most ? kprof_profiled_producer(code, from->instructions[i]) : none;
+        producer = found != none ? found : producer;
+        most = found != none ? weight : most;
     }
     if (producer == none)
         return;
