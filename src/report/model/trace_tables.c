@@ -21,7 +21,7 @@ static const char shapes[] =
     "kprof_median(end_ns-start_ns) AS median FROM trace_kernel WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP "
     "BY name_id, " SHAPE_COLUMNS;
 
-/* Temporary tables are in a file of their own. */
+/* Temporary tables are in a file of their own. Outside of a transaction each row would be one. */
 kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kprof_trace_maker *make)
 {
     int64_t is_made = 0, was_reading = 0;
@@ -31,8 +31,11 @@ kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kpro
     KPROF_THEN(status, kprof_store_integer(report, "PRAGMA query_only", &was_reading));
     if (status != KPROF_OK || is_made)
         return status;
-    status = kprof_store_exec(report, "PRAGMA query_only=OFF");
+    status = kprof_store_exec(report, "PRAGMA query_only=OFF; SAVEPOINT made");
     KPROF_THEN(status, make(report));
+    const kprof_status kept =
+        kprof_store_exec(report, status == KPROF_OK ? "RELEASE made" : "ROLLBACK TO made; RELEASE made");
+    status = status == KPROF_OK ? kept : status;
     const kprof_status closed = was_reading ? kprof_store_exec(report, "PRAGMA query_only=ON") : KPROF_OK;
     return status == KPROF_OK ? closed : status;
 }

@@ -72,7 +72,7 @@ static kprof_status report_new(const char *path, access_kind kind, kprof_report 
     report->writable = kind == ACCESS_WRITE;
     report->is_alone = kind == ACCESS_READ_ALONE;
     report->version = KPROF_SCHEMA_VERSION;
-    int flags = report->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+    const int flags = SQLITE_OPEN_NOMUTEX | (report->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
     int rc = sqlite3_open_v2(name, &report->db, flags | (report->is_alone ? SQLITE_OPEN_URI : 0), NULL);
     free(name);
     if (rc != SQLITE_OK) {
