@@ -39,6 +39,9 @@ def check_rows(events):
     for event in events:
         if event["ph"] == "X":
             rows[event["pid"], event["tid"]].append(event)
+            check(event["cat"] != "user_annotation" or not any(
+                e["cat"] == event["cat"] and e["ts"] == event["ts"] and e["dur"] < event["dur"]
+                for e in rows[event["pid"], event["tid"]]), f"{event} stands behind what lies in it")
     for (pid, tid), slices in rows.items():
         check(("thread_name", pid, tid) in named and ("process_name", pid, 0) in named, f"row {pid}, {tid} has no name")
         open_ends = []
@@ -103,13 +106,21 @@ def exported(kprof, report):
 
 
 def check_overlaps(kprof, report):
-    """Kernels of one stream that overlap, and times of kprof's across calls: Perfetto drops slices that do not nest."""
+    """Kernels of one stream that overlap, ranges of two domains that do, and times of kprof's across calls: Perfetto
+    drops slices that do not nest."""
     with sqlite3.connect(report) as database:
         database.execute("UPDATE trace_kernel SET end_ns=end_ns+2000000 WHERE end_ns IS NOT NULL")
         kernels = database.execute("SELECT start_ns, end_ns FROM trace_kernel WHERE end_ns IS NOT NULL").fetchall()
         [(start, end)] = database.execute("SELECT min((start_ns+end_ns)/2), max((start_ns+end_ns)/2) FROM trace_call")
         database.execute("INSERT INTO trace_overhead SELECT NULL, 1, ?, ?, thread, NULL, name_id FROM trace_call "
                          "LIMIT 1", (start, end))
+        [(step, begun, ended)] = database.execute("SELECT id, start_ns, end_ns FROM trace_range WHERE end_ns IS NOT "
+                                                  "NULL ORDER BY end_ns-start_ns DESC LIMIT 1")
+        add = ("INSERT INTO trace_range SELECT ?, process_id, ?, ?, thread, end_thread, name_id, ?, style_id FROM "
+               "trace_range WHERE id=?")
+        database.execute(add, (-1, begun, ended - 1000, None, step)) # begins with the step, and ends within
+        for number, (a, b, domain) in enumerate(((5, 850, None), (600, 950, 1), (600, 860, 1), (600, 840, 1))):
+            database.execute(add, (1000 + number, begun + 1000 * a, begun + 1000 * b, domain, step))
     database.close()
     trace = exported(kprof, report)
     events = trace["traceEvents"]
@@ -123,6 +134,8 @@ def check_overlaps(kprof, report):
     for slices in rows.values():
         of_gpu = sorted((s["ts"], s["ts"] + s["dur"]) for s in slices if s["cat"] in ("kernel", "gpu_memcpy"))
         check(all(a[1] <= b[0] for a, b in zip(of_gpu, of_gpu[1:])), f"slices overlap: {of_gpu}")
+    beside = sorted(event["id"] for event in events if event["ph"] == "e" and event["cat"] == "user_annotation")
+    check(beside[-2:] == [1001, 1002] and 1000 not in beside, f"ranges beside others are {beside}")
     ends = [event["ts"] for event in events if event["ph"] in "be" and event["cat"] == "overhead"]
     check(ends == [(start - base) / 1e3, (end - base) / 1e3], f"overheads are {ends}")
 

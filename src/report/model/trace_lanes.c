@@ -1,5 +1,6 @@
-/* Finds rows for what overlaps within its stream, as kernels do that are launched before the one before them has ended
- * (programmatic dependent launch): viewers of Chrome's JSON drop slices of a row that overlap. */
+/* Finds what may not be drawn in the row that it belongs to, since viewers of Chrome's JSON drop slices of a row that
+ * overlap: kernels that are launched before the one before them in their stream has ended (programmatic dependent
+ * launch), and ranges of two NVTX domains of a thread of which the one that began first ends first. */
 #include "report/model/trace_tables.h"
 
 #include "report/store/store.h"
@@ -8,6 +9,8 @@
 
 #define KEYS  4 /* process, device, context and stream */
 #define LANES 32
+#define DEPTH 512 /* ranges of a thread at a time */
+#define RANGE 5   /* what a row of work_lane is of */
 /* Rows of streams have lower numbers (report/page/chrome.c), and those of managed memory higher ones. */
 #define FIRST_ROW INT64_C(1073741824)
 #define MOST_ROWS INT64_C(1000000000)
@@ -71,14 +74,49 @@ static kprof_status take_work(void *user, sqlite3_stmt *row)
     return kprof_store_step(w->report, w->insert, "laying out streams");
 }
 
+static const char ranges[] =
+    "SELECT process_id, thread, r.id, start_ns, end_ns FROM trace_range r JOIN trace_name s ON s.id=style_id WHERE "
+    "s.text!='StartEnd' AND end_ns IS NOT NULL ORDER BY 1, 2, 4, 5 DESC";
+
+typedef struct nest {
+    kprof_report *report;
+    sqlite3_stmt *insert;
+    int64_t keys[2], ends_ns[DEPTH]; /* of the ranges that lie in one another */
+    size_t depth;
+} nest;
+
+/* A range that ends behind the one in which it begins lies beside it. */
+static kprof_status take_range(void *user, sqlite3_stmt *row)
+{
+    nest *n = user;
+    const int64_t keys[2] = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1)},
+                  start_ns = sqlite3_column_int64(row, 3), end_ns = sqlite3_column_int64(row, 4);
+    if (memcmp(keys, n->keys, sizeof keys) != 0)
+        n->depth = 0;
+    memcpy(n->keys, keys, sizeof keys);
+    while (n->depth > 0 && n->ends_ns[n->depth - 1] <= start_ns)
+        n->depth--;
+    if (n->depth < DEPTH && (n->depth == 0 || end_ns <= n->ends_ns[n->depth - 1])) {
+        n->ends_ns[n->depth++] = end_ns;
+        return KPROF_OK;
+    }
+    sqlite3_bind_int64(n->insert, 1, RANGE);
+    sqlite3_bind_int64(n->insert, 2, sqlite3_column_int64(row, 2));
+    sqlite3_bind_null(n->insert, 3);
+    return kprof_store_step(n->report, n->insert, "laying out ranges");
+}
+
 static kprof_status make_lanes(kprof_report *report)
 {
     walk w = {.report = report};
+    nest n = {.report = report};
     kprof_status status = kprof_store_exec(
         report,
         "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) WITHOUT ROWID");
     KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.work_lane VALUES(?,?,?)", &w.insert));
     KPROF_THEN(status, kprof_store_query(report, work, take_work, &w));
+    n.insert = w.insert;
+    KPROF_THEN(status, kprof_store_query(report, ranges, take_range, &n));
     sqlite3_finalize(w.insert);
     return status;
 }

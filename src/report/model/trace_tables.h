@@ -24,7 +24,8 @@ kprof_status kprof_trace_find_gaps(kprof_report *report) KPROF_MUST_CHECK;
 /* Add the time of gaps of trace_gap to gpu_idle. */
 kprof_status kprof_trace_explain_gaps(kprof_report *report) KPROF_MUST_CHECK;
 /* Make work_lane(what, id, tid): of kernels (what is 1), copies (2), sets (3) and graphs (4) that overlap another one
- * of their stream the numbers of rows of their own, from 2^30 to 2^31-1, so that nothing overlaps in a row. */
+ * of their stream the numbers of rows of their own, from 2^30 to 2^31-1, so that nothing overlaps in a row; and ranges
+ * (5) that begin in another one of their thread and end behind it, without a row. */
 kprof_status kprof_trace_find_lanes(kprof_report *report) KPROF_MUST_CHECK;
 /* Make the tables of NVTX ranges on the GPU:
  *   range_kernel(range, kernel), ids of trace_range and trace_kernel: each kernel stands in every range of the thread

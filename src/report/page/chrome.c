@@ -50,7 +50,9 @@
         ns) ") FROM temp.range_span p JOIN "                                                                           \
             "trace_range r ON r.id=p.range JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id"
 
-/* Ranges that are started need not nest, nor do those without an end, which viewers draw to the end of the trace. */
+/* Ranges that are started need not nest, nor do those of several domains, or without an end, which viewers draw to the
+ * end of the trace. */
+#define CROSSES "EXISTS (SELECT 1 FROM " LANES " l WHERE l.what=5 AND l.id=r.id)"
 #define RANGE_END(phase, ns, tid, of)                                                                                  \
     "SELECT json_object('ph', '" phase "', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "  \
     "'id', r.id, 'pid', " HOST ", 'tid', " tid                                                                         \
@@ -126,15 +128,15 @@ static const char *const events[] = {
                     "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id",
     SLICE("'user_annotation'", "coalesce(g.text || ':', '') || n.text", HOST,
           "thread") "'style', s.text)) FROM "
-                    "trace_range JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
-                    "trace_name g ON g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'",
+                    "trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
+                    "trace_name g ON g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'@nested",
     "SELECT json_object('ph', 'i', 's', 't', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "
     "'pid', " HOST
     ", 'tid', thread, 'ts', " TIME("start_ns") ", 'args', json_object()) FROM trace_range JOIN trace_name n ON "
                                                "n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g "
                                                "ON g.id=domain_id WHERE s.text='Marker'",
-    RANGE_END("b", "start_ns", "thread", "s.text='StartEnd' OR (end_ns IS NULL AND s.text!='Marker')"),
-    RANGE_END("e", "end_ns", "end_thread", "s.text='StartEnd' AND end_ns IS NOT NULL"),
+    RANGE_END("b", "start_ns", "thread", "s.text='StartEnd' OR (end_ns IS NULL AND s.text!='Marker') OR " CROSSES),
+    RANGE_END("e", "end_ns", "end_thread", "(s.text='StartEnd' AND end_ns IS NOT NULL) OR " CROSSES),
     PROJECTED("b", "p.start_ns"),
     PROJECTED("e", "p.end_ns"),
     SLICE(OVERHEAD, "n.text", HOST, "coalesce(thread, 0)") "'correlation', correlation)) FROM trace_overhead JOIN "
@@ -222,7 +224,9 @@ static const char *replace_word(const char *word, const writer *to, size_t *leng
                  {"@copy", IN_LANE("2", "trace_copy.id"), STREAM},
                  {"@set", IN_LANE("3", "trace_set.id"), STREAM},
                  {"@graph", IN_LANE("4", "trace_graph.id"), STREAM},
-                 {"@work", IN_LANE("work.what", "work.id"), STREAM}};
+                 {"@work", IN_LANE("work.what", "work.id"), STREAM},
+                 /* The last recorded has ended last: it stands before what begins with it and lies in it. */
+                 {"@nested", " AND NOT " CROSSES " ORDER BY r.id DESC", ""}};
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         *length = strlen(words[i].word);
         if (strncmp(word, words[i].word, *length) == 0)
