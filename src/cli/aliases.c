@@ -61,7 +61,7 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
 {
     const kprof_name_supply supply = {all_have, (void *)names};
     const kprof_alias_entry entry = kprof_alias_describe(alias);
-    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
     kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
     const bool is_one = chosen.count == 1 && (!entry.is_formula || strncmp(chosen.items[0], "derived__", 9) == 0);
     if (status == KPROF_OK && !is_one)
@@ -71,7 +71,6 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
         condition->metric = kprof_strdup(chosen.items[0]);
         status = condition->metric ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
-    kprof_strlist_free(&chosen);
     return status;
 }
 

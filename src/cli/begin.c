@@ -34,13 +34,13 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
     char directory[PATH_MAX] = "";
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    char *command_line = kprof_words_join(options->words);
+    KPROF_AUTO_FREE char *command_line = kprof_words_join(options->words);
     kprof_rank rank;
     char rank_text[64] = "";
     kprof_status status = options->rank_passes ? kprof_rank_find(&rank) : KPROF_OK;
     if (status == KPROF_OK && options->rank_passes)
         snprintf(rank_text, sizeof rank_text, KPROF_RANK_OF " %u of %u", rank.number, rank.count);
-    const char **sets = asked_sets(&options->selection, to->default_set, rank_text);
+    KPROF_AUTO_FREE const char **sets = asked_sets(&options->selection, to->default_set, rank_text);
     kprof_run_info info = {
         .command_line = command_line ? command_line : "",
         .working_directory = getcwd(directory, sizeof directory) ? directory : "",
@@ -61,7 +61,6 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         if (status == KPROF_OK && has_passes)
             status = kprof_report_add_passes(*out, &chip->plan, &passes);
     }
-    KPROF_FREE(sets, command_line);
     return status;
 }
 

@@ -70,13 +70,12 @@ void kprof_clocks_look(kprof_clocks *out)
 {
     char *program = kprof_program_find("nvidia-smi"), query[] = QUERY, format[] = "--format=csv,noheader,nounits";
     char *arguments[] = {program, query, format, NULL};
-    kprof_child child = {0};
+    KPROF_AUTO(kprof_child) child = {0};
     const kprof_child_limits limits = {.most_bytes = MOST_BYTES, .limit_ns = LIMIT_NS};
     const char *failed = program ? kprof_child_run(arguments, &limits, &child) : "there is no nvidia-smi in PATH";
     const bool is_well = !failed && WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0 && child.out.data;
     kprof_clocks_parse(is_well ? child.out.data : "", out);
     if (failed)
         snprintf(out->why_not, sizeof out->why_not, "%s%s", program ? "nvidia-smi: " : "", failed);
-    kprof_child_free(&child);
     free(program);
 }

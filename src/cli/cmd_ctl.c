@@ -123,11 +123,9 @@ static bool add_each(const char *option, const kprof_strlist *values, kprof_strl
 /* The other kprof may have another current folder. */
 static bool add_path(const char *path, kprof_strlist *out)
 {
-    char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
-    char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
-    const bool added = folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
-    KPROF_FREE(whole, folder);
-    return added;
+    KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
+    KPROF_AUTO_FREE char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
+    return folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
 }
 
 static bool add_options(const kprof_options *options, kprof_strlist *out)
@@ -142,7 +140,7 @@ static bool add_options(const kprof_options *options, kprof_strlist *out)
 /* Find the run, and make the words that it gets: the command, its options, and the processes. */
 static kprof_status find_target(const kprof_options *options, target *out)
 {
-    kprof_strlist live = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) live = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (!options->argument)
         return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...|DIR]");
@@ -153,7 +151,6 @@ static kprof_status find_target(const kprof_options *options, target *out)
     if (status == KPROF_OK && !out->dir)
         status =
             kprof_session_find_live(&live) ? choose_only(&live, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_strlist_free(&live);
     return status;
 }
 
@@ -262,7 +259,7 @@ int kprof_cmd_ctl(const kprof_options *options)
         {0},
     };
     target to = {0};
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     ctl_answer from = {.listing = {.columns = columns}};
     kprof_status status = find_target(options, &to);
     KPROF_THEN(status, ask(&to, &text));
@@ -275,7 +272,6 @@ int kprof_cmd_ctl(const kprof_options *options)
                 ? KPROF_NO_MEMORY
                 : kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from.listing}));
     kprof_listing_free(&from.listing);
-    kprof_strbuf_free(&text);
     kprof_strlist_free(&to.words);
     free(to.dir);
     return code;

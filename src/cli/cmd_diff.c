@@ -39,15 +39,12 @@ static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out
 
 static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out)
 {
-    char *line = NULL;
-    kprof_strlist words = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *line = NULL;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_report_command_line(report, &line);
     if (status == KPROF_OK && !kprof_words_split(line, &words))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    KPROF_THEN(status, read_settings(&words, out));
-    kprof_strlist_free(&words);
-    free(line);
-    return status;
+    return KPROF_THEN(status, read_settings(&words, out));
 }
 
 static kprof_status open_side(comparison *of, int side, const char *name)

@@ -44,12 +44,12 @@ static void look_for_obstacles(kprof_machine *machine, size_t devices)
 
 static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
 {
-    kprof_strbuf told = KPROF_STRBUF_INIT;
-    kprof_probe probe = {0};
+    KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_probe) probe = {0};
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, &told);
     kprof_status status = kprof_probe_devices(&probe);
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < probe.device_count; i++) {
         kprof_strbuf_printf(kprof_strbuf_part(&text), "GPU %zu is a %s", i, probe.devices[i].name);
         if (probe.devices[i].memory_bytes > machine->device_bytes)
@@ -67,18 +67,14 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
                                                             : "gpu-unsupported"};
     const char *words = status == KPROF_OK ? text.data : told.data;
     kprof_machine_tell(out, &check, words ? words : "");
-    kprof_strbuf_free(&told);
-    kprof_strlist_free(&chips);
-    kprof_strbuf_free(&text);
-    kprof_probe_free(&probe);
     return status;
 }
 
 /* The program of kprof's own that launches one kernel, beside the injection library. Caller frees. */
 static char *find_own_program(const kprof_options *options)
 {
-    char *library = NULL;
-    kprof_strbuf path = KPROF_STRBUF_INIT;
+    KPROF_AUTO_FREE char *library = NULL;
+    KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     const kprof_status located = kprof_injection_locate(options, &library);
     (void)kprof_log_set_sink(before.sink, before.user);
@@ -86,11 +82,8 @@ static char *find_own_program(const kprof_options *options)
         kprof_strbuf_append(&path, library, (size_t)(strrchr(library, '/') + 1 - library));
         kprof_strbuf_puts(&path, OWN_PROGRAM);
     }
-    free(library);
     const bool is_there = !path.failed && path.data && access(path.data, X_OK) == 0;
-    char *found = is_there ? kprof_strbuf_take(&path) : NULL;
-    kprof_strbuf_free(&path);
-    return found;
+    return is_there ? kprof_strbuf_take(&path) : NULL;
 }
 
 /* Find the last line of stderr that begins so; "" where none does. */
@@ -135,7 +128,7 @@ static kprof_status measure(const kprof_options *options, const char *program, c
     size_t count = 0, words = 0;
     while (given && given[count])
         count++;
-    char **arguments = calloc(count + MOST_OPTIONS, sizeof *arguments);
+    KPROF_AUTO_FREE char **arguments = kprof_calloc(count + MOST_OPTIONS, sizeof *arguments);
     if (!arguments)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     const char *const fixed[] = {self, "--quiet", "--launch-count", "1", "--force-overwrite", "--export", report};
@@ -149,19 +142,16 @@ static kprof_status measure(const kprof_options *options, const char *program, c
     if (count == 0)
         arguments[words++] = (char *)program;
     memcpy(arguments + words, given, count * sizeof *arguments);
-    kprof_child child = {0};
+    KPROF_AUTO(kprof_child) child = {0};
     const kprof_child_limits limits = {.most_bytes = 1 << 20, .limit_ns = LIMIT_NS};
     int64_t lap_ns = kprof_monotonic_ns();
     const char *ended = kprof_child_run(arguments, &limits, &child);
-    kprof_status status = judge_run(&child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3, out);
-    kprof_child_free(&child);
-    free(arguments);
-    return status;
+    return judge_run(&child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3, out);
 }
 
 static kprof_status try_measurement(const kprof_options *options, const kprof_machine *machine, kprof_listing *out)
 {
-    char *program = options->application && options->application[0] ? NULL : find_own_program(options);
+    KPROF_AUTO_FREE char *program = options->application && options->application[0] ? NULL : find_own_program(options);
     kprof_strbuf folder = KPROF_STRBUF_INIT, report = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&folder, "%s/doctor-of-kprof-XXXXXX", machine->folder);
     kprof_status status = KPROF_OK;
@@ -178,7 +168,6 @@ static kprof_status try_measurement(const kprof_options *options, const kprof_ma
         rmdir(folder.data);
     }
     KPROF_FREE_TEXTS(&folder, &report);
-    free(program);
     return status;
 }
 
@@ -195,7 +184,7 @@ int kprof_cmd_doctor(const kprof_options *options)
     };
     kprof_machine machine;
     kprof_listing listing = {.columns = columns}, gpus = {.columns = columns};
-    kprof_strbuf told = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
     kprof_machine_look("", &machine);
     kprof_clocks_look(&machine.clocks);
     kprof_status found = look_at_gpus(&machine, &gpus); /* the driver's library tells once why it does not load */
@@ -212,7 +201,6 @@ int kprof_cmd_doctor(const kprof_options *options)
     kprof_status shown = listing.failed || gpus.failed ? KPROF_NO_MEMORY
                                                        : kprof_results_show(options, &kprof_listing_page,
                                                                             &(kprof_page_input){.content = &listing});
-    kprof_strbuf_free(&told);
     kprof_listing_free(&listing);
     kprof_listing_free(&gpus);
     return kprof_status_exit_code(shown == KPROF_OK ? status : shown);

@@ -48,7 +48,7 @@ static kprof_emit_field passes_of(const kprof_explanation *of)
 /* The metrics of instructions that tell where a finding is worst. Caller frees; NULL: none do. */
 static char *join_places(const kprof_finding *finding)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     bool added = true;
     for (char **name = finding ? finding->places.metrics : NULL; name && *name && added; name++)
         added = kprof_strlist_add(&names, *name);
@@ -58,16 +58,14 @@ static char *join_places(const kprof_finding *finding)
             break;
         added = !value->options[i].place || kprof_strlist_add(&names, value->options[i].place);
     }
-    char *text = added ? join(&names) : NULL;
-    kprof_strlist_free(&names);
-    return text;
+    return added ? join(&names) : NULL;
 }
 
 static void show_metric(kprof_emitter *emitter, const answer *asked)
 {
     const kprof_explanation *of = &asked->explanation;
     char *sections = join(&of->sections), *sets = join(&of->sets), *closest = join(&of->closest);
-    char *places = join_places(of->finding);
+    KPROF_AUTO_FREE char *places = join_places(of->finding);
     const bool is_metric = of->metric || !of->kind;
     const bool has_passes = is_metric || of->finding || of->sections.count == 1;
     const bool is_value = !of->finding && strcmp(of->kind ? of->kind : "", "instruction") != 0;
@@ -88,7 +86,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("places", "Lines by", places),
     };
     kprof_show_record(emitter, fields, COUNT_OF(fields));
-    KPROF_FREE(sections, sets, closest, places);
+    KPROF_FREE(sections, sets, closest);
 }
 
 /* A row below the metrics. Where there is one metric, people need not read its name in each row. */

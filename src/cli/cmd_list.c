@@ -226,13 +226,12 @@ static kprof_status list_chips(const kprof_options *options, kprof_listing *list
         {.key = "gpus", .label = "GPUs such as", .missing = "-", .folds = true},
         {0},
     };
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     (void)options;
     listing->columns = columns;
     kprof_status status = kprof_host_chips(&chips);
     for (size_t i = 0; status == KPROF_OK && i < chips.count; i++)
         add_chip(listing, chips.items[i]);
-    kprof_strlist_free(&chips);
     return status;
 }
 
@@ -283,7 +282,7 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
 static kprof_status list_collected(const kprof_options *options, kprof_listing *listing)
 {
     kprof_chips chips = {0};
-    kprof_plans plans = {0};
+    KPROF_AUTO(kprof_plans) plans = {0};
     listing->columns = metric_columns;
     kprof_status status = kprof_chips_named(options, &chips);
     KPROF_THEN(status, kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans));
@@ -292,7 +291,6 @@ static kprof_status list_collected(const kprof_options *options, kprof_listing *
         const kprof_query query = {.visit = add_metric, .user = &to};
         status = kprof_query_collected(plans.chips[i].host, &plans.chips[i].plan, &query);
     }
-    kprof_plans_free(&plans);
     kprof_strlist_free(&chips.names);
     return status;
 }
@@ -344,11 +342,10 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
 
 int kprof_cmd_list(const kprof_options *options)
 {
-    kprof_listing listing = {0};
+    KPROF_AUTO(kprof_listing) listing = {0};
     kprof_status status = fill(options, &listing);
     if (status == KPROF_OK && listing.failed)
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     KPROF_THEN(status, kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing}));
-    kprof_listing_free(&listing);
     return kprof_status_exit_code(status);
 }

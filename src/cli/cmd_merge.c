@@ -7,7 +7,7 @@
 
 int kprof_cmd_merge(const kprof_options *options)
 {
-    char *path = NULL;
+    KPROF_AUTO_FREE char *path = NULL;
     kprof_status status = KPROF_OK;
     if (options->reports.count < 2 || !options->export_path)
         status = kprof_fail(KPROF_USAGE, "%s? usage: kprof merge A.kprof B.kprof ... -o ALL.kprof",
@@ -17,6 +17,5 @@ int kprof_cmd_merge(const kprof_options *options)
     KPROF_THEN(status, kprof_reports_join(options, NULL, &path));
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "report: %s (%zu reports)", path, options->reports.count);
-    free(path);
     return kprof_status_exit_code(status);
 }

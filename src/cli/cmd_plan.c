@@ -257,13 +257,12 @@ static kprof_status print_plans(const kprof_page_context *context)
 int kprof_cmd_plan(const kprof_options *options)
 {
     static const kprof_page_row page = {"plan", 0, print_plans};
-    kprof_plans plans = {0};
+    KPROF_AUTO(kprof_plans) plans = {0};
     kprof_chips chips;
     kprof_status status = kprof_chips_named(options, &chips);
     KPROF_THEN(status, kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans));
     kprof_strlist_free(&chips.names);
     if (status == KPROF_OK)
         status = kprof_results_show(options, &page, &(kprof_page_input){.content = &(plan_content){options, &plans}});
-    kprof_plans_free(&plans);
     return kprof_status_exit_code(status);
 }

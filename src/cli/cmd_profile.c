@@ -213,14 +213,13 @@ static kprof_status name_report(profile *run)
 
 static void mention_old_sessions(void)
 {
-    kprof_strlist old = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) old = KPROF_STRLIST_INIT;
     (void)kprof_session_find_old(&old);
     if (old.count == 1)
         kprof_log(KPROF_LOG_INFO, "an earlier run was cut short; kprof recover %s makes a report of it", old.items[0]);
     else if (old.count > 1)
         kprof_log(KPROF_LOG_INFO, "%zu earlier runs were cut short; kprof recover lists them and makes reports of them",
                   old.count);
-    kprof_strlist_free(&old);
 }
 
 /* Write the files that a report can be made from if this kprof is killed. */
@@ -504,13 +503,12 @@ static void dispose(profile *run, bool started)
 
 static void tell_census(const kprof_census_choice *choice)
 {
-    kprof_strbuf time = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) time = KPROF_STRBUF_INIT;
     const kprof_human human = kprof_units_human(choice->total_ns, "ns", false);
     kprof_human_put(&human, &time);
     kprof_log(KPROF_LOG_INFO, "census: %llu launch%s of %zu kernel%s took %s of the GPU's time",
               (unsigned long long)choice->launches, kprof_ending(choice->launches, "es"), choice->kernels,
               kprof_ending(choice->kernels, "s"), time.data ? time.data : "");
-    kprof_strbuf_free(&time);
 }
 
 /* Shapes that have less than this share of the chosen kernels' time are not worth another run of the program. */

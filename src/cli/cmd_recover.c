@@ -153,7 +153,7 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
 {
     kprof_report *report = NULL;
     kprof_report_counts counts = {0};
-    kprof_strbuf path = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
     const size_t length = strlen(run->path), extension = kprof_has_extension(run->path) ? strlen(".kprof") : 0;
     kprof_strbuf_printf(&path, "%.*s-%u.kprof", (int)(length - extension), run->path, plan);
     const kprof_create_mode mode = run->options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
@@ -169,7 +169,6 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, with other sets)", path.data,
                   (unsigned long long)counts.profiled, kprof_ending(counts.profiled, "es"));
-    kprof_strbuf_free(&path);
     return status;
 }
 

@@ -96,13 +96,12 @@ static void tell_numbers(const kprof_options *options)
     kprof_report *report = NULL;
     int64_t first, last;
     for (size_t i = 0; options->launches.count > 0 && i < options->reports.count; i++) {
-        char *path = kprof_report_path(options->reports.items[i]);
+        KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
         if (path && kprof_report_open(path, &report) == KPROF_OK) {
             if (kprof_report_launch_range(report, &first, &last) == KPROF_OK && first >= 0)
                 kprof_log(KPROF_LOG_ERROR, "%s has the launches %lld to %lld", path, (long long)first, (long long)last);
             (void)!kprof_report_close(report);
         }
-        free(path);
     }
 }
 
@@ -127,7 +126,7 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
     static const kprof_filter_spec all = {0};
     kprof_options rest = *options; /* what the part was not made by */
     kprof_report *report = NULL;
-    char *kept = NULL;
+    KPROF_AUTO_FREE char *kept = NULL;
     if (is_part)
         rest.filter = all;
     kprof_status status =
@@ -145,7 +144,6 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         (void)!kprof_report_close(report);
     if (kept && status != KPROF_OK)
         unlink(kept);
-    free(kept);
     return status;
 }
 

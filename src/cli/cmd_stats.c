@@ -8,7 +8,7 @@
 
 int kprof_cmd_stats(const kprof_options *options)
 {
-    kprof_strlist tables = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) tables = KPROF_STRLIST_INIT;
     kprof_finding_source rules = {NULL, {NULL, 0}};
     kprof_report *report = NULL;
     kprof_status status = kprof_stats_choose(&options->stats_reports, &tables);
@@ -23,6 +23,5 @@ int kprof_cmd_stats(const kprof_options *options)
     if (report)
         (void)!kprof_report_close(report);
     kprof_findings_free(&rules);
-    kprof_strlist_free(&tables);
     return kprof_status_exit_code(status);
 }

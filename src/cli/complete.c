@@ -90,13 +90,12 @@ static kprof_status offer_findings(const answers *to, const kprof_catalog *catal
 
 static kprof_status offer_chips(const answers *to)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_chips(&chips);
     for (size_t i = 0; status == KPROF_OK && i < chips.count; i++) {
         const kprof_chip *chip = kprof_chip_find(chips.items[i]);
         offer(to, chips.items[i], chip ? chip->gpus : NULL);
     }
-    kprof_strlist_free(&chips);
     return status;
 }
 
@@ -142,7 +141,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     offer_aliases(to, catalog);
     kprof_chips chips = {0};
     kprof_host *host = NULL;
-    kprof_strlist base = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) base = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (takes_names_only) {
         offer_sections(to, catalog, "");
@@ -157,7 +156,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
                          is_breakdown ? offer_breakdown : offer_metric, (void *)to};
     KPROF_THEN(status, kprof_query_metrics(host, &query));
-    KPROF_FREE_LISTS(&base, &chips.names);
+    kprof_strlist_free(&chips.names);
     kprof_host_close(host);
     return status;
 }
@@ -188,15 +187,16 @@ static kprof_status offer_kernels(const answers *to)
     const char *name = options->argument ? options->argument : options->baseline, *home = secure_getenv("HOME");
     if (!kprof_command_reads_reports(options->command) || !name)
         return KPROF_OK;
-    char *typed = kprof_strprintf("%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
-                                  home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
-    char *path = typed ? kprof_report_path(typed) : NULL; /* a shell that completes does not expand "~" */
+    KPROF_AUTO_FREE char *typed = kprof_strprintf("%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
+                                                  home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
+    KPROF_AUTO_FREE char *path =
+        typed ? kprof_report_path(typed) : NULL; /* a shell that completes does not expand "~" */
     kprof_report *report = NULL;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
     kprof_status status = path ? kprof_report_open(path, &report) : KPROF_NO_MEMORY;
     KPROF_THEN(status, kprof_report_seen(report, &kernels, &count));
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         const char *const bases[] = {[KPROF_NAME_FUNCTION] = kernels[i].function,
                                      [KPROF_NAME_DEMANGLED] = kernels[i].demangled,
@@ -206,11 +206,9 @@ static kprof_status offer_kernels(const answers *to)
     }
     for (size_t i = 0; i < names.count; i++)
         offer(to, names.items[i], NULL);
-    kprof_strlist_free(&names);
     kprof_seen_free(kernels, count);
     if (report)
         (void)!kprof_report_close(report);
-    KPROF_FREE(typed, path);
     return status;
 }
 
@@ -373,7 +371,7 @@ static kprof_status complete_line(char **words, FILE *out)
         return KPROF_OK;
     }
     size_t parsed = at.wanting ? count - 1 : count;
-    char **line = calloc(parsed + 2, sizeof *line);
+    KPROF_AUTO_FREE char **line = kprof_calloc(parsed + 2, sizeof *line);
     if (!line)
         return kprof_fail(KPROF_NO_MEMORY, "--complete: out of memory");
     line[0] = (char *)"kprof";
@@ -386,7 +384,6 @@ static kprof_status complete_line(char **words, FILE *out)
     kprof_status status = offer_next(&(answers){out, &options, words[count], 0, true}, &at);
     kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&options);
-    free(line);
     return status;
 }
 

@@ -119,14 +119,12 @@ static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 static bool add_longer(kprof_strlist *out, const char *name, char separator, const char *entry)
 {
     const char *value = secure_getenv(name);
-    kprof_strbuf variable = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) variable = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&variable, "%s=", name);
     if (value && *value)
         kprof_strbuf_printf(&variable, "%s%c", value, separator);
     kprof_strbuf_puts(&variable, entry);
-    bool added = !variable.failed && kprof_strlist_add(out, variable.data);
-    kprof_strbuf_free(&variable);
-    return added;
+    return !variable.failed && kprof_strlist_add(out, variable.data);
 }
 
 /* The environment with the injection in it. TEARDOWN_CUPTI, which makes PyTorch finalise CUPTI, is left out. */
@@ -185,14 +183,12 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
 
 kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
 {
-    kprof_strlist list = KPROF_STRLIST_INIT;
-    char **environment = make_environment(spec, &list) ? calloc(list.count + 1, sizeof *environment) : NULL;
+    KPROF_AUTO(kprof_strlist) list = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char **environment =
+        make_environment(spec, &list) ? kprof_calloc(list.count + 1, sizeof *environment) : NULL;
     if (environment) /* execvpe wants a NULL at the end; a strlist has none */
         memcpy(environment, list.items, list.count * sizeof *environment);
-    kprof_status status = environment ? fork_with(spec, environment, out) : KPROF_NO_MEMORY;
-    free(environment);
-    kprof_strlist_free(&list);
-    return status;
+    return environment ? fork_with(spec, environment, out) : KPROF_NO_MEMORY;
 }
 
 kprof_status kprof_child_start(kprof_child *child, const char *name)

@@ -131,7 +131,7 @@ const char *kprof_injection_of_others(void)
 
 void kprof_machine_look(const char *root, kprof_machine *out)
 {
-    kprof_strlist programs = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) programs = KPROF_STRLIST_INIT;
     *out = (kprof_machine){.injection = kprof_injection_of_others()};
     read_module_version(root, out);
     find_library(out);
@@ -145,7 +145,6 @@ void kprof_machine_look(const char *root, kprof_machine *out)
     measure_space(root, out);
     if (kprof_nvdisasm_find(&programs) && programs.count > 0)
         snprintf(out->disassembler, sizeof out->disassembler, "%s", programs.items[0]);
-    kprof_strlist_free(&programs);
 }
 
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text)

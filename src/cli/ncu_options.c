@@ -172,7 +172,7 @@ bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value)
 void kprof_ncu_tell(const bool *idle)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        kprof_strbuf names = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
         size_t count = 0, first = ROW_COUNT;
         for (size_t k = 0; k < ROW_COUNT; k++) {
             if (!idle[k] || rows[k].hint != rows[i].hint)
@@ -182,7 +182,6 @@ void kprof_ncu_tell(const bool *idle)
         }
         if (first == i && names.data)
             kprof_log(KPROF_LOG_WARNING, "%s %s no effect: %s", names.data, count == 1 ? "has" : "have", rows[i].hint);
-        kprof_strbuf_free(&names);
     }
 }
 

@@ -108,13 +108,12 @@ kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *who
 static kprof_status make(const kprof_open_parts *open, const open_part *part, kprof_strbuf *out)
 {
     const kprof_options wanted = {.export_path = part->path, .force_overwrite = part->overwrites};
-    char *path = NULL;
+    KPROF_AUTO_FREE char *path = NULL;
     kprof_status status = part->path ? kprof_parts_make(open->parts, &part->part, &wanted, &path) : KPROF_OK;
     if (path && out)
         kprof_strbuf_printf(out, "report %s\n", path);
     else if (path)
         kprof_log(KPROF_LOG_INFO, "report: %s", path);
-    free(path);
     return status;
 }
 

@@ -122,14 +122,13 @@ static bool suggest_pattern(const char *asked, const char *const *names, size_t 
 static void suggest_name(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
 {
     const char *asked = options->filter.kernel;
-    const char **names = calloc(count ? count : 1, sizeof *names);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(count ? count : 1, sizeof *names);
     for (size_t i = 0; names && i < count; i++)
         names[i] = compared_name(options, &kernels[i]);
     const bool is_pattern = names && asked && suggest_pattern(asked, names, count);
     const char *nearest = names && asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
     if (nearest && strcmp(nearest, asked) != 0)
         kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
-    free(names);
 }
 
 /* Append the pattern of a name as demangled names are written, with one blank behind each comma. */
@@ -148,16 +147,14 @@ static void quote_name(const char *text, kprof_strbuf *out)
 /* Only the whole name has what is more than the name of a function. */
 static void explain_function_name(const char *asked)
 {
-    kprof_strbuf pattern = KPROF_STRBUF_INIT;
-    char *function = strpbrk(asked, "<(:") ? kprof_name_function_base(asked) : NULL;
+    KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
+    KPROF_AUTO_FREE char *function = strpbrk(asked, "<(:") ? kprof_name_function_base(asked) : NULL;
     quote_name(asked, &pattern);
     if (function && strcmp(function, asked) != 0 && !pattern.failed)
         kprof_log(KPROF_LOG_ERROR,
                   "the name of a function has no namespace, template arguments or parameters; for those, give -k "
                   "\"regex:%s\" and add --kernel-name-base demangled",
                   pattern.data);
-    kprof_strbuf_free(&pattern);
-    free(function);
 }
 
 /* -k may have another of the names that a kernel has. */
@@ -227,7 +224,7 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
 /* Tell which ranges launches of a report are in; a run keeps those of chosen launches only. */
 static void list_ranges(kprof_report *report)
 {
-    kprof_strlist ranges = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) ranges = KPROF_STRLIST_INIT;
     const bool is_read = kprof_report_nvtx(report, SEEN_SHOWN + 1, &ranges) == KPROF_OK;
     if (is_read)
         kprof_log(KPROF_LOG_ERROR, ranges.count > 0
@@ -239,7 +236,6 @@ static void list_ranges(kprof_report *report)
     }
     if (ranges.count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and others");
-    kprof_strlist_free(&ranges);
 }
 
 /* The two kinds of ranges are easily taken for one another. */
@@ -315,7 +311,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
         return;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
-    kprof_strbuf filters = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) filters = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < options->launches.count; i++)
         kprof_strbuf_printf(&filters, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
     const size_t length_of_numbers = filters.length;
@@ -333,7 +329,6 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
         explain_nvtx(options, report);
         kprof_seen_free(kernels, count);
     }
-    kprof_strbuf_free(&filters);
 }
 
 static void tell_reasons(const kprof_options *options, kprof_report *report)
@@ -358,14 +353,13 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
 
 static void explain_empty_trace(const kprof_options *options)
 {
-    kprof_strbuf filters = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) filters = KPROF_STRBUF_INIT;
     append_filters(options, &filters);
     if (filters.length > 0 && !filters.failed)
         kprof_log(KPROF_LOG_ERROR, "the trace is empty: nothing that the application did is in what%s asks for",
                   filters.data);
     else
         kprof_log(KPROF_LOG_ERROR, "the trace is empty: the application called CUDA for nothing that a trace tells of");
-    kprof_strbuf_free(&filters);
 }
 
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)

@@ -64,7 +64,7 @@ static bool add_folder(kprof_strlist *out, const char *folder, const char *part)
 /* The files of sets, sections and findings, shipped ones and the user's. */
 static kprof_status add_set_files(const kprof_options *options, kprof_strlist *out)
 {
-    kprof_strlist folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
     kprof_status status = kprof_catalog_folders(options, &folders);
     for (size_t i = 0; i < folders.count && status == KPROF_OK; i++) {
         const char *folder = folders.items[i];
@@ -72,7 +72,6 @@ static kprof_status add_set_files(const kprof_options *options, kprof_strlist *o
             !add_folder(out, folder, "findings"))
             status = KPROF_NO_MEMORY;
     }
-    kprof_strlist_free(&folders);
     return status;
 }
 
@@ -145,8 +144,8 @@ kprof_status kprof_outputs_check(const kprof_options *options)
                         options->command->operand == KPROF_OPERAND_MANY_REPORTS;
     bool is_file = options->log_file && kprof_route_report(options).results == KPROF_TO_FILE;
     bool is_report = kprof_command_reads_reports(options->command);
-    char *export_path = NULL;
-    kprof_strlist inputs = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *export_path = NULL;
+    KPROF_AUTO(kprof_strlist) inputs = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (makes_report && options->export_path)
         status = kprof_export_path_expand(options->export_path, &export_path);
@@ -156,8 +155,5 @@ kprof_status kprof_outputs_check(const kprof_options *options)
     }
     if (status == KPROF_OK && (is_file || export_path || is_report))
         status = find_inputs(options, &inputs);
-    KPROF_THEN(status, check_outputs(options, is_file ? options->log_file : NULL, export_path, &inputs));
-    kprof_strlist_free(&inputs);
-    free(export_path);
-    return status;
+    return KPROF_THEN(status, check_outputs(options, is_file ? options->log_file : NULL, export_path, &inputs));
 }

@@ -192,7 +192,7 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
 static kprof_status parse_long(cursor *at)
 {
     char *word = *at->word, *value = strchr(word, '=');
-    char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
+    KPROF_AUTO_FREE char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
     kprof_status status = KPROF_OK;
     if (!name)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", word);
@@ -203,11 +203,9 @@ static kprof_status parse_long(cursor *at)
     if (status == KPROF_OK && found.row)
         status = take_row(at, found.row, value ? value + 1 : NULL);
     else if (status == KPROF_OK) {
-        char *given = kprof_strprintf("--%s", name);
+        KPROF_AUTO_FREE char *given = kprof_strprintf("--%s", name);
         status = take_ncu(at, given ? given : word, found.ncu, value ? value + 1 : NULL);
-        free(given);
     }
-    free(name);
     return status;
 }
 

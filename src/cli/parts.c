@@ -130,8 +130,8 @@ static kprof_status write_config(const kprof_parts *parts, const kprof_options *
 static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *wanted, uint32_t number)
 {
     kprof_options options = *parts->run.options;
-    kprof_strlist chips = KPROF_STRLIST_INIT;
-    kprof_plans plans = {0};
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_plans) plans = {0};
     options.selection = *wanted;
     options.selection.limits = parts->run.options->selection.limits;
     kprof_status status = KPROF_OK;
@@ -142,15 +142,12 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
     KPROF_THEN(status, kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans));
     KPROF_THEN(status, settle_instructions(parts, &plans));
     KPROF_THEN(status, write_config(parts, &options, &plans, number));
-    KPROF_THEN(status, keep_seed(parts, &options, &plans, number));
-    kprof_plans_free(&plans);
-    kprof_strlist_free(&chips);
-    return status;
+    return KPROF_THEN(status, keep_seed(parts, &options, &plans, number));
 }
 
 kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, uint32_t *plan)
 {
-    char *text = describe(&wanted->selection);
+    KPROF_AUTO_FREE char *text = describe(&wanted->selection);
     kprof_status status = text ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     *plan = 0;
     for (size_t i = 0; text && i < parts->wanted.count && *plan == 0; i++)
@@ -166,7 +163,6 @@ kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, u
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (is_new && status == KPROF_OK)
         *plan = (uint32_t)parts->wanted.count;
-    free(text);
     return status;
 }
 

@@ -53,7 +53,7 @@ static char *first_existing(const char *base, const char *const *candidates, kpr
 static kprof_status locate(const char *const *installed, const char *const *built, const char *what, char **out)
 {
     char dir[PATH_MAX];
-    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) tried = KPROF_STRBUF_INIT;
     kprof_status status = executable_dir(dir);
     if (status != KPROF_OK)
         return status;
@@ -62,7 +62,6 @@ static kprof_status locate(const char *const *installed, const char *const *buil
         status = KPROF_NO_MEMORY;
     else if (!*out)
         status = kprof_fail(KPROF_UNSUPPORTED, "%s was not found; looked for %s", what, tried.data);
-    kprof_strbuf_free(&tried);
     return status;
 }
 
@@ -85,34 +84,28 @@ static const char *const built_sets[] = {KPROF_METRICSETS_SOURCE, NULL};
 bool kprof_catalog_is_there(void)
 {
     char dir[PATH_MAX];
-    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) tried = KPROF_STRBUF_INIT;
     if (executable_dir(dir) != KPROF_OK)
         return false;
-    char *found = first_existing(dir, is_build_tree(dir) ? built_sets : installed_sets, &tried);
-    const bool is_there = found != NULL;
-    kprof_strbuf_free(&tried);
-    free(found);
-    return is_there;
+    KPROF_AUTO_FREE char *found = first_existing(dir, is_build_tree(dir) ? built_sets : installed_sets, &tried);
+    return found != NULL;
 }
 
 kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *out)
 {
-    char *shipped = NULL;
+    KPROF_AUTO_FREE char *shipped = NULL;
     kprof_status status = locate(installed_sets, built_sets, "the folder of metric sets", &shipped);
     bool added = status == KPROF_OK && kprof_strlist_add(out, shipped);
     for (size_t i = 0; added && i < options->section_folders.count; i++)
         added = kprof_strlist_add(out, options->section_folders.items[i]);
-    free(shipped);
     return status == KPROF_OK && !added ? KPROF_NO_MEMORY : status;
 }
 
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out)
 {
-    kprof_strlist folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
     kprof_status status = kprof_catalog_folders(options, &folders);
-    KPROF_THEN(status, kprof_catalog_load(&folders, out));
-    kprof_strlist_free(&folders);
-    return status;
+    return KPROF_THEN(status, kprof_catalog_load(&folders, out));
 }
 
 kprof_status kprof_findings_locate(const kprof_options *options, kprof_finding_source *out)
@@ -133,24 +126,22 @@ void kprof_findings_free(kprof_finding_source *source)
 static void add_library(const char *injection, const char *name, kprof_strbuf *out)
 {
     const char *slash = strrchr(injection, '/');
-    kprof_strbuf path = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
     if (slash)
         kprof_strbuf_append(&path, injection, (size_t)(slash - injection) + 1);
     kprof_strbuf_puts(&path, name);
     if (!path.failed && access(path.data, R_OK) == 0 && !strpbrk(path.data, ": $")) /* these are the loader's */
         kprof_strbuf_printf(out, "%s%s", out->length ? ":" : "", path.data);
-    kprof_strbuf_free(&path);
 }
 
 char *kprof_preloaded_find(const char *injection, bool starts_unarmed)
 {
-    kprof_strbuf paths = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) paths = KPROF_STRBUF_INIT;
     add_library(injection, "libkprof-exec.so", &paths);
     if (starts_unarmed)
         add_library(injection, "libkprof-guests.so", &paths);
     if (paths.length)
         return kprof_strbuf_take(&paths);
-    kprof_strbuf_free(&paths);
     return NULL;
 }
 
@@ -159,7 +150,7 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
     const char *end = strchr(*at, '}');
     if (**at != '{' || !end)
         return kprof_fail(KPROF_USAGE, "--export: %%q needs the name of a variable: %%q{NAME}");
-    char *name = kprof_strndup(*at + 1, (size_t)(end - *at - 1));
+    KPROF_AUTO_FREE char *name = kprof_strndup(*at + 1, (size_t)(end - *at - 1));
     const char *value = name ? getenv(name) : NULL;
     kprof_status status = KPROF_OK;
     if (value)
@@ -170,7 +161,6 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
                             "srun or torchrun sets its variables for what it starts: write kprof behind it, as in "
                             "torchrun --no-python kprof -o ...",
                             name, name);
-    free(name);
     *at = end + 1;
     return status;
 }
@@ -331,9 +321,7 @@ char *kprof_report_path(const char *name)
 
 kprof_status kprof_report_open_named(const char *name, kprof_report **out)
 {
-    char *path = kprof_report_path(name);
+    KPROF_AUTO_FREE char *path = kprof_report_path(name);
     *out = NULL;
-    kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    free(path);
-    return status;
+    return path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }

@@ -83,12 +83,11 @@ static kprof_status check_word(const kprof_catalog *catalog, const char *chip, c
 /* Is it a metric of another chip? */
 static bool is_known_elsewhere(const kprof_catalog *catalog, const char *word)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     bool is_known = false;
     const bool are_known = kprof_host_chips(&chips) == KPROF_OK;
     for (size_t i = 0; i < chips.count && are_known && !is_known; i++)
         is_known = check_word(catalog, chips.items[i], word) == KPROF_OK;
-    kprof_strlist_free(&chips);
     return is_known;
 }
 
@@ -115,7 +114,7 @@ static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selectio
 /* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
 static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
 {
-    kprof_strlist errors = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
     parted parts = {0};
     const kprof_selection *kept = &parts.kept;
     const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
@@ -133,7 +132,7 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
         kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric, other chips have",
                   parts.left_out.items[i], kprof_host_chip(out->host));
     kprof_selection_free(&parts.kept);
-    KPROF_FREE_LISTS(&parts.left_out, &errors);
+    kprof_strlist_free(&parts.left_out);
     return status;
 }
 
@@ -179,17 +178,16 @@ static char *join_names(const kprof_strlist *names, size_t most)
 /* Tell which parts stand in for a throughput that is left out, if any do. */
 static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
-    kprof_strlist parts = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) parts = KPROF_STRLIST_INIT;
     if (kprof_instruction_is_word(left_out) ||
         strncmp(left_out, KPROF_TIMELINE_PREFIX, strlen(KPROF_TIMELINE_PREFIX)) == 0)
         return;
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
-    char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
+    KPROF_AUTO_FREE char *names =
+        status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
     if (names && parts.count > 0)
         kprof_log(KPROF_LOG_INFO, "%s: %s is left out, and the greatest of these parts stands in for it: %s",
                   chip->plan.chip, left_out, names);
-    free(names);
-    kprof_strlist_free(&parts);
 }
 
 /* Nothing is left out in silence. */
@@ -207,14 +205,13 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
     if (plan->left_out.count == 0)
         return;
     size_t most = options->verbose ? SIZE_MAX : NAMES_TOLD;
-    char *names = join_names(&plan->left_out, most);
+    KPROF_AUTO_FREE char *names = join_names(&plan->left_out, most);
     kprof_log(KPROF_LOG_WARNING, "%s: %zu of %zu metrics are left out to keep within %s: %s", plan->chip,
               plan->left_out.count, plan->left_out.count + plan->collect.count,
               limits->max_passes == 0 ? "--budget"
               : limits->budget_s > 0  ? "--max-passes and --budget"
                                       : "--max-passes",
               names ? names : "");
-    free(names);
     for (size_t i = 0; i < plan->left_out.count && i < most; i++)
         tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
@@ -235,7 +232,7 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
     kprof_rank rank = {0, 1};
     const bool shares = options->rank_passes && (options->command->mask & KPROF_IN(profile));
     kprof_status status = shares ? kprof_rank_find(&rank) : KPROF_OK;
-    kprof_strlist told = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) told = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         out->count = i + 1;
         status = plan_chip(out, &out->selection, chips->items[i], &out->chips[i]);
@@ -255,7 +252,6 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
             tell_limits(options, &out->limits, &out->chips[i]);
         KPROF_THEN(status, join_instructions(&out->chips[i].plan, out));
     }
-    kprof_strlist_free(&told);
     return status;
 }
 
@@ -276,7 +272,7 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
 /* Tell what the driver keeps from this user only once it is known whether something is left to measure. */
 static kprof_status find_devices(kprof_plans *out)
 {
-    kprof_strlist errors = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
     const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
     kprof_status status = kprof_probe_devices(&out->probe);
     kprof_log_set_sink(before.sink, before.user);
@@ -287,7 +283,6 @@ static kprof_status find_devices(kprof_plans *out)
     } else if (status != KPROF_OK) {
         kprof_log(KPROF_LOG_ERROR, "%s", error);
     }
-    kprof_strlist_free(&errors);
     return status;
 }
 
@@ -308,7 +303,7 @@ static kprof_status check_denied(const kprof_plans *plans)
 
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     kprof_status status = read_catalog(options, out);
     KPROF_THEN(status, find_devices(out));
     KPROF_THEN(status, kprof_probe_chips(&out->probe, options->filter.device_mask, &chips));
@@ -316,7 +311,6 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
     KPROF_THEN(status, plan_chips(options, &chips, out));
     if (status == KPROF_OK && out->denied)
         status = check_denied(out);
-    kprof_strlist_free(&chips);
     return status;
 }
 
@@ -461,7 +455,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
 /* Add the chips of the GPUs that are present; having none is no error here. False where kprof cannot know any chip. */
 static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
 {
-    kprof_probe probe = {0};
+    KPROF_AUTO(kprof_probe) probe = {0};
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     kprof_status status = kprof_probe_devices(&probe);
     const bool are_known = status == KPROF_OK || status == KPROF_NO_PERMISSION;
@@ -469,14 +463,13 @@ static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
         kprof_log(KPROF_LOG_DEBUG, "no chip found");
     out->device_bytes = kprof_probe_memory(&probe, device_mask);
     kprof_log_set_sink(before.sink, before.user);
-    kprof_probe_free(&probe);
     return status != KPROF_UNSUPPORTED;
 }
 
 /* Chips have capitals, and ncu's users write them small. Tell of each wrong one; the status is that of the last. */
 static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *out)
 {
-    kprof_strlist known = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) known = KPROF_STRLIST_INIT;
     kprof_status result = KPROF_OK;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     const bool are_known = kprof_host_chips(&known) == KPROF_OK;
@@ -490,7 +483,6 @@ static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *o
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
         result = status != KPROF_OK ? status : result;
     }
-    kprof_strlist_free(&known);
     return result;
 }
 
@@ -509,13 +501,12 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
 
 kprof_status kprof_chip_open(const char *chip, kprof_host **out)
 {
-    kprof_strlist errors = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
     *out = NULL;
     const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
     kprof_status status = kprof_host_open(chip, NULL, out);
     kprof_log_set_sink(before.sink, before.user);
     for (size_t i = 0; i < errors.count; i++)
         kprof_log(status == KPROF_UNSUPPORTED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", errors.items[i]);
-    kprof_strlist_free(&errors);
     return status == KPROF_UNSUPPORTED ? KPROF_OK : status;
 }

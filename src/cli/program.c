@@ -24,11 +24,10 @@ char *kprof_program_find(const char *name)
     const char *path = getenv("PATH");
     char *copy = kprof_strdup(path ? path : "/bin:/usr/bin"), *rest = copy, *found = NULL; /* as execvpe does */
     for (char *dir; copy && !found && (dir = strsep(&rest, ":"));) {
-        kprof_strbuf file = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", *dir ? dir : ".", name);
         if (!file.failed && is_program(file.data))
             found = kprof_strbuf_take(&file);
-        kprof_strbuf_free(&file);
     }
     free(copy);
     return found;
@@ -72,14 +71,13 @@ kprof_status kprof_program_fail(const char *name, int reason)
 kprof_status kprof_program_check(const char *name)
 {
     struct stat file;
-    char *program = kprof_program_find(name);
+    KPROF_AUTO_FREE char *program = kprof_program_find(name);
     int reason = 0;
     if (!program)
         reason = !strchr(name, '/')        ? ENOENT
                  : stat(name, &file) != 0  ? errno
                  : access(name, X_OK) != 0 ? errno
                                            : EACCES;
-    free(program);
     return reason ? kprof_program_fail(name, reason) : KPROF_OK;
 }
 

@@ -49,7 +49,7 @@ static unsigned least_loaded(const size_t *loads, unsigned count)
 /* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
 static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
-    size_t *loads = calloc(rank->count, sizeof *loads);
+    KPROF_AUTO_FREE size_t *loads = kprof_calloc(rank->count, sizeof *loads);
     bool added = loads != NULL;
     for (size_t left = shares->count; left > 0 && added; left--) {
         const kprof_plan *share = &shares->plans[left - 1];
@@ -57,7 +57,6 @@ static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *ra
         loads[owner] += share->pass_count;
         added = owner != rank->number || kprof_strlist_add_all_unique(out, &share->collect);
     }
-    free(loads);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 

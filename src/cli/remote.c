@@ -104,12 +104,11 @@ static void drop(client *from)
 /* An answer is cut to what fits the socket's buffer: nobody waits for a client. */
 static void answer(client *to, kprof_status status)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&text, "exit %d\n", kprof_status_exit_code(status));
     kprof_strbuf_append(&text, to->answer.data, to->answer.length);
     if (!text.failed)
         (void)!send(to->fd, text.data, text.length, MSG_NOSIGNAL | MSG_DONTWAIT);
-    kprof_strbuf_free(&text);
     drop(to);
 }
 
@@ -213,11 +212,11 @@ static kprof_status tell(kprof_remote *remote, client *from, bool armed, uint32_
 static kprof_status check_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
+    KPROF_AUTO_FREE char *folder =
+        slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
     kprof_status status = folder ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (folder && access(folder, W_OK | X_OK) != 0)
         status = kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
-    free(folder);
     return status;
 }
 
@@ -325,7 +324,7 @@ static kprof_status begin(kprof_remote *remote, client *from)
 
 static kprof_status parse(client *from)
 {
-    char **words = calloc(from->given.count + 3, sizeof *words);
+    KPROF_AUTO_FREE char **words = kprof_calloc(from->given.count + 3, sizeof *words);
     if (!words)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     words[0] = (char *)"kprof";
@@ -335,7 +334,6 @@ static kprof_status parse(client *from)
     from->is_parsed = true;
     if (status == KPROF_OK && (from->options.command->mask != KPROF_IN(ctl) || !from->options.argument))
         status = kprof_fail(KPROF_USAGE, "kprof ctl: start, stop or status?");
-    free(words);
     return status == KPROF_OK ? read_pids(from) : status;
 }
 

@@ -142,7 +142,7 @@ void kprof_session_close(kprof_session *session, bool keep)
 kprof_status kprof_session_note_report(const kprof_session *session, const char *path, const char *place)
 {
     struct stat file;
-    char *whole = realpath(place, NULL); /* the report itself may not be there yet */
+    KPROF_AUTO_FREE char *whole = realpath(place, NULL); /* the report itself may not be there yet */
     const char *slash = strrchr(path, '/'), *end = whole ? strrchr(whole, '/') : NULL;
     int fd = -1;
     bool is_written = false;
@@ -154,7 +154,6 @@ kprof_status kprof_session_note_report(const kprof_session *session, const char 
                     end + 1, (int)(end - whole), whole, slash ? slash + 1 : path) > 0;
         is_written = close(fd) == 0 && is_written;
     }
-    free(whole);
     return is_written ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "writing %s/" NOTE_FILE ": %m", session->dir);
 }
 

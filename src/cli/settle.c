@@ -48,17 +48,15 @@ static kprof_status settle_alias(kprof_options *options)
 
 static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
 {
-    kprof_strbuf owners = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) owners = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
         const char *name = kprof_commands[i].name;
         if (row->commands & kprof_commands[i].mask)
             kprof_strbuf_printf(&owners, "%s%s%s", owners.length ? ", " : "", *name ? "kprof " : "a run", name);
     }
     const char *name = options->command->name;
-    kprof_status status = kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s", row->name,
-                                     *name ? "kprof " : "a run", name, owners.data ? owners.data : "");
-    kprof_strbuf_free(&owners);
-    return status;
+    return kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s", row->name,
+                      *name ? "kprof " : "a run", name, owners.data ? owners.data : "");
 }
 
 /* Every option given must be one of the command, or at least be ignored there. */
@@ -77,14 +75,12 @@ static kprof_status check_commands(const kprof_options *options)
 static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
 {
     const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
-    kprof_strbuf known = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) known = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < words->count; i++)
         kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words->items[i]);
-    kprof_status status = kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is none of %s%s%s%s", command->name, given,
-                                     known.data ? known.data : "", nearest ? "; did you mean " : "",
-                                     nearest ? nearest : "", nearest ? "?" : "");
-    kprof_strbuf_free(&known);
-    return status;
+    return kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is none of %s%s%s%s", command->name, given,
+                      known.data ? known.data : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
+                      nearest ? "?" : "");
 }
 
 /* A command that takes a word says which words it takes. */
@@ -92,14 +88,12 @@ static kprof_status check_operand(const kprof_options *options)
 {
     const kprof_command *command = options->command;
     const char *given = options->argument;
-    kprof_strlist words = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     if (!kprof_command_words(command, &words))
-        status = kprof_fail(KPROF_NO_MEMORY, "kprof %s: out of memory", command->name);
-    else if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
-        status = refuse_operand(command, given, &words);
-    kprof_strlist_free(&words);
-    return status;
+        return kprof_fail(KPROF_NO_MEMORY, "kprof %s: out of memory", command->name);
+    if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
+        return refuse_operand(command, given, &words);
+    return KPROF_OK;
 }
 
 /* A part of --kernel-id; NULL where it is empty. */

@@ -98,7 +98,7 @@ static void leave_repeats_out(kprof_plan *plan)
 
 kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, kprof_shares *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     *out = (kprof_shares){0};
     kprof_status status = list_names(wish, plan, out, &names);
     if (!wish->keeps_repeats)
@@ -107,7 +107,6 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_strlist_add(&plan->left_out, names.items[i]))
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_strlist_free(&names);
     return status;
 }
 

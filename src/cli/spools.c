@@ -177,11 +177,10 @@ static void note_kernel(spool *item, const kprof_kernel_record *kernel)
 {
     if (kernel->kernel != item->kernels.count + 1 || item->kernels.count >= MAX_NAMED_KERNELS)
         return;
-    char *demangled = kprof_demangle(kernel->mangled);
-    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(kernel->mangled);
+    KPROF_AUTO_FREE char *function = demangled ? kprof_name_function_base(demangled) : NULL;
     /* Without the name the line goes without. */
     (void)!kprof_strlist_add(&item->kernels, function ? function : kernel->mangled);
-    KPROF_FREE(function, demangled);
 }
 
 static const char *kernel_name(const spool *item, uint32_t kernel)

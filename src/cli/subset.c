@@ -15,10 +15,10 @@
 /* Refuse a file that is named twice, also by a link. */
 static kprof_status check_files(const kprof_strlist *names)
 {
-    struct stat *files = calloc(names->count + 1, sizeof *files);
+    KPROF_AUTO_FREE struct stat *files = kprof_calloc(names->count + 1, sizeof *files);
     kprof_status status = files ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++) {
-        char *path = kprof_report_path(names->items[i]);
+        KPROF_AUTO_FREE char *path = kprof_report_path(names->items[i]);
         if (!path)
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
         else if (stat(path, &files[i]) != 0)
@@ -26,9 +26,7 @@ static kprof_status check_files(const kprof_strlist *names)
         for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++)
             if (files[k].st_nlink > 0 && files[k].st_dev == files[i].st_dev && files[k].st_ino == files[i].st_ino)
                 status = kprof_fail(KPROF_USAGE, "%s and %s are one file", names->items[k], names->items[i]);
-        free(path);
     }
-    free(files);
     return status;
 }
 
@@ -53,10 +51,9 @@ static kprof_status add_all(const kprof_options *options, const kprof_subset *su
     kprof_merge *merge = NULL;
     kprof_status status = kprof_merge_new(report, &merge);
     for (size_t i = 0; i < options->reports.count && status == KPROF_OK; i++) {
-        char *path = kprof_report_path(options->reports.items[i]);
+        KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
         status = path ? kprof_merge_add(merge, path, options->reports.items[i], subset)
                       : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-        free(path);
     }
     KPROF_THEN(status, kprof_merge_finish(merge));
     kprof_merge_free(merge);

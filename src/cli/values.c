@@ -161,9 +161,8 @@ bool kprof_value_list(const char *text, kprof_strlist *out)
             depth--;
         if (*at != '\0' && (*at != ',' || depth > 0))
             continue;
-        char *item = kprof_strndup(start, (size_t)(at - start));
+        KPROF_AUTO_FREE char *item = kprof_strndup(start, (size_t)(at - start));
         bool added = item && (item[0] == '\0' || kprof_strlist_add_unique(out, item));
-        free(item);
         if (!added || *at == '\0')
             return added;
         start = at + 1 + strspn(at + 1, " ");
@@ -181,7 +180,7 @@ static kprof_status store_list(const kprof_option_row *row, const char *text, kp
 
 static kprof_status store_ordinals(const kprof_option_row *row, const char *text, uint64_t *mask)
 {
-    kprof_strlist items = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) items = KPROF_STRLIST_INIT;
     kprof_status status = kprof_value_list(text, &items) ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && items.count == 0)
         status = refuse_value(row, text);
@@ -192,7 +191,6 @@ static kprof_status store_ordinals(const kprof_option_row *row, const char *text
         else
             status = refuse_value(row, items.items[i]);
     }
-    kprof_strlist_free(&items);
     return status;
 }
 

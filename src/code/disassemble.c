@@ -39,7 +39,7 @@ static kprof_status run_program(kprof_code *code, const trial *of, const kprof_s
 {
     const kprof_child_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, of->limit_ns};
     char *const program_and_cubin[] = {(char *)of->program, (char *)of->cubin};
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     char *const some[] = {program_and_cubin[0], "-c", "-fun", symbols->data, program_and_cubin[1], NULL};
     char *const all[] = {program_and_cubin[0], "-c", program_and_cubin[1], NULL};
     kprof_status status = kprof_nvdisasm_run(symbols->length > 0 ? some : all, &limits, &text, reason);
@@ -49,14 +49,13 @@ static kprof_status run_program(kprof_code *code, const trial *of, const kprof_s
         kprof_strbuf_puts(reason, "it printed none of the code");
         status = KPROF_INTERNAL;
     }
-    kprof_strbuf_free(&text);
     return status;
 }
 
 /* A program that does not find the symbols may still print all. */
 static kprof_status try_program(kprof_code *code, const trial *of, kprof_strbuf *reason)
 {
-    kprof_strbuf symbols = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) symbols = KPROF_STRBUF_INIT;
     put_symbols(code, &symbols);
     kprof_status status = symbols.failed ? KPROF_NO_MEMORY : run_program(code, of, &symbols, reason);
     if (status == KPROF_INTERNAL && symbols.length > 0) {
@@ -64,7 +63,6 @@ static kprof_status try_program(kprof_code *code, const trial *of, kprof_strbuf 
         kprof_strbuf_clear(reason);
         status = run_program(code, of, &symbols, reason);
     }
-    kprof_strbuf_free(&symbols);
     return status;
 }
 
@@ -104,7 +102,7 @@ kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kp
     kprof_status status = KPROF_INTERNAL;
     snprintf(code->text_state, sizeof code->text_state, "%s", disassemblers->gone);
     for (size_t i = 0, tried = 0; i < programs->count && tried < MOST_PROGRAMS && status == KPROF_INTERNAL; tried++) {
-        kprof_strbuf reason = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) reason = KPROF_STRBUF_INIT;
         const int64_t limit_ns =
             disassemblers->limit_ns ? disassemblers->limit_ns : KPROF_CODE_MOST_SECONDS * 1000000000;
         status = try_program(code, &(trial){programs->items[i], cubin_path, limit_ns}, &reason);
@@ -116,7 +114,6 @@ kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kp
             drop(disassemblers, i, why);
             status = KPROF_INTERNAL;
         }
-        kprof_strbuf_free(&reason);
     }
     if (status == KPROF_INTERNAL && !code->text_state[0])
         snprintf(code->text_state, sizeof code->text_state,

@@ -22,12 +22,10 @@ static bool is_program(const char *path)
 /* Add FOLDER/NAME if it is a program. */
 static bool add_program(const char *folder, size_t length, const char *name, kprof_strlist *out)
 {
-    kprof_strbuf path = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&path, folder, length);
     kprof_strbuf_puts(&path, name);
-    bool ok = !path.failed && (!is_program(path.data) || kprof_strlist_add_unique(out, path.data));
-    kprof_strbuf_free(&path);
-    return ok;
+    return !path.failed && (!is_program(path.data) || kprof_strlist_add_unique(out, path.data));
 }
 
 static bool add_from_path(const char *folders, kprof_strlist *out)
@@ -44,7 +42,7 @@ static bool add_from_path(const char *folders, kprof_strlist *out)
 /* Add what packages below PREFIX/lib/python3* brought. Characters of the prefix stand for themselves. */
 static bool add_from_packages(const char *prefix, kprof_strlist *out)
 {
-    kprof_strbuf pattern = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
     for (const char *at = prefix; *at; at++)
         kprof_strbuf_printf(&pattern, strchr("*?[]{}~\\", *at) ? "\\%c" : "%c", *at);
     kprof_strbuf_puts(&pattern, "/lib/python3*/{site,dist}-packages/"
@@ -56,7 +54,6 @@ static bool add_from_packages(const char *prefix, kprof_strlist *out)
     for (size_t i = 0; ok && i < found.gl_pathc; i++)
         ok = add_program(found.gl_pathv[i], strlen(found.gl_pathv[i]), "", out);
     globfree(&found);
-    kprof_strbuf_free(&pattern);
     return ok;
 }
 
@@ -65,14 +62,12 @@ static bool add_from_python(const char *folders, kprof_strlist *out)
 {
     for (const char *at = folders; at && *at; at += *at == ':') {
         size_t length = strcspn(at, ":");
-        kprof_strlist python = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) python = KPROF_STRLIST_INIT;
         bool ok = add_program(at, length, "/python3", &python);
         if (ok && python.count > 0 && length > strlen("/bin") && !strncmp(at + length - strlen("/bin"), "/bin", 4)) {
-            char *prefix = kprof_strndup(at, length - strlen("/bin"));
+            KPROF_AUTO_FREE char *prefix = kprof_strndup(at, length - strlen("/bin"));
             ok = prefix && add_from_packages(prefix, out);
-            free(prefix);
         }
-        kprof_strlist_free(&python);
         if (!ok)
             return false;
         at += length;
@@ -97,9 +92,8 @@ bool kprof_nvdisasm_find(kprof_strlist *out)
     }
     ok = ok && add_from_python(path, out);
     const char *home = secure_getenv("HOME");
-    char *user = kprof_strprintf("%s/.local", home ? home : "");
+    KPROF_AUTO_FREE char *user = kprof_strprintf("%s/.local", home ? home : "");
     ok = ok && user && (user[0] != '/' || add_from_packages(user, out));
-    free(user);
     return ok && add_from_packages("/usr", out) && add_from_packages("/usr/local", out);
 }
 
@@ -109,14 +103,13 @@ static void tell_failure(const kprof_strbuf *errors, int status, kprof_strbuf *r
     char line[MOST_REASON_BYTES + 1] = "";
     const char *words = errors->data ? errors->data + strspn(errors->data, " \t\n") : "";
     snprintf(line, sizeof line, "%.*s", (int)strcspn(words, "\n"), words);
-    char *clean = kprof_clean_text(line);
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(line);
     if (clean && *clean)
         kprof_strbuf_puts(reason, clean);
     else if (WIFSIGNALED(status))
         kprof_strbuf_printf(reason, "signal %d ended it", WTERMSIG(status));
     else
         kprof_strbuf_printf(reason, "it ended with status %d", WEXITSTATUS(status));
-    free(clean);
 }
 
 kprof_status kprof_nvdisasm_run(char *const *arguments, const kprof_child_limits *limits, kprof_strbuf *out,

@@ -78,11 +78,9 @@ static bool check_file(const kprof_strbuf *key, kprof_cache_entry *entry)
         return false;
     entry->size = (uint64_t)(info.st_size - least);
     const entry_header expected = {MAGIC, key->length, entry->size};
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    bool same = read_part(entry->fd, 0, entry->start, &found) && memcmp(found.data, &expected, sizeof expected) == 0 &&
-                memcmp(found.data + sizeof expected, key->data, key->length) == 0;
-    kprof_strbuf_free(&found);
-    return same;
+    KPROF_AUTO(kprof_strbuf) found = KPROF_STRBUF_INIT;
+    return read_part(entry->fd, 0, entry->start, &found) && memcmp(found.data, &expected, sizeof expected) == 0 &&
+           memcmp(found.data + sizeof expected, key->data, key->length) == 0;
 }
 
 typedef struct cache_file {
@@ -123,9 +121,9 @@ static size_t list_files(int folder, struct dirent **names, int count, cache_fil
 static void prune(const char *path)
 {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct dirent **names = NULL;
+    KPROF_AUTO_FREE struct dirent **names = NULL;
     int count = folder >= 0 ? scandirat(folder, ".", &names, is_ours, NULL) : 0;
-    cache_file *files = count > 0 ? calloc((size_t)count, sizeof *files) : NULL;
+    KPROF_AUTO_FREE cache_file *files = count > 0 ? kprof_calloc((size_t)count, sizeof *files) : NULL;
     size_t listed = files ? list_files(folder, names, count, files) : 0;
     if (listed > 0)
         qsort(files, listed, sizeof *files, latest_first);
@@ -137,7 +135,6 @@ static void prune(const char *path)
     }
     for (int i = 0; i < count; i++)
         free(names[i]);
-    KPROF_FREE(names, files);
     if (folder >= 0)
         close(folder);
 }
@@ -171,7 +168,7 @@ void kprof_cache_close(kprof_cache_entry *entry)
 bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
 {
     kprof_cache_entry entry;
-    kprof_strbuf file = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) file = KPROF_STRBUF_INIT;
     uint64_t checksum;
     bool found =
         kprof_cache_open(key, &entry) && read_part(entry.fd, 0, entry.start + entry.size + CHECKSUM_BYTES, &file);
@@ -182,7 +179,6 @@ bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
     }
     if (found)
         kprof_strbuf_append(out, file.data + entry.start, entry.size);
-    kprof_strbuf_free(&file);
     kprof_cache_close(&entry);
     return found && !out->failed;
 }
@@ -193,7 +189,7 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
     if (size > MAX_ENTRY_BYTES / 2 || !entry_path(key, path, sizeof path))
         return;
     const entry_header header = {MAGIC, key->length, size};
-    kprof_strbuf file = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) file = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&file, &header, sizeof header);
     kprof_strbuf_append(&file, key->data, key->length);
     kprof_strbuf_append(&file, data, size);
@@ -208,5 +204,4 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
         *strrchr(path, '/') = '\0';
         prune(path);
     }
-    kprof_strbuf_free(&file);
 }

@@ -69,7 +69,7 @@ bool kprof_text_is_clean(const char *text)
 
 char *kprof_clean_text(const char *text)
 {
-    kprof_strbuf out = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
     for (const char *at = text ? text : ""; *at;) {
         uint32_t code;
         const char *unsafe = find_unsafe(at);
@@ -80,9 +80,7 @@ char *kprof_clean_text(const char *text)
             escape(&out, unsafe, length);
         at = *unsafe ? unsafe + length : unsafe;
     }
-    char *clean = kprof_strbuf_take(&out);
-    kprof_strbuf_free(&out);
-    return clean;
+    return kprof_strbuf_take(&out);
 }
 
 /* Bytes of the characters that fit into `size` bytes. */

@@ -296,7 +296,7 @@ static const char *replace_file(int folder, const char *name, const kprof_strbuf
 
 kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, const char *name)
 {
-    kprof_strbuf content = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) content = KPROF_STRBUF_INIT;
     kprof_status status = kprof_config_encode(config, &content);
     if (status == KPROF_OK) {
         const char *reason;
@@ -308,7 +308,6 @@ kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, c
         if (reason)
             status = kprof_fail(KPROF_OUTPUT, "writing %s/%s: %s", dir, name, reason);
     }
-    kprof_strbuf_free(&content);
     return status;
 }
 

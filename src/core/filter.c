@@ -215,7 +215,7 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
         return false;
     if (!filter->spec.kernel)
         return true;
-    char *name = name_to_match(filter, mangled);
+    KPROF_AUTO_FREE char *name = name_to_match(filter, mangled);
     if (!name)
         kprof_memory_note_lack();
     if (!name)
@@ -228,7 +228,6 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
     if (match == KPROF_REGEX_TOO_LONG)
         kprof_log(KPROF_LOG_WARNING,
                   "-k: the pattern took too long on \"%.200s\", which counts as no match; simplify repetitions", name);
-    free(name);
     return match == KPROF_REGEX_YES;
 }
 

@@ -253,12 +253,11 @@ static void find_base(scan *s)
 static char *base_copy(const char *demangled)
 {
     size_t length = strlen(demangled);
-    char *stack = malloc(length + 1);
+    KPROF_AUTO_FREE char *stack = kprof_calloc(length + 1, 1);
     if (!stack)
         return NULL;
     scan s = {demangled, demangled, NULL, stack};
     find_base(&s);
-    free(stack);
     while (s.end > s.begin && s.end[-1] == ' ')
         s.end--;
     return s.end > s.begin ? kprof_strndup(s.begin, (size_t)(s.end - s.begin)) : kprof_strdup(demangled);

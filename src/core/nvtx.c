@@ -152,7 +152,7 @@ static bool ends_in(part in, char last)
 /* Take [ and ] away from the ends. In a pattern, /[ and /] at the ends are brackets of its own. */
 static kprof_status parse_ranges(expression *e, part body, const char *text)
 {
-    char *own = NULL;
+    KPROF_AUTO_FREE char *own = NULL;
     size_t length = (size_t)(body.end - body.begin);
     if (e->is_regex && length > 1 && body.begin[0] == '/' && body.begin[1] == '[')
         body.begin++;
@@ -171,9 +171,7 @@ static kprof_status parse_ranges(expression *e, part body, const char *text)
         body.end--;
     }
     e->is_started = !e->at_bottom && !e->at_top && find(body, '/') == body.end;
-    kprof_status status = e->is_started ? parse_started(e, body, text) : parse_pushed(e, body, text);
-    free(own);
-    return status;
+    return e->is_started ? parse_started(e, body, text) : parse_pushed(e, body, text);
 }
 
 static kprof_status parse(const char *text, expression *e)
@@ -429,7 +427,7 @@ uint64_t kprof_nvtx_filter_work(const kprof_nvtx_filter *filter)
 /* Names come from the application: what could steer a terminal is spelled out before anything is marked with \. */
 static void put_name(const char *name, const char *end, kprof_strbuf *out)
 {
-    char *clean = kprof_clean_text(name);
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(name);
     out->failed = out->failed || !clean;
     for (const char *at = clean; at && *at; at++) {
         if (strchr("\\/@;", *at))
@@ -437,7 +435,6 @@ static void put_name(const char *name, const char *end, kprof_strbuf *out)
         kprof_strbuf_append(out, at, 1);
     }
     kprof_strbuf_puts(out, end);
-    free(clean);
 }
 
 static void begin_part(const char *domain, size_t begin, kprof_strbuf *out)

@@ -123,10 +123,9 @@ static kprof_status parse_range_filter(const kprof_filter_spec *spec, char *text
 
 static kprof_status make_range_filter(const kprof_filter_spec *spec, kprof_ranges *out)
 {
-    char *text = kprof_strdup(spec->range_filter);
+    KPROF_AUTO_FREE char *text = kprof_strdup(spec->range_filter);
     kprof_status status =
         text ? parse_range_filter(spec, text, out) : kprof_fail(KPROF_NO_MEMORY, RANGE_FILTER ": out of memory");
-    free(text);
     if (status != KPROF_OK)
         return status;
     if (out->instances && (spec->nvtx_include.count == 0 || spec->nvtx_include.count > MOST_INCLUDED))

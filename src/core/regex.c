@@ -75,13 +75,12 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
 /* Compiled by itself, a wrong pattern is told with the user's own text. */
 kprof_status kprof_regex_new_whole(const char *option, const char *pattern, kprof_regex **out)
 {
-    char *whole = kprof_strprintf("^(?:%s)$", pattern);
+    KPROF_AUTO_FREE char *whole = kprof_strprintf("^(?:%s)$", pattern);
     kprof_status status = kprof_regex_new(option, pattern, out);
     kprof_regex_free(*out);
     *out = NULL;
     KPROF_THEN(status,
                whole ? kprof_regex_new(option, whole, out) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option));
-    free(whole);
     return status;
 }
 

@@ -20,6 +20,14 @@ bool kprof_memory_was_lacking(void)
     return atomic_load(&memory_was_lacking);
 }
 
+void *kprof_calloc(size_t count, size_t size)
+{
+    void *block = calloc(count, size);
+    if (!block)
+        kprof_memory_note_lack();
+    return block;
+}
+
 char *kprof_strdup(const char *text)
 {
     return kprof_strndup(text, strlen(text));
@@ -204,6 +212,11 @@ void kprof_free_each(void *const *blocks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         free(blocks[i]);
+}
+
+void kprof_free_at(void *variable)
+{
+    free(*(void **)variable);
 }
 
 bool kprof_strlist_add(kprof_strlist *list, const char *text)

@@ -22,7 +22,9 @@ typedef struct kprof_strbuf {
 void kprof_memory_note_lack(void);
 bool kprof_memory_was_lacking(void);
 
-/* As strdup and strndup, and remember where memory ran out: callers that take a missing text for none are wrong. */
+/* As calloc, strdup and strndup, and remember where memory ran out: callers that take a missing text for none are
+ * wrong. */
+void *kprof_calloc(size_t count, size_t size);
 char *kprof_strdup(const char *text);
 char *kprof_strndup(const char *text, size_t size);
 /* Likewise a text as printf makes it. */
@@ -67,6 +69,12 @@ bool kprof_ends_with(const char *text, const char *end);
 /* Free each of several blocks. */
 #define KPROF_FREE(...) kprof_free_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 void kprof_free_each(void *const *blocks, size_t count);
+
+/* Before a variable: it is freed as its block ends, on whatever way. So return early, and hand nothing of it out.
+ * KPROF_AUTO(type) takes a struct with a function `type`_free, which must bear to be called twice. */
+#define KPROF_AUTO(type) __attribute__((cleanup(type##_free))) type
+#define KPROF_AUTO_FREE  __attribute__((cleanup(kprof_free_at)))
+void kprof_free_at(void *variable);
 
 /* An owned list of owned strings. */
 typedef struct kprof_strlist {

@@ -140,7 +140,7 @@ static void drop_what_is_gone(void)
     size_t count;
     if (!atomic_exchange(&list.doubtful, false))
         return;
-    allocation *copy = copy_list(&count);
+    KPROF_AUTO_FREE allocation *copy = copy_list(&count);
     bool all_told = copy && kprof_driver_load(&driver) == KPROF_OK;
     for (size_t i = 0; all_told && i < count; i++) {
         unsigned type;
@@ -151,7 +151,6 @@ static void drop_what_is_gone(void)
             take_out(copy[i].address, copy[i].size_bytes, copy[i].is_host);
         all_told = result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE;
     }
-    free(copy);
     if (!all_told)
         atomic_store(&list.doubtful, true);
 }

@@ -1,6 +1,7 @@
 /* Kahn's algorithm, and then one counting sort. A node's round says how often one has to go over all nodes, in the
  * order in which they are given, until everything that it depends on has been met. */
 #include "cupti/graph_order.h"
+#include "core/strbuf.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ bool kprof_graph_order(const kprof_graph_edges *graph, size_t *order, size_t *or
     size_t count = graph->count, edge_count = graph->edge_count;
     while (s.slot_count < 2 * count)
         s.slot_count *= 2;
-    size_t *memory = calloc(s.slot_count + 3 * edge_count + 5 * count + 3, sizeof *memory);
+    KPROF_AUTO_FREE size_t *memory = kprof_calloc(s.slot_count + 3 * edge_count + 5 * count + 3, sizeof *memory);
     if (!memory)
         return false;
     s.slots = memory;
@@ -107,6 +108,5 @@ bool kprof_graph_order(const kprof_graph_edges *graph, size_t *order, size_t *or
     follow_edges(&s);
     sort(&s, s.queue + count, order);
     *ordered = s.queue_count;
-    free(memory);
     return true;
 }

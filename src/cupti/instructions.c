@@ -63,7 +63,7 @@ static kprof_status find_metrics(kprof_instructions *s, const kprof_instructions
 
 static kprof_status set_config(const kprof_instructions *s)
 {
-    CUpti_SassMetrics_Config *configs = calloc(s->count, sizeof *configs);
+    KPROF_AUTO_FREE CUpti_SassMetrics_Config *configs = kprof_calloc(s->count, sizeof *configs);
     if (!configs)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
     for (size_t i = 0; i < s->count; i++)
@@ -73,7 +73,6 @@ static kprof_status set_config(const kprof_instructions *s)
     params.pConfigs = configs;
     params.deviceIndex = s->device;
     CUptiResult result = s->cupti->cuptiSassMetricsSetConfig(&params);
-    free(configs);
     return check(s, "cuptiSassMetricsSetConfig", result);
 }
 

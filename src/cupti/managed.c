@@ -38,7 +38,7 @@ static bool add_touched(span_list *list, uint64_t begin, uint64_t end)
 
 static bool add_allocations(span_list *list, const void *context)
 {
-    kprof_span *spans;
+    KPROF_AUTO_FREE kprof_span *spans = NULL;
     size_t count, bytes = 0;
     bool known = kprof_allocations_list_managed(context, &spans, &count);
     for (size_t i = 0; known && i < count; i++) {
@@ -46,7 +46,6 @@ static bool add_allocations(span_list *list, const void *context)
         known = bytes <= MOST_LOOKED_AT_BYTES &&
                 add_touched(list, spans[i].address, spans[i].address + spans[i].size_bytes);
     }
-    free(spans);
     return known;
 }
 

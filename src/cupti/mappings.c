@@ -1,6 +1,7 @@
 /* Reads /proc/thread-self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024 /path". /proc/self/maps is
  * empty once the first thread of the process has ended. */
 #include "cupti/mappings.h"
+#include "core/strbuf.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,14 +25,13 @@ typedef struct mapping {
 static bool any_mapping(bool (*is_wanted)(const char *line, const void *user), const void *user)
 {
     FILE *file = fopen("/proc/thread-self/maps", "re");
-    char *line = NULL;
+    KPROF_AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     bool found = !file, empty = true;
     while (!found && getline(&line, &capacity, file) > 0) {
         found = is_wanted(line, user);
         empty = false;
     }
-    free(line);
     if (file)
         fclose(file);
     return found || empty;

@@ -362,12 +362,10 @@ static bool note_node(const kprof_call *node, void *user)
         return add_touched(operation, t->destination, kprof_transfer_destination_bytes(t)) &&
                (t->kind == KPROF_TRANSFER_SET || add_touched(operation, t->source, kprof_transfer_source_bytes(t)));
     }
-    kprof_arguments arguments = {0};
+    KPROF_AUTO(kprof_arguments) arguments = {0};
     kprof_given_arguments given = {node->function, decoded->launch.arguments, decoded->launch.extra};
-    bool copied = decoded->launch.has_arguments && kprof_arguments_copy(driver, &given, &arguments) &&
-                  append_arguments(&operation->arguments, &arguments);
-    kprof_arguments_free(&arguments);
-    return copied;
+    return decoded->launch.has_arguments && kprof_arguments_copy(driver, &given, &arguments) &&
+           append_arguments(&operation->arguments, &arguments);
 }
 
 static bool copy_graph(kprof_operation *operation, const kprof_call *call)
@@ -428,7 +426,7 @@ static kprof_status list_used_by_host(const kprof_driver_api *driver, const kpro
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out)
 {
     const kprof_driver_api *driver;
-    kprof_span *spans = NULL;
+    KPROF_AUTO_FREE kprof_span *spans = NULL;
     size_t count = 0;
     *out = NULL;
     kprof_status status = kprof_driver_load(&driver);
@@ -441,7 +439,6 @@ kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation
         free(*out);
         *out = NULL;
     }
-    free(spans);
     return status;
 }
 

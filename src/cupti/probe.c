@@ -144,7 +144,7 @@ static bool make_key(kprof_strbuf *key)
 
 static bool recall(const kprof_strbuf *key, kprof_probe *out)
 {
-    kprof_strbuf found = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) found = KPROF_STRBUF_INIT;
     size_t size = sizeof *out->devices;
     if (kprof_cache_get(key, &found) && found.length >= size && found.length % size == 0) {
         out->devices = calloc(found.length / size, size);
@@ -156,7 +156,6 @@ static bool recall(const kprof_strbuf *key, kprof_probe *out)
         out->devices[i].name[sizeof out->devices[i].name - 1] = '\0';
         out->devices[i].chip[sizeof out->devices[i].chip - 1] = '\0';
     }
-    kprof_strbuf_free(&found);
     return out->device_count > 0;
 }
 
@@ -167,14 +166,13 @@ kprof_status kprof_probe_devices(kprof_probe *out)
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
         return status;
-    kprof_strbuf key = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) key = KPROF_STRBUF_INIT;
     bool has_key = make_key(&key);
     if (!has_key || !recall(&key, out)) {
         status = ask_driver(driver, out);
         if (status == KPROF_OK && has_key)
             kprof_cache_put(&key, out->devices, out->device_count * sizeof *out->devices);
     }
-    kprof_strbuf_free(&key);
     return status == KPROF_OK ? check_permission() : status;
 }
 

@@ -420,7 +420,7 @@ static kprof_status add_variables(kprof_snapshot *s)
     size_t count, found = 0;
     if (!kprof_variables_list(s->context, &known, &count))
         return kprof_fail(KPROF_UNSUPPORTED, "the module variables are not known");
-    kprof_span *spans = malloc((count + 1) * sizeof *spans);
+    KPROF_AUTO_FREE kprof_span *spans = kprof_calloc((count + 1), sizeof *spans);
     kprof_status status = spans ? KPROF_OK : KPROF_NO_MEMORY;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         status = locate_variable(s, &known[i], &spans[found]);
@@ -428,7 +428,7 @@ static kprof_status add_variables(kprof_snapshot *s)
     }
     if (status == KPROF_OK && !add_spans(s, spans, found))
         status = KPROF_NO_MEMORY;
-    KPROF_FREE(spans, known);
+    free(known);
     return status;
 }
 
@@ -510,7 +510,7 @@ static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
 {
     size_t from = s->start.count, span_count = s->span_count;
     unsigned allocations_version = kprof_allocations_version(), variables_version = kprof_variables_version();
-    kprof_span *spans = copy_spans(s);
+    KPROF_AUTO_FREE kprof_span *spans = copy_spans(s);
     if (!spans)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
     kprof_status status = add_allocations(s);
@@ -526,7 +526,6 @@ static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
         if (span_count > 0)
             memcpy(s->spans, spans, span_count * sizeof *spans);
     }
-    free(spans);
     return status;
 }
 
@@ -764,7 +763,7 @@ static kprof_status find_changed(kprof_snapshot *s, block *now, bool *changed)
 
 kprof_status kprof_snapshot_has_changed(kprof_snapshot *s, bool *changed)
 {
-    block *now = malloc((s->seen.count + 1) * sizeof *now);
+    KPROF_AUTO_FREE block *now = kprof_calloc((s->seen.count + 1), sizeof *now);
     kprof_status status = now ? check_ready(s) : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
     *changed = false;
     if (status == KPROF_OK && !s->watches)
@@ -773,7 +772,6 @@ kprof_status kprof_snapshot_has_changed(kprof_snapshot *s, bool *changed)
     KPROF_THEN(status, find_changed(s, now, changed));
     relax(s->driver, mode);
     s->watches = false;
-    free(now);
     return status;
 }
 

@@ -749,7 +749,7 @@ const char *kprof_target_managed_obstacle(void)
  * enough to be saved for each launch? */
 static bool can_save_host(void)
 {
-    kprof_span *spans;
+    KPROF_AUTO_FREE kprof_span *spans = NULL;
     size_t count, bytes = 0;
     CUdeviceptr address;
     bool same = kprof_allocations_list_host(&spans, &count);
@@ -759,7 +759,6 @@ static bool can_save_host(void)
                address == spans[i].address;
         bytes += spans[i].size_bytes;
     }
-    free(spans);
     return same && bytes <= MOST_HOST_BYTES;
 }
 

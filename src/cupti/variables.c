@@ -145,12 +145,11 @@ typedef enum match {
 static match note_cubin(const kprof_driver_api *driver, const void *context, CUmodule module,
                         const kprof_strlist *names)
 {
-    placed *places = malloc((names->count + 1) * sizeof *places);
+    KPROF_AUTO_FREE placed *places = kprof_calloc((names->count + 1), sizeof *places);
     if (!places)
         return PARTLY;
     size_t found = place(driver, module, names, places);
     note_places(context, module, places, found);
-    free(places);
     return names->count == 0 ? NO_VARIABLES : found == 0 ? OTHER_MODULE : found < names->count ? PARTLY : MATCH;
 }
 
@@ -228,7 +227,7 @@ static bool is_gone(const kprof_variable *v)
 
 void kprof_variables_unload(const void *owner)
 {
-    kprof_variable *left;
+    KPROF_AUTO_FREE kprof_variable *left = NULL;
     size_t left_count;
     pthread_mutex_lock(&list.mutex);
     for (size_t i = list.count; i-- > 0;)
@@ -240,7 +239,6 @@ void kprof_variables_unload(const void *owner)
     for (size_t i = 0; i < left_count; i++)
         if (left[i].told && is_gone(&left[i]))
             kprof_variables_drop(left[i].context, left[i].address);
-    free(left);
 }
 
 void kprof_variables_drop(const void *context, uint64_t address)

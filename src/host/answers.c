@@ -121,7 +121,7 @@ static answer *recall(kprof_answers *answers, const kprof_strbuf *key)
 
 bool kprof_answers_get(kprof_answers *answers, char kind, const char *name, kprof_strlist *out)
 {
-    kprof_strbuf key = make_key(kind, name);
+    KPROF_AUTO(kprof_strbuf) key = make_key(kind, name);
     answer *const *found = key.failed ? NULL : tfind(&(answer){.record = key}, &answers->tree, compare_answers);
     const answer *one = found ? *found : key.failed ? NULL : recall(answers, &key);
     kprof_bytes in = {one ? (const uint8_t *)one->record.data : NULL, one ? one->record.length : 0, !one};
@@ -130,7 +130,6 @@ bool kprof_answers_get(kprof_answers *answers, char kind, const char *name, kpro
     kprof_get_strings(&in, out);
     while (in.failed && out->count > before)
         free(out->items[--out->count]);
-    kprof_strbuf_free(&key);
     return !in.failed;
 }
 
@@ -158,10 +157,11 @@ static void write_record(const kprof_strbuf *record, place *at, kprof_strbuf *ou
 bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out)
 {
     const size_t kept_count = answers->index.length / sizeof(place), total = kept_count + answers->count;
-    place *places = answers->count > 0 && answers->count <= MOST_KEPT ? calloc(total, sizeof(*places)) : NULL;
+    KPROF_AUTO_FREE place *places =
+        answers->count > 0 && answers->count <= MOST_KEPT ? kprof_calloc(total, sizeof(*places)) : NULL;
     if (!places)
         return false;
-    kprof_strbuf record = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) record = KPROF_STRBUF_INIT;
     size_t count = 0;
     if (kept_count > 0)
         memcpy(places, answers->index.data, answers->index.length);
@@ -174,8 +174,6 @@ bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out)
     qsort(places, count, sizeof(*places), compare_hashes);
     kprof_strbuf_append(out, places, count * sizeof(*places));
     kprof_put_u64(out, count);
-    kprof_strbuf_free(&record);
-    free(places);
     return !out->failed;
 }
 

@@ -162,19 +162,17 @@ static const char *nearest_spelling(const char *word, const kprof_strlist *known
 
 static kprof_status refuse_unknown(const char *word, const kprof_strlist *known)
 {
-    kprof_strbuf hint = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (is_meant(word, &table[i]) && kprof_strlist_contains(known, table[i].name))
             kprof_strbuf_printf(&hint, "%s\"%s\"", hint.length ? " or " : "did you mean ", table[i].name);
     const char *nearest = hint.length ? NULL : nearest_spelling(word, known);
     if (nearest)
         kprof_strbuf_printf(&hint, "did you mean \"%s\"", nearest);
-    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME,
-                                     "chip \"%s\" is not known; %s%skprof list chips has the names to give, such as "
-                                     "GH100,GB202",
-                                     word, hint.length ? hint.data : "", hint.length ? "? " : "");
-    kprof_strbuf_free(&hint);
-    return status;
+    return kprof_fail(KPROF_UNKNOWN_NAME,
+                      "chip \"%s\" is not known; %s%skprof list chips has the names to give, such as "
+                      "GH100,GB202",
+                      word, hint.length ? hint.data : "", hint.length ? "? " : "");
 }
 
 kprof_status kprof_chip_check(const char *word, const kprof_strlist *known)

@@ -64,14 +64,13 @@ static void list_places(kprof_strlist *places)
  * already. Append each path to `tried`, with the reason if a file exists and does not open. */
 static void *try_open(const char *folder, const char *name, kprof_strbuf *tried)
 {
-    char *path = kprof_strprintf("%s%s%s", folder ? folder : "", folder ? "/" : "", name);
+    KPROF_AUTO_FREE char *path = kprof_strprintf("%s%s%s", folder ? folder : "", folder ? "/" : "", name);
     bool is_there = path && (!folder || access(path, F_OK) == 0);
     void *handle = is_there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!handle && !folder)
         kprof_strbuf_printf(tried, "%sand the loader's own path (%s)", tried->length ? ", " : "", dlerror());
     else if (folder)
         kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", is_there && !handle ? dlerror() : folder);
-    free(path);
     return handle;
 }
 
@@ -94,21 +93,20 @@ static void *choose_copy(void *own)
 
 static void *open_cupti(kprof_strbuf *tried)
 {
-    kprof_strlist places = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) places = KPROF_STRLIST_INIT;
     list_places(&places);
     void *handle = NULL;
     for (size_t i = 0; i < places.count && !handle; i++)
         handle = try_open(places.items[i], CUPTI_NAME, tried);
-    kprof_strlist_free(&places);
     return handle ? choose_copy(handle) : try_open(NULL, CUPTI_NAME, tried);
 }
 
 static void *open_nvperf(kprof_strbuf *tried)
 {
     const char *slash = cupti.path ? strrchr(cupti.path, '/') : NULL;
-    char *folder = slash && cupti.path[0] == '/' ? kprof_strndup(cupti.path, (size_t)(slash - cupti.path)) : NULL;
+    KPROF_AUTO_FREE char *folder =
+        slash && cupti.path[0] == '/' ? kprof_strndup(cupti.path, (size_t)(slash - cupti.path)) : NULL;
     void *handle = folder ? try_open(folder, NVPERF_NAME, tried) : NULL;
-    free(folder);
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
@@ -199,10 +197,9 @@ void kprof_cupti_share(void)
 
 void kprof_libraries_preload(void)
 {
-    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) tried = KPROF_STRBUF_INIT;
     pthread_once(&cupti.once, load_cupti); /* says where to look */
     (void)open_nvperf(&tried);
-    kprof_strbuf_free(&tried);
 }
 
 static bool find_file(const char *folder, const char *name, char *real_path)
@@ -216,12 +213,11 @@ static bool find_file(const char *folder, const char *name, char *real_path)
 static bool foresee_libraries(kprof_strbuf *out)
 {
     char path[PATH_MAX], beside[PATH_MAX];
-    kprof_strlist places = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) places = KPROF_STRLIST_INIT;
     bool found = false;
     list_places(&places);
     for (size_t i = 0; i < places.count && !found; i++)
         found = find_file(places.items[i], CUPTI_NAME, path);
-    kprof_strlist_free(&places);
     found = found && identify_file(path, out);
     if (found)
         *strrchr(path, '/') = '\0';
@@ -232,7 +228,7 @@ static bool foresee_libraries(kprof_strbuf *out)
 bool kprof_cupti_identify(kprof_strbuf *out)
 {
     const kprof_nvperf_api *unused;
-    kprof_strbuf files = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) files = KPROF_STRBUF_INIT;
     bool identified = !atomic_load(&cupti.is_loaded) && foresee_libraries(&files);
     if (!identified && kprof_nvperf_load(&unused) == KPROF_OK && cupti.is_identified && nvperf.is_identified) {
         kprof_strbuf_clear(&files);
@@ -241,6 +237,5 @@ bool kprof_cupti_identify(kprof_strbuf *out)
     }
     if (identified)
         kprof_strbuf_printf(out, "CUPTI %d\n%s", CUPTI_API_VERSION, files.data);
-    kprof_strbuf_free(&files);
     return identified && !out->failed;
 }

@@ -422,13 +422,11 @@ kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *o
         return status;
     const bool is_base = name[kprof_metric_base_length(name)] == '\0';
     const char type[] = {(char)('0' + of_name.metricType), '\0'};
-    char *full = kprof_strprintf("%s%s", name, is_base ? plainest[of_name.metricType] : "");
-    char *unit = full ? unit_of(host, full) : NULL;
+    KPROF_AUTO_FREE char *full = kprof_strprintf("%s%s", name, is_base ? plainest[of_name.metricType] : "");
+    KPROF_AUTO_FREE char *unit = full ? unit_of(host, full) : NULL;
     const char *const texts[] = {type, of_name.pDescription ? of_name.pDescription : "",
                                  of_name.pHwUnit ? of_name.pHwUnit : "", unit};
-    status = unit ? add_names(out, texts, sizeof(texts) / sizeof(texts[0])) : KPROF_NO_MEMORY;
-    KPROF_FREE(full, unit);
-    return status;
+    return unit ? add_names(out, texts, sizeof(texts) / sizeof(texts[0])) : KPROF_NO_MEMORY;
 }
 
 /* Append the counters that a throughput is the greatest of, and those of its throughputs, with a suffix. */
@@ -532,7 +530,7 @@ kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed
 {
     NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
                 .pDomains = config->domains, .numDomains = config->domain_count);
-    NVPW_RawCounterRequest *requests = make_requests(counters, count);
+    KPROF_AUTO_FREE NVPW_RawCounterRequest *requests = make_requests(counters, count);
     NVPW_PARAMS(added, RawCounterConfig_AddRawCounters, .pRawCounterConfig = config->config,
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count);
@@ -541,20 +539,18 @@ kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed
     config->is_open = status == KPROF_OK;
     if (status == KPROF_OK && count > 0)
         status = NVPW_CALL(config->api, RawCounterConfig_AddRawCounters, added);
-    free(requests);
     return status;
 }
 
 kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
                                     bool *out)
 {
-    NVPW_RawCounterRequest *requests = make_requests(counters, count);
+    KPROF_AUTO_FREE NVPW_RawCounterRequest *requests = make_requests(counters, count);
     NVPW_PARAMS(params, RawCounterConfig_AreRawCountersSchedulable, .pRawCounterConfig = config->config,
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count, .disallowAddingExtraPasses = 1);
     kprof_status status =
         requests ? NVPW_CALL(config->api, RawCounterConfig_AreRawCountersSchedulable, params) : KPROF_NO_MEMORY;
-    free(requests);
     *out = status == KPROF_OK && params.schedulable;
     return status;
 }
@@ -630,13 +626,11 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
     status = NVPW_CALL(api, Config_GetRawCounters, params);
     if (status != KPROF_OK)
         return status;
-    const char **names = calloc(params.numRawCounters + 1, sizeof(*names));
+    KPROF_AUTO_FREE const char **names = kprof_calloc(params.numRawCounters + 1, sizeof(*names));
     if (!names)
         return KPROF_NO_MEMORY;
     params.ppRawCounterNames = names;
     if (params.numRawCounters > 0)
         status = NVPW_CALL(api, Config_GetRawCounters, params);
-    KPROF_THEN(status, add_names(out, names, params.numRawCounters));
-    free(names);
-    return status;
+    return KPROF_THEN(status, add_names(out, names, params.numRawCounters));
 }

@@ -42,18 +42,15 @@ static bool make_key(const kprof_host_question *question, kprof_strbuf *key)
 
 bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
 {
-    kprof_strbuf key = KPROF_STRBUF_INIT;
-    bool found = make_key(question, &key) && kprof_cache_get(&key, out);
-    kprof_strbuf_free(&key);
-    return found;
+    KPROF_AUTO(kprof_strbuf) key = KPROF_STRBUF_INIT;
+    return make_key(question, &key) && kprof_cache_get(&key, out);
 }
 
 void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size)
 {
-    kprof_strbuf key = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) key = KPROF_STRBUF_INIT;
     if (make_key(question, &key))
         kprof_cache_put(&key, answer, size);
-    kprof_strbuf_free(&key);
 }
 
 static const kprof_strlist no_names = KPROF_STRLIST_INIT;
@@ -61,25 +58,21 @@ static const kprof_strlist no_names = KPROF_STRLIST_INIT;
 /* True when answers are kept: then the chip is known, and its object has been opened once. */
 static bool recall_answers(kprof_host *host, const char *what)
 {
-    kprof_strbuf key = KPROF_STRBUF_INIT;
-    bool found =
-        make_key(&(kprof_host_question){host, what, &no_names}, &key) && kprof_answers_read(host->answers, &key);
-    kprof_strbuf_free(&key);
-    return found;
+    KPROF_AUTO(kprof_strbuf) key = KPROF_STRBUF_INIT;
+    return make_key(&(kprof_host_question){host, what, &no_names}, &key) && kprof_answers_read(host->answers, &key);
 }
 
 static void keep_answers(const kprof_host *host, const char *what)
 {
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     if (host->keeps_answers && kprof_answers_write(host->answers, &bytes))
         kprof_host_keep(&(kprof_host_question){host, what, &no_names}, bytes.data, bytes.length);
-    kprof_strbuf_free(&bytes);
 }
 
 /* Append the answer to a question: one that is remembered, or else the library's. */
 static kprof_status answer(kprof_host *host, const kind *of, const char *name, kprof_strlist *out)
 {
-    kprof_strlist fresh = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) fresh = KPROF_STRLIST_INIT;
     if (kprof_answers_get(host->answers, of->letter, name, out))
         return KPROF_OK;
     kprof_status status = of->ask(host, name, &fresh);
@@ -87,7 +80,6 @@ static kprof_status answer(kprof_host *host, const kind *of, const char *name, k
         kprof_answers_put(host->answers, of->letter, name, &fresh);
     if (status == KPROF_OK && !kprof_strlist_add_all(out, &fresh))
         status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&fresh);
     return status;
 }
 
@@ -98,12 +90,11 @@ kprof_status kprof_host_chips(kprof_strlist *out)
     if (!any.answers)
         return KPROF_NO_MEMORY;
     (void)recall_answers(&any, "chips");
-    kprof_strlist all = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
     kprof_status status = answer(&any, &chips_known, "", &all);
     for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
         if (!kprof_chip_is_too_old(all.items[i]) && !kprof_strlist_add(out, all.items[i]))
             status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&all);
     keep_answers(&any, "chips");
     kprof_answers_free(any.answers);
     return status;
@@ -112,11 +103,9 @@ kprof_status kprof_host_chips(kprof_strlist *out)
 /* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
 static kprof_status check_chip(kprof_host *host)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     kprof_status status = host->keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
-    KPROF_THEN(status, kprof_chip_check(host->chip, &chips));
-    kprof_strlist_free(&chips);
-    return status;
+    return KPROF_THEN(status, kprof_chip_check(host->chip, &chips));
 }
 
 /* The parts of a host that whoever opens it chooses. */
@@ -196,11 +185,10 @@ kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_str
 
 kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
 {
-    kprof_strlist members = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
     kprof_status status = answer(host, &breakdown, throughput, &members);
     for (size_t i = 0; i < members.count && status == KPROF_OK; i++)
         status = kprof_strlist_add_unique(out, members.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_strlist_free(&members);
     return status;
 }
 
@@ -233,11 +221,10 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
 /* A question that failed is no answer, and what follows from it is none for later runs. */
 static bool is_so(kprof_host *host, const kind *of, const char *name)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     kprof_status status = answer(host, of, name, &found);
     bool has = status == KPROF_OK && found.count > 0;
     host->keeps_answers = host->keeps_answers && status == KPROF_OK;
-    kprof_strlist_free(&found);
     return has;
 }
 
@@ -254,10 +241,9 @@ bool kprof_host_can_sample(kprof_host *host, const char *name)
 /* Set *can to the remembered answer; false when there is none. */
 static bool recall_collectable(const kprof_host *host, const char *name, bool *can)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     bool is_remembered = kprof_answers_get(host->answers, COLLECTABLE, name, &found);
     *can = found.count > 0;
-    kprof_strlist_free(&found);
     return is_remembered;
 }
 
@@ -288,7 +274,8 @@ static void check_group(kprof_host *host, const char **names, size_t count)
 
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
 {
-    const char **group = calloc(names->count + 1, sizeof(*group)); /* with room for the companion in front */
+    KPROF_AUTO_FREE const char **group =
+        kprof_calloc(names->count + 1, sizeof(*group)); /* with room for the companion in front */
     if (!group)
         return KPROF_NO_MEMORY;
     size_t count = 0;
@@ -304,7 +291,6 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
     }
     for (size_t i = 0; i < count; i += GROUP_COUNT)
         check_group(host, group + 1 + i, count - i < GROUP_COUNT ? count - i : GROUP_COUNT);
-    free(group);
     return KPROF_OK;
 }
 

@@ -178,7 +178,7 @@ static bool has_name_of(const kprof_kernel *kernel, const ranked *top, size_t co
 static void rank_kernels(const kprof_kernel_table *table)
 {
     const size_t count = table->kernel_count, most = kprof_engine.process.config.census_top;
-    ranked *top = calloc(count + 1, sizeof *top);
+    KPROF_AUTO_FREE ranked *top = kprof_calloc(count + 1, sizeof *top);
     if (!top)
         return;
     add_times(top, table->kernels, count);
@@ -186,7 +186,6 @@ static void rank_kernels(const kprof_kernel_table *table)
     for (size_t i = 0; i < count; i++)
         atomic_store_explicit(&table->kernels[i]->is_top,
                               has_name_of(table->kernels[i], top, most < count ? most : count), memory_order_relaxed);
-    free(top);
 }
 
 /* With the mutex held. Have launches of the kernels measured from now on that have most time so far. How often that

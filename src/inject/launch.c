@@ -444,7 +444,7 @@ static void enter_graph(const kprof_call *call)
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
-    kprof_batch_launch *launches = calloc(count + 1, sizeof *launches);
+    KPROF_AUTO_FREE kprof_batch_launch *launches = kprof_calloc(count + 1, sizeof *launches);
     bool known = launches != NULL;
     kprof_process_forget_reason();
     for (size_t i = 0; launches && i < count; i++) {
@@ -459,7 +459,6 @@ static void enter_graph(const kprof_call *call)
     for (size_t i = 0; launches && i < count; i++)
         if (launches[i].chosen && (!measures || *obstacle))
             kprof_choose_write_unmeasured(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
-    free(launches);
 }
 
 /* Must the call wait until the open batch has been replayed, or has taken it? */

@@ -845,11 +845,10 @@ void kprof_nvtx_trace_open(void)
 const char *kprof_nvtx_text(void)
 {
     snapshot s;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     look(&s);
     kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
     const char *kept = text.length > 0 && !text.failed ? keep_text(text.data) : NULL;
-    kprof_strbuf_free(&text);
     return kept ? kept : "";
 }

@@ -122,7 +122,7 @@ static void put_functions(uint32_t stack, kprof_strbuf *out)
 
 void kprof_launch_stacks_tell_missed(void)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < MISSED && atomic_load(&missed[i]) > 0; i++)
         put_functions(atomic_load(&missed[i]), &text);
     if (text.length > 0 && !text.failed && atomic_load(&kprof_engine.process.matched) == 0)
@@ -130,7 +130,6 @@ void kprof_launch_stacks_tell_missed(void)
                   "no launch was made in the functions that --python-include, --native-include and -exclude ask for; "
                   "launches were made in: %s",
                   text.data);
-    kprof_strbuf_free(&text);
 }
 
 void kprof_launch_stacks_prepare(void)

@@ -71,7 +71,7 @@ static kprof_status read_alias(const kprof_json_place *place, const cJSON *value
 static kprof_status check_unique(const kprof_json_place *place, const kprof_alias_file *file)
 {
     const kprof_json_place list = {place, "aliases", 0};
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < file->count && status == KPROF_OK; i++)
         status = kprof_strlist_add(&names, file->aliases[i].name) ? KPROF_OK : KPROF_NO_MEMORY;
@@ -79,7 +79,6 @@ static kprof_status check_unique(const kprof_json_place *place, const kprof_alia
     for (size_t i = 1; i < names.count && status == KPROF_OK; i++)
         if (strcmp(names.items[i - 1], names.items[i]) == 0)
             status = kprof_json_fail(&list, "has \"%s\" twice", names.items[i]);
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -131,14 +130,13 @@ void kprof_alias_file_free(kprof_alias_file *file)
 
 kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK; i++)
         status = kprof_expr_names(alias->item.choices[i].compiled, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_launch_metric_find(names.items[i]) && !kprof_strlist_add_unique(out, names.items[i]))
             status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -161,12 +159,11 @@ static kprof_status choose(const kprof_alias *alias, const kprof_name_supply *su
     kprof_status status = KPROF_OK;
     *out = NULL;
     for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK && !*out; i++) {
-        kprof_strlist names = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
         status = kprof_expr_names(alias->item.choices[i].compiled, &names);
         bool taken = status == KPROF_OK;
         for (size_t k = 0; k < names.count && taken; k++)
             taken = supply->has(supply->user, names.items[k]);
-        kprof_strlist_free(&names);
         if (taken)
             *out = &alias->item.choices[i];
     }
@@ -182,11 +179,10 @@ kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_suppl
     kprof_status status = choose(alias, supply, &choice);
     if (status != KPROF_OK || !choice)
         return status;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     status = kprof_expr_names(choice->compiled, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         status = kprof_strlist_add_unique(out, names.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -205,7 +201,7 @@ kprof_status kprof_alias_on(const kprof_alias *alias, kprof_host *host, const ch
 
 static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     const kprof_item_definition *item = &alias->item;
     if (item->choice_count > 0)
         kprof_strbuf_printf(&text, "metric \"%s\" of %s is not available on %s, which cannot count %s", alias->name,
@@ -222,9 +218,7 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
         kprof_strbuf_printf(&text, "%s%s", before, *name);
         before = ", ";
     }
-    kprof_status status = text.failed ? KPROF_NO_MEMORY : kprof_fail(KPROF_UNKNOWN_NAME, "%s", text.data);
-    kprof_strbuf_free(&text);
-    return status;
+    return text.failed ? KPROF_NO_MEMORY : kprof_fail(KPROF_UNKNOWN_NAME, "%s", text.data);
 }
 
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, kprof_item *out)
@@ -240,7 +234,7 @@ kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kpr
 {
     const kprof_name_supply supply = {host_has, host};
     const kprof_choice *choice = NULL;
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     *out = (kprof_alias_meaning){0};
     kprof_status status = kprof_alias_candidates(alias, &candidates);
     if (status == KPROF_OK && candidates.count > 0)
@@ -249,9 +243,7 @@ kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kpr
     if (status == KPROF_OK && !choice)
         status = fail_without(alias, host);
     KPROF_THEN(status, kprof_expr_names(choice->compiled, &out->metrics));
-    KPROF_THEN(status, fill_item(&alias->item, choice, &out->item));
-    kprof_strlist_free(&candidates);
-    return status;
+    return KPROF_THEN(status, fill_item(&alias->item, choice, &out->item));
 }
 
 void kprof_alias_meaning_free(kprof_alias_meaning *meaning)

@@ -206,13 +206,12 @@ typedef kprof_status file_loader(kprof_catalog *catalog, const kprof_json_place 
 static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loader *load)
 {
     kprof_json_place place = {NULL, path, 0};
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     cJSON *value = NULL;
     kprof_status status = read_file(path, &text);
     KPROF_THEN(status, kprof_json_parse(&place, text.data ? text.data : "", text.length, &value));
     KPROF_THEN(status, load(catalog, &place, value));
     cJSON_Delete(value);
-    kprof_strbuf_free(&text);
     return status;
 }
 
@@ -232,8 +231,8 @@ enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 /* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
 static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const struct kind *kind, bool *found)
 {
-    kprof_strbuf path = KPROF_STRBUF_INIT;
-    struct dirent **entries = NULL;
+    KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
+    KPROF_AUTO_FREE struct dirent **entries = NULL;
     kprof_strbuf_printf(&path, "%s/%s", folder, kind->folder);
     errno = 0;
     int count = path.failed ? -1 : scandir(path.data, &entries, is_json, alphasort);
@@ -243,12 +242,10 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     if (count > MAX_FILES)
         status = kprof_fail(KPROF_BAD_METRICSET, "%s: holds more than %d files", path.data, MAX_FILES);
     for (int i = 0; i < count; i++) {
-        char *file = kprof_strprintf("%s/%s", path.data, entries[i]->d_name);
+        KPROF_AUTO_FREE char *file = kprof_strprintf("%s/%s", path.data, entries[i]->d_name);
         KPROF_THEN(status, file ? load_file(catalog, file, kind->load) : KPROF_NO_MEMORY);
-        KPROF_FREE(file, entries[i]);
+        free(entries[i]);
     }
-    free(entries);
-    kprof_strbuf_free(&path);
     return status;
 }
 
@@ -437,7 +434,7 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog)
 
 static kprof_status check_finding_id(const kprof_catalog *catalog, const char *id)
 {
-    kprof_strlist ids = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) ids = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < catalog->finding_count; i++)
         (void)kprof_strlist_add(&ids, catalog->findings[i].id);
     kprof_status status = KPROF_OK;
@@ -447,7 +444,6 @@ static kprof_status check_finding_id(const kprof_catalog *catalog, const char *i
                             nearest ? "; did you mean \"" : "; kprof list findings shows them", nearest ? nearest : "",
                             nearest ? "\"?" : "");
     }
-    kprof_strlist_free(&ids);
     return status;
 }
 
@@ -514,12 +510,11 @@ void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kpr
 
 kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host)
 {
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++)
         status = kprof_alias_candidates(&catalog->aliases[i], &candidates);
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
-    kprof_strlist_free(&candidates);
     return status;
 }

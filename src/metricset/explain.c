@@ -174,7 +174,7 @@ static void add_place(explainer *by, const kprof_item *item, const char *column)
 static bool look_at(void *user, kprof_item *item, const char *column)
 {
     explainer *by = user;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     if (!item->name)
         return true;
     if (by->label) {
@@ -200,19 +200,17 @@ static bool look_at(void *user, kprof_item *item, const char *column)
         is_shown = is_meant(by, names.items[i]);
     if (is_shown)
         add_place(by, item, column);
-    kprof_strlist_free(&names);
     return true;
 }
 
 static kprof_status check_sections(const explainer *by)
 {
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++)
         status = kprof_section_candidates(&by->catalog->sections[i], by->host, &candidates);
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(by->host, &candidates);
-    kprof_strlist_free(&candidates);
     return status;
 }
 
@@ -263,11 +261,10 @@ static kprof_status look_at_sections(explainer *by, section_look *look)
             continue;
         /* Without a chip, sections are as their first choices make them. */
         const kprof_supply supply = {by->host, NULL};
-        kprof_strlist collect = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) collect = KPROF_STRLIST_INIT;
         kprof_section section;
         status = kprof_section_resolve(&by->catalog->sections[i], by->host ? &supply : NULL, by->host ? &collect : NULL,
                                        &section);
-        kprof_strlist_free(&collect);
         if (status != KPROF_OK)
             return status;
         by->looked_at = &by->catalog->sections[i];
@@ -327,7 +324,7 @@ static kprof_status find_aliases(explainer *by)
 static kprof_status list_full_names(explainer *by)
 {
     kprof_explanation *out = by->out;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_full_names(by->host, out->metric, false, &names);
     out->full_names = calloc(names.count + 1, sizeof *out->full_names);
     if (!out->full_names)
@@ -342,7 +339,6 @@ static kprof_status list_full_names(explainer *by)
             status = KPROF_NO_MEMORY;
         kprof_metric_info_free(&info);
     }
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -368,11 +364,11 @@ static kprof_status ask_chip(explainer *by)
     if (!copy_text(&out->unit, unit) || !out->description)
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT) {
-        char *name = kprof_strprintf("%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
+        KPROF_AUTO_FREE char *name =
+            kprof_strprintf("%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
         status = name ? KPROF_OK : KPROF_NO_MEMORY;
         if (status == KPROF_OK && kprof_host_has_metric(by->host, name))
             status = kprof_host_breakdown(by->host, name, &out->members);
-        free(name);
     }
     kprof_metric_info_free(&info);
     return status;
@@ -382,7 +378,7 @@ static kprof_status ask_chip(explainer *by)
 static kprof_status list_needed(const explainer *by, kprof_strlist *out)
 {
     const kprof_explanation *of = by->out;
-    kprof_strlist all = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     const bool has_members = of->formula || of->finding;
     for (size_t i = 0; has_members && i < of->members.count && status == KPROF_OK; i++)
@@ -396,7 +392,6 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
     for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
         if (kprof_host_can_collect(by->host, all.items[i]) && !kprof_strlist_add(out, all.items[i]))
             status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&all);
     return status;
 }
 
@@ -405,7 +400,7 @@ static kprof_status count_passes(explainer *by)
     static const char alone[] =
         "CUPTI takes it only by itself, not beside the counters of a kernel, so kprof cannot collect it.";
     kprof_selection selection = {0};
-    kprof_plan plan = {0};
+    KPROF_AUTO(kprof_plan) plan = {0};
     kprof_explanation *out = by->out;
     kprof_status status = KPROF_OK;
     if (!by->section)
@@ -419,7 +414,6 @@ static kprof_status count_passes(explainer *by)
     out->has_passes = is_counted;
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
         status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_plan_free(&plan);
     KPROF_FREE_LISTS(&selection.metrics, &selection.sections);
     return status;
 }
@@ -427,7 +421,7 @@ static kprof_status count_passes(explainer *by)
 /* *out: the section or finding that a word, which is no metric's name, is a misspelling of; or NULL. */
 static kprof_status find_nearest_id(const kprof_catalog *catalog, const char *word, const char **out)
 {
-    const char **ids = calloc(catalog->section_count + catalog->finding_count + 1, sizeof *ids);
+    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + catalog->finding_count + 1, sizeof *ids);
     size_t count = 0;
     *out = NULL;
     if (!ids)
@@ -438,7 +432,6 @@ static kprof_status find_nearest_id(const kprof_catalog *catalog, const char *wo
         ids[count++] = catalog->findings[i].id;
     if (!strstr(word, "__") && !kprof_catalog_why_not(catalog, word))
         *out = kprof_nearest_spelling(word, ids, count);
-    free(ids);
     return KPROF_OK;
 }
 
@@ -627,14 +620,13 @@ static bool has_option(const kprof_finding *finding, const char *word, const kpr
 /* Look up a unit or limit by a finding's name for it: its metric, if the chip is known, or the finding. */
 static kprof_status explain_option(explainer *by, const kprof_finding *finding, const kprof_finding_option *option)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = option->value ? kprof_expr_names(option->value, &names) : KPROF_OK;
     const bool is_metric = by->host && names.count == 1 && strstr(names.items[0], "__");
     if (status == KPROF_OK && is_metric)
         status = copy_text(&by->out->metric, names.items[0]) ? explain_metric(by, names.items[0]) : KPROF_NO_MEMORY;
     else if (status == KPROF_OK)
         status = explain_finding(by, finding);
-    kprof_strlist_free(&names);
     return status;
 }
 

@@ -373,7 +373,7 @@ static kprof_status read_verdict(const kprof_json_place *place, const cJSON *val
 static kprof_status read_place_value(const kprof_json_place *place, const cJSON *value, void *finding)
 {
     kprof_finding *out = finding;
-    char *name = NULL;
+    KPROF_AUTO_FREE char *name = NULL;
     kprof_status status = kprof_json_read_text(place, value, &name);
     const size_t locals = out->threshold_count + out->value_count;
     const size_t local = name ? find_local(out, name, strlen(name), locals) : SIZE_MAX;
@@ -382,7 +382,6 @@ static kprof_status read_place_value(const kprof_json_place *place, const cJSON 
     if (status == KPROF_OK && !has_options)
         status = kprof_json_fail(place, "must be the name of a value with options");
     out->places.of = has_options ? local - out->threshold_count : SIZE_MAX;
-    free(name);
     return status;
 }
 

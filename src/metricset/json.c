@@ -44,17 +44,14 @@ static void put_place(kprof_strbuf *text, const kprof_json_place *place)
 
 kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, ...)
 {
-    kprof_strbuf where = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) where = KPROF_STRBUF_INIT;
     char reason[512];
     va_list args;
     va_start(args, format);
     vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
     put_place(&where, place);
-    kprof_status status =
-        kprof_fail(KPROF_BAD_METRICSET, "%s%s%s", kprof_strbuf_text(&where), place->parent ? ": " : "", reason);
-    kprof_strbuf_free(&where);
-    return status;
+    return kprof_fail(KPROF_BAD_METRICSET, "%s%s%s", kprof_strbuf_text(&where), place->parent ? ": " : "", reason);
 }
 
 static kprof_status fail_at(const kprof_json_place *place, const char *text, const char *at, const char *reason)
@@ -205,12 +202,10 @@ kprof_status kprof_json_read_word(const kprof_json_place *place, const cJSON *va
         *out = found;
         return KPROF_OK;
     }
-    kprof_strbuf list = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) list = KPROF_STRBUF_INIT;
     for (size_t i = 0; words[i]; i++)
         kprof_strbuf_printf(&list, "%s\"%s\"", i ? ", " : "", words[i]);
-    status = kprof_json_fail(place, "must be one of %s", kprof_strbuf_text(&list));
-    kprof_strbuf_free(&list);
-    return status;
+    return kprof_json_fail(place, "must be one of %s", kprof_strbuf_text(&list));
 }
 
 /* *out has what was read, on failure too. */

@@ -23,8 +23,8 @@ static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
     const char *why = kprof_catalog_why_not(catalog, name);
     if (why)
         return impossible("set", name, why);
-    kprof_strlist known = KPROF_STRLIST_INIT;
-    kprof_strbuf list = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) known = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) list = KPROF_STRBUF_INIT;
     bool added = true;
     for (size_t i = 0; i < catalog->set_count && added; i++) {
         const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
@@ -34,13 +34,10 @@ static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
         kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", set.id);
     }
     const char *nearest = kprof_nearest(name, (const char *const *)known.items, known.count);
-    kprof_status status = added ? kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; there are %s%s%s%s", name,
-                                             list.data ? list.data : "none", nearest ? "; did you mean \"" : "",
-                                             nearest ? nearest : "", nearest ? "\"?" : "")
-                                : KPROF_NO_MEMORY;
-    kprof_strbuf_free(&list);
-    kprof_strlist_free(&known);
-    return status;
+    return added ? kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; there are %s%s%s%s", name,
+                              list.data ? list.data : "none", nearest ? "; did you mean \"" : "",
+                              nearest ? nearest : "", nearest ? "\"?" : "")
+                 : KPROF_NO_MEMORY;
 }
 
 static kprof_status unknown_section(const kprof_catalog *catalog, const char *name)
@@ -48,16 +45,14 @@ static kprof_status unknown_section(const kprof_catalog *catalog, const char *na
     const char *why = kprof_catalog_why_not(catalog, name);
     if (why)
         return impossible("section", name, why);
-    const char **ids = calloc(catalog->section_count + 1, sizeof(*ids));
+    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof(*ids));
     if (!ids)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++)
         ids[i] = catalog->sections[i].id;
     const char *nearest = kprof_nearest(name, ids, catalog->section_count);
-    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"%s%s%s; see --list-sections", name,
-                                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-    free(ids);
-    return status;
+    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"%s%s%s; see --list-sections", name,
+                      nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 static kprof_status want_set(const kprof_catalog *catalog, const char *name, bool *wanted)
@@ -156,12 +151,10 @@ static kprof_status want_all(const kprof_catalog *catalog, const kprof_selection
 
 kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection)
 {
-    bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
+    KPROF_AUTO_FREE bool *wanted = kprof_calloc(catalog->section_count + 1, sizeof(*wanted));
     if (!wanted)
         return KPROF_NO_MEMORY;
-    kprof_status status = want_all(catalog, selection, wanted);
-    free(wanted);
-    return status;
+    return want_all(catalog, selection, wanted);
 }
 
 /* Why nothing that kprof has is what a word of the selection names; NULL: something may be. */
@@ -228,14 +221,13 @@ void kprof_selection_free(kprof_selection *selection)
 /* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */
 static kprof_status check_candidates(const kprof_catalog *catalog, const bool *wanted, kprof_host *host)
 {
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++)
         if (wanted[i])
             status = kprof_section_candidates(&catalog->sections[i], host, &candidates);
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
-    kprof_strlist_free(&candidates);
     return status;
 }
 
@@ -309,7 +301,7 @@ static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_
 /* As check_candidates, for the full names among the words. */
 static kprof_status check_words(const kprof_strlist *words, kprof_host *host)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < words->count && status == KPROF_OK; i++) {
         const char *word = words->items[i];
@@ -319,7 +311,6 @@ static kprof_status check_words(const kprof_strlist *words, kprof_host *host)
     }
     if (status == KPROF_OK && names.count > 0)
         status = kprof_host_check(host, &names);
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -426,11 +417,10 @@ static void drop_left_out(kprof_plan *plan)
     plan->shown.count = count;
     count = 0;
     for (size_t i = 0; i < plan->computed_count; i++) {
-        kprof_strlist names = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
         bool lacks = kprof_expr_names(plan->computed[i].compiled, &names) != KPROF_OK;
         for (size_t k = 0; k < names.count && !lacks; k++)
             lacks = kprof_strlist_contains(&plan->left_out, names.items[k]);
-        kprof_strlist_free(&names);
         if (lacks)
             kprof_item_clear(&plan->computed[i]);
         else
@@ -513,7 +503,7 @@ static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, k
 /* Leave out what is sampled over time. */
 static kprof_status drop_timelines(kprof_plan *plan, kprof_strlist *dropped)
 {
-    kprof_strbuf word = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) word = KPROF_STRBUF_INIT;
     bool added = true;
     for (size_t i = 0; i < plan->timeline.count; i++) {
         const kprof_strlist *names = &plan->timeline.passes[i].metrics;
@@ -523,7 +513,6 @@ static kprof_status drop_timelines(kprof_plan *plan, kprof_strlist *dropped)
             added = !word.failed && kprof_strlist_add(dropped, word.data);
         }
     }
-    kprof_strbuf_free(&word);
     kprof_timeline_free(&plan->timeline);
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
@@ -534,7 +523,7 @@ static kprof_status drop_further(kprof_plan *plan, kprof_strlist *dropped)
     if (plan->timeline.count > 0)
         return drop_timelines(plan, dropped);
     kprof_strlist *counters = &plan->instructions.counters;
-    kprof_strbuf word = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) word = KPROF_STRBUF_INIT;
     bool added = counters->count > 0 || kprof_strlist_add(dropped, KPROF_SAMPLE_COUNT);
     plan->instructions.samples = plan->instructions.samples && counters->count > 0;
     for (size_t i = 0; i < counters->count && added; i++) {
@@ -542,7 +531,6 @@ static kprof_status drop_further(kprof_plan *plan, kprof_strlist *dropped)
         kprof_strbuf_printf(&word, KPROF_INSTRUCTION_PREFIX "%s", counters->items[i]);
         added = !word.failed && kprof_strlist_add(dropped, word.data);
     }
-    kprof_strbuf_free(&word);
     kprof_strlist_free(counters);
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
@@ -552,7 +540,7 @@ static kprof_status drop_further(kprof_plan *plan, kprof_strlist *dropped)
 static kprof_status list_useful(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
 {
     const kprof_catalog *catalog = from->catalog;
-    bool *before = calloc(catalog->section_count + 1, sizeof *before);
+    KPROF_AUTO_FREE bool *before = kprof_calloc(catalog->section_count + 1, sizeof *before);
     int priority = INT_MAX;
     for (size_t i = 0; i < catalog->section_count; i++) {
         const kprof_section_definition *section = &catalog->sections[i];
@@ -563,17 +551,14 @@ static kprof_status list_useful(const kprof_queue_sources *from, kprof_host *hos
         const int own = catalog->sections[i].priority;
         before[i] = from->wanted[i] && own > 0 && own < priority;
     }
-    kprof_status status =
-        before ? kprof_queue_fill(&(kprof_queue_sources){catalog, before, from->first}, host, out) : KPROF_NO_MEMORY;
-    free(before);
-    return status;
+    return before ? kprof_queue_fill(&(kprof_queue_sources){catalog, before, from->first}, host, out) : KPROF_NO_MEMORY;
 }
 
 /* Make passes of what is wanted, or with limits of the part of it that keeps them. */
 static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
 {
     kprof_planned planned;
-    kprof_strlist dropped = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) dropped = KPROF_STRLIST_INIT;
     bool fits;
     kprof_status status = plan_beside(wish, out, &planned, &fits);
     while (status == KPROF_OK && !fits) {
@@ -583,7 +568,7 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     }
     if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
         status = KPROF_NO_MEMORY;
-    KPROF_FREE_LISTS(&dropped, &out->collect);
+    kprof_strlist_free(&out->collect);
     out->collect = planned.collect;
     out->left_out = planned.left_out;
     out->variants = planned.variants;
@@ -599,14 +584,13 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
 
 static kprof_status add_section_instructions(const kprof_queue_sources *from, kprof_host *host, kprof_plan *out)
 {
-    kprof_strlist words = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++)
         if (from->wanted[i])
             status = kprof_section_instructions(&from->catalog->sections[i], host, &words);
     for (size_t i = 0; i < words.count && status == KPROF_OK; i++)
         status = kprof_instruction_wish_add(host, words.items[i], &out->instructions);
-    kprof_strlist_free(&words);
     return status;
 }
 
@@ -628,25 +612,22 @@ static kprof_status list_timelines(const kprof_queue_sources *from, kprof_host *
 static kprof_status note_left_out(kprof_plan *plan)
 {
     const kprof_strlist *left_out = &plan->timeline.left_out;
-    kprof_strbuf note = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&note, "%s: not sampled over time, to keep within --pm-sampling-max-passes:", plan->chip);
     for (size_t i = 0; i < left_out->count; i++)
         kprof_strbuf_printf(&note, "%s %s", i ? "," : "", left_out->items[i]);
     const bool added = left_out->count == 0 || (!note.failed && kprof_strlist_add_unique(&plan->notes, note.data));
-    kprof_strbuf_free(&note);
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
                                   kprof_plan *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = list_timelines(from, host, &names);
     if (status == KPROF_OK && names.count > 0)
         status = kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline);
-    KPROF_THEN(status, note_left_out(out));
-    kprof_strlist_free(&names);
-    return status;
+    return KPROF_THEN(status, note_left_out(out));
 }
 
 static bool is_sampled(const kprof_timeline_plan *plan, const char *name)
@@ -725,14 +706,13 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
 static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                               kprof_plan *out)
 {
-    bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
+    KPROF_AUTO_FREE bool *wanted = kprof_calloc(catalog->section_count + 1, sizeof(*wanted));
     out->chip = kprof_strdup(kprof_host_chip(host));
     kprof_status status = wanted && out->chip ? want_all(catalog, selection, wanted) : KPROF_NO_MEMORY;
     KPROF_THEN(status, check_candidates(catalog, wanted, host));
     KPROF_THEN(status, select_metrics(catalog, &selection->metrics, host, out));
-    KPROF_THEN(status, fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out));
-    free(wanted);
-    return status;
+    return KPROF_THEN(status,
+                      fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out));
 }
 
 kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,

@@ -33,11 +33,10 @@ static kprof_status visit_base(kprof_host *host, const kprof_query *query, const
 {
     if (query->mode == KPROF_QUERY_BASE || base[kprof_metric_base_length(base)] != '\0')
         return visit_name(host, query, base);
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_full_names(host, base, false, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         status = visit_name(host, query, names.items[i]);
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -71,13 +70,12 @@ static kprof_status add_matching(const lookup *at, const char *word)
 /* "group:", "breakdown:" and aliases stand for full names: the query is about their base names. */
 static kprof_status add_bases(const lookup *at, const char *word)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         if (!kprof_strlist_take_unique(at->out,
                                        kprof_strndup(names.items[i], kprof_metric_base_length(names.items[i]))))
             status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -88,24 +86,20 @@ static kprof_status add_named(const lookup *at, const char *word)
         return add_matching(at, word);
     if (kprof_is_group(word) || kprof_catalog_find_alias(at->query->catalog, word) || kprof_instruction_is_word(word))
         return add_bases(at, word);
-    char *base = kprof_strndup(word, kprof_metric_base_length(word));
+    KPROF_AUTO_FREE char *base = kprof_strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
     bool is_full_name = base && strlen(base) < strlen(word) && kprof_strlist_contains(at->all, base);
     if (is_full_name) {
-        kprof_strlist names = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
         status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
-        kprof_strlist_free(&names);
-        if (status != KPROF_OK) {
-            free(base);
+        if (status != KPROF_OK)
             return status;
-        }
     }
     if (base && !kprof_strlist_contains(at->all, base)) {
         status = kprof_fail_unknown_metric(at->query->catalog, at->host, word);
     } else if (base && kprof_strlist_add_unique(at->out, base)) {
         status = KPROF_OK;
     }
-    free(base);
     return status;
 }
 
@@ -113,16 +107,13 @@ static kprof_status add_named(const lookup *at, const char *word)
 static kprof_status visit_instruction(const kprof_query *query, const char *word)
 {
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&text, row ? row->help : "counted for each instruction");
     if (row && row->ncu)
         kprof_strbuf_printf(&text, "; ncu: %s", row->ncu);
-    kprof_status status =
-        text.failed
-            ? KPROF_NO_MEMORY
-            : query->visit(query->user, &(kprof_query_row){word, row ? row->unit : "", text.data, "instruction"});
-    kprof_strbuf_free(&text);
-    return status;
+    return text.failed
+               ? KPROF_NO_MEMORY
+               : query->visit(query->user, &(kprof_query_row){word, row ? row->unit : "", text.data, "instruction"});
 }
 
 static kprof_status visit_all(kprof_host *host, const kprof_query *query, const kprof_strlist *names)
@@ -154,15 +145,13 @@ static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *
 
 kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     bool added = kprof_strlist_add_all(&names, &plan->collect) && kprof_strlist_add_all_unique(&names, &plan->shown);
     for (size_t i = 0; i < plan->section_count && added; i++)
         added = kprof_section_launch_metrics(&plan->sections[i], &names);
     added = added && add_instructions(&plan->instructions, &names);
     kprof_strlist_sort(&names);
-    kprof_status status = added ? visit_all(host, query, &names) : KPROF_NO_MEMORY;
-    kprof_strlist_free(&names);
-    return status;
+    return added ? visit_all(host, query, &names) : KPROF_NO_MEMORY;
 }
 
 kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)

@@ -118,7 +118,7 @@ static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, 
 
 static kprof_status fail_item(const resolver *r, const kprof_item_definition *item)
 {
-    kprof_strbuf reason = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) reason = KPROF_STRBUF_INIT;
     kprof_status status = tell_lacking(r, &item->choices[0], &reason);
     if (status == KPROF_OK && reason.failed)
         status = KPROF_NO_MEMORY;
@@ -126,7 +126,6 @@ static kprof_status fail_item(const resolver *r, const kprof_item_definition *it
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: chip %s can collect none of the choices of \"%s\"%s", r->section,
                             kprof_host_chip(r->host), item->label ? item->label : "an item",
                             reason.length ? reason.data : "");
-    kprof_strbuf_free(&reason);
     return status;
 }
 
@@ -266,7 +265,7 @@ static kprof_status list_breakdowns(const resolver *r, const kprof_table_definit
 
 static kprof_status fill_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
 {
-    kprof_strlist members = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
     kprof_status status = list_breakdowns(r, from, &members);
     if (status == KPROF_OK) {
         out->rows = calloc(from->row_count + members.count + 1, sizeof(*out->rows));
@@ -286,7 +285,6 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
         KPROF_FREE(row->cells, row->label);
         *row = (kprof_table_row){NULL, NULL};
     }
-    kprof_strlist_free(&members);
     return status;
 }
 

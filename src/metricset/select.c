@@ -32,7 +32,7 @@ static size_t count_dots(const char *text)
 
 kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_level, kprof_strlist *out)
 {
-    kprof_strlist suffixes = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) suffixes = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_submetrics(host, base, &suffixes);
     size_t level = SIZE_MAX;
     for (size_t i = 0; i < suffixes.count; i++) {
@@ -45,7 +45,6 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
         char *name = kprof_strprintf("%s.%s", base, suffixes.items[i]);
         status = kprof_strlist_take(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
     }
-    kprof_strlist_free(&suffixes);
     return status;
 }
 
@@ -77,13 +76,12 @@ static kprof_status add_match(kprof_regex *regex, const char *name, kprof_strlis
 
 static kprof_status add_launch_matches(kprof_regex *regex, kprof_strlist *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name && status == KPROF_OK; metric++)
         status = add_match(regex, metric->name, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         status = kprof_strlist_add_unique(out, names.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -107,11 +105,10 @@ static kprof_status match_full_names(kprof_host *host, kprof_regex *regex, const
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < bases->count && status == KPROF_OK; i++) {
-        kprof_strlist names = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
         status = kprof_full_names(host, bases->items[i], false, &names);
         for (size_t j = 0; j < names.count && status == KPROF_OK; j++)
             status = add_match(regex, names.items[j], candidates);
-        kprof_strlist_free(&names);
     }
     return status;
 }
@@ -180,19 +177,16 @@ static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char 
     const char *why = kprof_catalog_why_not(catalog, id);
     if (why)
         return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name: %s", id, why);
-    const char **ids = calloc(catalog->section_count + 1, sizeof *ids);
+    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof *ids);
     for (size_t i = 0; ids && i < catalog->section_count; i++)
         ids[i] = catalog->sections[i].id;
     const char *nearest = ids ? kprof_nearest(id, ids, catalog->section_count) : NULL;
-    kprof_status status =
-        nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name; did you mean group:%s?",
-                             id, nearest)
-                : kprof_fail(KPROF_UNKNOWN_NAME,
-                             "group:%s: there is no section of that name; group: takes the identifier of a section, "
-                             "or a name of ncu's for tables of memory; kprof list sections tells which there are",
-                             id);
-    free(ids);
-    return status;
+    return nearest ? kprof_fail(KPROF_UNKNOWN_NAME,
+                                "group:%s: there is no section of that name; did you mean group:%s?", id, nearest)
+                   : kprof_fail(KPROF_UNKNOWN_NAME,
+                                "group:%s: there is no section of that name; group: takes the identifier of a section, "
+                                "or a name of ncu's for tables of memory; kprof list sections tells which there are",
+                                id);
 }
 
 static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host, const char *id, kprof_strlist *out)
@@ -200,18 +194,15 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     size_t index = kprof_catalog_find_section(catalog, id);
     if (index == catalog->section_count)
         return fail_unknown_group(catalog, id);
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
-    kprof_section section = {0};
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_section) section = {0};
     kprof_supply supply = {host, NULL};
     kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
     KPROF_THEN(status, kprof_host_check(host, &candidates));
     KPROF_THEN(status, kprof_section_resolve(&catalog->sections[index], &supply, out, &section));
     if (status == KPROF_OK && !kprof_section_launch_metrics(&section, out))
         status = KPROF_NO_MEMORY;
-    KPROF_THEN(status, kprof_section_instructions(&catalog->sections[index], host, out));
-    kprof_section_free(&section);
-    kprof_strlist_free(&candidates);
-    return status;
+    return KPROF_THEN(status, kprof_section_instructions(&catalog->sections[index], host, out));
 }
 
 static size_t unit_length(const char *metric)
@@ -326,13 +317,11 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     const size_t length = unit_length(word);
     if (length == 0)
         return kprof_nearest(word, names, count);
-    char *unit = kprof_strndup(word, length);
+    KPROF_AUTO_FREE char *unit = kprof_strndup(word, length);
     const char *same = unit ? under_related_unit(word, unit, names, count) : NULL;
-    if (same) {
-        free(unit);
+    if (same)
         return same;
-    }
-    const char **near = calloc(count + 1, sizeof *near);
+    KPROF_AUTO_FREE const char **near = kprof_calloc(count + 1, sizeof *near);
     number_part parts[TYPES_MAX];
     const size_t part_count = find_number_parts(word, parts);
     size_t found = 0;
@@ -350,14 +339,13 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
         nearest = beginning_of(word, near, found);
     if (near && !nearest)
         nearest = kprof_nearest(word, near, found);
-    KPROF_FREE(near, unit);
     return nearest;
 }
 
 kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    char *base = kprof_strndup(word, kprof_metric_base_length(word));
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *base = kprof_strndup(word, kprof_metric_base_length(word));
     const char *suffix = word + kprof_metric_base_length(word);
     kprof_status status = base ? KPROF_OK : KPROF_NO_MEMORY;
     bool known_base = base && kprof_host_has_metric(host, base);
@@ -380,8 +368,6 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
         kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, known_base ? "" : suffix);
     else
         kprof_strbuf_puts(out, "; --query-metrics lists those that are");
-    kprof_strlist_free(&names);
-    free(base);
     return status;
 }
 
@@ -401,10 +387,9 @@ static bool has_part(const char *alias, const char *word)
 /* *does: the alias stands for something in the supply; NULL: any does. */
 static kprof_status stands_for_something(const kprof_alias *alias, const kprof_name_supply *supply, bool *does)
 {
-    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
     kprof_status status = supply ? kprof_alias_choose(alias, supply, &chosen) : KPROF_OK;
     *does = !supply || chosen.count > 0;
-    kprof_strlist_free(&chosen);
     return status;
 }
 
@@ -430,7 +415,7 @@ static kprof_status find_alias_with_part(const kprof_catalog *catalog, const cha
 kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply,
                                  const char **out)
 {
-    const char **names = calloc(catalog->alias_count + 1, sizeof *names);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(catalog->alias_count + 1, sizeof *names);
     *out = NULL;
     if (!names)
         return KPROF_NO_MEMORY;
@@ -438,7 +423,6 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
         names[i] = catalog->aliases[i].name;
     if (!strstr(word, "__"))
         *out = kprof_nearest_spelling(word, names, catalog->alias_count);
-    free(names);
     return *out ? KPROF_OK : find_alias_with_part(catalog, word, supply, out);
 }
 
@@ -462,7 +446,7 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
         return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" cannot be collected per kernel on %s: %s", word,
                           kprof_host_label(host),
                           why ? why : "CUPTI counts it for the whole GPU, beside all that runs there");
-    kprof_strbuf hint = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
     kprof_status status = kprof_nearest_alias(catalog, word, NULL, &alias);
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);
@@ -473,28 +457,25 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
     if (status == KPROF_OK)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on %s%s", word, kprof_host_label(host),
                             hint.data ? hint.data : "");
-    kprof_strbuf_free(&hint);
     return status;
 }
 
 static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *host, const char *throughput,
                                      kprof_strlist *out)
 {
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
-    char *name = kprof_strprintf("%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *name =
+        kprof_strprintf("%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
     kprof_status status = name ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && !kprof_host_has_metric(host, name))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
     KPROF_THEN(status, kprof_host_breakdown(host, name, &candidates));
-    KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));
-    kprof_strlist_free(&candidates);
-    free(name);
-    return status;
+    return KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));
 }
 
 static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
 {
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     size_t before = out->count;
     kprof_status status = KPROF_OK;
     if (is_base(word) && kprof_host_has_metric(host, word))
@@ -505,7 +486,6 @@ static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, 
     KPROF_THEN(status, keep_collectable(host, word, &candidates, out));
     if (status == KPROF_OK && out->count == before && !repeated)
         status = kprof_fail_unknown_metric(catalog, host, word);
-    kprof_strlist_free(&candidates);
     return status;
 }
 
@@ -543,8 +523,6 @@ kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host
 
 kprof_status kprof_metrics_check(const kprof_catalog *catalog, kprof_host *host, const char *word)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_select_metrics(catalog, host, word, &names);
-    kprof_strlist_free(&names);
-    return status;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
+    return kprof_select_metrics(catalog, host, word, &names);
 }

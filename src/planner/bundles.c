@@ -140,7 +140,7 @@ static kprof_status read_metric(const kprof_packing *p, const kprof_pack_counter
 static kprof_status read_metrics(kprof_packing *p, const kprof_strlist *names)
 {
     kprof_status status = KPROF_OK;
-    const kprof_pack_counter **by_name = calloc(p->names.count + 1, sizeof(*by_name));
+    KPROF_AUTO_FREE const kprof_pack_counter **by_name = kprof_calloc(p->names.count + 1, sizeof(*by_name));
     if (!by_name)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < p->names.count; i++)
@@ -148,7 +148,6 @@ static kprof_status read_metrics(kprof_packing *p, const kprof_strlist *names)
     qsort(by_name, p->names.count, sizeof(*by_name), compare_names);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
         status = read_metric(p, by_name, names->items[i], &p->metrics[i]);
-    free(by_name);
     return status;
 }
 

@@ -141,7 +141,7 @@ kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, cons
                                     kprof_strlist *out)
 {
     kprof_metric_info info;
-    kprof_strlist members = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_metric_info(host, left_out, &info);
     if (status != KPROF_OK)
         return status;
@@ -150,7 +150,6 @@ kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, cons
     for (size_t i = 0; i < members.count && status == KPROF_OK; i++)
         if (kprof_strlist_contains_sorted(kept, members.items[i]) && !kprof_strlist_add(out, members.items[i]))
             status = KPROF_NO_MEMORY;
-    kprof_strlist_free(&members);
     kprof_metric_info_free(&info);
     return status;
 }

@@ -70,11 +70,10 @@ static void transfer(const codec *c, kprof_planned *plan)
 
 void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan)
 {
-    kprof_strbuf out = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
     transfer(&(codec){&out, NULL}, plan);
     if (!out.failed)
         kprof_host_keep(question, out.data, out.length);
-    kprof_strbuf_free(&out);
 }
 
 /* Do the parts of a plan that was read belong together? If so, fill in what follows from them. */
@@ -110,10 +109,8 @@ bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out)
 /* The cache returns only the bytes that were put there: CUPTI crashes on bytes that are no image. */
 bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *out)
 {
-    kprof_strbuf kept = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) kept = KPROF_STRBUF_INIT;
     bool found = kprof_host_recall(question, &kept);
     kprof_bytes in = {(const uint8_t *)kept.data, kept.length, false};
-    found = found && kprof_planned_decode(&in, out);
-    kprof_strbuf_free(&kept);
-    return found;
+    return found && kprof_planned_decode(&in, out);
 }

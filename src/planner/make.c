@@ -91,14 +91,14 @@ static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bo
 static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, bool *kept)
 {
     kprof_arrangement eager = {NULL, 0};
-    bool *kept_patiently = calloc(p->metric_count + 1, sizeof(*kept_patiently));
+    KPROF_AUTO_FREE bool *kept_patiently = kprof_calloc(p->metric_count + 1, sizeof(*kept_patiently));
     double usefulness = fill(p, limits, false, kept);
     kprof_status status = kept_patiently ? take_arrangement(p, &eager) : KPROF_NO_MEMORY;
     if (status == KPROF_OK && fill(p, limits, true, kept_patiently) > usefulness)
         memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
     else if (status == KPROF_OK)
         swap_arrangement(p, &eager);
-    KPROF_FREE(eager.spots, kept_patiently);
+    free(eager.spots);
     return status == KPROF_OK ? p->status : status;
 }
 
@@ -143,7 +143,7 @@ static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *
     kprof_status status = KPROF_OK;
     kprof_packing_survey(p);
     for (size_t i = 0; i < out->pass_count && status == KPROF_OK; i++) {
-        kprof_strlist counters = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) counters = KPROF_STRLIST_INIT;
         status = kprof_image_counters(image, i, &counters);
         out->passes[i] = (kprof_schedule_pass){(uint32_t)counters.count, p->passes[i].sm_count > 0,
                                                p->passes[i].slow_count > 0, p->passes[i].is_patch};
@@ -151,7 +151,6 @@ static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *
         for (size_t k = 0; k < p->names.count; k++)
             if (kprof_strlist_contains_sorted(&counters, p->names.items[k]))
                 p->now.spots[k].pass = (uint32_t)i;
-        kprof_strlist_free(&counters);
     }
     return status;
 }
@@ -190,7 +189,7 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
  * all counters of L1, where CUPTI takes seconds, the order from Z to A gives as few passes in half the time. */
 static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
-    kprof_strlist sorted = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) sorted = KPROF_STRLIST_INIT;
     bool added = kprof_strlist_add_all(&sorted, names);
     *out = (kprof_config_image){0};
     kprof_strlist_sort(&sorted);
@@ -199,16 +198,14 @@ static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_co
         sorted.items[sorted.count - 1 - i] = sorted.items[i];
         sorted.items[i] = other;
     }
-    kprof_status status = added ? kprof_host_draft_image(host, &sorted, out) : KPROF_NO_MEMORY;
-    kprof_strlist_free(&sorted);
-    return status;
+    return added ? kprof_host_draft_image(host, &sorted, out) : KPROF_NO_MEMORY;
 }
 
 static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {
-    kprof_packing packing = {0};
+    KPROF_AUTO(kprof_packing) packing = {0};
     kprof_config_image image;
-    bool *kept = calloc(wish->names->count + 1, sizeof(*kept));
+    KPROF_AUTO_FREE bool *kept = kprof_calloc(wish->names->count + 1, sizeof(*kept));
     kprof_status status = draft(host, wish->names, &image);
     KPROF_THEN(status, kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY);
     KPROF_THEN(status, arrange(&packing, wish->limits, kept));
@@ -222,9 +219,7 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
     KPROF_THEN(status, make_schedule(&packing, wish->names, out));
     kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics in %zu passes; CUPTI takes %zu", kprof_host_chip(host),
               out->collect.count, wish->names->count, packing.now.pass_count, image.pass_count);
-    kprof_packing_free(&packing);
     kprof_config_image_free(&image);
-    free(kept);
     return status;
 }
 

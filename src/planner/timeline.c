@@ -81,7 +81,7 @@ static kprof_status pack(kprof_host *host, const kprof_strlist *names, size_t mo
 
 static void keep(const kprof_host_question *question, const kprof_timeline_plan *plan)
 {
-    kprof_strbuf out = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
     kprof_put_strings(&out, &plan->left_out);
     kprof_put_u32(&out, (uint32_t)plan->count);
     for (size_t i = 0; i < plan->count; i++) {
@@ -91,7 +91,6 @@ static void keep(const kprof_host_question *question, const kprof_timeline_plan 
     }
     if (!out.failed)
         kprof_host_keep(question, out.data, out.length);
-    kprof_strbuf_free(&out);
 }
 
 static void read_pass(kprof_bytes *in, kprof_timeline_pass *pass)
@@ -112,7 +111,7 @@ static void read_pass(kprof_bytes *in, kprof_timeline_pass *pass)
 /* The cache returns only the bytes that were put there. */
 static bool recall(const kprof_host_question *question, kprof_timeline_plan *out)
 {
-    kprof_strbuf kept = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) kept = KPROF_STRBUF_INIT;
     bool found = kprof_host_recall(question, &kept);
     kprof_bytes in = {(const uint8_t *)kept.data, kept.length, !found};
     kprof_get_strings(&in, &out->left_out);
@@ -122,7 +121,6 @@ static bool recall(const kprof_host_question *question, kprof_timeline_plan *out
     in.failed = in.failed || !out->passes;
     for (; !in.failed && out->count < count; out->count++)
         read_pass(&in, &out->passes[out->count]);
-    kprof_strbuf_free(&kept);
     found = !in.failed && in.left == 0;
     if (!found)
         kprof_timeline_free(out);

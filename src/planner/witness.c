@@ -153,13 +153,12 @@ static uint32_t pass_of_time(kprof_packing *p)
                                         "dram__cycles_elapsed.sum", "gpu__time_duration.sum"};
     uint32_t pass = KPROF_NO_PASS;
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]) && pass == KPROF_NO_PASS && p->status == KPROF_OK; i++) {
-        kprof_strlist counters = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) counters = KPROF_STRLIST_INIT;
         if (kprof_host_can_collect(p->host, times[i]))
             p->status = kprof_host_raw_counters(p->host, times[i], &counters, &counters);
         for (size_t k = 0; k < p->names.count && pass == KPROF_NO_PASS; k++)
             if (p->now.spots[k].pass < p->now.pass_count && kprof_strlist_contains(&counters, p->names.items[k]))
                 pass = p->now.spots[k].pass;
-        kprof_strlist_free(&counters);
     }
     return pass;
 }

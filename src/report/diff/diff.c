@@ -239,7 +239,7 @@ static void tell_needed(size_t tested, kprof_diff_kernel *kernel)
 static kprof_status judge_all(kprof_diff *diff)
 {
     size_t tested = 0;
-    double *p = calloc(diff->kernel_count + 1, sizeof *p);
+    KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
     kprof_status status = p ? correct_p(diff, KPROF_DIFF_TIME, p) : no_memory();
     for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++)
         tested += !isnan(p[i]);
@@ -250,7 +250,6 @@ static kprof_status judge_all(kprof_diff *diff)
         kprof_diff_judge(&diff->kernels[i], diff->request->tolerances.time_pct);
         tell_needed(tested, &diff->kernels[i]);
     }
-    free(p);
     return status;
 }
 
@@ -258,7 +257,7 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
 {
     const size_t metric = diff->condition_metrics[index];
     kprof_diff_outcome *outcome = diff->request->outcome;
-    double *p = calloc(diff->kernel_count + 1, sizeof *p);
+    KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
     kprof_status status = p ? correct_p(diff, metric, p) : no_memory();
     for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++) {
         kprof_diff_kernel *kernel = &diff->kernels[i];
@@ -271,7 +270,6 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
         outcome->failed += kernel->gates[index] == KPROF_GATE_FAILED;
         outcome->inconclusive += kernel->gates[index] == KPROF_GATE_INCONCLUSIVE;
     }
-    free(p);
     return status;
 }
 
@@ -292,7 +290,7 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
                                         const kprof_condition *condition)
 {
     kprof_strlist names = KPROF_STRLIST_INIT, near = KPROF_STRLIST_INIT;
-    kprof_strbuf told = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
     if (add_names(models, &names) && kprof_nearest_few(condition->metric, &names, NAMES_TOLD, &near)) {
         for (size_t i = 0; i < near.count; i++)
             kprof_strbuf_printf(&told, "%s\"%s\"",
@@ -308,7 +306,6 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
         kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
                    condition->metric, kprof_strbuf_text(&told), near.count ? "?" : "");
     KPROF_FREE_LISTS(&names, &near);
-    kprof_strbuf_free(&told);
     return status;
 }
 

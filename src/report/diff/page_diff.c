@@ -505,13 +505,12 @@ static driver *list_drivers(const diff_page *page, const kprof_diff_kernel *kern
 {
     const kprof_diff_metrics *metrics = &page->diff->metrics;
     driver *drivers = calloc(metrics->count + 1, sizeof *drivers);
-    double *weights = calloc(metrics->count + 1, sizeof *weights);
+    KPROF_AUTO_FREE double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
     const bool whole = drivers && weights;
     if (whole && kernel->changes)
         kprof_driver_weights(metrics, kernel->changes, weights);
     for (size_t i = 0; whole && i < metrics->count; i++)
         drivers[i] = (driver){i, kernel->changes ? weight_if_real(page, &kernel->changes[i], weights[i]) : 0};
-    free(weights);
     if (whole) {
         qsort(drivers, metrics->count, sizeof *drivers, by_weight);
         return drivers;
@@ -611,7 +610,7 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
 /* People see a kernel that became better or worse or in which a driver changed. */
 static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
 {
-    driver *drivers = list_drivers(page, kernel);
+    KPROF_AUTO_FREE driver *drivers = list_drivers(page, kernel);
     bool is_visible = kernel->changes && (page->context->options->all_rows || is_judged(kernel));
     for (size_t i = 0; drivers && i < page->diff->metrics.count; i++)
         is_visible = is_visible || (drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0);
@@ -620,7 +619,6 @@ static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
         show_drivers(page, kernel, drivers, is_visible);
         page->emitter->ops->record_end(page->emitter);
     }
-    free(drivers);
 }
 
 static kprof_status show_kernels(const diff_page *page)
@@ -641,7 +639,7 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
                             const kprof_moved_line *line)
 {
     kernel_texts texts;
-    kprof_strbuf told = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
     bool is_visible = false;
     for (size_t i = 0; i < lines->count; i++)
         is_visible = is_visible || lines->items[i].has_moved;
@@ -663,7 +661,6 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
     kprof_show_record(page->emitter, fields, COUNT_OF(fields));
-    kprof_strbuf_free(&told);
     free_texts(&texts);
 }
 
@@ -691,7 +688,7 @@ static kprof_status show_moves(const diff_page *page)
 /* Refuse to print numbers that mislead, unless the user wants them anyway. */
 static kprof_status check_comparable(const diff_page *page, const kprof_run_differences *differences)
 {
-    kprof_strbuf reasons = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) reasons = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < differences->count; i++) {
         const kprof_run_difference *row = &differences->items[i];
         if (row->misleads)
@@ -704,7 +701,6 @@ static kprof_status check_comparable(const diff_page *page, const kprof_run_diff
     else if (reasons.length)
         status = kprof_fail(KPROF_NOT_COMPARABLE, "the reports cannot be compared: %s; --anyway compares them",
                             reasons.data);
-    kprof_strbuf_free(&reasons);
     return status;
 }
 
@@ -714,11 +710,10 @@ static bool make_short_names(diff_page *page)
     const size_t width = page->context->options->width, count = page->diff->kernel_count;
     if (width == 0)
         return true;
-    const char **names = calloc(count + 1, sizeof *names);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
     for (size_t i = 0; names && i < count; i++)
         names[i] = name_of(page, group_of(&page->diff->kernels[i]));
     page->short_names = names ? kprof_short_names_new(names, count, width) : NULL;
-    free(names);
     return page->short_names;
 }
 
@@ -749,14 +744,13 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
 static kprof_status print_diff(const kprof_page_context *context)
 {
     kprof_diff diff;
-    kprof_run_differences differences = {0};
+    KPROF_AUTO(kprof_run_differences) differences = {0};
     diff_page page = {context, &diff, NULL, NULL};
     kprof_status status = kprof_diff_make(context, &diff);
     KPROF_THEN(status, kprof_run_differences_find(context, &diff, &differences));
     KPROF_THEN(status, check_comparable(&page, &differences));
     KPROF_THEN(status, show_page(&page, &differences));
     kprof_short_names_free(page.short_names, diff.kernel_count);
-    kprof_run_differences_free(&differences);
     kprof_diff_free(&diff);
     return status;
 }

@@ -141,7 +141,7 @@ static kprof_status find_untold(const grouping *to, size_t texts)
 {
     const kprof_model *model = to->walk->model;
     kprof_launch_group *groups = *to->groups;
-    uint64_t *untold = calloc(texts + 1, sizeof *untold);
+    KPROF_AUTO_FREE uint64_t *untold = kprof_calloc(texts + 1, sizeof *untold);
     if (!untold)
         return kprof_store_no_memory(to->walk->report);
     for (size_t i = 0; i < model->kernel_count; i++)
@@ -152,7 +152,6 @@ static kprof_status find_untold(const grouping *to, size_t texts)
     }
     for (size_t i = 0; i < *to->count; i++)
         groups[i].untold = untold[groups[i].demangled];
-    free(untold);
     return KPROF_OK;
 }
 
@@ -161,7 +160,7 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
                                     kprof_launch_pairs *out)
 {
     name_numbers numbers[KPROF_SIDES] = {{NULL, NULL, NULL}, {NULL, NULL, NULL}};
-    kprof_names texts = {0};
+    KPROF_AUTO(kprof_names) texts = {0};
     kprof_status status = KPROF_OK;
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
         grouping to = {&walks[side], &numbers[side], work, {0}, &out->groups[side], &out->group_counts[side]};
@@ -175,7 +174,6 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
     }
     for (int side = 0; side < KPROF_SIDES; side++)
         KPROF_FREE(numbers[side].demangled, numbers[side].functions, numbers[side].devices);
-    kprof_names_free(&texts);
     return status;
 }
 

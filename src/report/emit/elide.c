@@ -102,7 +102,7 @@ static bool tell_apart(char **text, size_t width, size_t number)
 /* Short names in the order of `names`, whose equal ones are neighbours. */
 static bool shorten_all(const long_name *names, size_t count, size_t width, char **out)
 {
-    kprof_names taken = {0};
+    KPROF_AUTO(kprof_names) taken = {0};
     bool whole = true;
     for (size_t i = 0; i < count && whole; i++) {
         char **text = &out[names[i].index];
@@ -117,13 +117,12 @@ static bool shorten_all(const long_name *names, size_t count, size_t width, char
                 break;
         whole = *text && kprof_names_add(&taken, *text, i);
     }
-    kprof_names_free(&taken);
     return whole;
 }
 
 char **kprof_short_names_new(const char *const *names, size_t count, size_t width)
 {
-    long_name *all = calloc(count + 1, sizeof *all);
+    KPROF_AUTO_FREE long_name *all = kprof_calloc(count + 1, sizeof *all);
     char **out = calloc(count + 1, sizeof *out);
     width = width > KPROF_SHORT_NAME ? width : KPROF_SHORT_NAME;
     for (size_t i = 0; all && i < count; i++) {
@@ -136,7 +135,6 @@ char **kprof_short_names_new(const char *const *names, size_t count, size_t widt
         find_shared(all, count);
         whole = shorten_all(all, count, width, out);
     }
-    free(all);
     if (whole)
         return out;
     kprof_short_names_free(out, count);

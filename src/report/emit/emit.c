@@ -43,7 +43,7 @@ const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const
 /* A launch as a record of what people see of it. */
 static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     kprof_column_id columns[KPROF_COLUMN_COUNT];
     kprof_emit_field fields[KPROF_COLUMN_COUNT];
     char shapes[KPROF_COLUMN_COUNT][48];
@@ -57,7 +57,6 @@ static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_lau
     emitter->launches.has_spreads = launch->samples && launch->samples->used > 1;
     if (emitter->status == KPROF_OK)
         emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
-    kprof_launch_texts_free(&texts);
 }
 
 /* In a section, people see the metric's label below the section's name, else its name and its passes. */
@@ -149,13 +148,12 @@ bool kprof_is_excess(double value, const char *unit)
 void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *all, kprof_strbuf *out)
 {
     for (size_t i = 0; i < all->open_count && emitter->status == KPROF_OK; i++) {
-        kprof_strlist missing = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
         emitter->status = kprof_found_missing(all->open[i], &missing);
         kprof_strbuf_printf(out, "%s%s", i > 0 ? "; " : "", all->open[i]->finding->id);
         for (size_t k = 0; k < missing.count; k++)
             kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
         kprof_strbuf_puts(out, missing.count ? ")" : "");
-        kprof_strlist_free(&missing);
     }
 }
 
@@ -268,8 +266,8 @@ static bool clean(const char **text, char **made)
 /* Run an operation with a record of clean texts. */
 static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, record_operation *operation)
 {
-    kprof_emit_field *fields = calloc(record->count + 1, sizeof *fields);
-    char **made = calloc(record->count + 1, TEXTS_OF_FIELD * sizeof *made);
+    KPROF_AUTO_FREE kprof_emit_field *fields = kprof_calloc(record->count + 1, sizeof *fields);
+    KPROF_AUTO_FREE char **made = kprof_calloc(record->count + 1, TEXTS_OF_FIELD * sizeof *made);
     bool whole = fields && made;
     for (size_t i = 0; i < record->count && whole; i++) {
         fields[i] = record->fields[i];
@@ -285,7 +283,6 @@ static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, r
         emitter->status = KPROF_NO_MEMORY;
     for (size_t i = 0; made && i < record->count * TEXTS_OF_FIELD; i++)
         free(made[i]);
-    KPROF_FREE(made, fields);
 }
 
 static void clean_columns(kprof_emitter *emitter, const kprof_emit_record *columns)

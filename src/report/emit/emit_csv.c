@@ -61,14 +61,13 @@ static void put_cell(kprof_csv_line *row, const kprof_column *column, const kpro
 static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
-    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     kprof_csv_begin_launch(csv);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
         const kprof_cell cell = kprof_launch_cell(&texts, i);
         if (kprof_launch_columns[i].in_csv)
             put_cell(&csv->prefix, &kprof_launch_columns[i], &cell);
     }
-    kprof_launch_texts_free(&texts);
 }
 
 static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
@@ -122,25 +121,22 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
 /* A finding that was not evaluated has no value; its text has the metrics that it needs. */
 static void put_not_evaluated(kprof_emitter *emitter, const kprof_found *found)
 {
-    kprof_strlist missing = KPROF_STRLIST_INIT;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     if (kprof_found_missing(found, &missing) != KPROF_OK)
         emitter->status = KPROF_NO_MEMORY;
     for (size_t i = 0; i < missing.count; i++)
         kprof_strbuf_printf(&text, "%s%s", i ? " " : "", missing.items[i]);
     put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "",
                                   kprof_strbuf_text(&text)});
-    kprof_strbuf_free(&text);
-    kprof_strlist_free(&missing);
 }
 
 static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 {
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(all->findings, i, true);
+        KPROF_AUTO(kprof_verdict_text) row = kprof_verdict_describe(all->findings, i, true);
         if (row.name.length > 0)
             put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", row.name.data});
-        kprof_verdict_text_free(&row);
     }
     for (size_t i = 0; i < all->open_count; i++)
         put_not_evaluated(emitter, all->open[i]);
@@ -154,11 +150,10 @@ static void long_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 static void long_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_found_say(found, true, &text);
     put_told(emitter, &(told_row){finding->sections[0], "finding", finding->id, found->gain_pct,
                                   kprof_confidence_name(finding->confidence), kprof_strbuf_text(&text)});
-    kprof_strbuf_free(&text);
 }
 
 static void wide_launch_end(kprof_emitter *emitter)

@@ -140,13 +140,12 @@ static void put_nvtx(kprof_csv_line *row, const char *text)
 static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
-    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     put_cells(row, &texts, process_columns, COUNT_OF(process_columns));
     if (emitter->launches.model->has_nvtx)
         put_nvtx(row, launch->record.nvtx);
     put_cells(row, &texts, launch_columns, COUNT_OF(launch_columns));
-    kprof_launch_texts_free(&texts);
 }
 
 static void put_value(kprof_csv_line *row, double value, unsigned decimals)
@@ -201,13 +200,12 @@ static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *
 static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
     if (kprof_csv_begin_row(csv)) {
         put_rule(&csv->row, found, kprof_strbuf_text(&text));
         kprof_csv_end_row(csv);
     }
-    kprof_strbuf_free(&text);
 }
 
 /* ncu prints the header items of sections alone. */

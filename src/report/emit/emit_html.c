@@ -195,7 +195,7 @@ static cJSON *kernels(kprof_emitter *emitter)
 {
     const kprof_model *model = emitter->launches.model;
     cJSON *array = cJSON_CreateArray();
-    kprof_names names = {0};
+    KPROF_AUTO(kprof_names) names = {0};
     for (size_t i = 0; i < model->kernel_count; i++) {
         const kprof_model_kernel *kernel = &model->kernels[i];
         if (!kprof_names_add(&names, kernel->mangled, i))
@@ -207,7 +207,6 @@ static cJSON *kernels(kprof_emitter *emitter)
         add(object, "seen", kprof_json_integer((int64_t)kernel->launches));
         add(object, "same", kprof_json_integer((int64_t)kprof_names_find(&names, kernel->mangled)));
     }
-    kprof_names_free(&names);
     return array;
 }
 
@@ -292,7 +291,7 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
     add(object, "process", kprof_json_integer(launch->process - model->processes));
     add(object, "device", kprof_json_integer(launch->device - model->devices));
     add(object, "layout", known(launch->device->chip_index != SIZE_MAX, (int64_t)launch->device->chip_index));
-    kprof_launch_texts texts = kprof_emitter_texts(&html->base, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(&html->base, launch);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
         const kprof_column *column = &kprof_launch_columns[i];
         const kprof_cell cell = kprof_launch_cell(&texts, i);
@@ -301,7 +300,6 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
             continue; /* the page takes it for missing */
         add(object, column->html, is_text ? pooled(html, cell.text) : kprof_json_cell(column, &cell));
     }
-    kprof_launch_texts_free(&texts);
     const kprof_code_profile *profile = html->profiles ? kprof_code_profile_of(html->profiles, launch->id) : NULL;
     if (profile)
         add(object, "code", kprof_json_integer(profile->id));
@@ -559,11 +557,10 @@ static void describe_rules(html_emitter *html, const kprof_findings *findings)
     for (size_t i = 0; i < findings->count; i++)
         append(html->rules, rule_object(findings->items[i].finding));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
+        KPROF_AUTO(kprof_verdict_text) row = kprof_verdict_describe(findings, i, false);
         cJSON *object = append_object(html->verdict);
         add_text(object, "key", row.key);
         add_text(object, "label", row.label);
-        kprof_verdict_text_free(&row);
     }
 }
 
@@ -573,7 +570,7 @@ static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all
 {
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < all->open_count; i++) {
-        kprof_strlist missing = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
         kprof_status status = kprof_found_missing(all->open[i], &missing);
         if (status != KPROF_OK)
             html->base.status = status;
@@ -583,7 +580,6 @@ static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all
         for (size_t k = 0; k < missing.count; k++)
             append(names, cJSON_CreateString(missing.items[k]));
         append(array, entry);
-        kprof_strlist_free(&missing);
     }
     if (all->open_count > 0)
         add(html->launch, "not_evaluated", pooled_array(html, array));
@@ -599,7 +595,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         describe_rules(html, findings);
     cJSON *verdict = add_array(html->launch, "verdict"), *found = add_array(html->launch, "findings");
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_emit_verdict_row(all, i, false);
+        KPROF_AUTO(kprof_verdict_text) row = kprof_emit_verdict_row(all, i, false);
         cJSON *line = cJSON_CreateArray();
         append(line, take_pooled(html, &row.name));
         append(line, value_of(row.value));
@@ -607,7 +603,6 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         if (i == KPROF_ROW_BEST && findings->verdict.near)
             append(line, cJSON_CreateString(kprof_verdict_little_to_gain(&findings->verdict)));
         append(verdict, line);
-        kprof_verdict_text_free(&row);
     }
     for (size_t i = 0; i < all->told_count; i++)
         if (all->told[i]->state == KPROF_FOUND)

@@ -179,14 +179,13 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "kernel", kernel_object(launch));
     add(object, "process", kprof_json_process(launch->process));
     add(object, "device", device_object(launch->device));
-    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
         const kprof_column *column = &kprof_launch_columns[i];
         const kprof_cell cell = kprof_launch_cell(&texts, i);
         if (column->json)
             add(object, column->json, kprof_json_cell(column, &cell));
     }
-    kprof_launch_texts_free(&texts);
     add(object, "disagreements", disagreements(emitter, launch));
     if (launch->samples)
         add(object, "multiplexed", multiplexed_object(launch->samples));
@@ -322,7 +321,7 @@ static cJSON *found_object(const kprof_found *found)
 
 static cJSON *unknown_object(json_emitter *json, const kprof_found *found)
 {
-    kprof_strlist missing = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
     cJSON *object = cJSON_CreateObject();
     add_text(object, "id", found->finding->id);
     if (kprof_found_missing(found, &missing) != KPROF_OK)
@@ -330,7 +329,6 @@ static cJSON *unknown_object(json_emitter *json, const kprof_found *found)
     cJSON *names = add_array(object, "missing");
     for (size_t i = 0; i < missing.count; i++)
         append(names, cJSON_CreateString(missing.items[i]));
-    kprof_strlist_free(&missing);
     return object;
 }
 
@@ -338,7 +336,7 @@ static cJSON *verdict_object(const kprof_findings *findings)
 {
     cJSON *object = cJSON_CreateObject();
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
+        KPROF_AUTO(kprof_verdict_text) row = kprof_verdict_describe(findings, i, false);
         if (i == KPROF_ROW_NEXT) {
             add(object, row.key, kprof_json_take(&row.name));
         } else if (row.name.length == 0 && (i != KPROF_ROW_BEST || !row.is_known)) {
@@ -349,7 +347,6 @@ static cJSON *verdict_object(const kprof_findings *findings)
             add(line, "pct", kprof_json_number(row.value));
             add(line, "text", kprof_json_take(&row.text));
         }
-        kprof_verdict_text_free(&row);
     }
     add_text(object, "little_to_gain", kprof_verdict_little_to_gain(&findings->verdict));
     return object;

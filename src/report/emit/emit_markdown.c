@@ -95,11 +95,10 @@ static bool is_shown(const kprof_emit_field *field)
 
 static void put_value(markdown_emitter *markdown, const kprof_emit_field *field)
 {
-    kprof_strbuf value = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) value = KPROF_STRBUF_INIT;
     markdown->has_excess = markdown->has_excess || (field->is_value && kprof_is_excess(field->real, field->unit));
     kprof_field_describe(field, markdown->base.options->base_units, &value);
     put_text(&markdown->line, kprof_strbuf_text(&value));
-    kprof_strbuf_free(&value);
 }
 
 static void end_line(markdown_emitter *markdown)
@@ -265,10 +264,9 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
 {
     begin_block(of(emitter));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_emit_verdict_row(all, i, emitter->options->base_units);
+        KPROF_AUTO(kprof_verdict_text) row = kprof_emit_verdict_row(all, i, emitter->options->base_units);
         if (row.text.length > 0)
             put_bold(of(emitter), "- ", row.label, &row.text);
-        kprof_verdict_text_free(&row);
     }
     kprof_strbuf names = KPROF_STRBUF_INIT;
     kprof_emit_not_evaluated(emitter, all, &names);
@@ -294,12 +292,11 @@ static void put_paragraph(markdown_emitter *markdown, const char *text)
 /* Put all values of a section into one table; remarks on some of them come after it. */
 static void markdown_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
-    kprof_strbuf note = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     kprof_emit_cells(emitter, table);
     kprof_table_describe_excess(table, &note);
     if (note.length > 0)
         kprof_strbuf_printf(&of(emitter)->notes, "%s%s", of(emitter)->notes.length > 0 ? ". " : "", note.data);
-    kprof_strbuf_free(&note);
 }
 
 static void markdown_section_end(kprof_emitter *emitter)

@@ -87,10 +87,9 @@ static void perfetto_launches_begin(kprof_emitter *emitter)
     begin_trace(trace);
     for (size_t i = 0; i < model->process_count; i++) {
         const kprof_model_process *process = &model->processes[i];
-        kprof_strbuf name = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) name = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&name, "%s (%lld on %s)", process->name, (long long)process->pid, process->host);
         write_name(trace, (int64_t)i + 1, 0, kprof_strbuf_text(&name));
-        kprof_strbuf_free(&name);
     }
 }
 

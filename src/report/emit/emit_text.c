@@ -133,11 +133,10 @@ static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *
         return name;
     const kprof_model *model = emitter->launches.model;
     if (!text->short_names) {
-        const char **names = calloc(model->kernel_count + 1, sizeof *names);
+        KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
         for (size_t i = 0; names && i < model->kernel_count; i++)
             names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
         text->short_names = names ? kprof_short_names_new(names, model->kernel_count, text_width(emitter)) : NULL;
-        free(names);
     }
     if (text->short_names)
         return text->short_names[kernel - model->kernels];
@@ -223,7 +222,7 @@ static void describe_joining(const kprof_emitter *emitter, const kprof_model_lau
 /* Show what has a line of its own, and which samples the medians leave out. */
 static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
         char shape[48];
         kprof_strbuf line = KPROF_STRBUF_INIT;
@@ -236,7 +235,6 @@ static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launc
     }
     if (emitter->status == KPROF_OK && texts.samples_note.length > 0)
         show_note(emitter, "Note", texts.samples_note.data);
-    kprof_launch_texts_free(&texts);
 }
 
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -393,14 +391,13 @@ static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kp
 /* "pass 1", "passes 1-3 5", in the next cell or below the row that ends with the latest one. */
 static void put_passes(kprof_grid *grid, const kprof_emit_metric *metric, bool in_cell)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     if (metric->pass_count > 0)
         kprof_strbuf_printf(&text, "%s %s", metric->pass_count == 1 ? "pass" : "passes", metric->passes);
     if (in_cell)
         kprof_grid_add(grid, kprof_strbuf_text(&text), "");
     else if (metric->pass_count > 0)
         kprof_grid_note(grid, NULL, kprof_strbuf_text(&text));
-    kprof_strbuf_free(&text);
 }
 
 /* Return the meaning of a metric: the section's help, or else the description from CUPTI. */
@@ -520,7 +517,7 @@ static void add_table_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_
 /* List the rows that are zero in one line, or say how many there are. */
 static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, size_t count)
 {
-    kprof_strbuf names = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&names, "Zero: ");
     for (size_t i = 0, named = 0; i < table->table->row_count; i++) {
         const char *label = table->table->rows[table->order[i]].label;
@@ -531,7 +528,6 @@ static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, s
         kprof_output_printf(emitter->out, "    %s\n", kprof_strbuf_text(&names));
     else
         kprof_output_printf(emitter->out, "    Zero: %zu more rows\n", count);
-    kprof_strbuf_free(&names);
     of(emitter)->has_folded = true;
 }
 
@@ -543,7 +539,7 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     begin_part(text);
     const size_t most = (KPROF_GRID_COLUMNS_MAX - 2) / (text->shows_spread ? 2 : 1);
     const size_t stride = table->table->column_count, row_count = table->table->row_count;
-    kprof_grid grid = table_grid(text, table, stride > most ? most : stride);
+    KPROF_AUTO(kprof_grid) grid = table_grid(text, table, stride > most ? most : stride);
     size_t folded = 0;
     for (size_t i = 0; i < row_count; i++) {
         const bool is_folded = !emitter->options->all_rows && is_zero_row(table, table->order[i]);
@@ -554,7 +550,6 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     if (folded == row_count && row_count > 0)
         put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
     print_grid(text, &grid, 4);
-    kprof_grid_free(&grid);
     kprof_strbuf excess = KPROF_STRBUF_INIT;
     kprof_table_describe_excess(table, &excess);
     put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &excess);
@@ -618,7 +613,7 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
 {
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
                                           "Roof", "Of roof",  "Distance", "Limited by"};
-    kprof_grid grid = kprof_grid_make("ttnnnnnnt");
+    KPROF_AUTO(kprof_grid) grid = kprof_grid_make("ttnnnnnnt");
     grid.width = width_of(emitter);
     grid.key_count = 2;
     for (size_t i = 0; i < grid.column_count; i++)
@@ -640,7 +635,6 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
         }
     }
     print_grid(of(emitter), &grid, 4);
-    kprof_grid_free(&grid);
     show_idle(emitter, rooflines, count);
 }
 
@@ -764,14 +758,13 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
     const bool base_units = emitter->options->base_units;
     bool has_rows = false;
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_emit_verdict_row(findings, i, base_units);
+        KPROF_AUTO(kprof_verdict_text) row = kprof_emit_verdict_row(findings, i, base_units);
         kprof_strbuf_puts(&row.text, i == KPROF_ROW_NEXT && findings->next ? " below" : "");
         const bool is_shown = row.text.length > 0 && (row.is_known || !of(emitter)->hides_missing);
         kprof_output_puts(emitter->out, is_shown && !has_rows ? "\n" : "");
         if (is_shown)
             kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, row.label, row.text.data);
         has_rows = has_rows || is_shown;
-        kprof_verdict_text_free(&row);
     }
     show_not_evaluated(emitter, findings);
     of(emitter)->has_verdict = has_rows;
@@ -779,13 +772,12 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
 
 static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_hot_line_describe(line, &text);
     if (!line->reason)
         kprof_strbuf_puts(&text, "; --page source has more");
     kprof_output_puts(emitter->out, of(emitter)->has_verdict ? "" : "\n");
     kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, "Hottest", kprof_strbuf_text(&text));
-    kprof_strbuf_free(&text);
 }
 
 static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
@@ -794,8 +786,8 @@ static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *time
     enum { NUMBERS_WIDTH = 48 }; /* of what follows the label, and what stands before it */
     char line[KPROF_TIMELINE_SIZE];
     const size_t width = width_of(emitter), most = width > NUMBERS_WIDTH + 16 ? width - NUMBERS_WIDTH : 16;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    char *label = kprof_strdup(series->label);
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    KPROF_AUTO_FREE char *label = kprof_strdup(series->label);
     const kprof_human mean = kprof_units_human(series->mean, series->unit, emitter->options->base_units);
     const kprof_human top = kprof_units_human(series->most, series->unit, emitter->options->base_units);
     kprof_timeline_draw(timeline, series, line);
@@ -803,9 +795,7 @@ static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *time
         kprof_cut_text(label, most);
     kprof_strbuf_printf(&text, "%s: mean %s%s%s, most %s%s%s", label ? label : "", mean.number, *mean.unit ? " " : "",
                         mean.unit, top.number, *top.unit ? " " : "", top.unit);
-    free(label);
     kprof_output_printf(emitter->out, "    %s\n      %s\n", kprof_strbuf_text(&text), line);
-    kprof_strbuf_free(&text);
 }
 
 static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
@@ -924,7 +914,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
 /* A record is a block of "label: value" lines. */
 static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
 {
-    kprof_grid grid = kprof_grid_make("tt");
+    KPROF_AUTO(kprof_grid) grid = kprof_grid_make("tt");
     grid.width = emitter->options->width;
     grid.wraps = true;
     if (of(emitter)->record_count++ > 0)
@@ -934,15 +924,13 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         const bool is_line = field->role == KPROF_ROLE_PEOPLE && !kprof_field_is_missing(field);
         if (field->role != KPROF_ROLE_SHOWN && !is_line)
             continue;
-        kprof_strbuf value = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) value = KPROF_STRBUF_INIT;
         kprof_field_describe(field, emitter->options->base_units, &value);
         kprof_grid_add(&grid, field->label, "");
         kprof_grid_add(&grid, kprof_strbuf_text(&value), "");
         mark_disagreeing(of(emitter), &grid, field->disagrees);
-        kprof_strbuf_free(&value);
     }
     print_grid(of(emitter), &grid, 2);
-    kprof_grid_free(&grid);
 }
 
 /* The grid of rows gets its columns from the first of them. */
@@ -988,11 +976,10 @@ static void text_columns(kprof_emitter *emitter, const kprof_emit_record *column
 /* "Limited by  DRAM bandwidth", below the row. */
 static void add_note(text_emitter *text, const kprof_emit_field *field)
 {
-    kprof_strbuf note = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     describe_field(&text->base, field, &note);
     text->rows.width = width_of(&text->base);
     kprof_grid_note(&text->rows, field->plain ? NULL : field->label, kprof_strbuf_text(&note));
-    kprof_strbuf_free(&note);
 }
 
 /* In a list with verdicts, only the first rows show theirs, and what does not fit into a line. */

@@ -265,9 +265,8 @@ static char *take_part(kprof_output *out, const char *text, size_t bytes)
 
 static void put_key(grid_line *line, const char *text, const column_width *width)
 {
-    char *first = take_part(line->out, text, kprof_text_line(text, width->text));
+    KPROF_AUTO_FREE char *first = take_part(line->out, text, kprof_text_line(text, width->text));
     put_aligned(line, first ? first : "", width->text, false);
-    free(first);
 }
 
 /* Is this the key column whose texts may take several lines? */
@@ -366,10 +365,9 @@ static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
         const size_t hang = is_first || *rest[i] == '\0' ? 0 : hang_of(text_at(grid, cells[i].text));
         const size_t room = width->text > hang ? width->text - hang : width->text;
         const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], room);
-        char *text = take_part(out, rest[i], bytes);
+        KPROF_AUTO_FREE char *text = take_part(out, rest[i], bytes);
         line.pending += width->text - room;
         put_aligned(&line, text ? text : "", room, grid->is_number[i]);
-        free(text);
         put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);
         put_after(&line, is_first ? mark_of(&cells[i]) : "", width->mark);
         line.pending += COLUMN_GAP;
@@ -429,7 +427,7 @@ static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *la
 static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
                          const kprof_grid_cell *cells)
 {
-    kprof_strbuf line = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) line = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < layout->column_count; i++) {
         const char *text = text_at(grid, cells[i].text), *unit = text_at(grid, cells[i].unit);
         const char *mark = mark_of(&cells[i]);
@@ -444,7 +442,6 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
     }
     if (line.length && !line.failed)
         kprof_text_labelled(out, note_place(grid, layout, cells), NULL, line.data);
-    kprof_strbuf_free(&line);
 }
 
 /* Width of a line with all columns. */

@@ -71,7 +71,7 @@ static void show_rows(kprof_emitter *emitter, const kprof_launch_timeline *timel
 void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launch,
                          const kprof_launch_timeline *timeline)
 {
-    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     const double end_ns = timeline->series_count > 0 ? (double)timeline->end_ns : NAN;
     const double interval_ns = timeline->series_count > 0 ? (double)timeline->interval_ns : NAN;
     const kprof_emit_field fields[] = {
@@ -87,5 +87,4 @@ void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launc
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
     show_rows(emitter, timeline);
     emitter->ops->record_end(emitter);
-    kprof_launch_texts_free(&texts);
 }

@@ -152,22 +152,20 @@ static kprof_status parse_parts(const condition_text *from, kprof_condition *out
     if (*sign == '=')
         out->comparator = KPROF_EQUAL;
     const char *rest = sign + (has_equal ? 2 : 1);
-    char *limit = trimmed(rest, strlen(rest));
+    KPROF_AUTO_FREE char *limit = trimmed(rest, strlen(rest));
     out->text = kprof_strdup(text);
     out->metric = trimmed(text, (size_t)(sign - text));
     if (out->metric && strcmp(out->metric, "duration") == 0) {
         free(out->metric);
         out->metric = kprof_strdup(KPROF_TIME_METRIC);
     }
-    kprof_status status = KPROF_OK;
     if (!limit || !out->text || !out->metric)
-        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", from->kind->option);
-    else if (!*out->metric)
-        status = refuse(from, text, "a comparison of no metric");
-    else if (!parse_limit(from->kind, limit, out))
-        status = refuse(from, limit, "no number with or without unit");
-    free(limit);
-    return status;
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", from->kind->option);
+    if (!*out->metric)
+        return refuse(from, text, "a comparison of no metric");
+    if (!parse_limit(from->kind, limit, out))
+        return refuse(from, limit, "no number with or without unit");
+    return KPROF_OK;
 }
 
 /* "duration>5" may mean 5 % or 5 us, and hardly means 5 ns. */
@@ -175,15 +173,13 @@ static kprof_status ask_for_unit(const char *text)
 {
     const char *sign = strpbrk(text, "<>"), *limit = sign + strspn(sign, "<>= ");
     const bool is_signed = *limit == '+' || *limit == '-';
-    kprof_strbuf same = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) same = KPROF_STRBUF_INIT;
     if (!is_signed)
         kprof_strbuf_printf(&same, " or \"%.*s+%s%%\"", (int)(limit - text), text, limit);
-    kprof_status status = kprof_fail(KPROF_USAGE,
-                                     "--fail-on \"%s\": the limit has no unit; give \"%s%%\"%s for percent of the "
-                                     "baseline, or \"%sus\" for a time (in ns, us, ms or s)",
-                                     text, text, kprof_strbuf_text(&same), text);
-    kprof_strbuf_free(&same);
-    return status;
+    return kprof_fail(KPROF_USAGE,
+                      "--fail-on \"%s\": the limit has no unit; give \"%s%%\"%s for percent of the "
+                      "baseline, or \"%sus\" for a time (in ns, us, ms or s)",
+                      text, text, kprof_strbuf_text(&same), text);
 }
 
 kprof_status kprof_condition_settle_unit(kprof_condition *condition, const char *base_unit)

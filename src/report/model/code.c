@@ -76,7 +76,7 @@ static int by_last_part(const void *a, const void *b)
 /* Merged reports may have a path twice, with other texts: that takes no longer name. */
 static kprof_status name_files(kprof_code_profiles *all)
 {
-    kprof_code_file **sorted = calloc(all->file_count + 1, sizeof *sorted);
+    KPROF_AUTO_FREE kprof_code_file **sorted = kprof_calloc(all->file_count + 1, sizeof *sorted);
     const bool whole = sorted != NULL;
     for (size_t i = 0; i < all->file_count && whole; i++) {
         sorted[i] = &all->files[i];
@@ -92,7 +92,6 @@ static kprof_status name_files(kprof_code_profiles *all)
         for (size_t i = end; i-- > first && is_shared;) /* the others are compared with the first */
             sorted[i]->name = sorted[i]->path;
     }
-    free(sorted);
     return whole ? KPROF_OK : kprof_store_no_memory(all->report);
 }
 

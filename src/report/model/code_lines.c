@@ -209,7 +209,7 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
 {
     const size_t count = code->instruction_count;
     *out = (kprof_profiled_lines){0};
-    placed *sorted = calloc(count + 1, sizeof *sorted);
+    KPROF_AUTO_FREE placed *sorted = kprof_calloc(count + 1, sizeof *sorted);
     for (size_t i = 0; i < count && sorted; i++)
         sorted[i] = (placed){place_of(code, i, outer), i};
     if (sorted && count > 1)
@@ -224,7 +224,6 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
         fill_lines(code, sorted, out);
         sort_by_caller(code, out);
     }
-    free(sorted);
     return whole ? KPROF_OK : kprof_store_no_memory(code->profiles->report);
 }
 

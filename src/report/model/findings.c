@@ -225,12 +225,11 @@ static size_t count_lacking(const kprof_findings *findings, bool of_less_work)
     size_t count = 0;
     for (size_t i = 0; i < findings->count; i++) {
         const kprof_found *found = &findings->items[i];
-        kprof_strlist missing = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
         if (found->state != KPROF_FOUND_UNKNOWN || !found->finding->gain ||
             (of_less_work && !is_of_less_work(found->finding)))
             continue;
         count += kprof_found_missing(found, &missing) != KPROF_OK || missing.count > 0;
-        kprof_strlist_free(&missing);
     }
     return count;
 }

@@ -37,9 +37,8 @@ static int column_of(sqlite3_stmt *row, int from_last)
 static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, bool *matches)
 {
     kprof_nvtx_parsed ranges;
-    char *text = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
+    KPROF_AUTO_FREE char *text = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
     bool whole = text && kprof_nvtx_parse_text(text, &ranges);
-    free(text);
     if (!whole)
         return kprof_store_no_memory(walker->walk->report);
     *matches = kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
@@ -86,12 +85,10 @@ static kprof_status take(launch_walker *walker, const kprof_model_launch *launch
 /* `choice` is a condition on metric_id, or "". */
 static kprof_status open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
 {
-    char *sql = kprof_strprintf("SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice);
+    KPROF_AUTO_FREE char *sql =
+        kprof_strprintf("SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice);
     *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
-    const kprof_status status =
-        sql ? kprof_store_compile(walk->report, sql, &reader->rows) : kprof_store_no_memory(walk->report);
-    free(sql);
-    return status;
+    return sql ? kprof_store_compile(walk->report, sql, &reader->rows) : kprof_store_no_memory(walk->report);
 }
 
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
@@ -102,14 +99,12 @@ kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_r
 kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
                                           kprof_value_reader *reader)
 {
-    kprof_strbuf choice = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) choice = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&choice, " AND metric_id IN (0");
     for (size_t i = 0; i < count; i++)
         kprof_strbuf_printf(&choice, ",%zu", metrics[i] + 1);
     kprof_strbuf_puts(&choice, ")");
-    kprof_status status = choice.failed ? kprof_store_no_memory(walk->report) : open_reader(walk, choice.data, reader);
-    kprof_strbuf_free(&choice);
-    return status;
+    return choice.failed ? kprof_store_no_memory(walk->report) : open_reader(walk, choice.data, reader);
 }
 
 kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked)
@@ -188,8 +183,8 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.record = columns.record;
     launch.record.device = launch.device->record.device;
     launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, column_of(row, NODE));
-    char *nvtx = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
-    char *origin = kprof_store_text(walker->walk->report, row, column_of(row, ORIGIN));
+    KPROF_AUTO_FREE char *nvtx = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
+    KPROF_AUTO_FREE char *origin = kprof_store_text(walker->walk->report, row, column_of(row, ORIGIN));
     launch.record.nvtx = nvtx;
     launch.stack_origin = origin;
     launch.replay_mode = columns.replay_mode;
@@ -197,7 +192,6 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.measured = columns.measured;
     status = whole && nvtx && origin ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
-    KPROF_FREE(nvtx, origin);
     return status;
 }
 

@@ -204,7 +204,7 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
 /* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
 static bool join_items(kprof_section *into, kprof_section *from)
 {
-    kprof_names known = {0};
+    KPROF_AUTO(kprof_names) known = {0};
     bool added = true;
     kprof_item *items = realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *items);
     into->items = items ? items : into->items;
@@ -217,7 +217,6 @@ static bool join_items(kprof_section *into, kprof_section *from)
         from->items[i] = (kprof_item){0}; /* it has changed hands */
         added = kprof_names_add(&known, items[into->item_count - 1].name, 0);
     }
-    kprof_names_free(&known);
     return items && added;
 }
 
@@ -250,8 +249,8 @@ static kprof_status note_definition(kprof_merge *merge, const char *key, const c
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
 static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
 {
-    char *key = kprof_strprintf("%s\n%s", chip, section->id);
-    char *json = key ? kprof_section_to_json(section) : NULL;
+    KPROF_AUTO_FREE char *key = kprof_strprintf("%s\n%s", chip, section->id);
+    KPROF_AUTO_FREE char *json = key ? kprof_section_to_json(section) : NULL;
     const size_t number = json ? kprof_names_find(&merge->sections, key) : KPROF_NAMES_NONE;
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
     kprof_status status = KPROF_OK;
@@ -268,7 +267,6 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
                             path, section->id);
     if (status == KPROF_OK && !own)
         status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    KPROF_FREE(key, json);
     return status;
 }
 
@@ -444,9 +442,8 @@ static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
     for (unsigned kind = 1; kind < KPROF_ACTIVITY_KINDS && status == KPROF_OK; kind++) {
         if (from->version < KPROF_TRACE_SINCE(kind))
             continue;
-        char *sql = kprof_trace_copy_statement((kprof_activity_kind)kind);
+        KPROF_AUTO_FREE char *sql = kprof_trace_copy_statement((kprof_activity_kind)kind);
         status = sql ? run(merge, sql, &merge->process_count, 1) : kprof_store_no_memory(merge->into);
-        free(sql);
     }
     return status;
 }
@@ -455,16 +452,14 @@ static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
 static kprof_status add_census(kprof_merge *merge, const kprof_report *from)
 {
     const int64_t numbers[] = {merge->launch_count, merge->process_count};
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     if (from->version < 9)
         return KPROF_OK;
     kprof_strbuf_puts(&sql, "INSERT INTO main.census SELECT NULL, process_id+?2, (SELECT id FROM new_kernel WHERE "
                             "old=kernel_id), (SELECT id FROM new_device WHERE old=device_id)");
     kprof_rows_list_plain(KPROF_ROWS_CENSUS, from->version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.census ORDER BY id");
-    kprof_status status = sql.failed ? kprof_store_no_memory(merge->into) : run(merge, sql.data, numbers, 2);
-    kprof_strbuf_free(&sql);
-    return status;
+    return sql.failed ? kprof_store_no_memory(merge->into) : run(merge, sql.data, numbers, 2);
 }
 
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
@@ -492,10 +487,9 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
                           from->path);
-    char *sql = launch_query(from->version);
+    KPROF_AUTO_FREE char *sql = launch_query(from->version);
     if (status == KPROF_OK)
         status = sql ? copy_of_launches(merge, (const char *const[]){sql}, 1) : kprof_store_no_memory(merge->into);
-    free(sql);
     const size_t first = from->version < 6; /* it has no table nvtx */
     KPROF_THEN(status, copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first));
     KPROF_THEN(status, add_stacks(merge, from));
@@ -545,7 +539,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
 static kprof_status attach(kprof_merge *merge, const char *path)
 {
     sqlite3_stmt *statement = NULL;
-    char *name = kprof_strprintf("%s%s", path[0] == '/' ? "" : "./", path);
+    KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path[0] == '/' ? "" : "./", path);
     if (!name)
         return kprof_store_no_memory(merge->into);
     int rc = sqlite3_prepare_v2(merge->into->db, "ATTACH ?1 AS source", -1, &statement, NULL);
@@ -554,7 +548,6 @@ static kprof_status attach(kprof_merge *merge, const char *path)
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
     sqlite3_finalize(statement);
-    free(name);
     return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(merge->into, path);
 }
 

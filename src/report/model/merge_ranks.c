@@ -267,7 +267,7 @@ static const char forget_runs[] = "DROP TABLE numbered; DROP TABLE ranked; DROP 
 
 static kprof_status match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
 {
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(
         &sql, "%s%s%s%s%s%zu%s", number_processes, further_keys[runs->match], rank_launches,
         runs->order == KPROF_ORDER_STRICT ? "place" : "row_number() OVER (PARTITION BY source, shape ORDER BY place)",
@@ -277,9 +277,7 @@ static kprof_status match_launches_of_runs(kprof_report *report, const kprof_run
         "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
         "placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
         runs->last_has_several);
-    kprof_status status = sql.failed ? kprof_store_no_memory(report) : kprof_store_exec(report, sql.data);
-    kprof_strbuf_free(&sql);
-    return status;
+    return sql.failed ? kprof_store_no_memory(report) : kprof_store_exec(report, sql.data);
 }
 
 #define KERNELS_TOLD 4
@@ -347,15 +345,13 @@ static kprof_status put_greatest(kprof_report *report, const kprof_greatest *met
                                "instr(reason, '" GREATEST_OF_SOME "')=0 AND id IN (SELECT launch.id " FROM_PARTS
                                " BETWEEN 1 AND json_array_length(?3)-1)";
     int64_t none;
-    kprof_strbuf parts = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) parts = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < metric->parts->count; i++)
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
     const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
     kprof_status status = parts.failed ? kprof_store_no_memory(report) : kprof_store_ask(report, sql, texts, &none);
-    KPROF_THEN(status, kprof_store_ask(report, tell, texts, &none));
-    kprof_strbuf_free(&parts);
-    return status;
+    return KPROF_THEN(status, kprof_store_ask(report, tell, texts, &none));
 }
 
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)

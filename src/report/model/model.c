@@ -75,13 +75,12 @@ static kprof_status load_rows(kprof_report *report, kprof_model *model)
 static void free_rows(kprof_model *model)
 {
     for (size_t i = 0; i < LIST_COUNT; i++) {
-        char *rows;
+        KPROF_AUTO_FREE char *rows = NULL;
         size_t count;
         memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
         memcpy(&count, (char *)model + lists[i].count, sizeof count);
         for (size_t k = 0; k < count; k++)
             kprof_rows_free(lists[i].table, rows + k * lists[i].size);
-        free(rows);
     }
 }
 

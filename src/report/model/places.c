@@ -410,14 +410,13 @@ kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof
     const kprof_findings *findings = kprof_rules_findings(rules);
     clear_places(finder);
     kprof_status status = profile ? kprof_code_load(finder->profiles, profile, &finder->loaded) : KPROF_OK;
-    size_t *counts = profile ? calloc(findings->count + 1, sizeof *counts) : NULL;
+    KPROF_AUTO_FREE size_t *counts = profile ? kprof_calloc(findings->count + 1, sizeof *counts) : NULL;
     bool whole = !profile || counts;
     for (size_t i = 0; i < findings->count && status == KPROF_OK && profile && whole; i++)
         whole = findings->items[i].state != KPROF_FOUND || locate(finder, &findings->items[i], &counts[i]);
     /* Once all are there, so that their memory stays where it is. */
     for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile && whole; first += counts[i++])
         kprof_rules_place(rules, i, counts[i] > 0 ? finder->places + first : NULL, counts[i]);
-    free(counts);
     return status == KPROF_OK && !whole ? kprof_store_no_memory(finder->profiles->report) : status;
 }
 

@@ -1,5 +1,6 @@
 /* Medians by sorting, order statistics for intervals, and rank tests: exact for small samples, else approximate. */
 #include "report/model/robust.h"
+#include "core/strbuf.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -216,7 +217,7 @@ static kprof_status exact_bound(size_t count, size_t chosen, double tail, uint64
     uint32_t ranks[KPROF_EXACT_MAX];
     for (size_t i = 0; i < count; i++)
         ranks[i] = 2 * (uint32_t)(i + 1);
-    double *ways = count_ways(&(rank_sums){.count = count, .chosen = chosen, .ranks = ranks});
+    KPROF_AUTO_FREE double *ways = count_ways(&(rank_sums){.count = count, .chosen = chosen, .ranks = ranks});
     if (!ways)
         return KPROF_NO_MEMORY;
     const size_t least = chosen * (chosen + 1), most = count * (count + 1);
@@ -228,7 +229,6 @@ static kprof_status exact_bound(size_t count, size_t chosen, double tail, uint64
         if (below > tail * all)
             break;
     }
-    free(ways);
     return KPROF_OK;
 }
 
@@ -267,11 +267,10 @@ static kprof_status find_p(kprof_sample small, kprof_sample large, double *p)
         *p = approximate_p(&sums);
         return KPROF_OK;
     }
-    double *ways = count_ways(&sums);
+    KPROF_AUTO_FREE double *ways = count_ways(&sums);
     if (!ways)
         return KPROF_NO_MEMORY;
     *p = exact_p(&sums, ways);
-    free(ways);
     return KPROF_OK;
 }
 
@@ -312,7 +311,7 @@ size_t kprof_repeats_needed(size_t tests, double alpha)
 
 kprof_status kprof_holm(double *p, size_t count)
 {
-    indexed_p *sorted = calloc(count + 1, sizeof *sorted);
+    KPROF_AUTO_FREE indexed_p *sorted = kprof_calloc(count + 1, sizeof *sorted);
     if (!sorted)
         return KPROF_NO_MEMORY;
     size_t tests = 0;
@@ -325,6 +324,5 @@ kprof_status kprof_holm(double *p, size_t count)
         highest = fmax(highest, fmin(1, sorted[i].p * (double)(tests - i)));
         p[sorted[i].index] = highest;
     }
-    free(sorted);
     return KPROF_OK;
 }

@@ -149,7 +149,7 @@ static void make_rule(const kprof_model *model, size_t index, metric_rule *out)
 
 static bool add_operands(const kprof_model *model, const kprof_expr *expression, formula *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     bool added = expression && kprof_expr_names(expression, &names) == KPROF_OK;
     for (size_t i = 0; added && i < names.count; i++) {
         size_t *operand = KPROF_APPEND(out->operands, out->operand_count);
@@ -159,7 +159,6 @@ static bool add_operands(const kprof_model *model, const kprof_expr *expression,
             out->operand_count++;
         }
     }
-    kprof_strlist_free(&names);
     return added;
 }
 

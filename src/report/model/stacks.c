@@ -99,11 +99,10 @@ static kprof_status read_stack(void *user, sqlite3_stmt *row)
     if (!added)
         return no_memory(load);
     *added = (kprof_told_stack){.is_cut = sqlite3_column_int(row, 1) != 0};
-    char *json = kprof_store_text(load->report, row, 0);
+    KPROF_AUTO_FREE char *json = kprof_store_text(load->report, row, 0);
     cJSON *frames = json ? cJSON_Parse(json) : NULL;
     kprof_status status = json ? read_frames(load, frames, added) : no_memory(load);
     cJSON_Delete(frames);
-    free(json);
     return status;
 }
 

@@ -58,7 +58,7 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
     if (list->catalog && !are_sections && kprof_nearest_alias(list->catalog, word, &supply, &alias) != KPROF_OK)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     nearest = alias ? alias : nearest;
-    kprof_strbuf hint = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
     const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
     if (are_sections && tell_section(list, word, &hint))
         nearest = NULL;
@@ -68,10 +68,8 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
         kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
     else
         tell_what_there_is(list, &hint);
-    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option,
-                                     word, list->what, hint.length && !hint.failed ? hint.data : "");
-    kprof_strbuf_free(&hint);
-    return status;
+    return kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option, word,
+                      list->what, hint.length && !hint.failed ? hint.data : "");
 }
 
 /* Set taken[i] for the names that a word asks for. UNKNOWN_NAME when that is none. */
@@ -139,15 +137,13 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
 {
     const kprof_name_supply supply = {has_name, (void *)list};
     const kprof_alias_entry entry = kprof_alias_describe(alias);
-    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
     kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
     if (status == KPROF_OK && chosen.count == 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
                             list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
                             entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
-    KPROF_THEN(status, take_words(list, path, &chosen, taken));
-    kprof_strlist_free(&chosen);
-    return status;
+    return KPROF_THEN(status, take_words(list, path, &chosen, taken));
 }
 
 static bool is_over_time(const kprof_model_metric *metric)
@@ -164,7 +160,7 @@ static bool is_of_none(const kprof_model_metric *metric)
 /* Set taken[i] for the metrics that are named. */
 static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
 {
-    const char **names = calloc(model->metric_count + 1, sizeof *names);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
     if (!names)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model->metric_count; i++)
@@ -190,7 +186,6 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
     }
     for (size_t i = 0; i < model->metric_count; i++) /* a pattern may match no name at all */
         taken[i] = taken[i] && !is_of_none(&model->metrics[i]);
-    free(names);
     return status;
 }
 
@@ -219,8 +214,8 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     size_t count = 0, at = 0;
     for (size_t i = 0; i < model->chip_count; i++)
         count += model->chips[i].section_count;
-    const char **names = calloc(count + 1, sizeof *names);
-    bool *taken = calloc(count + 1, sizeof *taken);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
+    KPROF_AUTO_FREE bool *taken = kprof_calloc(count + 1, sizeof *taken);
     kprof_status status = names && taken ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
@@ -238,7 +233,6 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
         at += chip->section_count;
         status = hide_others(chip, of_chip);
     }
-    KPROF_FREE(names, taken);
     return status;
 }
 

@@ -196,7 +196,7 @@ static kprof_status lay_over(reader *r, int64_t launch)
     kprof_launch_timeline *out = r->out;
     const long long interval_ns = out->interval_ns;
     launch_ids ids = {KPROF_STRBUF_INIT, 0};
-    kprof_strbuf all = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) all = KPROF_STRBUF_INIT;
     if (out->series_count == 0 || interval_ns <= 0 || out->end_ns / FEW_SAMPLES >= interval_ns)
         return KPROF_OK;
     snprintf(sql, sizeof sql, alike, (long long)launch, MOST_DISTANCE, MOST_DISTANCE, interval_ns, MOST_LAUNCHES);
@@ -209,7 +209,7 @@ static kprof_status lay_over(reader *r, int64_t launch)
         out->laid_over = ids.count;
         status = read_samples(r, all.data);
     }
-    KPROF_FREE_TEXTS(&ids.text, &all);
+    kprof_strbuf_free(&ids.text);
     return status;
 }
 

@@ -573,7 +573,7 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
                                     const kprof_trace_names *names, const kprof_trace_stats_sink *sink)
 {
     sqlite3_stmt *statement = NULL;
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_status status = kprof_trace_add_functions(report);
     KPROF_THEN(status, make_needed(report, stats->need));
     if (status == KPROF_OK && names->in_ranges)
@@ -584,6 +584,5 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     KPROF_THEN(status, kprof_store_compile(report, sql.data, &statement));
     KPROF_THEN(status, step_through(report, statement, sink));
     sqlite3_finalize(statement);
-    kprof_strbuf_free(&sql);
     return status;
 }

@@ -42,10 +42,9 @@ static const char *keep(builder *build, const char *text)
 
 static const char *keep_label(builder *build, const char *const parts[2], const char *between)
 {
-    char *text = kprof_strprintf("%s%s%s", parts[0], between, parts[1]);
+    KPROF_AUTO_FREE char *text = kprof_strprintf("%s%s%s", parts[0], between, parts[1]);
     const char *kept = text ? keep(build, text) : "";
     build->failed = build->failed || !text;
-    free(text);
     return kept;
 }
 

@@ -187,11 +187,10 @@ static kprof_status write_event(void *user, sqlite3_stmt *row)
     kprof_output_puts(to->out, to->has_event ? ",\n" : "\n");
     if (to->most_slices) /* no text may end the element that it stands in */
         for (const char *at; (at = strchr(text, '<')); text = at + 1) {
-            kprof_strbuf part = KPROF_STRBUF_INIT;
+            KPROF_AUTO(kprof_strbuf) part = KPROF_STRBUF_INIT;
             kprof_strbuf_append(&part, text, (size_t)(at - text));
             kprof_json_put_text(to->out, part.length ? part.data : "");
             kprof_output_puts(to->out, "\\u003c");
-            kprof_strbuf_free(&part);
         }
     kprof_json_put_text(to->out, text);
     to->has_event = true;
@@ -261,7 +260,7 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
     kprof_status status = kprof_trace_has_callers(report, &to->has_callers);
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
-        kprof_strbuf sql = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
         sqlite3_stmt *statement = NULL;
         int rc = SQLITE_NOMEM;
         if (!is_wanted(events[i], to) || (!has_managed && strstr(events[i], "trace_managed")))
@@ -279,7 +278,6 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
         if (status == KPROF_OK && rc != SQLITE_DONE)
             status = kprof_store_fail(report, "writing the trace");
         sqlite3_finalize(statement);
-        kprof_strbuf_free(&sql);
     }
     return status;
 }

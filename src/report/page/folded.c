@@ -24,10 +24,9 @@ typedef struct folder {
 static void put_frame(kprof_strbuf *out, const char *text)
 {
     const size_t begin = out->length;
-    char *clean = kprof_clean_text(text);
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(text);
     out->failed = out->failed || !clean;
     kprof_strbuf_puts(out, clean ? clean : "");
-    free(clean);
     for (size_t i = begin; !out->failed && i < out->length; i++)
         if (out->data[i] == ';')
             out->data[i] = ' ';
@@ -49,7 +48,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     const kprof_model_stack *stack = kprof_model_stack_of(into->model, launch);
     const uint64_t launches = launch->samples ? launch->samples->launches : 1;
     const double time_ns = into->duration == KPROF_NAMES_NONE ? NAN : launch->values[into->duration];
-    kprof_strbuf line = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) line = KPROF_STRBUF_INIT;
     if (!(time_ns >= 0) || isinf(time_ns)) {
         into->untimed += launches;
         return KPROF_OK;
@@ -71,7 +70,6 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     if (!line.failed)
         into->times[at] += time_ns * (double)launches;
     const bool failed = line.failed;
-    kprof_strbuf_free(&line);
     return failed ? kprof_store_no_memory(into->report) : KPROF_OK;
 }
 
@@ -101,7 +99,7 @@ static kprof_status put_line(void *user, sqlite3_stmt *row)
     trace_folder *to = user;
     const int64_t stack = sqlite3_column_int64(row, 0);
     const char *kernel = (const char *)sqlite3_column_text(row, 1);
-    kprof_strbuf line = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) line = KPROF_STRBUF_INIT;
     if (stack >= 0 && (uint64_t)stack < to->stacks.stacks.stack_count)
         put_stack(&to->stacks, (size_t)stack, &line);
     if (line.length == 0)
@@ -110,7 +108,6 @@ static kprof_status put_line(void *user, sqlite3_stmt *row)
     put_frame(&line, kernel ? kernel : "");
     const bool failed = line.failed;
     const int written = failed ? 0 : fprintf(to->out, "%s %.0f\n", line.data, sqlite3_column_double(row, 2));
-    kprof_strbuf_free(&line);
     if (failed)
         return kprof_store_no_memory(to->stacks.report);
     return written < 0 ? kprof_fail(KPROF_OUTPUT, "folded stacks cannot be written") : KPROF_OK;

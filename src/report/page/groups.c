@@ -123,7 +123,7 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
 
 static bool count_configuration(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&text, "%zu ", (size_t)(group - groups->items));
     put_shape(&text, &launch->record);
     bool added = !text.failed;
@@ -131,7 +131,6 @@ static bool count_configuration(kprof_groups *groups, kprof_group *group, const 
         added = kprof_names_keep(&groups->configurations, text.data, 0);
         group->configurations++;
     }
-    kprof_strbuf_free(&text);
     return added;
 }
 

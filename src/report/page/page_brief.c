@@ -119,10 +119,9 @@ static void find_warnings(const kprof_groups *groups, brief *out)
     if (group->source == KPROF_SOURCE_SAMPLES) /* first, since later ones may find no place */
         warn_of_samples(groups, out);
     if (group->not_measured > 0) {
-        kprof_strbuf missing = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) missing = KPROF_STRBUF_INIT;
         kprof_group_tell_missing(group, &missing);
         warn(out, kprof_strbuf_text(&missing));
-        kprof_strbuf_free(&missing);
     }
     if (group->note) {
         snprintf(text, sizeof text, "%llu of %llu: %s", (unsigned long long)group->noted,
@@ -160,7 +159,7 @@ typedef struct verdict_place {
 
 static void take_verdict(brief *out, const verdict_place *to)
 {
-    kprof_verdict_text text = kprof_verdict_describe(out->findings, to->row, false);
+    KPROF_AUTO(kprof_verdict_text) text = kprof_verdict_describe(out->findings, to->row, false);
     if (to->name)
         cut(to->name, to->name_bytes, text.name.data, false);
     if (to->value)
@@ -172,7 +171,6 @@ static void take_verdict(brief *out, const verdict_place *to)
         snprintf(warning, sizeof warning, "%s %s", text.label, text.text.data);
         warn(out, warning);
     }
-    kprof_verdict_text_free(&text);
 }
 
 /* The index of the finding's value with this name; SIZE_MAX: there is none. */
@@ -189,11 +187,10 @@ static void take_class(brief *out)
 {
     const kprof_found *limit = out->findings->verdict.lines[KPROF_VERDICT_LIMIT];
     const size_t class = limit ? value_named(limit->finding, "class") : SIZE_MAX;
-    kprof_strbuf name = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) name = KPROF_STRBUF_INIT;
     if (class != SIZE_MAX)
         kprof_found_option(limit, class, false, &name);
     cut(out->class, WORD_BYTES, name.data, false);
-    kprof_strbuf_free(&name);
 }
 
 static void insert_stall(brief *out, const char *name, double pct)
@@ -228,10 +225,9 @@ static void take_stalls(brief *out)
     const double largest = found->values[finding->threshold_count + choice];
     if (told > share) { /* the verdict names a stall that the finding does not choose from: the warp was ready, but not
                            selected */
-        kprof_verdict_text text = kprof_verdict_describe(out->findings, KPROF_ROW_STALL, false);
+        KPROF_AUTO(kprof_verdict_text) text = kprof_verdict_describe(out->findings, KPROF_ROW_STALL, false);
         if (text.name.data)
             insert_stall(out, text.name.data, told);
-        kprof_verdict_text_free(&text);
     }
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
@@ -263,11 +259,10 @@ static void take_advice(brief *out)
 {
     const kprof_found *near = out->findings->verdict.near, *first = out->found_count > 0 ? out->found[0] : NULL;
     const kprof_found *told = near ? near : first;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     if (told)
         kprof_found_text(told, told->finding->advice ? told->finding->advice : told->finding->message, false, &text);
     cut(out->advice, ADVICE_BYTES, text.data, true);
-    kprof_strbuf_free(&text);
 }
 
 static void make_brief(const kprof_emitter *emitter, const kprof_ranking *ranking, brief *out)
@@ -275,7 +270,7 @@ static void make_brief(const kprof_emitter *emitter, const kprof_ranking *rankin
     const kprof_group *group = out->row->group;
     const kprof_device_record *device = &group->device->record;
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     out->limit_pct = out->occupancy_pct = NAN;
     cut(out->kernel, NAME_BYTES, name, false);
     cut(out->kernel_line, LINE_BYTES, name, false);
@@ -284,7 +279,6 @@ static void make_brief(const kprof_emitter *emitter, const kprof_ranking *rankin
     kprof_strbuf_clear(&text);
     kprof_strbuf_printf(&text, "%s, CC %u.%u", group->device->name, device->cc_major, device->cc_minor);
     cut(out->device, WORDS_BYTES, text.data, false);
-    kprof_strbuf_free(&text);
     find_warnings(&ranking->groups, out);
     if (!out->findings)
         return;
@@ -364,10 +358,9 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
     const kprof_code_profile *code = out->row->group->code;
     kprof_status status = code ? kprof_hot_lines_find(&ranking->groups.code, code, &out->hot) : KPROF_OK;
     if (status == KPROF_OK && code && code->sampled == 0 && *code->reason) {
-        kprof_strbuf text = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&text, "Hottest line not known: %s", code->reason);
         warn(out, kprof_strbuf_text(&text));
-        kprof_strbuf_free(&text);
     }
     const size_t count = out->hot.count;
     fit_hot_lines(out);
@@ -467,7 +460,7 @@ static void put_limit(const brief *of, kprof_strbuf *out)
 /* The largest, as many as a line takes. */
 static void put_stalls(const brief *of, kprof_strbuf *out)
 {
-    kprof_strbuf one = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) one = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < of->stall_count; i++) {
         kprof_strbuf_clear(&one);
         kprof_strbuf_printf(&one, "%s%s", i ? ", " : "", of->stalls[i].name);
@@ -475,7 +468,6 @@ static void put_stalls(const brief *of, kprof_strbuf *out)
         if (one.data && (i == 0 || out->length + one.length <= LINE_BYTES))
             kprof_strbuf_puts(out, one.data);
     }
-    kprof_strbuf_free(&one);
 }
 
 static void make_lines(const brief *of, brief_lines *out)
@@ -499,21 +491,19 @@ static void make_lines(const brief *of, brief_lines *out)
     const kprof_found *near = of->findings ? of->findings->verdict.near : NULL;
     if (near) {
         char line[LINE_BYTES + 1];
-        kprof_strbuf text = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
         kprof_found_text(near, near->finding->near_text, false, &text);
         const char *unsure = of->findings->verdict.near_is_unsure ? " (not all was measured)" : "";
         cut(line, LINE_BYTES - strlen(unsure), text.data, true);
         kprof_strbuf_printf(&out->items[LINE_LITTLE], "%s%s", line, unsure);
-        kprof_strbuf_free(&text);
     }
     for (size_t i = 0; i < of->found_count - (near && of->found_count == FINDINGS); i++) {
         char name[WORDS_BYTES + 1];
-        kprof_strbuf gain = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strbuf) gain = KPROF_STRBUF_INIT;
         put_gain(of->found[i], &gain);
         const size_t room = gain.length + WORD_BYTES < LINE_BYTES ? LINE_BYTES - gain.length : WORD_BYTES;
         cut(name, room < WORDS_BYTES ? room : WORDS_BYTES, of->found[i]->finding->name, false);
         kprof_strbuf_printf(&out->items[LINE_FINDINGS + i], "%s%s", name, gain.data ? gain.data : "");
-        kprof_strbuf_free(&gain);
     }
 }
 

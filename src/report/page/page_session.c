@@ -152,7 +152,7 @@ static int by_launches(const void *a, const void *b)
 
 static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *model)
 {
-    const kprof_model_kernel **sorted = calloc(model->kernel_count + 1, sizeof *sorted);
+    KPROF_AUTO_FREE const kprof_model_kernel **sorted = kprof_calloc(model->kernel_count + 1, sizeof *sorted);
     if (!sorted)
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     for (size_t i = 0; i < model->kernel_count; i++)
@@ -171,7 +171,6 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
         kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
-    free(sorted);
     return KPROF_OK;
 }
 

@@ -481,7 +481,7 @@ static kprof_status show_rows(shown_code *shown)
     const kprof_print_options *options = shown->page->context->options;
     kprof_emitter *emitter = shown->page->emitter;
     const size_t most = shown->lines->count + shown->code->instruction_count;
-    shown_row *rows = calloc(most + 1, sizeof *rows);
+    KPROF_AUTO_FREE shown_row *rows = kprof_calloc(most + 1, sizeof *rows);
     if (!rows)
         return kprof_store_no_memory(shown->page->profiles.report);
     const size_t count = make_rows(shown, rows);
@@ -497,7 +497,6 @@ static kprof_status show_rows(shown_code *shown)
             show_instructions(shown, rows[i].line);
     }
     shown->is_cold = count > 0 && !(rows[0].heat > 0) && !options->all_rows && options->top > 0;
-    free(rows);
     return kprof_emitter_status(emitter);
 }
 
@@ -560,7 +559,7 @@ static void show_heading(shown_code *shown)
                                         [KPROF_VIEW_PTX] = "ptx"};
     char room[96];
     const char *shape = describe_shape(profile, room, sizeof room);
-    kprof_strbuf measured = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
         kprof_field_plain(kprof_field_text("kernel", "Kernel", name_of(shown->page, profile))),
@@ -582,7 +581,6 @@ static void show_heading(shown_code *shown)
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     if (measured.failed)
         emitter->status = KPROF_NO_MEMORY;
-    kprof_strbuf_free(&measured);
 }
 
 static size_t find_advice(const source_page *page, const char *mangled)
@@ -849,7 +847,7 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     const kprof_code_profile *profile = shown->code->profile;
     const size_t first_note = page->note_count;
     char room[96];
-    kprof_strbuf measured = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) measured = KPROF_STRBUF_INIT;
     examine(shown);
     describe_profile(shown, &measured);
     if (has_several_processes(&page->profiles))
@@ -859,7 +857,7 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
     KPROF_THEN(status, note_advice(page, NULL));
     const size_t note_count = page->note_count - first_note;
-    const char **notes = calloc(note_count + 1, sizeof *notes);
+    KPROF_AUTO_FREE const char **notes = kprof_calloc(note_count + 1, sizeof *notes);
     if (!notes)
         status = kprof_store_no_memory(page->profiles.report);
     for (size_t i = 0; notes && i < note_count; i++)
@@ -877,8 +875,6 @@ static kprof_status emit_code(shown_code *shown, char **sources)
                                                     .notes = notes,
                                                     .note_count = note_count,
                                                 });
-    free(notes);
-    kprof_strbuf_free(&measured);
     return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
 }
 
@@ -890,14 +886,13 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
         return status;
     const kprof_profiled_lines *lines = &loaded->lines;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
-    char **sources = calloc(lines->count + 1, sizeof *sources);
+    KPROF_AUTO_FREE char **sources = kprof_calloc(lines->count + 1, sizeof *sources);
     for (size_t i = 0; sources && i < lines->count; i++)
         if (lines->items[i].file)
             sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
     status = sources ? emit_code(&shown, sources) : kprof_store_no_memory(page->profiles.report);
     for (size_t i = 0; sources && i < lines->count; i++)
         free(sources[i]);
-    free(sources);
     return status;
 }
 

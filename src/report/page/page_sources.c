@@ -216,15 +216,13 @@ static void count_seen(shares *all)
 static kprof_status open_reader(const kprof_model_walk *walk, shares *all)
 {
     const size_t witnesses = all->model->witness_count;
-    size_t *metrics = calloc(witnesses + 1, sizeof *metrics);
+    KPROF_AUTO_FREE size_t *metrics = kprof_calloc(witnesses + 1, sizeof *metrics);
     if (!metrics)
         return kprof_store_no_memory(all->report);
     if (witnesses > 0)
         memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
     metrics[witnesses] = all->duration;
-    kprof_status status = kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
-    free(metrics);
-    return status;
+    return kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
 }
 
 static kprof_status count_launches(const kprof_page_context *context, shares *all)
@@ -312,7 +310,7 @@ bool kprof_page_shares_are_reports(const kprof_page_shares *all)
 static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own)
 {
     const kprof_source_spread spread = spread_of(all, own);
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     describe_note(own, &text);
     kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", kprof_strbuf_or_null(&text)));
     note.missing = "";
@@ -330,7 +328,6 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
         note,
     };
     kprof_show_record(emitter, fields, COUNT_OF(fields));
-    kprof_strbuf_free(&text);
 }
 
 static kprof_status show(const kprof_page_context *context, shares *all)

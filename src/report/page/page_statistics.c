@@ -61,7 +61,7 @@ static void show_group(const statistics_page *page, const kprof_group *group)
 {
     kprof_emitter *emitter = page->emitter;
     const size_t chip = group->device->chip_index;
-    kprof_strbuf part = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) part = KPROF_STRBUF_INIT;
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     kprof_group_describe(page->groups, group, &part);
@@ -88,7 +88,6 @@ static void show_group(const statistics_page *page, const kprof_group *group)
         if (!shown->metrics[i].repeated)
             show_metric(page, group, &shown->metrics[i]);
     emitter->ops->record_end(emitter);
-    kprof_strbuf_free(&part);
 }
 
 static kprof_status show_groups(const kprof_page_context *context, statistics_page *page)

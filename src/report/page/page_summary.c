@@ -154,7 +154,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
 {
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
-    kprof_page_names names = {0};
+    KPROF_AUTO(kprof_page_names) names = {0};
     kprof_page_shares *shares = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
     KPROF_THEN(status, kprof_page_shares_new(context, &shares));
@@ -173,7 +173,6 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         KPROF_THEN(status, kprof_page_show_census(emitter, context));
         status = kprof_page_end(emitter, status);
     }
-    kprof_page_names_free(&names);
     kprof_page_shares_free(shares);
     kprof_ranking_free(&ranking);
     return status;

@@ -18,7 +18,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     const kprof_found *best = findings ? findings->verdict.best : NULL;
     const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
     kprof_verdict_text rows[KPROF_VERDICT_ROWS];
-    kprof_strbuf note = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     kprof_group_note(&ranking->groups, row->group, &note);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         rows[i] = findings ? kprof_verdict_describe(findings, i, false) : (kprof_verdict_text){.value = NAN};
@@ -46,7 +46,6 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     };
     memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
     kprof_show_record(emitter, fields, COUNT_OF(fields));
-    kprof_strbuf_free(&note);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         kprof_verdict_text_free(&rows[i]);
 }

@@ -35,11 +35,10 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
 static char **make_short_names(const kprof_page_context *context, size_t columns)
 {
     const kprof_model *model = &context->reports->model;
-    const char **names = calloc(model->kernel_count + 1, sizeof *names);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
     for (size_t i = 0; names && i < model->kernel_count; i++)
         names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
     char **out = names ? kprof_short_names_new(names, model->kernel_count, columns) : NULL;
-    free(names);
     return out;
 }
 
@@ -100,7 +99,7 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
 {
     size_t loaded = 0;
     kprof_status status = KPROF_OK;
-    kprof_page_report *reports = calloc(page->report_count + 1, sizeof *reports);
+    KPROF_AUTO_FREE kprof_page_report *reports = kprof_calloc(page->report_count + 1, sizeof *reports);
     if (!reports)
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     for (size_t i = 0; i < page->report_count && status == KPROF_OK; i++) {
@@ -115,7 +114,6 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
     KPROF_THEN(status, page->print(&(kprof_page_context){page->name, reports, source->content, options, out}));
     for (size_t i = 0; i < loaded; i++)
         kprof_model_free(&reports[i].model);
-    free(reports);
     return status;
 }
 

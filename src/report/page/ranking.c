@@ -101,12 +101,11 @@ static kprof_status weigh_by_census(const kprof_page_context *context, kprof_ran
         return KPROF_OK;
     kprof_status status =
         kprof_census_make(&walk, by == KPROF_GROUP_CONFIG ? KPROF_CENSUS_OF_SHAPES : KPROF_CENSUS_OF_DEVICES, &census);
-    uint64_t *sums = calloc(census.count + 1, sizeof *sums);
+    KPROF_AUTO_FREE uint64_t *sums = kprof_calloc(census.count + 1, sizeof *sums);
     if (status == KPROF_OK && !sums)
         status = kprof_store_no_memory(context->reports->file);
     if (status == KPROF_OK && census.count > 0)
         take_census(ranking, &census, sums);
-    free(sums);
     kprof_census_free(&census);
     return status;
 }

@@ -23,7 +23,7 @@ static void bind_text(sqlite3_stmt *insert, int place, const char *text)
 
 static void bind_findings(sqlite3_stmt *insert, const kprof_findings *findings)
 {
-    kprof_verdict_text limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
+    KPROF_AUTO(kprof_verdict_text) limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
     const kprof_found *best = findings->verdict.best;
     if (limit.is_known && limit.name.length > 0)
         bind_text(insert, LIMIT, limit.name.data);
@@ -34,7 +34,6 @@ static void bind_findings(sqlite3_stmt *insert, const kprof_findings *findings)
         bind_text(insert, FINDING, best->finding->name);
     if (best && !findings->verdict.near && !best->finding->gain_is_local)
         sqlite3_bind_double(insert, GAIN, best->gain_pct);
-    kprof_verdict_text_free(&limit);
 }
 
 static kprof_status add_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_report *report, sqlite3_stmt *insert)

@@ -119,12 +119,10 @@ static kprof_status function_row(kprof_code_ingest *ingest, const kprof_code_pla
     status = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, row, "is", code, record->function);
     if (status != KPROF_OK || *row > 0)
         return status;
-    char *demangled = kprof_demangle(or_empty(record->function));
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(record->function));
     if (!demangled)
         return kprof_store_no_memory(report);
-    status = ADD_ROW(report, row, ADD_FUNCTION, "iss", code, record->function, demangled);
-    free(demangled);
-    return status;
+    return ADD_ROW(report, row, ADD_FUNCTION, "iss", code, record->function, demangled);
 }
 
 /* Find or make the profile of a kernel, device and shape, or of the launch alone: its records need not follow each

@@ -81,12 +81,9 @@ static void find_source(const kprof_code_options *options, const char *path, sou
 
 static bool is_below(const char *path, const char *folder)
 {
-    char *real = realpath(folder, NULL);
+    KPROF_AUTO_FREE char *real = realpath(folder, NULL);
     const size_t length = real ? strlen(real) : 0;
-    const bool is_inside =
-        length > 0 && strncmp(path, real, length) == 0 && (path[length] == '/' || real[length - 1] == '/');
-    free(real);
-    return is_inside;
+    return length > 0 && strncmp(path, real, length) == 0 && (path[length] == '/' || real[length - 1] == '/');
 }
 
 /* May the report have the text of a file? */
@@ -95,10 +92,9 @@ static bool may_keep(const kprof_code_options *options, const char *path)
     if (!options->keeps_source || !options->source_folders)
         return options->keeps_source;
     bool is_inside = false;
-    char *real = realpath(path, NULL);
+    KPROF_AUTO_FREE char *real = realpath(path, NULL);
     for (size_t i = 0; real && i < options->source_folders->count && !is_inside; i++)
         is_inside = is_below(real, options->source_folders->items[i]);
-    free(real);
     return is_inside;
 }
 
@@ -205,10 +201,8 @@ static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
 /* "scale": a function without its namespaces, arguments and parameters; NULL when out of memory. */
 static char *short_name(const char *mangled)
 {
-    char *demangled = kprof_demangle(mangled);
-    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
-    free(demangled);
-    return function;
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(mangled);
+    return demangled ? kprof_name_function_base(demangled) : NULL;
 }
 
 /* The short name of an inlined function, made once: it stands with many instructions. NULL when out of memory. */
@@ -269,13 +263,12 @@ static kprof_status add_function(code_reader *reader, const kprof_code_function 
     status = kprof_store_integer(report, sql, &is_there);
     if (status != KPROF_OK || is_there > 0)
         return status;
-    char *own_name = short_name(function->mangled);
+    KPROF_AUTO_FREE char *own_name = short_name(function->mangled);
     if (!own_name)
         return kprof_store_no_memory(report);
     status = kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
     for (size_t i = 0; i < function->count && status == KPROF_OK; i++)
         status = add_instruction(reader, &function->instructions[i], row, own_name);
-    free(own_name);
     return status;
 }
 
@@ -337,21 +330,19 @@ static void forget_code(code_reader *reader)
 
 static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
 {
-    char *bytes = malloc(cubin->size + 1);
+    KPROF_AUTO_FREE char *bytes = kprof_calloc(cubin->size + 1, 1);
     if (!bytes)
         return kprof_store_no_memory(reader->report);
     const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
     kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
         status = add_function(reader, &reader->code.functions[i], cubin->id);
-    KPROF_THEN(status, end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size));
-    free(bytes);
-    return status;
+    return KPROF_THEN(status, end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size));
 }
 
 static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
 {
-    kprof_strlist wanted = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) wanted = KPROF_STRLIST_INIT;
     char sql[96];
     size_t size = 0;
     snprintf(sql, sizeof sql, "SELECT mangled FROM code_function WHERE code_id=%lld", (long long)kept->id);
@@ -370,7 +361,6 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
     if (file >= 0)
         close(file);
     forget_code(reader);
-    kprof_strlist_free(&wanted);
     return status;
 }
 

@@ -60,7 +60,7 @@ void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[
 /* A launch gets the value if the report has its row. */
 static kprof_status request_launch_metrics(kprof_report *report, const kprof_item *item)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = item->compiled ? kprof_expr_names(item->compiled, &names) : KPROF_OK;
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
         const kprof_launch_metric *metric = kprof_launch_metric_find(names.items[i]);
@@ -70,7 +70,6 @@ static kprof_status request_launch_metrics(kprof_report *report, const kprof_ite
         int64_t id;
         status = kprof_store_metric(report, &row, &id);
     }
-    kprof_strlist_free(&names);
     return status;
 }
 

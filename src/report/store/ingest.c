@@ -221,8 +221,8 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
     kprof_status status = kprof_rows_find_kernel(report, &kernel, row);
     if (status != KPROF_OK || *row)
         return status;
-    char *demangled = kprof_demangle(or_empty(k->mangled));
-    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(k->mangled));
+    KPROF_AUTO_FREE char *function = demangled ? kprof_name_function_base(demangled) : NULL;
     kernel.demangled = demangled;
     kernel.function = function;
     *row = -1;
@@ -230,7 +230,6 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
         status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
     else
         status = kprof_store_no_memory(report);
-    KPROF_FREE(function, demangled);
     return status;
 }
 

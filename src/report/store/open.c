@@ -91,14 +91,12 @@ static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
     cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
     for (size_t i = 0; run->sets && run->sets[i]; i++)
         cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
-    char *sets = cJSON_PrintUnformatted(array);
+    KPROF_AUTO_FREE char *sets = cJSON_PrintUnformatted(array);
     cJSON_Delete(array);
     if (!sets)
         return kprof_store_no_memory(report);
-    kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line,
-                                            run->working_directory, run->kprof_version, sets, run->start_unix_ns);
-    free(sets);
-    return status;
+    return kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line, run->working_directory,
+                             run->kprof_version, sets, run->start_unix_ns);
 }
 
 /* The launch__ metrics come first, so that every report has them under the same ids. */
@@ -213,13 +211,12 @@ static kprof_status check_side_files(const kprof_report *report)
     struct stat info;
     const char *path = sqlite3_db_filename(report->db, "main"); /* without links, as SQLite opens it */
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
-        char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
+        KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
         kprof_status status = name ? KPROF_OK : kprof_store_no_memory(report);
         if (name && stat(name, &info) == 0 && !S_ISREG(info.st_mode))
             status = kprof_fail(KPROF_BAD_REPORT,
                                 "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
                                 report->path, name);
-        free(name);
         if (status != KPROF_OK)
             return status;
     }
@@ -235,10 +232,8 @@ const char *kprof_report_place(const kprof_report *report)
 static bool has_beside(const char *path, const char *ending)
 {
     struct stat info;
-    char *name = kprof_strprintf("%s%s", path, ending);
-    bool found = name && stat(name, &info) == 0 && info.st_size > 0;
-    free(name);
-    return found;
+    KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, ending);
+    return name && stat(name, &info) == 0 && info.st_size > 0;
 }
 
 bool kprof_report_is_unfinished(const char *path)
@@ -507,9 +502,8 @@ static kprof_status check_finished(const char *path, int64_t launches)
                                  "FROM sqlite_schema WHERE type='table'";
     sqlite3 *db = NULL;
     int64_t found = -1;
-    char *name = name_for_sqlite(path, ACCESS_READ_ALONE);
+    KPROF_AUTO_FREE char *name = name_for_sqlite(path, ACCESS_READ_ALONE);
     int rc = name ? sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) : SQLITE_NOMEM;
-    free(name);
     if (rc == SQLITE_OK)
         rc = read_generated(db, counts, &found);
     sqlite3_close(db);
@@ -538,7 +532,7 @@ kprof_status kprof_report_close(kprof_report *report)
 {
     if (!report)
         return KPROF_OK;
-    char *copied = NULL;
+    KPROF_AUTO_FREE char *copied = NULL;
     kprof_status status = report->writable ? complete(report, &copied) : KPROF_OK;
     if (sqlite3_close(report->db) == SQLITE_OK)
         report->db = NULL;
@@ -553,7 +547,6 @@ kprof_status kprof_report_close(kprof_report *report)
         status = kprof_report_file_replace(copied ? copied : report->draft, report->path, report->lock);
     if (status == KPROF_OK && copied && report->draft)
         kprof_report_file_remove(report->draft);
-    free(copied);
     report_free(report);
     return status;
 }

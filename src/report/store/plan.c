@@ -35,13 +35,10 @@ static kprof_status add_sampled_metrics(kprof_report *report, const kprof_plan *
 
 static kprof_status add_section(kprof_report *report, const char *chip, const kprof_section *section)
 {
-    char *json = kprof_section_to_json(section);
+    KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
     if (!json)
         return kprof_store_no_memory(report);
-    kprof_status status =
-        kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    free(json);
-    return status;
+    return kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
 }
 
 /* `shown` has the values of --metrics. */
@@ -55,9 +52,9 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, co
     const size_t all = plan->section_count + (shown->item_count > 0);
     while (count < all && status == KPROF_OK) {
         /* The report keeps a copy for its derived values, made the way a reader will make it. */
-        char *json = kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
+        KPROF_AUTO_FREE char *json =
+            kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
         status = json ? kprof_section_from_json(report->path, json, &sections[count]) : kprof_store_no_memory(report);
-        free(json);
         if (status == KPROF_OK)
             count++;
     }
@@ -74,7 +71,7 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, co
 static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
 {
     const size_t plain = plan->shown.count;
-    kprof_item *items = calloc(plain + plan->computed_count + 1, sizeof *items);
+    KPROF_AUTO_FREE kprof_item *items = kprof_calloc(plain + plan->computed_count + 1, sizeof *items);
     if (!items)
         return kprof_store_no_memory(report);
     kprof_status status = KPROF_OK;
@@ -93,7 +90,6 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
     KPROF_THEN(status, add_derived(report, plan, &section));
     for (size_t i = 0; i < plain; i++)
         kprof_expr_free(items[i].compiled);
-    free(items);
     return status;
 }
 
@@ -212,11 +208,10 @@ typedef struct derived_passes {
 static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_expr *expression)
 {
     const derived_passes *to = user;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_expr_names(expression, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         status = kprof_store_write(to->report, KPROF_SQL_ADD_PASSES_OF, "sis", to->chip, metric, names.items[i]);
-    kprof_strlist_free(&names);
     return status;
 }
 

@@ -21,10 +21,9 @@ const char *const kprof_side_files[KPROF_SIDE_FILE_COUNT] = {"-wal", "-shm", "-j
 static void remove_side_files(const char *path)
 {
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
-        char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
+        KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
         if (name)
             unlink(name);
-        free(name);
     }
 }
 
@@ -148,7 +147,7 @@ static bool vacuum_into(kprof_report *report, const char *path)
 /* The file gets its name only when it is complete, since kprof may be killed at any time. */
 kprof_status kprof_report_keep_seed(kprof_report *report, const char *path)
 {
-    char *draft = NULL;
+    KPROF_AUTO_FREE char *draft = NULL;
     kprof_status status = make_draft(path, &draft);
     if (status == KPROF_OK && !vacuum_into(report, draft)) /* which is on another disk than the report, perhaps */
         status =
@@ -157,7 +156,6 @@ kprof_status kprof_report_keep_seed(kprof_report *report, const char *path)
                        path, sqlite3_errmsg(report->db));
     if (status == KPROF_OK && rename(draft, path) != 0)
         status = kprof_fail(KPROF_OUTPUT, "%s: cannot be created: %s", path, strerror(errno));
-    free(draft);
     return status;
 }
 

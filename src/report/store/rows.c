@@ -128,13 +128,12 @@ kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const voi
 {
     const table_layout layout = layout_of(table);
     sqlite3_stmt *statement;
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout.name);
     for (size_t i = 0; i < layout.count; i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
     kprof_status status = kprof_store_prepare(report, layout.insert, sql.failed ? NULL : sql.data, &statement);
-    kprof_strbuf_free(&sql);
     if (status != KPROF_OK)
         return status;
     if (*id >= 0)
@@ -150,12 +149,11 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
 {
     const table_layout layout = layout_of(KPROF_ROWS_KERNEL);
     sqlite3_stmt *statement;
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
     for (size_t i = 0; i < layout.count; i++) /* the command line fills the others in later: they are '' now */
         kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
     kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.failed ? NULL : sql.data, &statement);
-    kprof_strbuf_free(&sql);
     if (status != KPROF_OK)
         return status;
     int rc = run_with(statement, &layout, kernel);
@@ -179,15 +177,13 @@ kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *
 
 kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id)
 {
-    char *name = kprof_strprintf("%s" KPROF_SPREAD_SUFFIX, witness);
+    KPROF_AUTO_FREE char *name = kprof_strprintf("%s" KPROF_SPREAD_SUFFIX, witness);
     if (!name)
         return kprof_store_no_memory(report);
     kprof_model_metric row = {name, "%",
                               "how far the passes of a launch differ in this counter: (highest - lowest) / mean",
                               KPROF_WITNESS_KIND};
-    kprof_status status = kprof_store_metric(report, &row, id);
-    free(name);
-    return status;
+    return kprof_store_metric(report, &row, id);
 }
 
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
@@ -273,10 +269,9 @@ void kprof_rows_free(kprof_rows table, const void *row)
 {
     const table_layout layout = layout_of(table);
     for (size_t i = 0; i < layout.count; i++) {
-        char *text;
+        KPROF_AUTO_FREE char *text = NULL;
         if (layout.columns[i].kind != COLUMN_TEXT)
             continue;
         memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
-        free(text);
     }
 }

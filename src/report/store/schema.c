@@ -148,9 +148,8 @@ static char *definition_of(const schema_entry *table, int version)
 kprof_status kprof_schema_create(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
+        KPROF_AUTO_FREE char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
         kprof_status status = sql ? kprof_store_exec(report, sql) : kprof_store_no_memory(report);
-        free(sql);
         if (status != KPROF_OK)
             return status;
     }
@@ -177,12 +176,11 @@ kprof_status kprof_schema_check(kprof_report *report)
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         if (tables[i].since > report->version)
             continue;
-        char *sql = definition_of(&tables[i], report->version);
+        KPROF_AUTO_FREE char *sql = definition_of(&tables[i], report->version);
         schema_check check = {tables[i].name, sql, false};
         static const char query[] = "SELECT name, sql FROM sqlite_schema WHERE type='table'";
         kprof_status status =
             sql ? kprof_store_query(report, query, compare_table, &check) : kprof_store_no_memory(report);
-        free(sql);
         if (status != KPROF_OK)
             return status;
         if (!check.found)

@@ -72,10 +72,9 @@ void kprof_source_search(const kprof_source_places *places, const char *path, kp
         return;
     for (size_t i = 0; places->files && i < places->files->count && !of.is_done; i++) {
         const bool is_named = strcmp(kprof_path_last_part(places->files->items[i]), of.name) == 0;
-        char *real = is_named ? realpath(places->files->items[i], NULL) : NULL;
+        KPROF_AUTO_FREE char *real = is_named ? realpath(places->files->items[i], NULL) : NULL;
         if (real)
             of.is_done = !take(user, AT_FDCWD, real);
-        free(real);
     }
     for (size_t i = 0; places->folders && i < places->folders->count && !of.is_done; i++) {
         const int folder = open(places->folders->items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);

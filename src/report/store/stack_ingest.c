@@ -101,10 +101,9 @@ static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
         kprof_strbuf_printf(&line, "%s:%llu", kprof_path_last_part(own->file), (unsigned long long)own->place);
     else
         kprof_strbuf_puts(&line, kprof_path_last_part(own->file));
-    char *base = own && own->is_native ? kprof_name_function_base(own->function) : NULL;
+    KPROF_AUTO_FREE char *base = own && own->is_native ? kprof_name_function_base(own->function) : NULL;
     if (own && *own->function)
         kprof_strbuf_printf(&line, " in %s", base ? base : own->function);
-    free(base);
     if (own && *record->reason && kprof_stack_is_installed(own->file, own->is_native))
         kprof_strbuf_printf(&line, " (%s)", record->reason);
     out->line = kprof_strbuf_take(&line);
@@ -207,7 +206,7 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
     int64_t id = 0;
     const int64_t is_cut = record->is_cut != 0;
     origin found = {NULL, NULL};
-    char *frames = make_json(ingest, record);
+    KPROF_AUTO_FREE char *frames = make_json(ingest, record);
     int64_t *row = KPROF_APPEND(ingest->stacks, ingest->stack_count);
     kprof_status status =
         frames && row && describe_origin(ingest, record, &found) ? KPROF_OK : kprof_store_no_memory(report);
@@ -217,7 +216,7 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
                                    record->reason);
         id = sqlite3_last_insert_rowid(report->db);
     }
-    KPROF_FREE(found.line, found.module, frames);
+    KPROF_FREE(found.line, found.module);
     if (status != KPROF_OK)
         return status;
     *row = id;

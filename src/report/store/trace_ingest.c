@@ -80,15 +80,14 @@ static kprof_status name_row(kprof_report *report, const kprof_name_record *name
     kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_TRACE_NAME, row, "s", name->text);
     if (status != KPROF_OK || *row)
         return status;
-    char *demangled = name->mangled ? kprof_demangle(name->text) : kprof_strdup(name->text);
-    char *function = demangled && name->mangled ? kprof_name_function_base(demangled) : NULL;
+    KPROF_AUTO_FREE char *demangled = name->mangled ? kprof_demangle(name->text) : kprof_strdup(name->text);
+    KPROF_AUTO_FREE char *function = demangled && name->mangled ? kprof_name_function_base(demangled) : NULL;
     status = !demangled || (name->mangled && !function)
                  ? kprof_store_no_memory(report)
                  : kprof_store_write(report, KPROF_SQL_ADD_TRACE_NAME, "sss", name->text, demangled,
                                      function ? function : demangled);
     if (status == KPROF_OK)
         *row = sqlite3_last_insert_rowid(report->db);
-    KPROF_FREE(demangled, function);
     return status;
 }
 
@@ -141,14 +140,12 @@ static kprof_status find_insert(kprof_report *report, unsigned kind, sqlite3_stm
         *out = report->statements[table->insert];
         return KPROF_OK;
     }
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(NULL,?", table->name);
     for (size_t i = 0; i < kprof_activity_field_count(kind); i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
-    const kprof_status status = kprof_store_prepare(report, table->insert, sql.failed ? NULL : sql.data, out);
-    kprof_strbuf_free(&sql);
-    return status;
+    return kprof_store_prepare(report, table->insert, sql.failed ? NULL : sql.data, out);
 }
 
 static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activity *activity)
