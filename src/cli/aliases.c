@@ -32,7 +32,7 @@ static bool any_has(const metric_names *names, const char *name)
 static kprof_status read_names(const kprof_condition_use *use, metric_names *out)
 {
     kprof_status status = KPROF_OK;
-    out->lists = calloc(use->report_count + 1, sizeof *out->lists);
+    out->lists = kprof_calloc(use->report_count + 1, sizeof *out->lists);
     if (!out->lists)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < use->report_count && status == KPROF_OK; i++) {

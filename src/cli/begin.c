@@ -15,7 +15,7 @@
 static const char **asked_sets(const kprof_selection *selection, const char *default_set, const char *rank)
 {
     bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
-    const char **sets = calloc(selection->sets.count + 3, sizeof *sets);
+    const char **sets = kprof_calloc(selection->sets.count + 3, sizeof *sets);
     for (size_t i = 0; sets && i < selection->sets.count; i++)
         sets[i] = selection->sets.items[i];
     if (sets && nothing)

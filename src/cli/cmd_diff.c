@@ -64,7 +64,7 @@ static kprof_status open_side(comparison *of, int side, const char *name)
 static kprof_status parse_conditions(comparison *of)
 {
     const kprof_strlist *texts = &of->options->fail_on;
-    of->conditions = calloc(texts->count + 1, sizeof *of->conditions);
+    of->conditions = kprof_calloc(texts->count + 1, sizeof *of->conditions);
     if (!of->conditions)
         return kprof_fail(KPROF_NO_MEMORY, "--fail-on: out of memory");
     kprof_status status = KPROF_OK;

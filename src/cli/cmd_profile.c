@@ -684,7 +684,7 @@ static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
     size_t count = 0;
     for (size_t i = 0; i < plans->count; i++)
         count += plans->chips[i].shares.throughput_count;
-    kprof_greatest *list = calloc(count + 1, sizeof *list);
+    kprof_greatest *list = kprof_calloc(count + 1, sizeof *list);
     out->greatest = list;
     for (size_t i = 0; i < plans->count && list; i++) {
         const kprof_chip_plan *chip = &plans->chips[i];

@@ -22,7 +22,7 @@ struct kprof_parts {
 
 kprof_status kprof_parts_new(const kprof_parts_run *run, kprof_parts **out)
 {
-    *out = calloc(1, sizeof **out);
+    *out = kprof_calloc(1, sizeof **out);
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     (*out)->run = *run;

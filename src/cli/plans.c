@@ -140,7 +140,7 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
 static kprof_status list_timelines(kprof_chip_plan *plan)
 {
     const kprof_timeline_plan *from = &plan->plan.timeline;
-    plan->timelines = calloc(from->count + 1, sizeof *plan->timelines);
+    plan->timelines = kprof_calloc(from->count + 1, sizeof *plan->timelines);
     if (!plan->timelines)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < from->count; i++)
@@ -226,7 +226,7 @@ static kprof_status join_instructions(const kprof_plan *plan, kprof_plans *out)
 
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
 {
-    out->chips = calloc(chips->count, sizeof *out->chips);
+    out->chips = kprof_calloc(chips->count, sizeof *out->chips);
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_rank rank = {0, 1};
@@ -335,7 +335,7 @@ static kprof_status plan_samples(const kprof_options *options, kprof_strlist *ch
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     KPROF_THEN(status, kprof_probe_devices(&out->probe));
     KPROF_THEN(status, kprof_probe_chips(&out->probe, 0, chips));
-    out->chips = calloc(chips->count + 1, sizeof *out->chips);
+    out->chips = kprof_calloc(chips->count + 1, sizeof *out->chips);
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
@@ -435,7 +435,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
 {
     *out = (kprof_config){
         .filter = options->filter,
-        .chips = calloc(plans->count + 1, sizeof *out->chips),
+        .chips = kprof_calloc(plans->count + 1, sizeof *out->chips),
         .chip_count = plans->count,
         .instruction_metrics = plans->instructions.counters,
         .samples = plans->instructions.samples,

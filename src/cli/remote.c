@@ -65,7 +65,7 @@ static bool open_socket(kprof_remote *remote)
 
 kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
 {
-    kprof_remote *remote = calloc(1, sizeof *remote);
+    kprof_remote *remote = kprof_calloc(1, sizeof *remote);
     if (!remote)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     remote->run = *run;

@@ -239,7 +239,7 @@ static kprof_status settle_conditions(kprof_options *options)
         return kprof_fail(KPROF_USAGE,
                           "--filter chooses launches for the pages details, raw, summary, statistics, "
                           "brief and source; leave it out of --page session, --page sources and --page census");
-    options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
+    options->conditions = kprof_calloc(options->filters.count + 1, sizeof *options->conditions);
     if (!options->conditions)
         return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
     for (size_t i = 0; i < options->filters.count && status == KPROF_OK; i++)

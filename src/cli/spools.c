@@ -59,7 +59,7 @@ static void spool_free(spool *item)
 kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
                               kprof_spools **out)
 {
-    kprof_spools *spools = calloc(1, sizeof *spools);
+    kprof_spools *spools = kprof_calloc(1, sizeof *spools);
     if (!spools)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     spools->session = session;
@@ -123,7 +123,7 @@ static kprof_status append_spool(kprof_spools *spools, spool *item)
 /* Open a spool. One that is not readable is reported once and passed over: the others still count. */
 static kprof_status open_spool(kprof_spools *spools, const char *name)
 {
-    spool *item = calloc(1, sizeof *item);
+    spool *item = kprof_calloc(1, sizeof *item);
     if (item)
         item->name = kprof_strdup(name);
     if (!item || !item->name) {

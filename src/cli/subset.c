@@ -166,7 +166,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
 {
     *out = (kprof_choice_of_part){.sections_of_sets = KPROF_STRLIST_INIT};
     const kprof_strlist *launches = &options->launches;
-    out->ranges = calloc(launches->count + 1, sizeof *out->ranges);
+    out->ranges = kprof_calloc(launches->count + 1, sizeof *out->ranges);
     kprof_status status = out->ranges ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < launches->count && status == KPROF_OK; i++)
         status = read_range(launches->items[i], &out->ranges[i]);

@@ -80,7 +80,7 @@ static bool find_sections(reader *r)
     }
     if (!r->lines || r->lines->d_size == 0 || elf_getshdrnum(r->elf, &r->section_count) != 0)
         return false;
-    r->is_read = calloc(r->section_count, sizeof *r->is_read);
+    r->is_read = kprof_calloc(r->section_count, sizeof *r->is_read);
     if (!r->is_read) {
         fail(r, KPROF_NO_MEMORY, "");
         return false;

@@ -109,7 +109,7 @@ static void begin_section(reader *r, const char *name)
         bytes = end > bytes ? end : bytes;
     }
     r->listing.line_count = bytes / KPROF_CODE_INSTRUCTION_BYTES;
-    r->listing.lines = calloc(r->listing.line_count + 1, sizeof *r->listing.lines);
+    r->listing.lines = kprof_calloc(r->listing.line_count + 1, sizeof *r->listing.lines);
     r->failed = r->failed || !r->listing.lines;
 }
 
@@ -166,8 +166,8 @@ static void take_line(reader *r, char *line)
 kprof_status kprof_code_take_listing(kprof_code *code, char *text, size_t size)
 {
     reader r = {.code = code, .steps_left = KPROF_CODE_MOST_STEPS};
-    r.functions = calloc(code->function_count + 1, sizeof *r.functions);
-    r.is_taken = calloc(code->function_count + 1, sizeof *r.is_taken);
+    r.functions = kprof_calloc(code->function_count + 1, sizeof *r.functions);
+    r.is_taken = kprof_calloc(code->function_count + 1, sizeof *r.is_taken);
     r.failed = !r.functions || !r.is_taken;
     for (size_t i = 0; i < code->function_count && !r.failed; i++)
         r.functions[i] = &code->functions[i];

@@ -1,6 +1,7 @@
 /* Symbols come from the table of symbols, or where it was stripped from that of dynamic ones, whose names may lack the
  * function; then nothing is told. Lines come from DWARF, where it has a table of addresses. */
 #include "code/native.h"
+#include "core/strbuf.h"
 
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static void find_symbols(kprof_native_module *module)
 kprof_native_module *kprof_native_open(const char *path)
 {
     struct stat info;
-    kprof_native_module *module = calloc(1, sizeof *module);
+    kprof_native_module *module = kprof_calloc(1, sizeof *module);
     if (!module)
         return NULL;
     (void)elf_version(EV_CURRENT);

@@ -118,7 +118,7 @@ static kprof_status add_function(symbols *from, const kprof_code_function *descr
     function->count = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
     function->mangled = kprof_strdup(described->mangled);
     function->section = kprof_strdup(described->section);
-    function->instructions = calloc(function->count + 1, sizeof *function->instructions);
+    function->instructions = kprof_calloc(function->count + 1, sizeof *function->instructions);
     if (!function->mangled || !function->section || !function->instructions)
         return KPROF_NO_MEMORY;
     Elf_Data *data = elf_getdata(elf_getscn(from->elf, function->section_index), NULL);

@@ -393,11 +393,11 @@ kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_co
         return KPROF_OK;
     tracer t = {.function = function,
                 .listing = listing,
-                .sass = calloc(count, sizeof *t.sass),
-                .is_unknown = calloc(count, sizeof *t.is_unknown),
-                .seen = calloc(count, sizeof *t.seen),
-                .queue = calloc(count + 1, sizeof *t.queue),
-                .found = calloc(count, sizeof *t.found),
+                .sass = kprof_calloc(count, sizeof *t.sass),
+                .is_unknown = kprof_calloc(count, sizeof *t.is_unknown),
+                .seen = kprof_calloc(count, sizeof *t.seen),
+                .queue = kprof_calloc(count + 1, sizeof *t.queue),
+                .found = kprof_calloc(count, sizeof *t.found),
                 .steps_left = steps_left};
     bool has_memory = t.sass && t.is_unknown && t.seen && t.queue && t.found;
     if (has_memory && read_flow(&t)) {

@@ -325,7 +325,7 @@ static void sort_items(void *items, size_t count, size_t size, size_t order_offs
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out)
 {
     *out = NULL;
-    kprof_catalog *catalog = calloc(1, sizeof(*catalog));
+    kprof_catalog *catalog = kprof_calloc(1, sizeof(*catalog));
     if (!catalog)
         return KPROF_NO_MEMORY;
     kprof_status status = KPROF_OK;
@@ -455,7 +455,7 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
         status = check_finding_id(catalog, ids->items[i]);
     if (status != KPROF_OK)
         return status;
-    out->items = calloc(catalog->finding_count + 1, sizeof *out->items);
+    out->items = kprof_calloc(catalog->finding_count + 1, sizeof *out->items);
     if (!out->items)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->finding_count; i++)

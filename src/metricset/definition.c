@@ -42,7 +42,7 @@ kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON 
     kprof_json_place at = {place, key, 0}, list = {place, "alternatives", 0};
     kprof_status status = kprof_json_read_members(place, value, fields, &texts);
     const size_t count = kprof_strings_count(texts.others);
-    if (status == KPROF_OK && !(item->choices = calloc(1 + count, sizeof(*item->choices))))
+    if (status == KPROF_OK && !(item->choices = kprof_calloc(1 + count, sizeof(*item->choices))))
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK) {
         status = add_choice(&at, item, texts.first);
@@ -85,7 +85,7 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
     kprof_item_definition *item = element;
     if (cJSON_IsString(value)) {
         char *text = kprof_strdup(value->valuestring);
-        item->choices = calloc(1, sizeof(*item->choices));
+        item->choices = kprof_calloc(1, sizeof(*item->choices));
         if (text && item->choices)
             return add_choice(place, item, text);
         free(text);

@@ -306,7 +306,7 @@ static kprof_status find_aliases(explainer *by)
 {
     const kprof_catalog *catalog = by->catalog;
     kprof_status status = by->host ? kprof_catalog_check_aliases(catalog, by->host) : KPROF_OK;
-    by->out->aliases = calloc(catalog->alias_count + 1, sizeof *by->out->aliases);
+    by->out->aliases = kprof_calloc(catalog->alias_count + 1, sizeof *by->out->aliases);
     if (!by->out->aliases)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
@@ -326,7 +326,7 @@ static kprof_status list_full_names(explainer *by)
     kprof_explanation *out = by->out;
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_full_names(by->host, out->metric, false, &names);
-    out->full_names = calloc(names.count + 1, sizeof *out->full_names);
+    out->full_names = kprof_calloc(names.count + 1, sizeof *out->full_names);
     if (!out->full_names)
         status = KPROF_NO_MEMORY;
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {

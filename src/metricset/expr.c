@@ -110,7 +110,7 @@ static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
 /* Make a node over one or two operands, and own them. NULL when an operand is NULL. */
 static kprof_expr *make_node(parser *p, operation op, kprof_expr *left, kprof_expr *right)
 {
-    kprof_expr *expr = calloc(1, sizeof(*expr));
+    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
     bool unary = op == OP_NEGATE || op == OP_NOT;
     if (!expr || !left || (!unary && !right)) {
         kprof_expr_free(left);
@@ -182,7 +182,7 @@ static kprof_expr *parse_number(parser *p)
     bool hexadecimal = p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X');
     if (end == p->at || hexadecimal || !isfinite(number) || starts_name(*end))
         return fail(p, "not a number");
-    kprof_expr *expr = calloc(1, sizeof(*expr));
+    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
     if (!expr)
         return fail(p, no_memory);
     expr->op = OP_NUMBER;
@@ -212,7 +212,7 @@ static kprof_expr *parse_call(parser *p, const char *name, size_t length)
         p->at = name;
         return fail(p, "not a function; there are min, max, sum, floor, ceil, if and if_missing");
     }
-    kprof_expr *call = calloc(1, sizeof(*call));
+    kprof_expr *call = kprof_calloc(1, sizeof(*call));
     if (!call)
         return fail(p, no_memory);
     call->op = functions[row].op;
@@ -233,7 +233,7 @@ static kprof_expr *parse_name(parser *p)
     size_t length = (size_t)(p->at - name);
     if (accept(p, '('))
         return parse_call(p, name, length);
-    kprof_expr *expr = calloc(1, sizeof(*expr));
+    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
     if (expr)
         expr->name = kprof_strndup(name, length);
     if (!expr || !expr->name) {

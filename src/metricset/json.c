@@ -226,7 +226,7 @@ static kprof_status read_list(const kprof_json_place *place, const cJSON *value,
     const size_t size = are_texts ? sizeof(char *) : field->element_size;
     if (count == 0 && !are_texts)
         return KPROF_OK;
-    out->elements = calloc(count + 1, size);
+    out->elements = kprof_calloc(count + 1, size);
     if (!out->elements)
         return KPROF_NO_MEMORY;
     out->count = count;

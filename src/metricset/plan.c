@@ -235,7 +235,7 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
 static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, const kprof_supply *supply,
                                      kprof_plan *out)
 {
-    out->sections = calloc(catalog->section_count + 1, sizeof(*out->sections));
+    out->sections = kprof_calloc(catalog->section_count + 1, sizeof(*out->sections));
     if (!out->sections)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++) {

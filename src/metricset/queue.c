@@ -46,8 +46,8 @@ static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *ou
     size_t headers = 0;
     for (size_t i = 0; i < catalog->section_count; i++)
         headers += catalog->sections[i].item_count;
-    out->sections = calloc(catalog->section_count + 1, sizeof(*out->sections));
-    out->headers = calloc(headers + 1, sizeof(*out->headers));
+    out->sections = kprof_calloc(catalog->section_count + 1, sizeof(*out->sections));
+    out->headers = kprof_calloc(headers + 1, sizeof(*out->headers));
     if (!out->sections || !out->headers)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++) {

@@ -131,7 +131,7 @@ static kprof_status fail_item(const resolver *r, const kprof_item_definition *it
 
 static kprof_status resolve_items(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
-    out->items = calloc(from->item_count + 1, sizeof(*out->items));
+    out->items = kprof_calloc(from->item_count + 1, sizeof(*out->items));
     if (!out->items)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->item_count; i++) {
@@ -168,7 +168,7 @@ static kprof_table_row *begin_row(kprof_table *table)
 {
     kprof_table_row *row = &table->rows[table->row_count];
     if (!row->cells)
-        row->cells = calloc(table->column_count, sizeof(*row->cells));
+        row->cells = kprof_calloc(table->column_count, sizeof(*row->cells));
     return row->cells ? row : NULL;
 }
 
@@ -268,7 +268,7 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
     KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
     kprof_status status = list_breakdowns(r, from, &members);
     if (status == KPROF_OK) {
-        out->rows = calloc(from->row_count + members.count + 1, sizeof(*out->rows));
+        out->rows = kprof_calloc(from->row_count + members.count + 1, sizeof(*out->rows));
         status = out->rows ? resolve_rows(r, from, out) : KPROF_NO_MEMORY;
     }
     /* The parts of a throughput, if any of them is collected. */
@@ -292,7 +292,7 @@ static kprof_status resolve_table(const resolver *r, const kprof_table_definitio
 {
     out->sorted = from->sorted;
     out->column_count = kprof_strings_count(from->column_labels);
-    out->column_labels = calloc(out->column_count + 1, sizeof(char *));
+    out->column_labels = kprof_calloc(out->column_count + 1, sizeof(char *));
     if (!out->column_labels || !kprof_copy_text(&out->id, from->id) || !kprof_copy_text(&out->title, from->title))
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < out->column_count; i++)
@@ -337,7 +337,7 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
         return status == KPROF_OK && !may_lack(r, from->optional) ? fail_item(r, lacking) : status;
     }
     out->roofline_count++;
-    line->roofs = calloc(from->roof_count + 1, sizeof(*line->roofs));
+    line->roofs = kprof_calloc(from->roof_count + 1, sizeof(*line->roofs));
     if (!line->roofs || !kprof_copy_text(&line->id, from->id) || !kprof_copy_text(&line->label, from->label))
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->roof_count && status == KPROF_OK; i++)
@@ -361,7 +361,7 @@ const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_
 static kprof_status resolve_timeline(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
     kprof_status status = KPROF_OK;
-    out->timeline = calloc(from->timeline_count + 1, sizeof *out->timeline);
+    out->timeline = kprof_calloc(from->timeline_count + 1, sizeof *out->timeline);
     if (!out->timeline)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->timeline_count && status == KPROF_OK; i++) {
@@ -376,8 +376,8 @@ static kprof_status resolve_timeline(const resolver *r, const kprof_section_defi
 static kprof_status resolve_bodies(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
     kprof_status status = resolve_items(r, from, out);
-    out->tables = calloc(from->table_count + 1, sizeof(*out->tables));
-    out->rooflines = calloc(from->roofline_count + 1, sizeof(*out->rooflines));
+    out->tables = kprof_calloc(from->table_count + 1, sizeof(*out->tables));
+    out->rooflines = kprof_calloc(from->roofline_count + 1, sizeof(*out->rooflines));
     if (!out->tables || !out->rooflines)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++) {

@@ -102,7 +102,7 @@ static kprof_status fill(const sampler *s, bool is_linked)
     const kprof_supply supply = {s->host, NULL};
     kprof_plan *out = s->plan;
     out->chip = kprof_strdup(kprof_host_chip(s->host));
-    out->sections = calloc(1, sizeof *out->sections);
+    out->sections = kprof_calloc(1, sizeof *out->sections);
     kprof_status status = out->chip && out->sections ? plan_passes(s, is_linked) : KPROF_NO_MEMORY;
     KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;

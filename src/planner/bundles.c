@@ -78,16 +78,16 @@ static kprof_status allocate(kprof_packing *p)
 {
     size_t count = p->names.count + 1;
     if (!p->now.spots) /* there is no pass */
-        p->now.spots = calloc(count, sizeof(*p->now.spots));
-    p->counters = calloc(count, sizeof(*p->counters));
-    p->bundles = calloc(count, sizeof(*p->bundles));
-    p->metrics = calloc(p->metric_count + 1, sizeof(*p->metrics));
-    p->passes = calloc(p->most_passes + 1, sizeof(*p->passes));
-    p->before.spots = calloc(count, sizeof(*p->before.spots));
-    p->answers = calloc(KPROF_PACK_ANSWERS, sizeof(*p->answers));
-    p->question = calloc(count + KPROF_MAX_GUESTS * KPROF_MAX_GUEST_COUNTERS, sizeof(*p->question));
-    p->listed = calloc(count, sizeof(*p->listed));
-    p->moves = calloc(count + p->most_passes, sizeof(*p->moves));
+        p->now.spots = kprof_calloc(count, sizeof(*p->now.spots));
+    p->counters = kprof_calloc(count, sizeof(*p->counters));
+    p->bundles = kprof_calloc(count, sizeof(*p->bundles));
+    p->metrics = kprof_calloc(p->metric_count + 1, sizeof(*p->metrics));
+    p->passes = kprof_calloc(p->most_passes + 1, sizeof(*p->passes));
+    p->before.spots = kprof_calloc(count, sizeof(*p->before.spots));
+    p->answers = kprof_calloc(KPROF_PACK_ANSWERS, sizeof(*p->answers));
+    p->question = kprof_calloc(count + KPROF_MAX_GUESTS * KPROF_MAX_GUEST_COUNTERS, sizeof(*p->question));
+    p->listed = kprof_calloc(count, sizeof(*p->listed));
+    p->moves = kprof_calloc(count + p->most_passes, sizeof(*p->moves));
     return p->now.spots && p->counters && p->bundles && p->metrics && p->passes && p->before.spots && p->answers &&
                    p->question && p->listed && p->moves
                ? KPROF_OK
@@ -121,7 +121,7 @@ static kprof_status read_metric(const kprof_packing *p, const kprof_pack_counter
 {
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_raw_counters(p->host, name, &required, &optional);
-    metric->counters = calloc(2 * p->names.count + 1, sizeof(*metric->counters));
+    metric->counters = kprof_calloc(2 * p->names.count + 1, sizeof(*metric->counters));
     if (status == KPROF_OK && !metric->counters)
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK) {

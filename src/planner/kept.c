@@ -59,7 +59,7 @@ static void transfer(const codec *c, kprof_planned *plan)
     schedule->last_passes = transfer_array(c, schedule->last_passes, &schedule->metric_count, sizeof(uint32_t));
     schedule->patched = transfer_array(c, schedule->patched, &patched, sizeof(uint32_t));
     if (c->in && !c->in->failed)
-        schedule->metrics = calloc(schedule->metric_count + 1, sizeof(*schedule->metrics));
+        schedule->metrics = kprof_calloc(schedule->metric_count + 1, sizeof(*schedule->metrics));
     if (c->in)
         c->in->failed = c->in->failed || !schedule->metrics || patched != schedule->metric_count;
     for (size_t i = 0; i < schedule->metric_count && schedule->metrics; i++) {

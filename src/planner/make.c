@@ -120,7 +120,7 @@ static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_met
 {
     const size_t number = out->metric_count++;
     kprof_pass_list *passes = &out->metrics[number];
-    passes->items = calloc(out->pass_count + 1, sizeof(*passes->items));
+    passes->items = kprof_calloc(out->pass_count + 1, sizeof(*passes->items));
     for (uint32_t pass = 0; pass < out->pass_count && passes->items; pass++) {
         bool is_here = !metric && kprof_guest_is_there(p, witness, pass), may_be_here = is_here;
         for (size_t i = 0; metric && i < metric->count; i++) {
@@ -162,11 +162,11 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
     const kprof_image_variants *variants = &plan->variants;
     const size_t count = plan->collect.count + variants->witnesses.count;
     *out = (kprof_schedule){
-        .passes = calloc(p->now.pass_count + 1, sizeof(*out->passes)),
+        .passes = kprof_calloc(p->now.pass_count + 1, sizeof(*out->passes)),
         .pass_count = p->now.pass_count,
-        .metrics = calloc(count + 1, sizeof(*out->metrics)),
-        .last_passes = calloc(count + 1, sizeof(*out->last_passes)),
-        .patched = calloc(count + 1, sizeof(*out->patched)),
+        .metrics = kprof_calloc(count + 1, sizeof(*out->metrics)),
+        .last_passes = kprof_calloc(count + 1, sizeof(*out->last_passes)),
+        .patched = kprof_calloc(count + 1, sizeof(*out->patched)),
     };
     if (!out->passes || !out->metrics || !out->last_passes || !out->patched)
         return KPROF_NO_MEMORY;

@@ -71,7 +71,7 @@ static kprof_status place(kprof_host *host, const char *name, size_t most, kprof
 static kprof_status pack(kprof_host *host, const kprof_strlist *names, size_t most, kprof_timeline_plan *out)
 {
     kprof_status status = KPROF_OK;
-    out->passes = calloc(names->count, sizeof *out->passes);
+    out->passes = kprof_calloc(names->count, sizeof *out->passes);
     if (!out->passes)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
@@ -117,7 +117,7 @@ static bool recall(const kprof_host_question *question, kprof_timeline_plan *out
     kprof_get_strings(&in, &out->left_out);
     const uint32_t count = kprof_get_u32(&in);
     in.failed = in.failed || count > question->names->count;
-    out->passes = in.failed ? NULL : calloc(count + 1, sizeof *out->passes);
+    out->passes = in.failed ? NULL : kprof_calloc(count + 1, sizeof *out->passes);
     in.failed = in.failed || !out->passes;
     for (; !in.failed && out->count < count; out->count++)
         read_pass(&in, &out->passes[out->count]);

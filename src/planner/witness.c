@@ -70,7 +70,7 @@ kprof_status kprof_guests_list(kprof_packing *p, const kprof_strlist *collect)
         status = kprof_host_raw_counters(p->host, collect->items[i], &p->taken, &p->taken);
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK && p->now.pass_count > 0; i++) {
         kprof_guest *guest = &p->guests[i];
-        guest->domains = calloc(p->most_passes, sizeof(*guest->domains));
+        guest->domains = kprof_calloc(p->most_passes, sizeof(*guest->domains));
         guest->name = kinds[i].name;
         status = guest->domains ? list_counters(p, guest->name, &guest->counters) : KPROF_NO_MEMORY;
         if (status == KPROF_OK && guest->counters.count == 0 && kinds[i].instead) {

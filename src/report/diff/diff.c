@@ -41,7 +41,7 @@ static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_m
                                 side_reader *out)
 {
     const kprof_model *model = walk->model;
-    size_t *wanted = calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
+    size_t *wanted = kprof_calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
     if (!wanted)
         return no_memory();
     for (size_t i = 0; i < metrics->count; i++)
@@ -62,8 +62,8 @@ static kprof_status open_reader(comparer *with, int side)
     side_reader *out = &with->readers[side];
     kprof_model_walk walk = {report->file, &report->model, NULL, true};
     out->model = &report->model;
-    out->values = calloc(report->model.metric_count + 1, sizeof *out->values);
-    out->asked = calloc(report->model.metric_count + 1, sizeof *out->asked);
+    out->values = kprof_calloc(report->model.metric_count + 1, sizeof *out->values);
+    out->asked = kprof_calloc(report->model.metric_count + 1, sizeof *out->asked);
     return out->values && out->asked ? open_values(&walk, &with->diff->metrics, side, out) : no_memory();
 }
 
@@ -149,14 +149,14 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
     kprof_diff *diff = with->diff;
     kprof_sample columns[KPROF_SIDES] = {{NULL, 0}, {NULL, 0}};
     kprof_status status = KPROF_OK;
-    kernel->changes = calloc(diff->metrics.count + 1, sizeof *kernel->changes);
-    kernel->gates = calloc(diff->request->condition_count + 1, sizeof *kernel->gates);
+    kernel->changes = kprof_calloc(diff->metrics.count + 1, sizeof *kernel->changes);
+    kernel->gates = kprof_calloc(diff->request->condition_count + 1, sizeof *kernel->gates);
     if (!kernel->changes || !kernel->gates)
         return no_memory();
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
         columns[side].count = launches_read(diff, kernel->groups[side]);
         diff->is_cut = diff->is_cut || kernel->groups[side]->id_count > columns[side].count;
-        columns[side].values = calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
+        columns[side].values = kprof_calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
         status = columns[side].values ? read_columns(with, side, kernel->groups[side], &columns[side]) : no_memory();
     }
     KPROF_THEN(status, compare_columns(with, columns, kernel));
@@ -313,7 +313,7 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
 static kprof_status find_condition_metrics(const kprof_model *const models[KPROF_SIDES], kprof_diff *diff)
 {
     const kprof_diff_request *request = diff->request;
-    diff->condition_metrics = calloc(request->condition_count + 1, sizeof *diff->condition_metrics);
+    diff->condition_metrics = kprof_calloc(request->condition_count + 1, sizeof *diff->condition_metrics);
     if (!diff->condition_metrics)
         return no_memory();
     for (size_t i = 0; i < request->condition_count; i++) {
@@ -344,7 +344,7 @@ static kprof_status list_kernels(kprof_diff *diff)
 {
     const kprof_launch_pairs *pairs = &diff->pairs;
     const size_t most = pairs->group_counts[KPROF_BASELINE] + pairs->group_counts[KPROF_NEW];
-    diff->kernels = calloc(most + 1, sizeof *diff->kernels);
+    diff->kernels = kprof_calloc(most + 1, sizeof *diff->kernels);
     if (!diff->kernels)
         return no_memory();
     for (size_t i = 0; i < pairs->count; i++) {

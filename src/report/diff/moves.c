@@ -32,7 +32,7 @@ kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *ou
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
         const kprof_page_report *report = &context->reports[side];
         status = kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
-        out->taken[side] = calloc(out->profiles[side].count + 1, sizeof *out->taken[side]);
+        out->taken[side] = kprof_calloc(out->profiles[side].count + 1, sizeof *out->taken[side]);
         if (status == KPROF_OK && !out->taken[side])
             status = kprof_store_no_memory(report->file);
     }

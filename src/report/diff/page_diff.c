@@ -286,7 +286,7 @@ static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
     if (!kernel->changes || page->context->options->all_rows ||
         kprof_change_is_repeated(&kernel->changes[KPROF_DIFF_TIME]))
         return false;
-    double *weights = calloc(metrics->count + 1, sizeof *weights);
+    double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
     if (!weights) {
         page->emitter->status = KPROF_NO_MEMORY;
         return false;
@@ -504,7 +504,7 @@ static int by_weight(const void *a, const void *b)
 static driver *list_drivers(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     const kprof_diff_metrics *metrics = &page->diff->metrics;
-    driver *drivers = calloc(metrics->count + 1, sizeof *drivers);
+    driver *drivers = kprof_calloc(metrics->count + 1, sizeof *drivers);
     KPROF_AUTO_FREE double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
     const bool whole = drivers && weights;
     if (whole && kernel->changes)
@@ -724,7 +724,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
         return status;
     show_comparison(page);
     show_differences(page, differences);
-    bool *unjudged = calloc(page->diff->kernel_count + 1, sizeof *unjudged);
+    bool *unjudged = kprof_calloc(page->diff->kernel_count + 1, sizeof *unjudged);
     if (!unjudged || !make_short_names(page)) {
         free(unjudged);
         return kprof_page_end(page->emitter, kprof_fail(KPROF_NO_MEMORY, "comparing the reports: out of memory"));

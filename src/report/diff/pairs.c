@@ -32,9 +32,9 @@ static bool number_text(kprof_names *texts, const char *text, size_t *out)
 
 static bool number_names(kprof_names *texts, const kprof_model *model, name_numbers *out)
 {
-    out->demangled = calloc(model->kernel_count + 1, sizeof *out->demangled);
-    out->functions = calloc(model->kernel_count + 1, sizeof *out->functions);
-    out->devices = calloc(model->device_count + 1, sizeof *out->devices);
+    out->demangled = kprof_calloc(model->kernel_count + 1, sizeof *out->demangled);
+    out->functions = kprof_calloc(model->kernel_count + 1, sizeof *out->functions);
+    out->devices = kprof_calloc(model->device_count + 1, sizeof *out->devices);
     bool whole = out->demangled && out->functions && out->devices;
     for (size_t i = 0; i < model->kernel_count && whole; i++)
         whole = number_text(texts, model->kernels[i].demangled, &out->demangled[i]) &&

@@ -178,7 +178,7 @@ static void compare_clock(finder *to, const char *label, const char *effect)
     size_t metric = 0;
     while (metric < diff->metrics.count && strcmp(diff->metrics.items[metric].label, label) != 0)
         metric++;
-    double *values = calloc(diff->kernel_count + 1, sizeof *values), medians[KPROF_SIDES] = {NAN, NAN};
+    double *values = kprof_calloc(diff->kernel_count + 1, sizeof *values), medians[KPROF_SIDES] = {NAN, NAN};
     to->status = values ? to->status : KPROF_NO_MEMORY;
     for (int side = 0; side < KPROF_SIDES && values && metric < diff->metrics.count; side++) {
         size_t count = 0;

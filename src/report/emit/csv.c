@@ -121,8 +121,8 @@ void kprof_csv_begin_launches(kprof_csv *csv)
 {
     const kprof_emit_launches *launches = &csv->base.launches;
     settle_safety(csv);
-    csv->tails = calloc(launches->slot_count + 1, sizeof *csv->tails);
-    csv->values = calloc(launches->column_count + 1, sizeof *csv->values);
+    csv->tails = kprof_calloc(launches->slot_count + 1, sizeof *csv->tails);
+    csv->values = kprof_calloc(launches->column_count + 1, sizeof *csv->values);
     if (!csv->tails || !csv->values)
         csv->base.status = KPROF_NO_MEMORY;
 }

@@ -100,7 +100,7 @@ void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit
     code->has_instructions = strstr(view, "sass") != NULL;
     code->is_open = false;
     if (!code->is_column)
-        code->is_column = calloc(COLUMN_COUNT, sizeof *code->is_column);
+        code->is_column = kprof_calloc(COLUMN_COUNT, sizeof *code->is_column);
     if (!code->is_column)
         csv->base.status = KPROF_NO_MEMORY;
 }

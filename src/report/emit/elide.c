@@ -123,7 +123,7 @@ static bool shorten_all(const long_name *names, size_t count, size_t width, char
 char **kprof_short_names_new(const char *const *names, size_t count, size_t width)
 {
     KPROF_AUTO_FREE long_name *all = kprof_calloc(count + 1, sizeof *all);
-    char **out = calloc(count + 1, sizeof *out);
+    char **out = kprof_calloc(count + 1, sizeof *out);
     width = width > KPROF_SHORT_NAME ? width : KPROF_SHORT_NAME;
     for (size_t i = 0; all && i < count; i++) {
         /* The return type of a kernel is always the same. */

@@ -235,7 +235,7 @@ static void add_defaults(kprof_emitter_ops *ops)
 
 kprof_emitter *kprof_emitter_allocate(const kprof_emitter_ops *ops)
 {
-    kprof_emitter *emitter = calloc(1, ops->size);
+    kprof_emitter *emitter = kprof_calloc(1, ops->size);
     if (!emitter)
         return NULL;
     emitter->own = *ops;

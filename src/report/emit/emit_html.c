@@ -238,9 +238,9 @@ static void html_launches_begin(kprof_emitter *emitter)
 {
     html_emitter *html = of(emitter);
     const kprof_model *model = emitter->launches.model;
-    html->layouts = calloc(model->chip_count + 1, sizeof *html->layouts);
-    html->values = calloc(emitter->launches.column_count + 1, sizeof *html->values);
-    html->values_before = calloc(emitter->launches.column_count + 1, sizeof *html->values_before);
+    html->layouts = kprof_calloc(model->chip_count + 1, sizeof *html->layouts);
+    html->values = kprof_calloc(emitter->launches.column_count + 1, sizeof *html->values);
+    html->values_before = kprof_calloc(emitter->launches.column_count + 1, sizeof *html->values_before);
     if (!html->layouts || !html->values || !html->values_before)
         emitter->status = KPROF_NO_MEMORY;
     begin_part(html);

@@ -137,7 +137,7 @@ kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts 
     *out = (kprof_census){.parts = parts, .count = model->census_count};
     if (model->census_count == 0)
         return KPROF_OK;
-    out->items = calloc(model->census_count, sizeof *out->items);
+    out->items = kprof_calloc(model->census_count, sizeof *out->items);
     if (!out->items)
         return kprof_store_no_memory(walk->report);
     for (size_t i = 0; i < model->census_count; i++) {

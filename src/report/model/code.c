@@ -143,7 +143,7 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
 
 kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
-    *out = (kprof_code_profiles){.report = report, .model = model, .cache = calloc(1, sizeof *out->cache)};
+    *out = (kprof_code_profiles){.report = report, .model = model, .cache = kprof_calloc(1, sizeof *out->cache)};
     if (!out->cache)
         return kprof_store_no_memory(report);
     out->cache->work.reports[0] = report;
@@ -241,7 +241,7 @@ static kprof_status read_metrics(code_loader *load)
     snprintf(sql, sizeof sql, "SELECT metric_id FROM code_profile_metric WHERE profile_id=%lld ORDER BY metric_id",
              (long long)code->profile->id);
     kprof_status status = kprof_store_query(load->report, sql, read_metric, load);
-    code->reasons = calloc(code->metric_count + 1, sizeof *code->reasons);
+    code->reasons = kprof_calloc(code->metric_count + 1, sizeof *code->reasons);
     if (status == KPROF_OK && !code->reasons)
         status = kprof_store_no_memory(load->report);
     for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
@@ -499,8 +499,8 @@ static kprof_status place_values(code_loader *load)
     kprof_profiled_add_made(code);
     if (code->instruction_count > LOADED_VALUES_MAX / (code->column_count + 1))
         return kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
-    code->values = calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
-    code->totals = calloc(code->column_count + 1, sizeof *code->totals);
+    code->values = kprof_calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
+    code->totals = kprof_calloc(code->column_count + 1, sizeof *code->totals);
     if (!code->values || !code->totals)
         return kprof_store_no_memory(load->report);
     for (size_t i = 0, at = 0; i < load->row_count; i++) {
@@ -591,7 +591,7 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
         *out = cache->items[cache->count - 1] = found;
         return KPROF_OK;
     }
-    kprof_loaded_code *loaded = calloc(1, sizeof *loaded);
+    kprof_loaded_code *loaded = kprof_calloc(1, sizeof *loaded);
     if (!loaded)
         return kprof_store_no_memory(profiles->report);
     const kprof_status status = read_code(profiles, profile, loaded);

@@ -215,10 +215,10 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
     if (sorted && count > 1)
         qsort(sorted, count, sizeof *sorted, by_place);
     const size_t lines = sorted ? count_lines(sorted, count) : 0;
-    out->items = calloc(lines + 1, sizeof *out->items);
-    out->members = calloc(count + 1, sizeof *out->members);
-    out->by_caller = calloc(count + 1, sizeof *out->by_caller);
-    out->values = calloc(lines * code->column_count + 1, sizeof *out->values);
+    out->items = kprof_calloc(lines + 1, sizeof *out->items);
+    out->members = kprof_calloc(count + 1, sizeof *out->members);
+    out->by_caller = kprof_calloc(count + 1, sizeof *out->by_caller);
+    out->values = kprof_calloc(lines * code->column_count + 1, sizeof *out->values);
     const bool whole = sorted && out->items && out->members && out->by_caller && out->values;
     if (whole) {
         fill_lines(code, sorted, out);

@@ -29,7 +29,7 @@ struct kprof_rules {
 static bool bind_unless(bound_finding *out, const kprof_finding_list *findings)
 {
     char *const *ids = out->finding->unless;
-    out->unless = calloc(kprof_strings_count(ids) + 1, sizeof *out->unless);
+    out->unless = kprof_calloc(kprof_strings_count(ids) + 1, sizeof *out->unless);
     for (; out->unless && ids && *ids; ids++) {
         size_t i = 0;
         while (i < findings->count && strcmp(findings->items[i]->id, *ids) != 0)
@@ -44,10 +44,10 @@ static bool make_rule(bound_finding *out, const kprof_finding *finding, const kp
 {
     const size_t operands = finding->operands.count;
     out->finding = finding;
-    out->columns = calloc(operands + 1, sizeof *out->columns);
-    out->counters = calloc(operands + 1, sizeof *out->counters);
-    out->values = calloc(finding->threshold_count + finding->value_count + operands + 1, sizeof *out->values);
-    out->options = calloc(finding->value_count + 1, sizeof *out->options);
+    out->columns = kprof_calloc(operands + 1, sizeof *out->columns);
+    out->counters = kprof_calloc(operands + 1, sizeof *out->counters);
+    out->values = kprof_calloc(finding->threshold_count + finding->value_count + operands + 1, sizeof *out->values);
+    out->options = kprof_calloc(finding->value_count + 1, sizeof *out->options);
     if (!out->columns || !out->counters || !out->values || !out->options)
         return false;
     for (size_t i = 0; i < operands; i++) {
@@ -61,12 +61,12 @@ static bool make_rule(bound_finding *out, const kprof_finding *finding, const kp
 
 kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model, kprof_rules **out)
 {
-    kprof_rules *rules = *out = calloc(1, sizeof *rules);
+    kprof_rules *rules = *out = kprof_calloc(1, sizeof *rules);
     bool made = rules != NULL;
     if (made) {
-        rules->rules = calloc(findings->count + 1, sizeof *rules->rules);
-        rules->found = calloc(findings->count + 1, sizeof *rules->found);
-        rules->is_found = calloc(findings->count + 1, sizeof *rules->is_found);
+        rules->rules = kprof_calloc(findings->count + 1, sizeof *rules->rules);
+        rules->found = kprof_calloc(findings->count + 1, sizeof *rules->found);
+        rules->is_found = kprof_calloc(findings->count + 1, sizeof *rules->is_found);
         made = rules->rules && rules->found && rules->is_found;
     }
     for (size_t i = 0; made && i < findings->count; i++) {
@@ -420,8 +420,8 @@ static void add_missing(void *user, size_t slot)
 kprof_status kprof_found_missing(const kprof_found *found, kprof_strlist *out)
 {
     const kprof_finding *finding = found->finding;
-    missing_search search = {found, out, calloc(finding->threshold_count + finding->value_count + 1, sizeof(bool)),
-                             false};
+    missing_search search = {found, out,
+                             kprof_calloc(finding->threshold_count + finding->value_count + 1, sizeof(bool)), false};
     if (search.seen)
         kprof_expr_missing(finding->when, found->values, add_missing, &search);
     const bool failed = search.failed || !search.seen;

@@ -203,9 +203,9 @@ static kprof_status prepare(launch_walker *walker)
         if (status != KPROF_OK)
             return status;
     }
-    walker->name_matches = calloc(walk->model->kernel_count + 1, 1);
-    walker->values = calloc(walk->model->metric_count + 1, sizeof *walker->values);
-    walker->asked = calloc(walk->model->metric_count + 1, sizeof *walker->asked);
+    walker->name_matches = kprof_calloc(walk->model->kernel_count + 1, 1);
+    walker->values = kprof_calloc(walk->model->metric_count + 1, sizeof *walker->values);
+    walker->asked = kprof_calloc(walk->model->metric_count + 1, sizeof *walker->asked);
     if (!walker->name_matches || !walker->values || !walker->asked)
         return kprof_store_no_memory(walker->walk->report);
     return kprof_value_reader_open(walk, &walker->reader);

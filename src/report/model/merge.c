@@ -30,7 +30,7 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
                                  "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY)";
-    *out = calloc(1, sizeof **out);
+    *out = kprof_calloc(1, sizeof **out);
     if (!*out)
         return kprof_store_no_memory(into);
     (*out)->into = into;

@@ -134,7 +134,7 @@ static kprof_status derive_all(kprof_report *report)
                                    "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
                                    "WHERE launch.id IN (SELECT base FROM joined) ORDER BY launch.id",
                                    take_base, &bases);
-    if (status == KPROF_OK && !(all.values = calloc(all.size + 1, sizeof *all.values)))
+    if (status == KPROF_OK && !(all.values = kprof_calloc(all.size + 1, sizeof *all.values)))
         status = kprof_store_no_memory(report);
     for (size_t i = 0; i < bases.chips.count && status == KPROF_OK; i++) {
         all.launch = bases.ids[i];

@@ -328,7 +328,7 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
         return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
-        chip->schedule = calloc(load->model->metric_count, sizeof *chip->schedule);
+        chip->schedule = kprof_calloc(load->model->metric_count, sizeof *chip->schedule);
     if (!chip->schedule)
         return kprof_store_no_memory(load->report);
     kprof_model_passes *passes = &chip->schedule[metric - 1];

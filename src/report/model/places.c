@@ -170,7 +170,7 @@ static bool move_samples(kprof_place_finder *finder, const place_metrics *metric
         if (!metrics->columns[i].cause)
             continue;
         if (!finder->moved)
-            finder->moved = calloc(code->instruction_count + 1, sizeof *finder->moved);
+            finder->moved = kprof_calloc(code->instruction_count + 1, sizeof *finder->moved);
         if (!finder->moved)
             return false;
         move_column(code, metrics->columns[i].count, metrics->columns[i].cause, finder->moved);
@@ -319,7 +319,7 @@ static void clear_places(kprof_place_finder *finder)
 
 kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out)
 {
-    *out = calloc(1, sizeof **out);
+    *out = kprof_calloc(1, sizeof **out);
     if (!*out)
         return kprof_store_no_memory(profiles->report);
     (*out)->profiles = profiles;
@@ -393,7 +393,7 @@ kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_code_pr
         return KPROF_OK;
     kprof_status status = kprof_code_load(finder->profiles, profile, &finder->loaded);
     if (status == KPROF_OK && !finder->values)
-        finder->values = calloc(count + 1, sizeof *finder->values);
+        finder->values = kprof_calloc(count + 1, sizeof *finder->values);
     if (status == KPROF_OK && !finder->values)
         status = kprof_store_no_memory(finder->profiles->report);
     if (status != KPROF_OK)

@@ -155,7 +155,7 @@ static void add_ranks(kprof_sample small, kprof_sample large, rank_sums *sums)
 static double *count_ways(const rank_sums *sums)
 {
     const size_t most = sums->count * (sums->count + 1), stride = most + 1;
-    double *ways = calloc((sums->chosen + 1) * stride, sizeof *ways);
+    double *ways = kprof_calloc((sums->chosen + 1) * stride, sizeof *ways);
     if (!ways)
         return NULL;
     ways[0] = 1;

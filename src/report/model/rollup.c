@@ -228,12 +228,12 @@ static bool add_section(const kprof_model *model, chip_formulas *to, const kprof
 
 kprof_status kprof_rollup_new(const kprof_model *model, kprof_rollup **out)
 {
-    kprof_rollup *rollup = *out = calloc(1, sizeof *rollup);
+    kprof_rollup *rollup = *out = kprof_calloc(1, sizeof *rollup);
     bool made = rollup != NULL;
     if (made) {
         rollup->model = model;
-        rollup->rules = calloc(model->metric_count + 1, sizeof *rollup->rules);
-        rollup->chips = calloc(model->chip_count + 1, sizeof *rollup->chips);
+        rollup->rules = kprof_calloc(model->metric_count + 1, sizeof *rollup->rules);
+        rollup->chips = kprof_calloc(model->chip_count + 1, sizeof *rollup->chips);
         made = rollup->rules && rollup->chips;
     }
     for (size_t i = 0; made && i < model->metric_count; i++)

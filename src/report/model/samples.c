@@ -143,12 +143,12 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 static kprof_status allocate(const sample_walker *walker, const sample_group *group, joined_values *joined)
 {
     size_t metrics = walker->walk->model->metric_count + 1;
-    joined->samples = calloc((group->id_count + 1) * metrics, sizeof *joined->samples);
-    joined->medians = calloc(metrics, sizeof *joined->medians);
-    joined->column = calloc(group->id_count + 1, sizeof *joined->column);
-    joined->asked = calloc(metrics, sizeof *joined->asked);
-    joined->sample_asked = calloc(metrics, sizeof *joined->sample_asked);
-    joined->spreads = calloc(metrics, sizeof *joined->spreads);
+    joined->samples = kprof_calloc((group->id_count + 1) * metrics, sizeof *joined->samples);
+    joined->medians = kprof_calloc(metrics, sizeof *joined->medians);
+    joined->column = kprof_calloc(group->id_count + 1, sizeof *joined->column);
+    joined->asked = kprof_calloc(metrics, sizeof *joined->asked);
+    joined->sample_asked = kprof_calloc(metrics, sizeof *joined->sample_asked);
+    joined->spreads = kprof_calloc(metrics, sizeof *joined->spreads);
     bool whole = joined->samples && joined->medians && joined->column && joined->asked && joined->sample_asked;
     return whole && joined->spreads ? KPROF_OK : kprof_store_no_memory(walker->walk->report);
 }
@@ -256,7 +256,7 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     sample_walker walker = {.walk = walk, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
     kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
     kprof_status status = kprof_value_reader_open(walk, &walker.reader);
-    walker.told = calloc(walk->model->kernel_count + 1, sizeof *walker.told);
+    walker.told = kprof_calloc(walk->model->kernel_count + 1, sizeof *walker.told);
     if (status == KPROF_OK && !walker.told)
         status = kprof_store_no_memory(walk->report);
     KPROF_THEN(status, kprof_model_launches(&step, count_launch, &walker));

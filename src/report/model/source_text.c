@@ -97,7 +97,7 @@ static kprof_status find_lines(const kprof_code_profiles *profiles, kprof_source
     size_t count = 1;
     for (size_t i = 0; i < of->size; i++)
         count += of->text[i] == '\n';
-    of->lines = calloc(count, sizeof *of->lines);
+    of->lines = kprof_calloc(count, sizeof *of->lines);
     if (!of->lines)
         return kprof_store_no_memory(profiles->report);
     of->line_count = 1;

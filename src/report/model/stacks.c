@@ -83,7 +83,7 @@ static kprof_status read_frames(const loader *load, const cJSON *frames, kprof_t
     const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
     kprof_status status = KPROF_OK;
     out->is_cut = out->is_cut || (size_t)all > most;
-    out->frames = calloc(most + 1, sizeof *out->frames);
+    out->frames = kprof_calloc(most + 1, sizeof *out->frames);
     if (!out->frames)
         return no_memory(load);
     const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;

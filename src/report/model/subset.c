@@ -192,7 +192,7 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
 /* Put the sections that are taken before the others, which pages do not show. */
 static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
 {
-    kprof_section *ordered = calloc(chip->section_count + 1, sizeof *ordered);
+    kprof_section *ordered = kprof_calloc(chip->section_count + 1, sizeof *ordered);
     size_t at = 0;
     if (!ordered)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
@@ -285,7 +285,7 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     chip->shown_count++;
     section->id = kprof_strdup(KPROF_NAMED_SECTION_ID);
     section->name = kprof_strdup(KPROF_NAMED_SECTION_NAME);
-    section->items = calloc(model->metric_count + 1, sizeof *section->items);
+    section->items = kprof_calloc(model->metric_count + 1, sizeof *section->items);
     bool whole = section->id && section->name && section->items;
     for (size_t i = 0; i < model->metric_count && whole; i++) {
         if (!taken[i])
@@ -304,8 +304,8 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
     if (!has_sections && subset->metrics->count == 0)
         return KPROF_OK;
-    model->is_shown = calloc(model->metric_count + 1, sizeof *model->is_shown);
-    model->is_kept = calloc(model->metric_count + 1, sizeof *model->is_kept);
+    model->is_shown = kprof_calloc(model->metric_count + 1, sizeof *model->is_shown);
+    model->is_kept = kprof_calloc(model->metric_count + 1, sizeof *model->is_kept);
     if (!model->is_shown || !model->is_kept)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     bool *taken = model->is_shown;

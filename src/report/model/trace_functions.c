@@ -23,7 +23,7 @@ static bool grow(kprof_spread *of)
 {
     const kprof_spread old = *of;
     of->capacity = old.capacity ? 2 * old.capacity : 64;
-    of->items = calloc(of->capacity, sizeof *of->items);
+    of->items = kprof_calloc(of->capacity, sizeof *of->items);
     for (size_t i = 0; of->items && i < old.capacity; i++)
         if (old.items[i].count > 0)
             *place_of(of, old.items[i].value) = old.items[i];

@@ -153,8 +153,8 @@ static const kprof_emit_metric *whole_of(const builder *build, const kprof_table
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
 {
     out->table = table;
-    out->cells = calloc(table->row_count * table->column_count + 1, sizeof *out->cells);
-    size_t *order = calloc(table->row_count + 1, sizeof *order);
+    out->cells = kprof_calloc(table->row_count * table->column_count + 1, sizeof *out->cells);
+    size_t *order = kprof_calloc(table->row_count + 1, sizeof *order);
     out->order = order;
     build->failed = build->failed || !out->cells || !order;
     for (size_t i = 0; i < table->row_count * table->column_count && !build->failed; i++) {
@@ -193,7 +193,7 @@ static void build_roofline(builder *build, const kprof_roofline *line, kprof_emi
 {
     out->id = line->id;
     out->label = line->label;
-    out->points = calloc(line->roof_count + 1, sizeof *out->points);
+    out->points = kprof_calloc(line->roof_count + 1, sizeof *out->points);
     if (!out->points) {
         build->failed = true;
         return;
@@ -215,8 +215,8 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
 {
     build->section = out->section = section;
     build->target = out;
-    out->tables = calloc(section->table_count + 1, sizeof *out->tables);
-    out->rooflines = calloc(section->roofline_count + 1, sizeof *out->rooflines);
+    out->tables = kprof_calloc(section->table_count + 1, sizeof *out->tables);
+    out->rooflines = kprof_calloc(section->roofline_count + 1, sizeof *out->rooflines);
     build->failed = build->failed || !out->tables || !out->rooflines;
     for (size_t i = 0; i < section->item_count && !build->failed; i++)
         add_item(build, &section->items[i]);
@@ -228,8 +228,8 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
 
 static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_chip *out)
 {
-    out->metrics = calloc(chip->value_count + 1, sizeof *out->metrics);
-    out->sections = calloc(chip->shown_count + 1, sizeof *out->sections);
+    out->metrics = kprof_calloc(chip->value_count + 1, sizeof *out->metrics);
+    out->sections = kprof_calloc(chip->shown_count + 1, sizeof *out->sections);
     build->failed = build->failed || !out->metrics || !out->sections;
     build->chip = out;
     for (size_t i = 0; i < chip->shown_count && !build->failed; i++) {
@@ -263,7 +263,7 @@ kprof_status kprof_view_sections(const kprof_model *model, kprof_metric_title ti
     out->model = model;
     out->in_sections = true;
     builder build = {.view = out};
-    out->chips = calloc(model->chip_count + 1, sizeof *out->chips);
+    out->chips = kprof_calloc(model->chip_count + 1, sizeof *out->chips);
     build.failed = !out->chips;
     for (size_t i = 0; i < model->chip_count && !build.failed; i++) {
         build_chip(&build, &model->chips[i], &out->chips[i]);
@@ -300,7 +300,7 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
     kprof_status status = kprof_view_sections(model, KPROF_TITLE_LABEL, out);
     if (status != KPROF_OK)
         return status;
-    kprof_emit_metric *columns = calloc(model->metric_count + 1, sizeof *columns);
+    kprof_emit_metric *columns = kprof_calloc(model->metric_count + 1, sizeof *columns);
     if (!columns) {
         kprof_view_free(out);
         return no_memory();

@@ -73,7 +73,7 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
                                  size_t *count)
 {
     *count = 0;
-    *out = calloc(model->witness_count + 1, sizeof **out);
+    *out = kprof_calloc(model->witness_count + 1, sizeof **out);
     bool whole = *out != NULL;
     for (size_t i = 0; i < model->witness_count && whole; i++) {
         size_t metric = model->witnesses[i];

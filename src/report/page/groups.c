@@ -100,7 +100,7 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
 {
     const size_t metrics = groups->model->metric_count + 1;
     const size_t previous = *group ? (size_t)(*group - groups->items) : KPROF_NAMES_NONE;
-    kprof_rollup_total *totals = calloc(metrics, sizeof *totals);
+    kprof_rollup_total *totals = kprof_calloc(metrics, sizeof *totals);
     const bool is_too_much = (groups->count + 1) * metrics > KPROF_SUMMARY_MAX;
     kprof_group *added = totals && !is_too_much ? KPROF_APPEND(groups->items, groups->count) : NULL;
     if (!added) {
@@ -232,7 +232,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 static kprof_status find_untold(kprof_groups *groups)
 {
     const kprof_model *model = groups->model;
-    groups->untold = calloc(model->kernel_count + 1, sizeof *groups->untold);
+    groups->untold = kprof_calloc(model->kernel_count + 1, sizeof *groups->untold);
     if (!groups->untold)
         return kprof_store_no_memory(groups->report);
     for (size_t i = 0; i < model->kernel_count; i++)

@@ -687,7 +687,7 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
         status = kprof_profiled_lines_make(&loaded->code, true, &lines);
         shown.lines = &lines;
     }
-    shown.columns = calloc(page->metric_count + 1, sizeof *shown.columns);
+    shown.columns = kprof_calloc(page->metric_count + 1, sizeof *shown.columns);
     if (status == KPROF_OK && !shown.columns)
         status = kprof_store_no_memory(page->profiles.report);
     KPROF_THEN(status, show_code(&shown));
@@ -789,13 +789,13 @@ static kprof_status prepare(source_page *page)
 {
     enum { OTHER_FIELDS = 32 };
     const kprof_model *model = page->model;
-    page->metrics = calloc(model->metric_count + 1, sizeof *page->metrics);
-    page->texts = calloc(page->profiles.file_count + 1, sizeof *page->texts);
-    page->is_looked_for = calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
+    page->metrics = kprof_calloc(model->metric_count + 1, sizeof *page->metrics);
+    page->texts = kprof_calloc(page->profiles.file_count + 1, sizeof *page->texts);
+    page->is_looked_for = kprof_calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
     for (size_t i = 0; page->metrics && i < model->metric_count; i++)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
-    page->fields = calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
+    page->fields = kprof_calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
     const bool whole = page->metrics && page->texts && page->is_looked_for && page->fields;
     return whole ? KPROF_OK : kprof_store_no_memory(page->profiles.report);
 }
@@ -898,7 +898,7 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
 
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context, kprof_page_code **out)
 {
-    kprof_page_code *code = *out = calloc(1, sizeof *code);
+    kprof_page_code *code = *out = kprof_calloc(1, sizeof *code);
     if (!code)
         return kprof_store_no_memory(context->reports->file);
     source_page *page = &code->page;

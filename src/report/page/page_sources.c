@@ -95,9 +95,9 @@ static kprof_status find_sources(shares *all)
 {
     const kprof_model *model = all->model;
     kprof_status status = KPROF_OK;
-    all->source_of = calloc(model->process_count + 1, sizeof *all->source_of);
-    all->values = calloc(model->metric_count + 1, sizeof *all->values);
-    all->asked = calloc(model->metric_count + 1, sizeof *all->asked);
+    all->source_of = kprof_calloc(model->process_count + 1, sizeof *all->source_of);
+    all->values = kprof_calloc(model->metric_count + 1, sizeof *all->values);
+    all->asked = kprof_calloc(model->metric_count + 1, sizeof *all->asked);
     if (!all->source_of || !all->values || !all->asked)
         return kprof_store_no_memory(all->report);
     if (all->report->version >= 5)
@@ -122,7 +122,7 @@ static kprof_status find_share(shares *all, const kprof_model_kernel *kernel, ke
         if ((number + 1) * all->source_count > KPROF_SUMMARY_MAX)
             return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
         kernel_share *added = KPROF_APPEND(all->kernels, number);
-        if (!added || !(added->loads = calloc(all->source_count + 1, sizeof *added->loads)))
+        if (!added || !(added->loads = kprof_calloc(all->source_count + 1, sizeof *added->loads)))
             return kprof_store_no_memory(all->report);
         added->kernel = kernel;
         all->kernel_count++;
@@ -348,13 +348,13 @@ static kprof_status show(const kprof_page_context *context, shares *all)
 
 kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out)
 {
-    *out = calloc(1, sizeof **out);
+    *out = kprof_calloc(1, sizeof **out);
     if (!*out)
         return kprof_store_no_memory(context->reports->file);
     (*out)->model = &context->reports->model;
     (*out)->report = context->reports->file;
     kprof_status status = find_sources(*out);
-    if (status == KPROF_OK && !((*out)->sorted = calloc((*out)->source_count + 1, sizeof *(*out)->sorted)))
+    if (status == KPROF_OK && !((*out)->sorted = kprof_calloc((*out)->source_count + 1, sizeof *(*out)->sorted)))
         status = kprof_store_no_memory(context->reports->file);
     return status == KPROF_OK ? count_launches(context, *out) : status;
 }

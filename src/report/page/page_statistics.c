@@ -114,8 +114,8 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     if (status != KPROF_OK)
         return status;
     statistics_page page = {.groups = &groups, .view = &view};
-    page.rolled_up.values = calloc(model->metric_count + 1, sizeof *page.rolled_up.values);
-    page.rolled_up.methods = calloc(model->metric_count + 1, sizeof *page.rolled_up.methods);
+    page.rolled_up.values = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.values);
+    page.rolled_up.methods = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.methods);
     status = kprof_groups_collect(context, &groups);
     if (status == KPROF_OK && (!page.rolled_up.values || !page.rolled_up.methods))
         status = kprof_store_no_memory(context->reports->file);

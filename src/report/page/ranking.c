@@ -170,10 +170,10 @@ static kprof_status allocate(const kprof_page_context *context, kprof_ranking *o
     size_t most = 1;
     for (size_t i = 0; i < out->groups.count; i++)
         most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
-    out->durations = calloc(most, sizeof *out->durations);
-    out->rows = calloc(out->groups.count + 1, sizeof *out->rows);
-    out->rolled_up.values = calloc(metrics, sizeof *out->rolled_up.values);
-    out->rolled_up.methods = calloc(metrics, sizeof *out->rolled_up.methods);
+    out->durations = kprof_calloc(most, sizeof *out->durations);
+    out->rows = kprof_calloc(out->groups.count + 1, sizeof *out->rows);
+    out->rolled_up.values = kprof_calloc(metrics, sizeof *out->rolled_up.values);
+    out->rolled_up.methods = kprof_calloc(metrics, sizeof *out->rolled_up.methods);
     const bool whole = out->rows && out->durations && out->rolled_up.values && out->rolled_up.methods;
     return whole ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }

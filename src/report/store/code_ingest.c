@@ -224,7 +224,7 @@ static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
     kprof_strlist_free(&known->names);
     free(known->rows);
     known->names = (kprof_strlist)KPROF_STRLIST_INIT;
-    known->rows = calloc((size_t)record->name_count + 1, sizeof *known->rows);
+    known->rows = kprof_calloc((size_t)record->name_count + 1, sizeof *known->rows);
     kprof_status status = known->rows ? KPROF_OK : kprof_store_no_memory(report);
     for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++) {
         const char *name = or_empty(record->names[i]);

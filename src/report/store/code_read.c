@@ -312,8 +312,8 @@ static kprof_status understand(code_reader *reader, const open_cubin *cubin, con
     KPROF_THEN(status, kprof_code_disassemble(code, path, &reader->disassemblers));
     if (status == KPROF_NO_MEMORY)
         return kprof_store_no_memory(reader->report);
-    reader->file_rows = calloc(code->files.count + 1, sizeof *reader->file_rows);
-    reader->short_names = calloc(code->names.count + 1, sizeof *reader->short_names);
+    reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
+    reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
     return reader->file_rows && reader->short_names ? KPROF_OK : kprof_store_no_memory(reader->report);
 }
 

@@ -140,7 +140,7 @@ static kprof_status add_section(kprof_report *report, kprof_derived *derived, co
 
 kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections, size_t count)
 {
-    kprof_derived *derived = calloc(1, sizeof *derived);
+    kprof_derived *derived = kprof_calloc(1, sizeof *derived);
     if (derived)
         derived->chip = kprof_strdup(chip);
     if (!derived || !derived->chip) {

@@ -71,7 +71,7 @@ static const char *const log_levels[] = {"error", "warning", "info", "debug"};
 
 kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
 {
-    *out = calloc(1, sizeof **out);
+    *out = kprof_calloc(1, sizeof **out);
     if (!*out)
         return kprof_store_no_memory(report);
     (*out)->report = report;
@@ -165,7 +165,7 @@ static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
 {
     known->chip = kprof_strdup(or_empty(metrics->chip));
-    known->rows = calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
+    known->rows = kprof_calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     if (!known->chip || !known->rows)
         return kprof_store_no_memory(ingest->report);
     known->count = metrics->count;
@@ -295,8 +295,8 @@ static kprof_status prepare_table(kprof_ingest *ingest)
     kprof_status status = kprof_store_query(ingest->report, "SELECT max(id) FROM metric", take_size, &size);
     if (status != KPROF_OK)
         return status;
-    table->values = calloc(size, sizeof *table->values);
-    table->present = calloc(size, sizeof *table->present);
+    table->values = kprof_calloc(size, sizeof *table->values);
+    table->present = kprof_calloc(size, sizeof *table->present);
     if (!table->values || !table->present)
         return kprof_store_no_memory(ingest->report);
     table->size = size;

@@ -58,7 +58,7 @@ static char *name_for_sqlite(const char *path, access_kind kind)
 
 static kprof_status report_new(const char *path, access_kind kind, kprof_report **out)
 {
-    kprof_report *report = calloc(1, sizeof *report);
+    kprof_report *report = kprof_calloc(1, sizeof *report);
     char *name = name_for_sqlite(path, kind);
     if (report) {
         report->lock = -1;

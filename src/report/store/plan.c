@@ -44,7 +44,7 @@ static kprof_status add_section(kprof_report *report, const char *chip, const kp
 /* `shown` has the values of --metrics. */
 static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, const kprof_section *shown)
 {
-    kprof_section *sections = calloc(plan->section_count + 1, sizeof *sections);
+    kprof_section *sections = kprof_calloc(plan->section_count + 1, sizeof *sections);
     if (!sections)
         return kprof_store_no_memory(report);
     kprof_status status = KPROF_OK;
