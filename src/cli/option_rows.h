@@ -162,6 +162,10 @@ OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING | STATS | TRACE, 
        .argument = "function|demangled|mangled", .initial = KPROF_NAME_DEMANGLED,
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))
+OPTION(CLI, CHOICE, with_tables, "print-details", SHOWING,
+       "in ncu's layout of CSV, also the cells of a section's tables; other formats have them all (header)",
+       .argument = "header|body|all", .choices = KPROF_CHOICES({"header", 0}, {"body", 1}, {"all", 1}))
+OPTION(ELSEWHERE, SET, with_tables, "details-all", SHOWING, "--print-details all", .value = 1)
 OPTION(CLI, CHOICE, metric_title, "print-metric-name", SHOWING,
        "what metrics are called in sections: what people read, their full names, or both (label)",
        .argument = "label|name|label-name", .initial = KPROF_TITLE_LABEL,

@@ -737,6 +737,18 @@ class Pages(Case):
         self.assertNotIn("Rule Name", rows("--metrics", "dram__bytes.sum")[0])
         self.assertNotIn("Rule Name", rows("--apply-rules", "no")[0])
         self.assertFalse([name for name in rows("--page", "raw")[0] if "Triage" in name])
+        self.assertEqual(rows("--page", "raw")[1]["device__attribute_display_name"], "NVIDIA H200")
+
+    def test_ncu_has_tables_on_request(self):
+        read = {"Metric Name": "dram__bytes_read.sum", "Section Name": "Memory Workload Analysis Tables"}
+        for page in (["--page", "details"], ["--print-summary", "per-kernel"]):
+            for details, count in ([], 0), (["--print-details", "header"], 0), (["--print-details", "all"], 1), \
+                                  (["--details-all"], 1):
+                out = self.kprof("report", SAMPLE, "--csv-layout", "ncu", "--print-metric-name", "name", *page,
+                                 *details).out
+                rows = list(csv.DictReader(io.StringIO(out)))
+                self.assertEqual(len([row for row in rows if read.items() <= row.items()]), count, details)
+                self.assertEqual(len([row for row in rows if row["Metric Name"] == "gpu__time_duration.sum"]), 1)
 
     def test_width_of_the_environment(self):
         def width(*words, columns):

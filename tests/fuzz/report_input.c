@@ -152,6 +152,7 @@ kprof_status fuzz_print_report(kprof_report *report, unsigned how)
                                    .all_rows = how & 0x1000,
                                    .details_help = how & 0x2000,
                                    .source_view = (kprof_source_view)(how >> 10 & 3),
+                                   .with_tables = how & 0x400,
                                    .metric_title = (kprof_metric_title)(how % 3),
                                    .inlined = how & 0x200 ? KPROF_INLINED_CALLER : KPROF_INLINED_CALLEE,
                                    .top = how & 0x2000 ? 3 : 0,

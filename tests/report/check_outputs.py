@@ -59,7 +59,7 @@ def check_floats(path, columns):
 
 
 def ncu_value(text):
-    return text == "" or is_number(text.replace(",", ""))
+    return text == "" or is_number(text)
 
 
 NCU_NVTX = ["thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
@@ -97,8 +97,10 @@ def check_ncu(golden):
     check(all(line.startswith('"') and line.endswith('"') for line in path.read_text().splitlines()),
           f"{path.name}: every field is quoted")
     header, rows = check_csv(golden / "raw-ncu.csv")
-    check(rows[0][:13] == [""] * 13 and "ns" in rows[0], "raw-ncu.csv: the second row has the units")
-    check(all(ncu_value(value) for row in rows[1:] for value in row[13:]), "raw-ncu.csv: values are not numbers")
+    check(rows[0][:14] == [""] * 14 and "ns" in rows[0], "raw-ncu.csv: the second row has the units")
+    check(header[13] == "device__attribute_display_name" and {row[13] for row in rows[1:]} == {"NVIDIA H200"},
+          "raw-ncu.csv: the GPU has no name")
+    check(all(ncu_value(value) for row in rows[1:] for value in row[14:]), "raw-ncu.csv: values are not numbers")
     header, _ = check_csv(golden / "statistics-ncu.csv")
     check(header[0] == "Process ID" and header[-3:] == ["Minimum", "Maximum", "Average"],
           f"statistics-ncu.csv: columns are {header}")

@@ -25,6 +25,7 @@ static const ncu_column launch_columns[] = {{"Kernel Name", KPROF_COLUMN_kernel}
                                             {"Grid Size", KPROF_COLUMN_grid},
                                             {"Device", KPROF_COLUMN_device},
                                             {"CC", KPROF_COLUMN_cc}};
+static const ncu_column gpu_column = {"device__attribute_display_name", KPROF_COLUMN_device_name}; /* raw page alone */
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* Only a report with NVTX ranges has these columns, as in ncu with --nvtx. */
 static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
@@ -50,6 +51,8 @@ static void put_launch_columns(kprof_csv *csv, bool are_empty)
         kprof_csv_text(&csv->row, are_empty ? "" : nvtx_columns[i]);
     for (size_t i = 0; i < COUNT_OF(launch_columns); i++)
         kprof_csv_text(&csv->row, are_empty ? "" : launch_columns[i].name);
+    if (!csv->base.launches.in_sections)
+        kprof_csv_text(&csv->row, are_empty ? "" : gpu_column.name);
 }
 
 /* Does the report have sections other than that of single metrics? ncu has no rules for the latter. */
@@ -146,6 +149,8 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     if (emitter->launches.model->has_nvtx)
         put_nvtx(row, launch->record.nvtx);
     put_cells(row, &texts, launch_columns, COUNT_OF(launch_columns));
+    if (!emitter->launches.in_sections)
+        put_cells(row, &texts, &gpu_column, 1);
 }
 
 static void put_value(kprof_csv_line *row, double value, unsigned decimals)
@@ -208,11 +213,10 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     }
 }
 
-/* ncu prints the header items of sections alone. */
-static void no_table(kprof_emitter *emitter, const kprof_emit_table *table)
+static void ncu_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
-    (void)emitter;
-    (void)table;
+    if (emitter->options->with_tables)
+        kprof_emit_cells(emitter, table);
 }
 
 static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
@@ -284,9 +288,10 @@ static void ncu_record_begin(kprof_emitter *emitter, const kprof_emit_record *re
 static void ncu_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     ncu_emitter *ncu = (ncu_emitter *)emitter;
+    const kprof_emit_field *label = kprof_record_find(row, "label"); /* of a metric */
     if (is_code(emitter))
         kprof_csv_code_row(&ncu->csv, &ncu->code, row);
-    else
+    else if (!label || (kprof_record_is_shown(row) && (!label->is_cell || emitter->options->with_tables)))
         kprof_csv_row(emitter, row);
 }
 
@@ -303,7 +308,7 @@ const kprof_emitter_ops kprof_emit_csv_ncu = {
     .launch_begin = ncu_launch_begin,
     .metric = ncu_metric,
     .finding = ncu_finding,
-    .table = no_table,
+    .table = ncu_table,
     .rooflines = no_rooflines,
     .launch_end = ncu_launch_end,
     .launches_end = kprof_csv_launches_end,

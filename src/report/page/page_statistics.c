@@ -20,8 +20,9 @@ static kprof_emit_field noted_field(const char *key, const char *label, uint64_t
     return launches > 0 ? field : machine(field);
 }
 
-/* Do not add up samples: there are fewer than launches. */
-static void show_metric(const statistics_page *page, const kprof_group *group, const kprof_emit_metric *metric)
+/* Do not add up samples: there are fewer than launches. People see a value once. */
+static void show_metric(const statistics_page *page, const kprof_group *group, const kprof_emit_metric *metric,
+                        bool is_cell)
 {
     static const kprof_rollup_total none;
     const bool is_known = metric->metric != SIZE_MAX;
@@ -45,6 +46,9 @@ static void show_metric(const statistics_page *page, const kprof_group *group, c
         machine(kprof_field_text("rollup", "Average is", kprof_rollup_name(method))),
     };
     fields[LABEL_FIELD].disagrees = s->disagrees;
+    fields[LABEL_FIELD].is_cell = is_cell;
+    for (size_t i = 0; metric->told_before && !page->emitter->options->all_rows && i < COUNT_OF(fields); i++)
+        fields[i] = machine(fields[i]);
     fields[SUM_FIELD].missing = has_sum ? NULL : "";
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }
@@ -84,9 +88,12 @@ static void show_group(const statistics_page *page, const kprof_group *group)
     kprof_rollup_finish(page->groups->rollup, chip, group->totals, &page->rolled_up);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     const kprof_view_chip *shown = chip == SIZE_MAX ? NULL : &page->view->chips[chip];
-    for (size_t i = 0; shown && i < shown->metric_count; i++)
-        if (!shown->metrics[i].repeated)
-            show_metric(page, group, &shown->metrics[i]);
+    for (size_t i = 0; shown && i < shown->section_count; i++) {
+        const kprof_view_section *section = &shown->sections[i];
+        for (size_t k = 0; k < section->metric_count; k++)
+            if (!section->metrics[k].repeated)
+                show_metric(page, group, &section->metrics[k], k >= section->section->item_count);
+    }
     emitter->ops->record_end(emitter);
 }
 
