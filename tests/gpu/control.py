@@ -23,6 +23,7 @@ import turns
 
 PLAIN, UNARMED, UNSELECTED = "without kprof", "--armed no, a step measured", "-k (no kernel)"
 LIMIT = 0.01
+NO_MATCH = 106 # kprof's exit status when no launch is chosen
 GUEST_HEADER = ["torch.profiler's kernels", "before kprof", "beside it", "after it", "launches of kprof's",
                 "beside torch.profiler", "what kprof said"]
 HEADER = ["run", "median step, µs", "cost", "half of the turns", "later steps, µs", "cost", "half of the turns",
@@ -105,7 +106,7 @@ def take_run(names, count, folder):
         measured = {name: int(programs.ask(name, "measure")) for name in names}
         after = programs.ask_all("steps", count // 3)
         return {name: {"us": before[name], "after_us": after[name], "launches": measured[name],
-                       **json.loads(programs.end(name))} for name in names}
+                       **json.loads(programs.end(name, NO_MATCH if name == UNSELECTED else 0))} for name in names}
 
 
 def main():

@@ -140,9 +140,9 @@ ORDER BY launch.id, planned.name"""
 INSTRUCTIONS = "SELECT coalesce(sum(counted), 0), coalesce(sum(sampled), 0) FROM code_profile"
 INSTRUCTION_REASONS = ("SELECT 'instructions: ' || reason, count(*) FROM code_profile JOIN launch_code_profile "
                        "ON profile_id = code_profile.id WHERE reason != '' GROUP BY reason")
-TIMELINES = ("SELECT count(*) FROM (SELECT 1 FROM timeline_pass GROUP BY launch_id "
-             "HAVING min(samples) > 0 AND max(reason) = '')")
-TIMELINE_REASONS = "SELECT 'over time: ' || reason, count(*) FROM timeline_pass WHERE reason != '' GROUP BY reason"
+# A few samples are enough, since those of launches of a shape are laid over one another.
+TIMELINES = "SELECT count(*) FROM (SELECT 1 FROM timeline_pass GROUP BY launch_id HAVING min(samples) > 0)"
+TIMELINE_REASONS = "SELECT 'over time: ' || reason, count(*) FROM timeline_pass WHERE samples = 0 GROUP BY reason"
 
 
 def read_completeness(base, chosen, chosen_set="default"):

@@ -99,7 +99,7 @@ class Reports(unittest.TestCase):
                 INSERT INTO code_profile VALUES(1, 1, 1, ''), (2, 1, 0, 'not sampled');
                 INSERT INTO launch_code_profile VALUES(0, 1), (1, 2);
                 CREATE TABLE timeline_pass(launch_id, samples, reason);
-                INSERT INTO timeline_pass VALUES(0, 50, ''), (0, 0, 'lost'), (1, 50, ''), (1, 49, '');""")
+                INSERT INTO timeline_pass VALUES(0, 50, ''), (0, 0, 'lost'), (1, 50, ''), (1, 3, 'too short');""")
         found = frameworks.read_completeness(self.base, 6, "source")
         self.assertEqual((found.complete, found.counted, found.sampled, found.over_time), (1, 2, 1, 0))
         self.assertEqual(found.reasons["instructions: not sampled"], 1)

@@ -40,6 +40,8 @@ class TakingTurns(unittest.TestCase):
         with self.assertRaisesRegex(harness.Failure, "status 3"), \
                 self.turns(a=program("in_turn.serve({}); print('last'); sys.exit(3)")) as programs:
             programs.end("a")
+        with self.turns(a=program("in_turn.serve({}); print('last'); sys.exit(3)")) as programs:
+            self.assertEqual(programs.end("a", 3), "last")
 
     def test_costs(self):
         self.assertAlmostEqual(cost([11, 21, 90], [10, 20, 30]), 0.1)

@@ -71,12 +71,12 @@ class Turns:
                 answers[name].append(float(self.ask(name, word)))
         return answers
 
-    def end(self, name):
-        """What it printed last. Failure unless it ended well."""
+    def end(self, name, status=0):
+        """What it printed last. Failure unless it ended with the status."""
         process = self.processes[name]
         process.stdin.close()
         lines = process.stdout.read().splitlines()
-        if process.wait() != 0 or not lines:
+        if process.wait() != status or not lines:
             raise harness.Failure(f"{name}: status {process.returncode}: {self.said(name)}")
         return lines[-1]
 
