@@ -30,7 +30,7 @@
  * "Concurrent Execution between Host and Device"). With driver 580 the host waits in each synchronous copy all the
  * same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
 #define QUEUED_BYTES ((size_t)64 << 10)
-#define PERHAPS_NS   INT64_C(80000000)
+#define PERHAPS_NS   INT64_C(-1) /* whether the host waits is not known */
 
 /* kprof copies memory of the host before each launch of its batch, and over the bus in each pass. If there is more,
  * each launch has a batch of its own. */
@@ -623,7 +623,7 @@ static bool await_event(const kprof_driver_api *driver, CUevent event, int64_t l
     return true;
 }
 
-kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join)
+kprof_awaited kprof_transfer_await_start(const kprof_call *call, int64_t perhaps_ns)
 {
     const kprof_decoded_call *decoded = call->parameters;
     const kprof_driver_api *driver;
@@ -631,8 +631,9 @@ kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join)
     kprof_awaited awaited = KPROF_AWAIT_TIMED_OUT;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return awaited;
-    const int64_t limit_ns = longest_wait_ns(driver, &decoded->transfer);
-    if (limit_ns == 0 || (limit_ns == PERHAPS_NS && !may_join))
+    const int64_t longest_ns = longest_wait_ns(driver, &decoded->transfer);
+    const int64_t limit_ns = longest_ns == PERHAPS_NS ? perhaps_ns : longest_ns;
+    if (longest_ns == 0 || limit_ns < 0)
         return KPROF_NOT_AWAITED;
     if (driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return awaited;

@@ -38,10 +38,10 @@ typedef enum kprof_awaited {
 /* Does a transfer set or copy memory of the host alone, which no replay touches? */
 bool kprof_transfer_is_hosts(const kprof_call *call);
 /* Call this before a transfer of the application's. If the host waits in it for earlier work of its stream, wait here
- * for that work, without a limit. If the host may or may not wait, wait for 80 ms if the call may join a batch: kprof
- * waits for such a copy itself then. While a thread waits in a copy, others cannot launch: it holds the gate if the
- * copy joins, and the driver keeps them out once a profiler has the context. Not during a capture. */
-kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join);
+ * for that work, without a limit. If the host may or may not wait, wait for `perhaps_ns` at most; less than 0: not at
+ * all. While a thread waits in a copy, others cannot launch: it holds the gate if the copy joins, and the driver keeps
+ * them out once a profiler has the context. Not during a capture. */
+kprof_awaited kprof_transfer_await_start(const kprof_call *call, int64_t perhaps_ns);
 void kprof_operation_free(kprof_operation *operation);
 /* The application has changed how a function runs. From now on launches are repeated with what their function had. */
 void kprof_operations_note_setting(void);

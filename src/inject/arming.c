@@ -96,13 +96,13 @@ static kprof_status use_plan(uint32_t number)
 static bool enter_alone(void)
 {
     const struct timespec pause = {0, RETRY_NS};
-    int tries = 0;
-    while (!kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS)) {
-        if (++tries == MOST_TRIES)
-            return false;
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
+        kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
+        if (kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
+            return true;
         nanosleep(&pause, NULL);
     }
-    return true;
+    return false;
 }
 
 static bool has_ended(void)

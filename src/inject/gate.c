@@ -3,6 +3,7 @@
 
 #include "core/monotonic.h"
 #include "inject/engine.h"
+#include "inject/wait.h"
 
 #include <errno.h>
 
@@ -55,17 +56,30 @@ void kprof_gate_leave_shared(void)
         leave();
 }
 
-/* The time that the thread has waited while the GPU worked and finished nothing. */
+/* The time that the thread has waited while the GPU worked and finished nothing, and how long it may. */
 typedef struct stall {
     uint64_t passed;
-    int64_t since_ns;
+    int64_t since_ns, limit_ns;
 } stall;
+
+/* All waits of a call together have a limit. */
+static stall begin_stall(void)
+{
+    const int64_t hold_ns = atomic_load(&kprof_engine.waits.hold_ns), rest_ns = kprof_wait_rest_ns();
+    return (stall){.since_ns = kprof_monotonic_ns(), .limit_ns = hold_ns < rest_ns ? hold_ns : rest_ns};
+}
+
+static void end_stall(const stall *s)
+{
+    const int64_t stalled_ns = kprof_monotonic_ns() - s->since_ns;
+    kprof_wait_note(stalled_ns < s->limit_ns ? stalled_ns : s->limit_ns);
+}
 
 /* Wait with the mutex held; false when the time is over, or when no work ends: the work may be waiting for what this
  * thread is about to do. */
 static bool wait_for_change(const struct timespec *deadline, stall *s)
 {
-    struct timespec until = kprof_deadline_after_ns(LOOK_NS);
+    struct timespec until = kprof_deadline_after_ns(s->limit_ns < LOOK_NS ? s->limit_ns : LOOK_NS);
     bool is_last =
         deadline->tv_sec < until.tv_sec || (deadline->tv_sec == until.tv_sec && deadline->tv_nsec <= until.tv_nsec);
     kprof_gate *gate = &kprof_the_gate;
@@ -77,7 +91,7 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
     if (is_idle || progress.passed != s->passed)
         s->since_ns = now_ns;
     s->passed = progress.passed;
-    return !is_last && now_ns - s->since_ns < atomic_load(&kprof_engine.waits.hold_ns);
+    return !is_last && now_ns - s->since_ns < s->limit_ns;
 }
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
@@ -97,10 +111,12 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     unsigned limit_ms = gate->timed_out && timeout_ms > AFTER_TIMEOUT_MS ? AFTER_TIMEOUT_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
-    stall stalled = {.since_ns = kprof_monotonic_ns()};
+    stall stalled = begin_stall();
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&gate->inside) == 0) && in_time)
         in_time = wait_for_change(&deadline, &stalled);
+    if (!alone)
+        end_stall(&stalled);
     gate->timed_out = !alone && (gate->timed_out || timeout_ms > 0);
     if (!alone) {
         atomic_store(&gate->exclusive, false);

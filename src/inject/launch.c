@@ -33,10 +33,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Later waits are shorter: try this often before giving up an open batch. */
+/* Later waits are shorter: try this often, while the call may wait, before giving up an open batch. */
 #define CLOSE_TRIES 100
 
 #define SIGNAL_POLL_NS 500000
+/* A wait that is short, and yet long enough to be remembered where it is in vain. */
+#define LOOK_NS INT64_C(4000000)
 
 /* Once so many launches of a kernel have shown to be short, one of so many of a thread's launches has a mark. */
 #define ENOUGH_SHORT  3
@@ -475,6 +477,11 @@ static bool has_settled(void)
            atomic_load_explicit(&kprof_the_launches.settled, memory_order_relaxed);
 }
 
+static bool may_try(int tries)
+{
+    return tries == 0 || (tries < CLOSE_TRIES && kprof_wait_rest_ns() > 0);
+}
+
 /* The call runs beside others. But another thread may have opened a batch since this call looked, which must be
  * replayed first, or must take the call. While this thread is in the gate, nobody can open one. A batch that cannot be
  * closed in time is never replayed. If kprof ctl has ended the measurement meanwhile, nobody may tell of the call's
@@ -482,7 +489,7 @@ static bool has_settled(void)
 static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
-    for (int tries = 0; is_in_the_way(call) && !kprof_batch_is_sealed() && tries < CLOSE_TRIES; tries++) {
+    for (int tries = 0; is_in_the_way(call) && !kprof_batch_is_sealed() && may_try(tries); tries++) {
         kprof_gate_leave_shared();
         close_batch(call->name);
         kprof_gate_enter_shared();
@@ -575,14 +582,19 @@ static bool look_for_capture(const kprof_call *call)
 }
 
 /* In a transfer the host may wait for a kernel, or for a function of its own, that waits for another thread, which must
- * be able to launch meanwhile. During a capture kprof can await nothing. */
+ * be able to launch meanwhile. During a capture kprof can await nothing. Kernels that were launched with it may have
+ * been waited for already, and give up after 0.1 s in all. */
 static kprof_awaited await_start(const kprof_call *call)
 {
     if (call->kind != KPROF_CALL_TRANSFER || thread.captured || atomic_load(&kprof_engine.process.matched) == 0)
         return KPROF_NOT_AWAITED;
     if (kprof_engine.device->target_capturing())
         return KPROF_AWAIT_TIMED_OUT;
-    return kprof_engine.device->transfer_await_start(call, kprof_batch_records());
+    const int64_t perhaps_ns = kprof_batch_records() ? kprof_wait_worth_ns(call->context) / 2 : -1;
+    const kprof_awaited awaited = kprof_engine.device->transfer_await_start(call, perhaps_ns);
+    if (awaited == KPROF_AWAIT_TIMED_OUT) /* to close the batch, which lacks the copy, look once more */
+        kprof_wait_allow(LOOK_NS);
+    return awaited;
 }
 
 /* A program that is bound by its launches would pay more for marks than for all else that kprof does. */
@@ -790,6 +802,7 @@ static void context_ending(void *context)
     if (atomic_load(&state->forked) || in_handler)
         return;
     thread.own_call = true;
+    kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS);
     kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
@@ -819,6 +832,7 @@ void kprof_launch_before(kprof_exec_turn turn)
     if (kprof_batch_has_host() && !is_within && !kprof_idle_may_be_handler()) {
         bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
         thread.own_call = true;
+        kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
         end_batch(names[turn]);
         (void)kprof_engine.device->target_set_own(own);
         thread.own_call = was_own;

@@ -56,6 +56,17 @@ int64_t kprof_wait_spent_ns(void)
     return mine.longest_ns;
 }
 
+int64_t kprof_wait_rest_ns(void)
+{
+    return mine.allowed_ns > mine.waited_ns ? mine.allowed_ns - mine.waited_ns : 0;
+}
+
+void kprof_wait_note(int64_t waited_ns)
+{
+    mine.waited_ns += waited_ns;
+    mine.longest_ns = mine.waited_ns > mine.longest_ns ? mine.waited_ns : mine.longest_ns;
+}
+
 static void *wait_for_work(void *user)
 {
     struct waits *waits = &the_waits;
@@ -95,6 +106,17 @@ static bool is_stuck(const waiter *w, const kprof_progress *now)
     return w->stuck.first == now->first && (now->first > 0 || w->stuck.passed == now->passed);
 }
 
+int64_t kprof_wait_worth_ns(const void *context)
+{
+    const kprof_progress now = kprof_engine.device->marks_look(context);
+    const int64_t rest_ns = kprof_wait_rest_ns();
+    pthread_mutex_lock(&the_waits.mutex);
+    const waiter *w = find(context);
+    const bool is_vain = w && !w->done && is_stuck(w, &now);
+    pthread_mutex_unlock(&the_waits.mutex);
+    return is_vain && rest_ns > GRACE_NS ? GRACE_NS : rest_ns;
+}
+
 /* Wait until the waiter is done, or no work has ended for `limit_ns`; return whether it is done. Look the waiter up
  * each time: another caller who finds it done frees it. */
 static bool await(void *context, int64_t limit_ns)
@@ -117,8 +139,7 @@ static bool await(void *context, int64_t limit_ns)
         progress = now;
     }
     bool is_over = !w || w->done;
-    mine.waited_ns += spent_ns < limit_ns ? spent_ns : limit_ns;
-    mine.longest_ns = mine.waited_ns > mine.longest_ns ? mine.waited_ns : mine.longest_ns;
+    kprof_wait_note(spent_ns < limit_ns ? spent_ns : limit_ns);
     mine.waited_ns = is_over ? 0 : mine.waited_ns;
     if (!is_over && spent_ns > GRACE_NS) {
         w->timed_out = true;
@@ -178,8 +199,8 @@ static kprof_status wait_for_both(void *context, int64_t limit_ns)
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
 {
     struct waits *waits = &the_waits;
-    if (limit_ns > mine.allowed_ns - mine.waited_ns)
-        limit_ns = mine.allowed_ns - mine.waited_ns;
+    if (limit_ns > kprof_wait_rest_ns())
+        limit_ns = kprof_wait_rest_ns();
     if (limit_ns <= GRACE_NS) { /* if the GPU has passed all marks, a thread needs to look only once */
         const kprof_progress progress = kprof_engine.device->marks_look(context);
         if (progress.ahead > 0)

@@ -194,7 +194,7 @@ static void give_up_counters(void)
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
-    kprof_wait_allow(0); /* calls of the application wait for the gate meanwhile */
+    kprof_wait_allow(is_asked ? KPROF_HOLD_AT_END_NS : 0); /* calls of the application wait for the gate meanwhile */
     tell_endless_replay();
     if (is_asked && kprof_idle_is_asked()) {
         answer_process();
@@ -209,8 +209,6 @@ static bool give_back(unsigned calls)
     /* If the application uses managed memory meanwhile, the launches of the batch are lost. */
     bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
-    if (is_asked)
-        kprof_wait_allow(KPROF_HOLD_AT_END_NS);
     bool can = is_due && may_close() && (is_asked || !kprof_batch_spans_calls());
     if (can && is_asked)
         kprof_batch_end(KPROF_CLOSED_BY_SIGNAL);

@@ -444,7 +444,7 @@ static void test_copies_to_the_host(void **state)
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "");
 }
 
-static bool may_join;
+static int64_t perhaps_ns = -1;
 
 /* What came of the wait for the work before the copy. */
 static kprof_awaited await(CUpti_CallbackId id, const void *parameters)
@@ -454,7 +454,7 @@ static kprof_awaited await(CUpti_CallbackId id, const void *parameters)
     recorded_on = NULL;
     queries = 0;
     const kprof_call call = {.parameters = &decoded, .stream = decoded.stream};
-    kprof_awaited result = kprof_transfer_await_start(&call, may_join);
+    kprof_awaited result = kprof_transfer_await_start(&call, perhaps_ns);
     assert_true(events == 0 && !relaxed);
     assert_true(!recorded_on || recorded_on == decoded.stream);
     assert_int_equal(result == KPROF_AWAITED, queries > busy_for);
@@ -492,7 +492,7 @@ static void test_work_before_a_copy_that_waits(void **state)
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoD_v2), &in_at_once)); /* a small one goes into the queue */
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpy), &any_in_at_once));
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemsetD8Async), &set));
-    may_join = true; /* kprof itself waits for the copy then */
+    perhaps_ns = 1000000; /* kprof itself waits for the copy then */
     assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoD_v2), &in_at_once));
     assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpy), &any_in_at_once));
     assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));

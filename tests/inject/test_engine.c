@@ -198,7 +198,7 @@ static void *launch_beside(void *user)
     return NULL;
 }
 
-static kprof_awaited await_start(const kprof_call *call, bool may_join)
+static kprof_awaited await_start(const kprof_call *call, int64_t perhaps_ns)
 {
     pthread_t other;
     bool is_busy = atomic_exchange(&faults.busy, false);
@@ -207,7 +207,7 @@ static kprof_awaited await_start(const kprof_call *call, bool may_join)
         pthread_join(other, NULL);
     atomic_store(&faults.busy, is_busy);
     assert_true(!kprof_gate_is_own() && atomic_load(&kprof_the_gate.inside) == 0); /* others can launch */
-    kprof_awaited result = sim_device.transfer_await_start(call, may_join);
+    kprof_awaited result = sim_device.transfer_await_start(call, perhaps_ns);
     return atomic_load(&faults.vain) ? KPROF_AWAIT_TIMED_OUT : result;
 }
 

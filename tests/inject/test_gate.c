@@ -1,6 +1,7 @@
 /* The gate: who waits for whom, until when, and that nesting and forking leave it as it was. */
 #include "inject/engine.h"
 #include "inject/gate.h"
+#include "inject/wait.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,7 +20,8 @@
 #define SHORT_MS   20
 #define VISITS     20000
 #define MANY_LOOKS 200 /* more than there are in HOLD_MS */
-#define HOLD_MS    20  /* for as long a thread waits where there is work and none of it ends */
+#define MS_NS      INT64_C(1000000)
+#define HOLD_MS    20 /* for as long a thread waits where there is work and none of it ends */
 
 /* Marks behind work on the GPU. */
 static _Atomic uint64_t passed, ahead;
@@ -68,6 +70,7 @@ static void start_visit(visitor *v, int depth)
     atomic_store(&v->inside, false);
     atomic_store(&v->may_leave, false);
     v->depth = depth;
+    kprof_wait_allow(HOLD_MS * MS_NS); /* as a call begins */
     assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
 }
 
@@ -205,6 +208,26 @@ static void test_gives_up_where_no_work_ends(void **state)
     atomic_store(&ahead, 0);
     end_visit(&v);
     assert_true(kprof_gate_enter_exclusive(0)); /* the next wait is a long one again */
+    kprof_gate_leave_exclusive();
+}
+
+/* A call that has waited for work waits for the gate only as long as it still may, and then for nothing else. */
+static void test_waits_of_a_call_share_their_time(void **state)
+{
+    (void)state;
+    visitor v;
+    start_visit(&v, 1);
+    await_inside(&v);
+    atomic_store(&ahead, 1);
+    kprof_wait_allow(HOLD_MS * MS_NS);
+    kprof_wait_note(HOLD_MS * MS_NS / 2);
+    assert_false(kprof_gate_enter_exclusive(ENDLESS_MS));
+    assert_int_equal(0, kprof_wait_rest_ns());
+    assert_false(kprof_gate_enter_exclusive(ENDLESS_MS)); /* at once */
+    assert_int_equal(HOLD_MS * MS_NS, kprof_wait_spent_ns());
+    atomic_store(&ahead, 0);
+    end_visit(&v);
+    assert_true(kprof_gate_enter_exclusive(0));
     kprof_gate_leave_exclusive();
 }
 
@@ -530,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_exclusive_waits_for_shared),
         cmocka_unit_test(test_waits_in_vain_once_only),
         cmocka_unit_test(test_gives_up_where_no_work_ends),
+        cmocka_unit_test(test_waits_of_a_call_share_their_time),
         cmocka_unit_test(test_gives_up_behind_a_launch_without_a_mark),
         cmocka_unit_test(test_waits_on_where_work_ends),
         cmocka_unit_test(test_waits_on_where_there_is_no_work),
@@ -545,6 +569,6 @@ int main(void)
         cmocka_unit_test(test_crowd),
     };
     kprof_engine.device = &device_ops;
-    kprof_engine.waits.hold_ns = HOLD_MS * INT64_C(1000000);
+    kprof_engine.waits.hold_ns = HOLD_MS * MS_NS;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

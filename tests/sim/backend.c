@@ -1617,17 +1617,20 @@ static bool transfer_is_hosts(const kprof_call *call)
     return false;
 }
 
-/* The copy itself waits for as much. */
-static kprof_awaited transfer_await_start(const kprof_call *call, bool may_join)
+/* The copy itself waits for as much. Of one from pageable memory nobody knows whether it does. */
+static kprof_awaited transfer_await_start(const kprof_call *call, int64_t perhaps_ns)
 {
-    (void)may_join;
     const sim_step *step = call->parameters;
+    kprof_awaited awaited = KPROF_NOT_AWAITED;
     sim_own_call(KPROF_CALL_WAIT, false);
     lock();
-    bool waits = (step->op == SIM_COPY_OUT || step->op == SIM_COPY_IN) && !sim_is_held(sim_current);
+    if (step->op == SIM_COPY_IN && step->value % 2 == 0 && perhaps_ns >= 0)
+        awaited = sim_await_stream(step->stream, perhaps_ns) ? KPROF_AWAITED : KPROF_AWAIT_TIMED_OUT;
+    else if ((step->op == SIM_COPY_OUT || step->op == SIM_COPY_IN) && !sim_is_held(sim_current))
+        awaited = KPROF_AWAITED;
     unlock();
     sim_own_call(KPROF_CALL_WAIT, true);
-    return waits ? KPROF_AWAITED : KPROF_NOT_AWAITED;
+    return awaited;
 }
 
 static void operation_free(kprof_operation *operation)

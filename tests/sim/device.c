@@ -601,19 +601,32 @@ bool sim_is_held(unsigned context)
 }
 
 /* The engine must not hold a call for long in which nothing ends. */
-void sim_pass_time(unsigned context)
+static void pass_ms(int64_t ms)
 {
-    if (!is_within || !sim_is_held(context) || sim.waiters == 0)
-        return;
     if (sim.ended != seen_end)
         held_ns = 0;
     seen_end = sim.ended;
-    held_ns += LOOK_MS * MS_NS;
-    sim.held_ns[sim_lane] += LOOK_MS * MS_NS;
-    sim_clock_advance_ms(LOOK_MS);
+    held_ns += ms * MS_NS;
+    sim.held_ns[sim_lane] += ms * MS_NS;
+    sim_clock_advance_ms(ms);
     pthread_cond_broadcast(&sim.changed); /* a kernel may give up */
     if (held_ns > SIM_MOST_HELD_NS)
         sim_violation("a call of the program is held for %lld ms in which no work ends", (long long)(held_ns / MS_NS));
+}
+
+void sim_pass_time(unsigned context)
+{
+    if (is_within && sim_is_held(context) && sim.waiters > 0)
+        pass_ms(LOOK_MS);
+}
+
+bool sim_await_stream(unsigned stream, int64_t limit_ns)
+{
+    drain_stream(stream);
+    if (is_within && sim.streams[stream].queue.count > 0)
+        pass_ms(limit_ns / MS_NS);
+    drain_stream(stream);
+    return sim.streams[stream].queue.count == 0;
 }
 
 void sim_wait_for_context(unsigned context)

@@ -315,6 +315,8 @@ bool sim_is_held(unsigned context);
 /* The engine has waited for the context. If that was within a call of the program, and for work that waits for the
  * program, time has passed, unless its thread that waits is still about to. */
 void sim_pass_time(unsigned context);
+/* The engine waits for the work of a stream, within a call of the program and for so long at most. Has it ended? */
+bool sim_await_stream(unsigned stream, int64_t limit_ns);
 /* The same as sim_drain_context, where the engine waits: the mutex is let go while work is held. */
 void sim_wait_for_context(unsigned context);
 /* Another device: now and then it changes its word of the memory that it has. */
