@@ -559,6 +559,31 @@ static void fold(const kprof_grid *grid, grid_layout *layout)
     }
 }
 
+/* Give the other columns what a key has no use for that stands above its row. */
+static void release_key(const kprof_grid *grid, grid_layout *layout, const grid_layout *whole)
+{
+    const size_t column = grid->key_count - 1;
+    size_t least[KPROF_GRID_COLUMNS_MAX], needed = grid->headers[column] ? kprof_text_width(grid->headers[column]) : 0;
+    bool is_above = false;
+    for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
+        const char *text = text_at(grid, grid->cells[i].text);
+        const bool cut = is_cut(grid, layout, text);
+        is_above = is_above || cut;
+        needed = cut ? needed : larger(needed, kprof_text_width(text));
+    }
+    column_width *key = &layout->widths[column];
+    if (!is_above || needed >= key->text)
+        return;
+    key->total -= key->text - needed;
+    key->text = needed;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        least[i] = layout->widths[i].text;
+        if (i != column && least[i] > 0)
+            layout->widths[i] = whole->widths[i];
+    }
+    narrow_texts(grid, layout, least);
+}
+
 /* Break the texts of all columns: between words, and where that is not enough fold columns and break words too. */
 static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
 {
@@ -583,6 +608,7 @@ static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
         key->text -= key->total - room;
         key->total = room;
     }
+    release_key(grid, layout, &whole);
 }
 
 static grid_layout lay_out(const kprof_grid *grid, size_t indent)
