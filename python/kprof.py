@@ -16,6 +16,7 @@ Error says so.
 """
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -24,11 +25,14 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import urllib.parse
 import warnings
+import weakref
 
 __all__ = ["Error", "Result", "prepare", "profile", "start", "status", "stop"]
 
+_PREPARED = "KPROF_PREPARED"  # a variable with the options of prepare, for children
 _LIMIT_S = 150  # a command may have launches measured first
 _RELAUNCH = ("start it as: kprof --armed no python ... (a notebook: kprof --armed no jupyter lab), or call "
              "kprof.prepare() before the first call of CUDA, after a restart of the notebook's kernel")
@@ -40,6 +44,19 @@ class Error(RuntimeError):
     def __init__(self, text, code=109):
         super().__init__(text)
         self.code = code
+
+
+def _remove(path, pid):
+    if pid == os.getpid():  # a forked child has a copy of who removes it
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class _Folder:
+    """Removed with this object."""
+
+    def __init__(self):
+        self.name = tempfile.mkdtemp(prefix="kprof-python-")
+        weakref.finalize(self, _remove, self.name, os.getpid())
 
 
 class Result:
@@ -121,10 +138,12 @@ class Result:
 
 
 def _find_kprof():
-    here = os.path.dirname(os.path.abspath(__file__))
-    for path in (os.environ.get("KPROF"), shutil.which("kprof"), os.path.join(here, "../../../bin/kprof")):
-        if path and os.access(path, os.X_OK):
+    here, named = os.path.dirname(os.path.abspath(__file__)), os.environ.get("KPROF")
+    for path in [named] if named else (shutil.which("kprof"), os.path.join(here, "../../../bin/kprof")):
+        if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
+    if named:
+        raise Error(f"the variable KPROF names {named}, which is no program")
     raise Error("there is no kprof in PATH; name it by the variable KPROF")
 
 
@@ -167,6 +186,7 @@ def _ask(*words):
             warnings.warn(f"kprof: {message}", stacklevel=4)
     if code != 0:
         errors = "; ".join(message for level, message in messages if level == "error")
+        errors = errors.replace("use --force-overwrite", "use overwrite=True")
         late = "; " + _RELAUNCH if "cannot be told" in errors else ""
         raise Error((errors or "kprof gave no answer") + late, code)
     return lines
@@ -176,6 +196,16 @@ class _Host:
     """A kprof that this process has started for itself."""
 
     process = folder = None
+
+
+def _leave_to_parent():
+    """A forked child has what its parent started. While it keeps that pipe open, the parent's kprof goes on."""
+    global _lock
+    if _Host.process:
+        _Host.process.stdin.close()
+    _Host.process = None
+    _lock = threading.Lock()
+    _open.clear()
 
 
 def _end_host():
@@ -192,6 +222,11 @@ def prepare(*options):
     """Have a kprof of its own beside this process, with these options of a run, unless it runs under one already. CUDA
     looks for kprof's library as it starts, so this has to come before the first call of CUDA."""
     if os.environ.get("KPROF_SESSION_DIR"):
+        before = os.environ.get(_PREPARED)
+        if options and before != json.dumps(options):
+            why = ("this process was started under a kprof that has its own options" if before is None else
+                   f"kprof runs already, with {before}; restart the notebook's kernel")
+            warnings.warn(f"kprof.prepare: {' '.join(options)} has no effect: {why}", stacklevel=2)
         return
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -200,7 +235,7 @@ def prepare(*options):
     names = "('CUDA_INJECTION64_PATH', 'NVTX_INJECTION64_PATH', 'KPROF_SESSION_DIR')"
     waiter = ("import json, os, sys; print(json.dumps({name: value for name, value in os.environ.items() "
               f"if name in {names}}}), flush=True); sys.stdin.read()")
-    _Host.folder = tempfile.TemporaryDirectory(prefix="kprof-python-")
+    _Host.folder = _Folder()
     errors = open(os.path.join(_Host.folder.name, "messages"), "w+")
     process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o", os.path.join(_Host.folder.name, "all"),
                                 *options, "--", sys.executable, "-ISc", waiter], stdin=subprocess.PIPE,
@@ -211,34 +246,46 @@ def prepare(*options):
         errors.seek(0)
         raise Error(errors.read().strip() or "kprof has not started", process.returncode)
     errors.close()
-    os.environ.update(json.loads(line))
+    os.environ.update(json.loads(line), **{_PREPARED: json.dumps(options)})
     os.environ.pop("TEARDOWN_CUPTI", None)  # with which PyTorch would end CUPTI
     _Host.process = process
     atexit.register(_end_host)
 
 
 _open = {}  # of the start that is not stopped yet
+_lock = threading.Lock()  # of this
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def start(set=None, *, section=None, metrics=None, keep=None):
+def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
     """Measure this process' launches from now on, with the sets, sections and metrics given, or else those of the run.
-    The report of them is removed with the result, unless `keep` names it."""
-    if _open:
-        raise Error("kprof.start: what was started before is not stopped yet, and a block cannot be within another one",
-                    101)
-    prepare()
-    folder = None if keep else tempfile.TemporaryDirectory(prefix="kprof-python-")
-    path = os.path.abspath(keep) if keep else os.path.join(folder.name, "part.kprof")
-    _ask("start", str(os.getpid()), *_words("--set", set), *_words("--section", section), *_words("--metrics", metrics),
-         "--export", path)
-    _open.update(folder=folder)
+    The report of them is removed with the result, unless `keep` names it; `overwrite` lets that replace a file."""
+    words = [*_words("--set", set), *_words("--section", section), *_words("--metrics", metrics)]
+    with _lock:
+        if _open:
+            raise Error("kprof.start: what was started before, perhaps by another thread, is not stopped yet, and a "
+                        "block cannot be within another one", 101)
+        _open.update(folder=None)
+    try:
+        prepare()
+        folder = _open["folder"] = None if keep else _Folder()
+        path = os.path.abspath(os.path.expanduser(keep)) if keep else os.path.join(folder.name, "part.kprof")
+        _ask("start", str(os.getpid()), *words, "--export", path, *["--force-overwrite"] * bool(overwrite))
+    except BaseException as failed:  # among them an interrupted cell
+        _open.clear()
+        if not isinstance(failed, Error):
+            with contextlib.suppress(Error):
+                _ask("stop", str(os.getpid()))
+        raise
 
 
 def stop():
     """Measure no more, and return what was measured. Work that the GPU still has to do should have been waited for."""
-    if not _open:
-        raise Error("kprof.stop: nothing was started", 101)
-    folder = _open.pop("folder")
+    with _lock:
+        if not _open:
+            raise Error("kprof.stop: nothing was started", 101)
+        folder = _open.pop("folder")
     lines = _ask("stop", str(os.getpid()))
     reports = [rest for key, rest in lines if key == "report"]
     if str(os.getpid()) not in (rest.split(" ")[0] for key, rest in lines if key == "process"):
@@ -274,8 +321,8 @@ class profile:
 
     What p has once the block has ended: launches, dict(), dataframe(), census, report(), units, path; see Result."""
 
-    def __init__(self, set=None, *, section=None, metrics=None, keep=None):
-        self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep}
+    def __init__(self, set=None, *, section=None, metrics=None, keep=None, overwrite=False):
+        self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep, "overwrite": overwrite}
         self.result = None
 
     def __enter__(self):
@@ -292,6 +339,9 @@ class profile:
 
     def __repr__(self):
         return f"<kprof.profile, {'not ended' if self.result is None else repr(self.result)}>"
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self.result)})
 
     def __getattr__(self, name):
         if name.startswith("_"):

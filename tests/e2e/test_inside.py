@@ -243,6 +243,99 @@ except KeyError:
         self.assertIn("did you mean", lines[1])
         self.assert_run(run, 0)
 
+    def test_threads_and_repeated_cells(self):
+        """One block at a time, also where two threads begin at once; a name may be used again if that is asked for."""
+        run = self.under_kprof("""
+import threading
+launch(ADD)
+found, first = [], threading.Event()
+ask = kprof._ask
+def slow(*words):
+    first.set()
+    if words[0] == "start":
+        other.join()
+    return ask(*words)
+def block(**what):
+    try:
+        with kprof.profile(**what) as p:
+            launch(SCALE)
+        found.append(p.dict()["scale"]["launches"])
+    except kprof.Error as error:
+        found.append(str(error))
+    return found[-1]
+def late():
+    first.wait()
+    block()
+kprof._ask = slow
+other = threading.Thread(target=late)
+other.start()
+print(block(), "perhaps by another thread" in found[0], len(found))
+kprof._ask = ask
+os.environ["HOME"] = os.getcwd()
+print(block(keep="~/kept"), block(keep="kept.kprof"), block(keep="kept.kprof", overwrite=True), sep="\\n")
+def interrupted(*words):
+    ask(*words)
+    raise KeyboardInterrupt
+kprof._ask = interrupted
+try:
+    kprof.start()
+except KeyboardInterrupt:
+    kprof._ask = ask
+    print(kprof.status()[0]["state"], block())
+with kprof.profile() as p:
+    launch(SCALE)
+print({"result", "dict", "path", "launches"} <= set(dir(p)))
+""")
+        self.assert_run(run, 0)
+        lines = run.out.splitlines()
+        self.assertEqual(lines[:2] + lines[3:], ["1 True 2", "1", "1", "unarmed 1", "True"])
+        self.assertIn("kept.kprof: exists already; use overwrite=True or another name", lines[2])
+
+    def test_counters_that_another_tool_has(self):
+        run = self.under_kprof("""
+try:
+    with kprof.profile() as p:
+        launch(SCALE)
+except kprof.Error as error:
+    print(error.code, error)
+""", env={"KPROF_SIM_FAULT": "busy"})
+        self.assertEqual(run.code, 105, run.err)
+        self.assertTrue(run.out.startswith("105 a chosen launch could not be measured: another tool holds"), run.out)
+
+    def test_what_prepare_cannot_do(self):
+        """Options that come too late have no effect, and a program that is named has to be there."""
+        run = self.alone(f"""
+import warnings
+warnings.simplefilter("always")
+os.environ["KPROF"] = "/nowhere"
+try:
+    kprof.prepare()
+except kprof.Error as error:
+    print(error)
+os.environ["KPROF"] = {KPROF!r}
+for metric in ({METRIC!r}, {METRIC!r}, "sm__cycles_active.avg"):
+    kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", metric)
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE)
+waits, ends = os.pipe()
+child = os.fork()
+if child == 0: # it neither keeps the parent's kprof alive nor removes its reports, and may end later
+    print(kprof._Host.process)
+    del p
+    sys.stdout.flush()
+    os.close(ends)
+    os.read(waits, 1)
+    os._exit(0)
+print(p.dict()["scale"]["launches"])
+""")
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual(sorted(run.out.splitlines()), ["1", "None",
+                                                        "the variable KPROF names /nowhere, which is no program"])
+        self.assertEqual(run.err.count("has no effect: kprof runs already"), 1, run.err)
+        run = self.under_kprof("kprof.prepare('--set', 'full')\n")
+        self.assertIn("--set full has no effect: this process was started under a kprof", run.err)
+
     def module(self, name, text):
         folder = self.path("modules")
         os.makedirs(folder, exist_ok=True)
