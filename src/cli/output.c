@@ -1,5 +1,6 @@
 /* Decides where results go and opens that stream; the rule stands in output.h. */
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
         return route;
     if (options->log_file)
         route.results = named_destination(options->log_file);
-    else if (is_text(options) && !stdout_is_terminal)
+    else if (is_text(options) && !stdout_is_terminal && !kprof_is_called_ncu())
         route.results = KPROF_TO_STDERR;
     else
         route.results = KPROF_TO_STDOUT;

@@ -191,13 +191,23 @@ static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *o
     }
 }
 
+bool kprof_is_called_ncu(void)
+{
+    return strcmp(program_invocation_short_name, "ncu") == 0;
+}
+
+static const char *extension_to_add(void)
+{
+    return kprof_is_called_ncu() ? ".ncu-rep" : EXTENSION;
+}
+
 bool kprof_has_extension(const char *path)
 {
     size_t length = strlen(path), extension = strlen(EXTENSION);
     return length >= extension && strcmp(path + length - extension, EXTENSION) == 0;
 }
 
-/* kprof writes no report of ncu's. */
+/* kprof writes no report that ncu reads. */
 static void cut_extension_of_ncu(kprof_strbuf *path)
 {
     static const char *const extensions[] = {".ncu-rep", ".ncu-repz"};
@@ -228,7 +238,7 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
         status = kprof_fail(KPROF_USAGE, "--export %s: that is a folder; add the name of a file", given);
     cut_extension_of_ncu(&path);
     if (path.length == 0 || !kprof_has_extension(path.data))
-        kprof_strbuf_puts(&path, EXTENSION);
+        kprof_strbuf_puts(&path, extension_to_add());
     *out = kprof_strbuf_take(&path);
     if (status == KPROF_OK && !*out)
         status = kprof_fail(KPROF_NO_MEMORY, "--export: out of memory");
@@ -311,7 +321,7 @@ char *kprof_report_path(const char *name)
     kprof_strbuf_puts(&longer, name);
     if (!is_there)
         cut_extension_of_ncu(&longer); /* as where it was written */
-    kprof_strbuf_puts(&longer, EXTENSION);
+    kprof_strbuf_puts(&longer, extension_to_add());
     if (longer.failed || is_other || kprof_is_report(name) || access(longer.data, F_OK) != 0) {
         kprof_strbuf_free(&longer);
         return kprof_strdup(name);

@@ -2,6 +2,7 @@
 #include "cli/parse.h"
 
 #include "cli/commands.h"
+#include "cli/paths.h"
 #include "core/config.h"
 #include "core/fields.h"
 #include "core/log.h"
@@ -362,6 +363,8 @@ static kprof_status settle_format(kprof_options *options)
         if (options->format != KPROF_UNSET && options->format != KPROF_FORMAT_CSV)
             return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);
         options->format = options->csv_layout;
+    } else if (options->format == KPROF_FORMAT_CSV && kprof_is_called_ncu()) {
+        options->format = KPROF_FORMAT_CSV_NCU;
     }
     if (options->html_path) {
         if (options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->print_summary != KPROF_UNSET ||

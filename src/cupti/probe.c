@@ -33,7 +33,7 @@ static kprof_status check_permission(void)
         return KPROF_OK;
     return kprof_fail(
         KPROF_NO_PERMISSION,
-        "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1 in " PARAMS_FILE
+        "the driver keeps GPU counters from this user (ERR_NVGPUCTRPERM): RmProfilingAdminOnly is 1 in " PARAMS_FILE
         ". Run kprof as root or with CAP_SYS_ADMIN, or have an administrator write `options nvidia "
         "NVreg_RestrictProfilingToAdminUsers=0` into a file in /etc/modprobe.d and reload the nvidia module; "
         "in a container, start it with --cap-add=SYS_ADMIN");

@@ -64,11 +64,10 @@ kprof_status kprof_cupti_fail(const struct kprof_cupti_api *cupti, const char *o
     switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-        return kprof_fail(
-            KPROF_NO_PERMISSION,
-            "the driver keeps GPU counters from this user (%s: %s): run as root, or have an administrator set "
-            "the nvidia module option NVreg_RestrictProfilingToAdminUsers=0",
-            operation, text ? text : "");
+        return kprof_fail(KPROF_NO_PERMISSION,
+                          "the driver keeps GPU counters from this user (ERR_NVGPUCTRPERM, %s: %s): run as root, or "
+                          "have an administrator set the nvidia module option NVreg_RestrictProfilingToAdminUsers=0",
+                          operation, text ? text : "");
     case CUPTI_ERROR_HARDWARE_BUSY:
         return kprof_fail(KPROF_COUNTERS_BUSY,
                           "the GPU counters are in use by another tool (%s): " KPROF_FREES_COUNTERS, operation);

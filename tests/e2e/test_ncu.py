@@ -3,6 +3,7 @@
 import re
 import shlex
 
+import harness
 from harness import *
 
 
@@ -238,6 +239,45 @@ class Choices(Case):
         run = self.profile([], [f"launch={SCALE}"], env={"CUDA_INJECTION64_PATH": "none"})
         self.assert_run(run, 0)
         self.assertNotIn("another profiler", run.err)
+
+
+class Scripts(Case):
+    """Scripts made for ncu run unchanged where a link of that name leads to kprof."""
+
+    def setUp(self):
+        super().setUp()
+        self.ncu = self.path("ncu")
+        os.symlink(KPROF, self.ncu)
+
+    def run_ncu(self, *words):
+        run = harness.Run(subprocess.run([self.ncu, *words], env=self.environment({}), cwd=self.dir, text=True,
+                                         capture_output=True, timeout=PATIENCE_S))
+        self.assert_run(run, 0)
+        return run
+
+    def profile_ncu(self, *words):
+        return self.run_ncu("--injection-path", INJECTION, "--metrics", METRIC, *words, APP, f"launch={SCALE}")
+
+    def test_report(self):
+        for words, name in ((["-o", "a"], "a"), (["--export", "b.ncu-rep"], "b"), (["-f", "-o", "a.ncu-rep"], "a")):
+            self.profile_ncu(*words)
+            self.assertTrue(os.path.exists(self.path(f"{name}.ncu-rep")))
+        shown = self.run_ncu("--import", "a.ncu-rep", "--page", "raw", "--csv").out
+        self.assertTrue(shown.startswith('"ID","Process ID","Process Name","Host Name","Kernel Name"'), shown)
+        self.assertEqual(self.run_ncu("-i", "a", "--csv", "--page", "raw").out, shown)
+        self.assertTrue(self.kprof("report", "a.ncu-rep", "--csv").out.startswith('"launch",'))
+        self.assertFalse([name for name in os.listdir(self.dir) if name.endswith(".kprof")])
+
+    def test_output(self):
+        columns = '"Section Name","Metric Name","Metric Unit","Metric Value"'
+        self.assertEqual(self.profile_ncu("--csv").out.splitlines()[0].count(columns), 1)
+        self.profile_ncu("--csv", "--log-file", "log.csv")
+        with open(self.path("log.csv")) as file:
+            self.assertIn(columns, file.readline())
+        self.assertTrue(self.profile_ncu("--csv", "--csv-layout", "long").out.startswith('"launch",'))
+        run = self.profile_ncu()
+        self.assertIn(METRIC, run.out) # and not on stderr, as elsewhere
+        self.assertEqual(run.err, "")
 
 
 def read_lines():
