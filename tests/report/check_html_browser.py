@@ -645,6 +645,7 @@ class Pages(unittest.TestCase):
                          ["standard.py:170", "0x0070  SHFL.BFLY PT, R5, R4, 0x10, 0x1f", "0x0090  STS [R3], R5"])
         focus = "document.activeElement.textContent"
         self.assertEqual(self.evaluate(focus), "standard.py:170")
+        self.evaluate("document.activeElement.blur()") # keys need no click into the table before
         for key, code, place in ("n", 78, "softmax.py:14"), ("n", 78, "standard.py:118"), ("p", 80, "softmax.py:14"):
             self.browser.press(key, code)
             self.browser.settle()

@@ -87,7 +87,7 @@ class SourceView {
         this.pager = h("div", { class: "pager" });
         this.element = h(
             "div",
-            { class: "source", onkeydown: (event) => this.press(event) },
+            { class: "source" },
             this.controls(),
             h(
                 "div",
@@ -215,9 +215,9 @@ class SourceView {
     }
 
     press(event) {
-        const isTyping = event.target === this.input || event.target.tagName === "SELECT";
+        const field = event.target.closest("input, select");
         if (event.ctrlKey || event.metaKey || event.altKey) return;
-        if (isTyping && event.key !== "Escape") return;
+        if (field && !(event.key === "Escape" && this.element.contains(field))) return;
         const near = event.target.closest("tr");
         const other = (sibling) => {
             let row = near?.[sibling];
@@ -396,6 +396,9 @@ class SourceView {
 }
 
 let view = null; // the one that is shown
+
+// Keys do what the page says wherever the reader is on it.
+document.addEventListener("keydown", (event) => view?.element.isConnected && view.press(event));
 
 // Make the row of a link visible: #source-N/ROW.
 export function revealRow(section) {
