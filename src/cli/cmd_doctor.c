@@ -60,8 +60,8 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
     KPROF_THEN(status, kprof_probe_chips(&probe, UINT64_MAX, &chips));
     (void)kprof_log_set_sink(before.sink, before.user);
     kprof_check check = {"GPUs", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
-    if (status != KPROF_OK) /* its message says what to do */
-        check = (kprof_check){"GPUs", KPROF_CHECK_FAULT, status, "",
+    if (status != KPROF_OK)
+        check = (kprof_check){"GPUs", KPROF_CHECK_FAULT, status, kprof_machine_fix(machine, status),
                               status == KPROF_NO_PERMISSION ? "permission-denied"
                               : status == KPROF_NO_GPU      ? "no-gpu"
                                                             : "gpu-unsupported"};
@@ -94,7 +94,14 @@ static void find_line(const char *text, const char *start, char line[512])
         snprintf(line, 512, "%.*s", (int)strcspn(at + strlen(start), "\n"), at + strlen(start));
 }
 
-static kprof_status judge_run(const kprof_child *child, const char *ended, double seconds, kprof_listing *out)
+/* All borrowed. */
+typedef struct examination {
+    const kprof_options *options;
+    const kprof_machine *machine;
+    kprof_listing *out;
+} examination;
+
+static kprof_status judge_run(const examination *of, const kprof_child *child, const char *ended, double seconds)
 {
     char text[512];
     kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, "", "measurement-failed"};
@@ -111,15 +118,17 @@ static kprof_status judge_run(const kprof_child *child, const char *ended, doubl
             check.status = i;
             break;
         }
+    check.fix = kprof_machine_fix(of->machine, check.status);
     if (!ended && code == 0)
         check = (kprof_check){"measurement", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
-    kprof_machine_tell(out, &check, text);
+    kprof_machine_tell(of->out, &check, text);
     return check.status;
 }
 
 /* Have this kprof measure a kernel, in a process of its own. */
-static kprof_status measure(const kprof_options *options, const char *program, const char *report, kprof_listing *out)
+static kprof_status measure(const examination *of, const char *program, const char *report)
 {
+    const kprof_options *options = of->options;
     char self[4096] = "";
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
@@ -146,23 +155,25 @@ static kprof_status measure(const kprof_options *options, const char *program, c
     const kprof_child_limits limits = {.most_bytes = 1 << 20, .limit_ns = LIMIT_NS};
     int64_t lap_ns = kprof_monotonic_ns();
     const char *ended = kprof_child_run(arguments, &limits, &child);
-    return judge_run(&child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3, out);
+    return judge_run(of, &child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3);
 }
 
-static kprof_status try_measurement(const kprof_options *options, const kprof_machine *machine, kprof_listing *out)
+static kprof_status try_measurement(const examination *of)
 {
+    const kprof_options *options = of->options;
+    const kprof_machine *machine = of->machine;
     KPROF_AUTO_FREE char *program = options->application && options->application[0] ? NULL : find_own_program(options);
     kprof_strbuf folder = KPROF_STRBUF_INIT, report = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&folder, "%s/doctor-of-kprof-XXXXXX", machine->folder);
     kprof_status status = KPROF_OK;
     if (!program && !(options->application && options->application[0])) {
-        kprof_machine_tell(out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
+        kprof_machine_tell(of->out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
                            "no kernel was measured: this kprof has no program for that");
     } else if (folder.failed || !mkdtemp(folder.data)) {
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
     } else {
         kprof_strbuf_printf(&report, "%s/doctor.kprof", folder.data);
-        status = report.failed ? KPROF_NO_MEMORY : measure(options, program, report.data, out);
+        status = report.failed ? KPROF_NO_MEMORY : measure(of, program, report.data);
         if (report.data)
             unlink(report.data);
         rmdir(folder.data);
@@ -194,7 +205,7 @@ int kprof_cmd_doctor(const kprof_options *options)
         kprof_listing_add(&listing, gpus.cells.items[i]);
     status = status == KPROF_OK ? found : status;
     if (status == KPROF_OK)
-        status = try_measurement(options, &machine, &listing);
+        status = try_measurement(&(examination){options, &machine, &listing});
     else
         kprof_machine_tell(&listing, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "not-tried"},
                            "no kernel was measured: mend the faults first");

@@ -157,6 +157,27 @@ void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char
         kprof_listing_add(out, "");
 }
 
+const char *kprof_machine_fix(const kprof_machine *m, kprof_status status)
+{
+    switch (status) {
+    case KPROF_NO_PERMISSION:
+        return m->in_container ? "start the container with --cap-add=SYS_ADMIN, or a pod with SYS_ADMIN in "
+                                 "securityContext.capabilities.add"
+                               : "run as root, or write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` "
+                                 "into a file in /etc/modprobe.d and reload the nvidia module";
+    case KPROF_NO_GPU:
+        return m->in_container ? "start the container with its GPUs: docker run --gpus all; name some in "
+                                 "CUDA_VISIBLE_DEVICES, or unset it"
+                               : "see what nvidia-smi -L lists; name some in CUDA_VISIBLE_DEVICES, or unset it";
+    case KPROF_COUNTERS_BUSY:
+        return "end the other tool, or pause DCGM for the run: dcgmi profile --pause, and --resume afterwards";
+    case KPROF_UNSUPPORTED:
+        return "use a GPU of compute capability 7.5 or higher, with a driver and CUPTI of CUDA 13";
+    default:
+        return "see all that a run says: kprof --launch-count 1 with the same program";
+    }
+}
+
 /* Judges one thing, and puts what it found into `text`. */
 typedef kprof_check judge(const kprof_machine *m, char text[512]);
 
@@ -219,12 +240,7 @@ static kprof_check judge_permission(const kprof_machine *m, char text[512])
     if (m->admin_only == 1 && !m->is_admin) {
         snprintf(text, 512, "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1");
         return (kprof_check){"permission", KPROF_CHECK_FAULT, KPROF_NO_PERMISSION,
-                             m->in_container
-                                 ? "start the container with --cap-add=SYS_ADMIN, or a pod with SYS_ADMIN in "
-                                   "securityContext.capabilities.add"
-                                 : "run as root, or write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` "
-                                   "into a file in /etc/modprobe.d and reload the nvidia module",
-                             "permission-denied"};
+                             kprof_machine_fix(m, KPROF_NO_PERMISSION), "permission-denied"};
     }
     return check;
 }

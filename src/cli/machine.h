@@ -56,5 +56,7 @@ const char *kprof_injection_of_others(void);
 void kprof_machine_look(const char *root, kprof_machine *out);
 /* Append a row for each thing that was looked at. Return the status of the first fault, or OK. */
 kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out);
+/* What to do where a run would end with this status. Lives for ever. */
+const char *kprof_machine_fix(const kprof_machine *machine, kprof_status status);
 /* Append a row: how `check` came out, in the words of `text`. */
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text);

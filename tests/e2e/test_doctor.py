@@ -36,9 +36,13 @@ class Doctor(Case):
     def test_what_a_measurement_lacks_is_told(self):
         row = self.measure("say=ran", code=106)
         self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 106))
+        self.assertIn("kprof --launch-count 1", row["fix"])
         self.assertIn("nothing was collected", row["found"])
         row = self.measure(f"launch={VECTOR_ADD}", "exit=7", code=110)
         self.assertEqual((row["verdict"], row["found"]), ("fault", "measuring a kernel ended with exit code 7"))
+        row = self.measure(f"launch={VECTOR_ADD}", code=105, env={"KPROF_SIM_FAULT": "busy"})
+        self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 105))
+        self.assertIn("pause DCGM", row["fix"])
         self.assert_clean()
 
     def test_faults_have_the_codes_of_runs(self):
@@ -53,6 +57,7 @@ class Doctor(Case):
                 self.assertEqual([rows[check][key] for key in ("verdict", "code", "exit_code")],
                                  ["fault", named, code])
                 self.assertIn(words, rows[check]["found"])
+                self.assertTrue(rows[check]["fix"])
                 self.assertIn("mend the faults first", rows["measurement"]["found"])
 
     def test_clocks(self):
