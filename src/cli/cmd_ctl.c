@@ -96,6 +96,65 @@ static kprof_status read_target(const char *word, target *out)
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+static bool send_words(int fd, const kprof_strlist *words)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        const char *at = words->items[i];
+        size_t left = strlen(at) + 1;
+        for (ssize_t sent; left > 0; at += sent, left -= (size_t)sent)
+            if ((sent = send(fd, at, left, MSG_NOSIGNAL)) < 0)
+                return false;
+    }
+    return shutdown(fd, SHUT_WR) == 0;
+}
+
+/* Ask, and read the whole answer. */
+static kprof_status ask(const target *to, kprof_strbuf *out)
+{
+    struct sockaddr_un address;
+    char block[4096];
+    ssize_t size = -1;
+    const char *reason = NULL;
+    const int folder = kprof_folder_open(to->dir, &reason);
+    if (folder < 0)
+        return kprof_fail(KPROF_NO_APPLICATION, "%s: %s", to->dir, reason);
+    kprof_remote_address(folder, &address);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_words(fd, &to->words)) {
+        while ((size = recv(fd, block, sizeof block, 0)) > 0 && out->length <= MOST_ANSWER_BYTES)
+            kprof_strbuf_append(out, block, (size_t)size);
+    }
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    close(folder);
+    if (size == 0 && out->length > 0 && !out->failed)
+        return KPROF_OK;
+    if (error == ENOENT || error == ECONNREFUSED)
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "the run in %s cannot be told: it measures from the start, or its kprof is gone; start it as "
+                          "kprof --armed no ./app",
+                          to->dir);
+    return kprof_fail(KPROF_NO_APPLICATION, "the kprof of %s gives no answer: %s", to->dir, strerror(error));
+}
+
+/* Tell which processes a run has, so that one can be named. */
+static void list_run(const char *dir)
+{
+    kprof_strbuf answer = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
+    target to = {.dir = (char *)dir, .words = KPROF_STRLIST_INIT};
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
+    const bool is_told = kprof_strlist_add(&to.words, "status") && ask(&to, &answer) == KPROF_OK;
+    (void)kprof_log_set_sink(before.sink, before.user);
+    char *at = is_told ? answer.data : NULL;
+    for (char *row; (row = strsep(&at, "\n"));)
+        if (strncmp(row, "process ", 8) == 0)
+            kprof_strbuf_printf(&line, "%s%ld", line.length ? ", " : ", processes ", atol(row + 8));
+    kprof_log(KPROF_LOG_ERROR, "  %s%s", dir, line.length > 0 && !line.failed ? line.data : "");
+    kprof_strlist_free(&to.words);
+    KPROF_FREE_TEXTS(&answer, &line);
+}
+
 static kprof_status choose_only(const kprof_strlist *live, target *out)
 {
     if (live->count == 1) {
@@ -103,12 +162,14 @@ static kprof_status choose_only(const kprof_strlist *live, target *out)
         return out->dir ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
     if (live->count == 0)
-        return kprof_fail(KPROF_NO_APPLICATION, "no application runs under kprof --armed no in %s",
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "no application runs under kprof --armed no in %s; one that was started with another TMPDIR "
+                          "is found by a process id",
                           kprof_sessions_folder());
     kprof_status status =
         kprof_fail(KPROF_USAGE, "%zu runs can be told; name one, by a process id or its directory", live->count);
     for (size_t i = 0; i < live->count; i++)
-        kprof_log(KPROF_LOG_ERROR, "  %s", live->items[i]);
+        list_run(live->items[i]);
     return status;
 }
 
@@ -152,48 +213,6 @@ static kprof_status find_target(const kprof_options *options, target *out)
         status =
             kprof_session_find_live(&live) ? choose_only(&live, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     return status;
-}
-
-static bool send_words(int fd, const kprof_strlist *words)
-{
-    for (size_t i = 0; i < words->count; i++) {
-        const char *at = words->items[i];
-        size_t left = strlen(at) + 1;
-        for (ssize_t sent; left > 0; at += sent, left -= (size_t)sent)
-            if ((sent = send(fd, at, left, MSG_NOSIGNAL)) < 0)
-                return false;
-    }
-    return shutdown(fd, SHUT_WR) == 0;
-}
-
-/* Ask, and read the whole answer. */
-static kprof_status ask(const target *to, kprof_strbuf *out)
-{
-    struct sockaddr_un address;
-    char block[4096];
-    ssize_t size = -1;
-    const char *reason = NULL;
-    const int folder = kprof_folder_open(to->dir, &reason);
-    if (folder < 0)
-        return kprof_fail(KPROF_NO_APPLICATION, "%s: %s", to->dir, reason);
-    kprof_remote_address(folder, &address);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_words(fd, &to->words)) {
-        while ((size = recv(fd, block, sizeof block, 0)) > 0 && out->length <= MOST_ANSWER_BYTES)
-            kprof_strbuf_append(out, block, (size_t)size);
-    }
-    const int error = errno;
-    if (fd >= 0)
-        close(fd);
-    close(folder);
-    if (size == 0 && out->length > 0 && !out->failed)
-        return KPROF_OK;
-    if (error == ENOENT || error == ECONNREFUSED)
-        return kprof_fail(KPROF_NO_APPLICATION,
-                          "the run in %s cannot be told: it measures from the start, or its kprof is gone; start it as "
-                          "kprof --armed no ./app",
-                          to->dir);
-    return kprof_fail(KPROF_NO_APPLICATION, "the kprof of %s gives no answer: %s", to->dir, strerror(error));
 }
 
 static void take_message(const char *text)

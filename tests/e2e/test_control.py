@@ -2,6 +2,7 @@
 depends on time."""
 
 import json
+import re
 import shutil
 import socket
 import time
@@ -28,10 +29,10 @@ class Control(Case):
             paths = ":".join(self.path(f"lib/{name}") for name in names)
             self.assertEqual(run.out.splitlines()[0], f"LD_PRELOAD={paths}", run.err)
 
-    def start(self, *steps):
+    def start(self, *steps, name="run"):
         """A run whose application then waits until its standard input ends."""
         process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-o", "run", APP, *steps,
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-o", name, APP, *steps,
              "say=ready", "wait"], cwd=self.dir, text=True, env=self.environment({}), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while process.stdout.readline() not in ("ready\n", ""):
@@ -304,6 +305,19 @@ class Control(Case):
         run = self.collect([], [f"run={CTL} start -o part", f"launch={SCALE}*2", "_exit=3"])
         self.assert_run(run, 3)
         self.assertEqual(self.launches("part.kprof"), ["scale"] * 2)
+
+    def test_several_runs(self):
+        """Each is told with its processes, any of which names it."""
+        runs = [self.start("init", name=name) for name in ("one", "other")]
+        run = self.kprof("ctl", "status")
+        self.assertEqual(run.code, 101)
+        found = re.findall(r"(/\S+), processes ([0-9]+)\n", run.err)
+        self.assertEqual(sorted(folder for folder, _ in found),
+                         sorted(os.path.join(self.tmp, name) for name in os.listdir(self.tmp)))
+        for _, pid in found:
+            self.assertEqual(self.kprof("ctl", "status", pid).code, 0)
+        for process in runs:
+            process.communicate(timeout=PATIENCE_S)
 
     def test_from_outside_by_process_directory_or_kprof(self):
         process = self.start("init")
