@@ -85,6 +85,19 @@ static kprof_status add_launch_matches(kprof_regex *regex, kprof_strlist *out)
     return status;
 }
 
+/* Counters with a group's name before them, as TPC.TriageCompute.sm__cycles_active, count in another way than their
+ * namesakes. ncu has the latter alone, so a pattern means the former only where it names the group. */
+static kprof_status list_bases(kprof_host *host, const char *pattern, kprof_strlist *out)
+{
+    KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_all_base_metrics(host, &all);
+    for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
+        if ((!strstr(all.items[i], "TriageCompute.") || strstr(pattern, "Triage")) &&
+            !kprof_strlist_add(out, all.items[i]))
+            status = KPROF_NO_MEMORY;
+    return status;
+}
+
 /* A pattern that matches base names stands for their plainest values. */
 static kprof_status match_bases(kprof_host *host, kprof_regex *regex, const kprof_strlist *bases,
                                 kprof_strlist *candidates)
@@ -132,7 +145,7 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
         return status;
     size_t before = out->count;
     status = add_launch_matches(regex, out);
-    KPROF_THEN(status, kprof_all_base_metrics(host, &bases));
+    KPROF_THEN(status, list_bases(host, kprof_regex_pattern(word), &bases));
     KPROF_THEN(status, match_bases(host, regex, &bases, &candidates));
     if (status == KPROF_OK && candidates.count == 0 && out->count == before)
         status = match_full_names(host, regex, &bases, &candidates);

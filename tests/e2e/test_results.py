@@ -1976,6 +1976,11 @@ class Lists(Case):
                            "sm__warps_active.avg.pct_of_peak_sustained_active", "launch__occupancy_limit_blocks")
         self.assertNotIn("dram__", self.kprof("--list-metrics", "--section", "Occupancy", "--chips", "GH100").out)
         self.assert_listed(["list", "collected", "--metrics", "dram__bytes", "--chips", "GH100"], "dram__bytes.sum")
+        for pattern, has_group in (("sm__cycles_active$", False), (".*sm__cycles_active.avg$", False),
+                                   ("TriageCompute.sm__cycles_active$", True)):
+            run = self.kprof("list", "collected", "--metrics", f"regex:{pattern}", "--chips", "GH100")
+            self.assertIn("sm__cycles_active.avg ", run.out)
+            self.assertEqual("Triage" in run.out, has_group, pattern)
         nothing = self.kprof("--query-metrics", "--metrics", "regex:no_such_metric")
         self.assert_run(nothing, 102)
         self.assertEqual(nothing.out, "")
