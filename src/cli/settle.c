@@ -6,6 +6,7 @@
 #include "core/config.h"
 #include "core/fields.h"
 #include "core/log.h"
+#include "core/regex.h"
 #include "report/model/change.h"
 #include "report/report.h"
 
@@ -139,7 +140,9 @@ static kprof_status settle_kernel(kprof_options *options)
     if (options->filter.kernel || (pattern && without))
         return kprof_fail(KPROF_USAGE, "--kernel-name, --kernel-regex and --kernel-regex-exclude exclude each other; "
                                        "one pattern does for all: -k \"regex:^(?!.*NOT)(.*AND)\"");
-    options->kernel_made = kprof_strprintf(without ? "regex:^(?!.*(?:%s))" : "regex:%s", without ? without : pattern);
+    const char *given = without ? without : pattern, *behind_prefix = kprof_regex_pattern(given);
+    options->kernel_made =
+        kprof_strprintf(without ? "regex:^(?!.*(?:%s))" : "regex:%s", behind_prefix ? behind_prefix : given);
     options->filter.kernel = options->kernel_made;
     return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }

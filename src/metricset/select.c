@@ -247,6 +247,7 @@ static bool has_related_unit(const char *metric, const char *unit)
 {
     const size_t own = unit_length(metric), length = strlen(unit);
     return (own == 3 && strncasecmp(metric, "gpu", own) == 0) ||
+           (own == 3 && strncasecmp(metric, "lts", own) == 0 && strcasecmp(unit, "l2") == 0) ||
            strncasecmp(metric, unit, own < length ? own : length) == 0 || has_near_unit(metric, unit);
 }
 
@@ -325,13 +326,57 @@ static const char *beginning_of(const char *word, const char *const *names, size
     return found;
 }
 
+static bool has_word(const char *name, const char *word, size_t length)
+{
+    for (const char *at = name; *at; at += strspn(at, "_")) {
+        const size_t own = strcspn(at, "_");
+        if (own == length && strncasecmp(at, word, length) == 0)
+            return true;
+        at += own;
+    }
+    return false;
+}
+
+/* The name of the same unit with the same words in another order: "dram__bytes_write" for "dram__write_bytes". */
+static const char *in_another_order(const char *word, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_same = is_of_unit(names[i], word, unit_length(word)) && strlen(names[i]) == strlen(word);
+        for (const char *at = word; is_same && *at; at += strspn(at, "_")) {
+            const size_t length = strcspn(at, "_");
+            is_same = has_word(names[i], at, length);
+            at += length;
+        }
+        if (is_same)
+            return names[i];
+    }
+    return NULL;
+}
+
+/* The shortest name that begins with the word; or else that has its text: "lts__t_sector_hit_rate" for "lts__hit_rate".
+ */
+static const char *longer_name(const char *word, const char *const *names, size_t count)
+{
+    const char *text = word + unit_length(word) + 1, *beginning = NULL, *having = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *at = strstr(names[i], text);
+        const bool has_text = at && strlen(text) > 4 && strchr("_.", at[strlen(text)]);
+        if (strncasecmp(names[i], word, strlen(word)) == 0)
+            beginning = beginning && strlen(beginning) <= strlen(names[i]) ? beginning : names[i];
+        else if (has_text)
+            having = having && strlen(having) <= strlen(names[i]) ? having : names[i];
+    }
+    return beginning ? beginning : having;
+}
+
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count)
 {
     const size_t length = unit_length(word);
     if (length == 0)
         return kprof_nearest(word, names, count);
     KPROF_AUTO_FREE char *unit = kprof_strndup(word, length);
-    const char *same = unit ? under_related_unit(word, unit, names, count) : NULL;
+    const char *same = in_another_order(word, names, count);
+    same = same || !unit ? same : under_related_unit(word, unit, names, count);
     if (same)
         return same;
     KPROF_AUTO_FREE const char **near = kprof_calloc(count + 1, sizeof *near);
@@ -347,7 +392,9 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     for (size_t i = 0; i < count && near && unit && !is_known; i++)
         if (has_near_unit(names[i], unit))
             near[found++] = names[i];
-    const char *nearest = near ? kprof_nearest_spelling(word, near, found) : NULL;
+    const char *nearest = near ? longer_name(word, near, found) : NULL;
+    if (near && !nearest)
+        nearest = kprof_nearest_spelling(word, near, found);
     if (near && !nearest)
         nearest = beginning_of(word, near, found);
     if (near && !nearest)

@@ -978,6 +978,8 @@ static void old_names_and_letters(void **state)
     assert_int_equal(options.page, KPROF_PAGE_STATISTICS);
     assert_int_equal(parse("--kernel-regex ^sum app"), KPROF_OK);
     assert_string_equal(options.filter.kernel, "regex:^sum");
+    assert_int_equal(parse("--kernel-regex regex:^sum app"), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "regex:^sum");
     assert_int_equal(parse("--kernel-regex-exclude warm|tune app"), KPROF_OK);
     assert_string_equal(options.filter.kernel, "regex:^(?!.*(?:warm|tune))");
     assert_refused("--kernel-regex-exclude a -k b app", "exclude each other");

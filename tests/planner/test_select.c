@@ -129,6 +129,12 @@ static void test_unknown(void **state)
     assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME,
                    "cannot be collected per kernel on chip GH100: CUPTI counts PCI Express for the whole GPU");
     assert_refused("nvlrx__bytes.sum", KPROF_UNKNOWN_NAME, "CUPTI counts NVLink for the whole GPU");
+    assert_refused("dram__write_bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes_write.sum\"?");
+    assert_refused("sm__active_cycles.avg", KPROF_UNKNOWN_NAME, "did you mean \"sm__cycles_active.avg\"?");
+    assert_refused("l2__throughput.avg", KPROF_UNKNOWN_NAME, "did you mean \"lts__throughput.avg\"?");
+    assert_refused("lts__hit_rate.pct", KPROF_UNKNOWN_NAME, "did you mean \"lts__t_sector_hit_rate.pct\"?");
+    assert_refused("sm__warps_active.avg.pct_of_peak_sustained", KPROF_UNKNOWN_NAME,
+                   "did you mean \"sm__warps_active.avg.pct_of_peak_sustained_active\"?");
     assert_refused("sm__ops_path_tensor_src_fp8_dst_fp32.sum", KPROF_UNKNOWN_NAME,
                    "did you mean \"sm__ops_path_tensor_src_fp8.sum\"?");
     assert_refused("sm__ops_path_tensor_src_fp16_dst_fp32.sum", KPROF_UNKNOWN_NAME,
