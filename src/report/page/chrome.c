@@ -123,13 +123,14 @@ static const char *const events[] = {
     SLICE("'gpu_memset'", "'Memset'", GPU, "@set") ON_GPU ", 'bytes', bytes)) FROM trace_set" KNOWN,
     SLICE("'kernel'", "'CUDA graph ' || graph", GPU, "@graph") "'graph', graph, 'correlation', correlation)) FROM "
                                                                "trace_graph" KNOWN,
-    SLICE("'cuda_' || l.text", "n.text", HOST,
-          "thread") "'correlation', correlation, 'result', result@caller)) FROM trace_call "
-                    "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id",
+    /* Viewers take slices that begin at one time in the order of the file: ranges have calls in them. */
     SLICE("'user_annotation'", "coalesce(g.text || ':', '') || n.text", HOST,
           "thread") "'style', s.text)) FROM "
                     "trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
                     "trace_name g ON g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'@nested",
+    SLICE("'cuda_' || l.text", "n.text", HOST,
+          "thread") "'correlation', correlation, 'result', result@caller)) FROM trace_call "
+                    "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id",
     "SELECT json_object('ph', 'i', 's', 't', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "
     "'pid', " HOST
     ", 'tid', thread, 'ts', " TIME("start_ns") ", 'args', json_object()) FROM trace_range JOIN trace_name n ON "
