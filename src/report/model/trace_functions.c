@@ -75,37 +75,54 @@ double kprof_spread_median(kprof_spread *of)
     return ranked(of, (of->count - 1) / 2) / 2 + ranked(of, of->count / 2) / 2;
 }
 
-static double deviation(kprof_spread *of)
+static bool is_number(sqlite3_value *value)
 {
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < of->capacity; i++)
-        sum += of->items[i].value * (double)of->items[i].count;
-    for (size_t i = 0; i < of->capacity; i++) {
-        const double away = of->items[i].value - sum / (double)of->count;
-        squares += of->items[i].count > 0 ? away * away * (double)of->items[i].count : 0;
-    }
-    return of->count > 1 ? sqrt(squares / (double)(of->count - 1)) : 0;
+    const int type = sqlite3_value_type(value);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
 static void add_number(sqlite3_context *context, int count, sqlite3_value **values)
 {
     kprof_spread *of = sqlite3_aggregate_context(context, sizeof *of);
     (void)count;
-    const int type = sqlite3_value_type(values[0]);
-    if (of && (type == SQLITE_INTEGER || type == SQLITE_FLOAT))
+    if (of && is_number(values[0]))
         kprof_spread_add(of, sqlite3_value_double(values[0]));
 }
 
-static void finish(sqlite3_context *context)
+static void finish_median(sqlite3_context *context)
 {
-    double (*function)(kprof_spread *) = *(double (**)(kprof_spread *))sqlite3_user_data(context);
     kprof_spread *of = sqlite3_aggregate_context(context, 0);
     if (of && of->failed)
         sqlite3_result_error_nomem(context);
     else if (of && of->count > 0)
-        sqlite3_result_double(context, function(of));
+        sqlite3_result_double(context, kprof_spread_median(of));
     if (of)
         kprof_spread_free(of);
+}
+
+/* Welford's sums: the mean of the numbers so far, and the sum of the squares of what they are away from it. */
+typedef struct deviation {
+    double count, mean, squares;
+} deviation;
+
+static void add_deviation(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    deviation *of = sqlite3_aggregate_context(context, sizeof *of);
+    (void)count;
+    if (!of || !is_number(values[0]))
+        return;
+    const double value = sqlite3_value_double(values[0]), away = value - of->mean;
+    of->count++;
+    of->mean += away / of->count;
+    of->squares += away * (value - of->mean);
+}
+
+/* That of a single number is 0. */
+static void finish_deviation(sqlite3_context *context)
+{
+    const deviation *of = sqlite3_aggregate_context(context, 0);
+    if (of && of->count > 0)
+        sqlite3_result_double(context, of->count > 1 ? sqrt(of->squares / (of->count - 1)) : 0);
 }
 
 #define LINE_PARTS 40
@@ -172,12 +189,11 @@ static void quote(sqlite3_context *context, int count, sqlite3_value **values)
 
 kprof_status kprof_trace_add_functions(kprof_report *report)
 {
-    static double (*functions[])(kprof_spread *) = {kprof_spread_median, deviation};
-    static const char *const names[] = {"kprof_median", "kprof_deviation"};
-    for (size_t i = 0; i < 2; i++)
-        if (sqlite3_create_function(report->db, names[i], 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &functions[i], NULL,
-                                    add_number, finish) != SQLITE_OK)
-            return kprof_store_fail(report, names[i]);
+    if (sqlite3_create_function(report->db, "kprof_median", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
+                                add_number, finish_median) != SQLITE_OK ||
+        sqlite3_create_function(report->db, "kprof_deviation", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
+                                add_deviation, finish_deviation) != SQLITE_OK)
+        return kprof_store_fail(report, "kprof_median");
     if (sqlite3_create_function(report->db, "kprof_line", 5, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL, add_sample,
                                 draw_line) != SQLITE_OK)
         return kprof_store_fail(report, "kprof_line");

@@ -20,11 +20,12 @@
     ")\", min(" d ") AS \"" before "Min (" unit ")\", max(" d ") AS \"" before "Max (" unit                            \
     ")\", round(kprof_deviation(" d "), 1) AS \"" before "StdDev (" unit ")\""
 #define BY_TIME " ORDER BY total(d) DESC, name"
+/* Rows of millions of kernels have numbers for names ("@names", "@kernel"), which texts ("@shown") replace at last. */
+#define BY_TIME_AND(column) " ORDER BY total(d) DESC, " column
 
 /* Work of the GPU, as rows of its time d, its category and its name. */
 #define KERNELS                                                                                                        \
-    "SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel k JOIN trace_name n "   \
-    "ON "                                                                                                              \
+    "SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel k JOIN @names n ON "    \
     "n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
 #define MEMORY_TIMES                                                                                                   \
     "SELECT end_ns-start_ns AS d, 'MEMORY_OPER' AS category, '[CUDA memcpy ' || n.text || ']' AS name FROM "           \
@@ -32,7 +33,7 @@
     "SELECT end_ns-start_ns, 'MEMORY_OPER', '[CUDA memset]' FROM trace_set WHERE start_ns IS NOT NULL AND end_ns IS "  \
     "NOT NULL"
 #define CALLS                                                                                                          \
-    "SELECT end_ns-start_ns AS d, 'CUDA_API' AS category, n.text AS name FROM trace_call JOIN trace_name n ON "        \
+    "SELECT end_ns-start_ns AS d, 'CUDA_API' AS category, n.id AS name FROM trace_call JOIN trace_name n ON "          \
     "n.id=name_id"
 #define MEMORY_SIZES                                                                                                   \
     "SELECT bytes/1e6 AS d, '[CUDA memcpy ' || n.text || ']' AS name FROM trace_copy JOIN trace_name n ON "            \
@@ -67,15 +68,15 @@
     "IS NOT NULL GROUP BY parent"
 #define GRID  "printf('%4d %4d %4d', grid_x, grid_y, grid_z)"
 #define BLOCK "printf('%4d %4d %4d', block_x, block_y, block_z)"
+#define SHAPE "grid_x, grid_y, grid_z, block_x, block_y, block_z"
 
 /* Each kernel with the call that asked for it. CROSS JOIN keeps the tables' order: others take hours. */
-#define EXECUTIONS                                                                                                     \
+#define EXECUTIONS(api, names)                                                                                         \
     "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
-    "AS q, k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, api.text AS api, @kernel AS kernel, "    \
-    "k.start_ns, "                                                                                                     \
-    "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k CROSS JOIN temp.first_call c "      \
+    "AS q, k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, " api " AS api, @kernel AS name, "       \
+    "k.start_ns, c.end_ns AS api_end, " SHAPE " FROM trace_kernel k CROSS JOIN temp.first_call c "                     \
     "USING(process_id, correlation) CROSS JOIN process p ON p.id=k.process_id CROSS JOIN trace_name api ON "           \
-    "api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL"
+    "api.id=c.name_id CROSS JOIN " names " n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL"
 
 /* Each kernel and shape with its time (t), and what was measured of it. */
 #define SHAPES                                                                                                         \
@@ -103,10 +104,10 @@
 
 const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
-     "SELECT " TIMES("Instances") ", name AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME, NULL,
+     "SELECT " TIMES("Instances") ", @shown AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME_AND("9"), NULL,
      KPROF_NEEDS_NOTHING},
     {"cuda_api_sum", "CUDA API Summary",
-     "SELECT " TIMES("Num Calls") ", name AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME, NULL,
+     "SELECT " TIMES("Num Calls") ", @shown AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME_AND("9"), NULL,
      KPROF_NEEDS_NOTHING},
     {"cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
      "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL,
@@ -118,19 +119,20 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      ") GROUP BY name" BY_TIME,
      NULL, KPROF_NEEDS_NOTHING},
     {"cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)",
-     "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" KERNELS
-                                  " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
+     "SELECT " TIMES("Instances") ", category AS \"Category\", @shown AS \"Operation\" FROM (" KERNELS
+                                  " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME_AND("10"),
      NULL, KPROF_NEEDS_NOTHING},
     {"cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)",
-     "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" CALLS " UNION ALL " KERNELS
-                                  " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
+     "SELECT " TIMES("Instances") ", category AS \"Category\", @shown AS \"Operation\" FROM (" CALLS
+                                  " UNION ALL " KERNELS " UNION ALL " MEMORY_TIMES
+                                  ") GROUP BY category, name" BY_TIME_AND("10"),
      NULL, KPROF_NEEDS_NOTHING},
     {"cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary",
-     "SELECT " TIMES("Instances") ", grid AS \"GridXYZ\", block AS \"BlockXYZ\", name AS \"Name\" FROM (SELECT "
-                                  "end_ns-start_ns AS d, " GRID " AS grid, " BLOCK
-                                  " AS block, @kernel AS name FROM trace_kernel k JOIN trace_name n ON n.id=name_id "
-                                  "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, grid, "
-                                  "block" BY_TIME,
+     "SELECT " TIMES(
+         "Instances") ", " GRID " AS \"GridXYZ\", " BLOCK " AS \"BlockXYZ\", @shown AS \"Name\" FROM (SELECT "
+                      "end_ns-start_ns AS d, " SHAPE
+                      ", @kernel AS name FROM trace_kernel k JOIN @names n ON n.id=name_id WHERE "
+                      "start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, " SHAPE BY_TIME_AND("11, " SHAPE),
      NULL, KPROF_NEEDS_NOTHING},
     {"cuda_gpu_trace", "CUDA GPU Trace",
      "SELECT start_ns AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy AS "
@@ -162,14 +164,17 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "(ns)\", round(avg(w), 1) AS \"QAvg (ns)\", kprof_median(w) AS \"QMed (ns)\", min(w) AS \"QMin (ns)\", max(w) AS "
      "\"QMax (ns)\", round(kprof_deviation(w), 1) AS \"QStdDev (ns)\", round(avg(k), 1) AS \"KAvg (ns)\", "
      "kprof_median(k) AS \"KMed (ns)\", min(k) AS \"KMin (ns)\", max(k) AS \"KMax (ns)\", round(kprof_deviation(k), "
-     "1) AS \"KStdDev (ns)\", api AS \"API Name\", kernel AS \"Kernel Name\" FROM (SELECT *, CASE WHEN q>0 THEN q END "
-     "AS w FROM (" EXECUTIONS ")) GROUP BY pid, tid, device, api, kernel ORDER BY total(t) DESC",
+     "1) AS \"KStdDev (ns)\", (SELECT text FROM trace_name WHERE id=api) AS \"API Name\", @shown AS \"Kernel Name\" "
+     "FROM (SELECT *, CASE WHEN q>0 THEN q END "
+     "AS w FROM (" EXECUTIONS("api.id", "@names") ")) GROUP BY pid, tid, device, api, name ORDER BY total(t) "
+                                                  "DESC, 27, 26, 1, 2, 3",
      NULL, KPROF_NEEDS_CALLS},
     {"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
      "SELECT api_start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end END AS \"Queue Start "
      "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns AS \"Kernel Start (ns)\", k AS \"Kernel Dur "
-     "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API Function\", "
-     "grid AS \"GridXYZ\", block AS \"BlockXYZ\", kernel AS \"Kernel Name\" FROM (" EXECUTIONS ") ORDER BY api_start",
+     "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API "
+     "Function\", " GRID " AS \"GridXYZ\", " BLOCK
+     " AS \"BlockXYZ\", name AS \"Kernel Name\" FROM (" EXECUTIONS("api.text", "trace_name") ") ORDER BY api_start",
      NULL, KPROF_NEEDS_CALLS},
     {"nvtx_sum", "NVTX Range Summary",
      "SELECT " TIMES("Instances") ", style AS \"Style\", name AS \"Range\" FROM (" RANGES
@@ -196,9 +201,9 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_NESTING},
     {"kern_line_sum", "Kernels by Line",
      "SELECT " TIMES(
-         "Instances") ", line AS \"Line\", name AS \"Name\" FROM (SELECT end_ns-start_ns AS d, @kernel AS name, line "
-                      "FROM trace_kernel k JOIN trace_name n ON n.id=name_id" BY_LINE
-                      " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY line, name" BY_TIME,
+         "Instances") ", line AS \"Line\", @shown AS \"Name\" FROM (SELECT end_ns-start_ns AS d, @kernel AS name, line "
+                      "FROM trace_kernel k JOIN @names n ON n.id=name_id" BY_LINE
+                      " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY line, name" BY_TIME_AND("10"),
      NULL, KPROF_NEEDS_CALLERS},
     {"call_line_sum", "CUDA API by Line",
      "SELECT " TIMES(
@@ -418,22 +423,41 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
     return NULL;
 }
 
-/* Append SQL, with the kernels' names for "@kernel", and their column without its table for "@name"; and for "@sampled"
- * a column for each metric that is sampled. */
+/* Append what stands for the word of SQL that begins at `at`, with "@", and return its length. */
+static size_t expand_word(const char *at, const kprof_trace_names *names, kprof_strbuf *out)
+{
+    const char *column = strcmp(names->base, "mangled") == 0 ? "text" : names->base;
+    if (strncmp(at, "@names", 6) == 0) {
+        kprof_strbuf_puts(out, names->in_ranges ? "trace_name" : "temp.name_key");
+        return 6;
+    }
+    if (strncmp(at, "@shown", 6) == 0) {
+        kprof_strbuf_printf(out,
+                            "iif(typeof(name)='integer', (SELECT shown.%s FROM trace_name shown WHERE shown.id=name), "
+                            "name)",
+                            column);
+        return 6;
+    }
+    if (strncmp(at, "@kernel", 7) == 0) {
+        kprof_strbuf_printf(out, "%sn.%s", names->in_ranges ? IN_RANGE : "", column);
+        return 7;
+    }
+    kprof_strbuf_puts(out, column);
+    return strlen("@name");
+}
+
+/* Append SQL, with the kernels' names for "@kernel", in rows of "@names", their column without its table for "@name",
+ * and the text of such a name for "@shown"; and for "@sampled" a column for each metric that is sampled. */
 static kprof_status expand(kprof_report *report, const char *sql, const kprof_trace_names *names, kprof_strbuf *out)
 {
-    const char *column = strcmp(names->base, "mangled") == 0 ? "text" : names->base, *at;
+    const char *at;
     kprof_status status = KPROF_OK;
     while ((at = strchr(sql, '@'))) {
-        const bool has_table = strncmp(at, "@kernel", 7) == 0, is_sampled = strncmp(at, "@sampled", 8) == 0;
+        const bool is_sampled = strncmp(at, "@sampled", 8) == 0;
         kprof_strbuf_append(out, sql, (size_t)(at - sql));
         if (is_sampled)
             status = kprof_trace_list_samples(report, out);
-        else if (has_table && names->in_ranges)
-            kprof_strbuf_puts(out, IN_RANGE);
-        if (!is_sampled)
-            kprof_strbuf_printf(out, "%s%s", has_table ? "n." : "", column);
-        sql = at + (is_sampled ? 8 : has_table ? 7 : 5);
+        sql = at + (is_sampled ? 8 : expand_word(at, names, out));
     }
     kprof_strbuf_puts(out, sql);
     return status;
@@ -576,6 +600,8 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_status status = kprof_trace_add_functions(report);
     KPROF_THEN(status, make_needed(report, stats->need));
+    if (strstr(stats->sql, "@names"))
+        KPROF_THEN(status, kprof_trace_find_names(report));
     if (status == KPROF_OK && names->in_ranges)
         status = kprof_trace_make_once(report, "kernel_range", make_kernel_ranges);
     KPROF_THEN(status, expand(report, stats->sql, names, &sql));

@@ -21,6 +21,11 @@ static const char shapes[] =
     "kprof_median(end_ns-start_ns) AS median FROM trace_kernel WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP "
     "BY name_id, " SHAPE_COLUMNS;
 
+static const char names[] =
+    "CREATE TEMP TABLE name_key(id INTEGER PRIMARY KEY, text INTEGER, demangled INTEGER, function INTEGER);"
+    "INSERT INTO temp.name_key SELECT id, id, min(id) OVER (PARTITION BY demangled), min(id) OVER (PARTITION BY "
+    "function) FROM trace_name";
+
 /* Temporary tables are in a file of their own. Outside of a transaction each row would be one. */
 kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kprof_trace_maker *make)
 {
@@ -75,4 +80,14 @@ static kprof_status make_shapes(kprof_report *report)
 kprof_status kprof_trace_find_shapes(kprof_report *report)
 {
     return kprof_trace_make_once(report, "trace_shape", make_shapes);
+}
+
+static kprof_status make_names(kprof_report *report)
+{
+    return kprof_store_exec(report, names);
+}
+
+kprof_status kprof_trace_find_names(kprof_report *report)
+{
+    return kprof_trace_make_once(report, "name_key", make_names);
 }
