@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INJECTION_NAME "libkprof-inject.so"
-#define EXTENSION      ".kprof"
+#define INJECTION_NAME   "libkprof-inject.so"
+#define EXTENSION        ".kprof"
+#define EXTENSION_OF_NCU ".ncu-rep"
 
 /* The directory of the running executable, without a trailing slash. */
 static kprof_status executable_dir(char dir[PATH_MAX])
@@ -198,7 +199,7 @@ bool kprof_is_called_ncu(void)
 
 static const char *extension_to_add(void)
 {
-    return kprof_is_called_ncu() ? ".ncu-rep" : EXTENSION;
+    return kprof_is_called_ncu() ? EXTENSION_OF_NCU : EXTENSION;
 }
 
 bool kprof_has_extension(const char *path)
@@ -210,7 +211,7 @@ bool kprof_has_extension(const char *path)
 /* kprof writes no report that ncu reads. */
 static void cut_extension_of_ncu(kprof_strbuf *path)
 {
-    static const char *const extensions[] = {".ncu-rep", ".ncu-repz"};
+    static const char *const extensions[] = {EXTENSION_OF_NCU, ".ncu-repz"};
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
         const size_t length = strlen(extensions[i]);
         const size_t kept = path->length > length ? path->length - length : 0;
@@ -312,21 +313,33 @@ bool kprof_is_report(const char *path)
            kprof_read_text(path, start, sizeof start) == sizeof magic && memcmp(start, magic, sizeof magic) == 0;
 }
 
+/* The report of this name less its extension; NULL: there is none. */
+static char *find_report(const char *base)
+{
+    const bool is_ncu = kprof_is_called_ncu(); /* then its own are first */
+    const char *const extensions[] = {is_ncu ? EXTENSION_OF_NCU : EXTENSION, is_ncu ? EXTENSION : EXTENSION_OF_NCU};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = kprof_strprintf("%s%s", base, extensions[i]);
+        const bool may_be_of_ncu = extensions[i] != extensions[is_ncu];
+        if (path && (may_be_of_ncu ? kprof_is_report(path) : access(path, F_OK) == 0))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
 char *kprof_report_path(const char *name)
 {
     struct stat file;
     const bool is_there = stat(name, &file) == 0;
     const bool is_other = is_there && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode); /* such as a pipe */
-    kprof_strbuf longer = KPROF_STRBUF_INIT;
-    kprof_strbuf_puts(&longer, name);
+    kprof_strbuf base = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&base, name);
     if (!is_there)
-        cut_extension_of_ncu(&longer); /* as where it was written */
-    kprof_strbuf_puts(&longer, extension_to_add());
-    if (longer.failed || is_other || kprof_is_report(name) || access(longer.data, F_OK) != 0) {
-        kprof_strbuf_free(&longer);
-        return kprof_strdup(name);
-    }
-    return kprof_strbuf_take(&longer);
+        cut_extension_of_ncu(&base); /* as where it was written */
+    char *found = base.length == 0 || is_other || kprof_is_report(name) ? NULL : find_report(base.data);
+    kprof_strbuf_free(&base);
+    return found ? found : kprof_strdup(name);
 }
 
 kprof_status kprof_report_open_named(const char *name, kprof_report **out)

@@ -265,8 +265,11 @@ class Scripts(Case):
         shown = self.run_ncu("--import", "a.ncu-rep", "--page", "raw", "--csv").out
         self.assertTrue(shown.startswith('"ID","Process ID","Process Name","Host Name","Kernel Name"'), shown)
         self.assertEqual(self.run_ncu("-i", "a", "--csv", "--page", "raw").out, shown)
-        self.assertTrue(self.kprof("report", "a.ncu-rep", "--csv").out.startswith('"launch",'))
+        for name in ("a.ncu-rep", "a"):
+            self.assertTrue(self.kprof("report", name, "--csv").out.startswith('"launch",'))
         self.assertFalse([name for name in os.listdir(self.dir) if name.endswith(".kprof")])
+        os.rename(self.path("b.ncu-rep"), self.path("c.kprof"))
+        self.assertEqual(self.run_ncu("-i", "c.ncu-rep", "--csv").out, self.run_ncu("-i", "c.kprof", "--csv").out)
 
     def test_output(self):
         columns = '"Section Name","Metric Name","Metric Unit","Metric Value"'
