@@ -366,8 +366,8 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
 {
     if (outcome->spools.processes == 0 && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR,
-                  "nothing was collected: the application did not initialise CUDA, or ended before the "
-                  "injection library was loaded");
+                  "nothing was collected: the application did not initialise CUDA, could not reach kprof's folder in "
+                  "TMPDIR, or ended before the injection library was loaded");
     else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR, "nothing was measured: kprof ctl start has armed no process of the application");
     else if (outcome->is_census && nothing_status(outcome) == KPROF_NO_MATCH)

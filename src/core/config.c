@@ -342,7 +342,10 @@ kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_confi
     const char *reason;
     int folder = kprof_folder_open(dir, &reason);
     if (folder < 0)
-        return kprof_fail(KPROF_INTERNAL, "the session directory %s is not used: %s", dir, reason);
+        return kprof_fail(KPROF_INTERNAL, "the session directory %s is not used: %s%s", dir, reason,
+                          access(dir, F_OK) == 0 ? ""
+                                                 : "; a container may have another /tmp: set TMPDIR to a folder that "
+                                                   "kprof and the application share");
     reason = read_file(folder, name, &content);
     close(folder);
     kprof_status status = reason ? kprof_fail(KPROF_INTERNAL, "reading %s/%s: %s", dir, name, reason)

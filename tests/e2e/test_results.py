@@ -287,6 +287,15 @@ class Nothing(Case):
         self.assert_run(run, 106)
         self.assertIn("did not initialise CUDA", run.err)
 
+    def test_application_in_another_place(self):
+        """It has another /tmp, as in a container, and so does not find the session."""
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "env", "KPROF_SESSION_DIR=/nowhere", APP,
+                         f"launch={VECTOR_ADD}", "say=ran")
+        self.assert_run(run, 106)
+        self.assertIn("the session directory /nowhere is not used: No such file or directory; a container may have "
+                      "another /tmp: set TMPDIR", run.err)
+        self.assertIn("could not reach kprof's folder in TMPDIR", run.err)
+
     def test_cuda_without_kernels(self):
         run = self.profile([], ["init"])
         self.assert_run(run, 106)
