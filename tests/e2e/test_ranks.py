@@ -57,6 +57,13 @@ class Ranks(Case):
         self.assertEqual(rows["vectorAdd"]["sources"], "1")
         self.assertRegex(self.summary(), r"Reports +3.00 us to 5.00 us, median 4.00 us, over 3; slowest run_1.kprof")
 
+    def test_spread_over_processes_of_one_run(self):
+        """As torchrun's, where kprof stands before it."""
+        self.assert_run(self.collect([], [f"processes=3:{SCALE}", f"launch={VECTOR_ADD}"]), 0)
+        text = self.kprof("report", "run.kprof", "--page", "summary").out
+        self.assertRegex(text, r"Processes +1.00 us to 1.00 us, median 1.00 us, over 3; slowest sim-app [0-9]+ on ")
+        self.assertEqual(text.count("slowest"), 1)
+
     def test_rank_passes(self):
         """Each rank collects a share of the metrics; joined they have what one run collects."""
         steps = [f"launch={SCALE}*2", "place=grid:4", f"launch={SCALE}", f"launch={VECTOR_ADD}"]

@@ -88,8 +88,9 @@ typedef struct kprof_source_spread {
     const char *slowest;                          /* source; NULL: not known */
 } kprof_source_spread;
 kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out) KPROF_MUST_CHECK;
-/* Are the sources several reports, so that the times of one report's ranks are told apart? */
-bool kprof_page_shares_are_reports(const kprof_page_shares *all);
+/* What the sources are: "Reports", or "Processes" of a run. NULL: there are not several, or no kernel of a run ran in
+ * several. */
+const char *kprof_page_shares_label(const kprof_page_shares *all);
 /* Before the sources page has sorted them. */
 kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kprof_model_kernel *kernel);
 void kprof_page_shares_free(kprof_page_shares *all);

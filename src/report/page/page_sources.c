@@ -302,9 +302,12 @@ kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kpr
                                       : spread_of(all, &all->kernels[number]);
 }
 
-bool kprof_page_shares_are_reports(const kprof_page_shares *all)
+const char *kprof_page_shares_label(const kprof_page_shares *all)
 {
-    return all->is_merged && all->source_count > 1;
+    bool spreads = all->is_merged;
+    for (size_t i = 0; i < all->kernel_count && !spreads; i++)
+        spreads = spread_of(all, &all->kernels[i]).count > 1;
+    return all->source_count < 2 || !spreads ? NULL : all->is_merged ? "Reports" : "Processes";
 }
 
 static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own)

@@ -26,7 +26,7 @@ typedef struct row_texts {
     kprof_strbuf part, notes;
     kprof_verdict_text rows[KPROF_VERDICT_ROWS];
     const kprof_findings *findings;  /* NULL: none were looked for */
-    const kprof_page_shares *shares; /* NULL: the report is not merged of several */
+    const kprof_page_shares *shares; /* NULL: there are not several sources */
 } row_texts;
 
 #define SPREAD_FIELDS 6
@@ -48,7 +48,8 @@ static size_t describe_spread(const row_texts *texts, const kprof_model_kernel *
     fields[2] = machine(kprof_field_ns("source_median", "Median", spread.median_ns));
     fields[3] = machine(kprof_field_ns("source_maximum", "Most", spread.most_ns));
     fields[4] = machine(kprof_field_text("slowest_source", "Slowest", spread.slowest));
-    fields[5] = line(kprof_field_text("spread_text", "Reports", spread.count > 1 ? text : NULL), NULL);
+    fields[5] = line(
+        kprof_field_text("spread_text", kprof_page_shares_label(texts->shares), spread.count > 1 ? text : NULL), NULL);
     return SPREAD_FIELDS;
 }
 
@@ -161,7 +162,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     KPROF_THEN(status, kprof_page_names_new(context, &names));
     KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
-        const bool spreads = kprof_page_shares_are_reports(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
+        const bool spreads = kprof_page_shares_label(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
         const shown_with with = {context, &names, spreads ? shares : NULL};
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
