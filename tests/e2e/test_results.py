@@ -881,6 +881,37 @@ class Comparisons(Case):
         rows = json.loads(self.expect(0, "diff", "same.kprof", "moved.kprof", "--json").out)["moved_samples"]
         self.assertEqual({row["function"] for row in rows}, {"incr", "stripped"})
 
+    def test_samples_that_moved_in_a_file_that_was_edited(self):
+        """Its lines stand 5 further down, so that numbers alone would tell of a move from each to another one."""
+        old = [f"line {number}" for number in range(1, 31)]
+        texts = {"same": old, "moved": ["// new"] * 5 + old, "other": ["// new"] * 5 + old[:16] + old[17:]}
+        for name, lines in texts.items():
+            self.move_samples(f"{name}.kprof", {} if name == "same" else {80: 0.1, 192: 10})
+            with contextlib.closing(sqlite3.connect(self.path(f"{name}.kprof"))) as database, database:
+                text = "\n".join(lines)
+                database.execute("UPDATE code_file SET content = ?, bytes = ?, hash = ? WHERE id = 2",
+                                 (text, len(text), f"{len(text):016x}"))
+                if name != "same":
+                    database.execute("UPDATE code_line SET line = line + 5 WHERE file_id = 2")
+                if name == "other": # the code, too
+                    database.execute("UPDATE code_instruction SET text = 'MUFU.SQRT R7, R6' WHERE text LIKE 'MUFU%'")
+        moved = "the samples moved from line softmax.py:12 to line softmax.py:22"
+        self.assertIn(moved, self.expect(0, "diff", "same.kprof", "moved.kprof").out)
+        # Line 17 is no more: what stands at 22 is another one, of as many samples.
+        rows = json.loads(self.expect(0, "diff", "same.kprof", "other.kprof", "--json").out)["moved_samples"]
+        places = {row["place"]: row for row in rows if row["function"] == "softmax_kernel"}
+        self.assertGreater(places["softmax.py:22"]["new_pct"], 10)
+        self.assertEqual(places["softmax.py:22"]["baseline_pct"], 0)
+        self.assertGreater(places["softmax.py:12"]["baseline_pct"], 50)
+        self.assertEqual(places["softmax.py:12"]["moved"], 1)
+        for name in texts:
+            with contextlib.closing(sqlite3.connect(self.path(f"{name}.kprof"))) as database, database:
+                database.execute("UPDATE code_file SET content = NULL")
+        self.assertIn(moved, self.expect(0, "diff", "same.kprof", "moved.kprof").out) # the code is the same
+        text = self.expect(0, "diff", "same.kprof", "other.kprof").out
+        self.assertNotIn("samples moved", text.replace("Where the samples moved", ""))
+        self.assertIn("softmax.py was edited between the runs", " ".join(text.split()))
+
     def test_plain_comparison(self):
         run = self.expect(0, "diff", "before.kprof", "after.kprof", "--json")
         verdicts = {row["kernel"].split("(")[0]: row["verdict"] for row in json.loads(run.out)["verdicts"]}

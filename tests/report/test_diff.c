@@ -10,6 +10,7 @@
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/diff/diff.h"
+#include "report/diff/line_map.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -494,6 +495,82 @@ static void reports_of_one_program_are_the_same(void **state)
     unlink(second);
 }
 
+/* The text has a line for each letter, with white space around it. */
+static kprof_source_text letters(const char *lines, const char *indent)
+{
+    kprof_source_text out = {.lines = calloc(strlen(lines) + 1, sizeof *out.lines)};
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    assert_non_null(out.lines);
+    for (; lines[out.line_count]; out.line_count++) {
+        out.lines[out.line_count] = text.length;
+        kprof_strbuf_printf(&text, "%s%c\n", indent, lines[out.line_count]);
+    }
+    out.size = text.length;
+    out.text = kprof_strbuf_take(&text);
+    return out;
+}
+
+/* `expected` has the new number of each line, from '1'; '-' for those that are gone. */
+static void check_lines(const char *old, const char *new, const char *expected)
+{
+    char found[64] = "";
+    kprof_line_map map;
+    kprof_source_text from = letters(old, ""), to = letters(new, "  ");
+    assert_true(kprof_line_map_make(&from, &to, &map));
+    assert_int_equal(map.count, strlen(expected));
+    for (size_t i = 0; i < map.count; i++)
+        found[i] = (char)(map.to[i] > 0 ? '0' + (int)map.to[i] : '-');
+    assert_string_equal(found, expected);
+    kprof_line_map_free(&map);
+    kprof_source_text_free(&from);
+    kprof_source_text_free(&to);
+}
+
+static void lines_are_found_again_in_a_file_that_was_edited(void **state)
+{
+    (void)state;
+    check_lines("abc", "abc", "123");
+    check_lines("abc", "xxabc", "345");
+    check_lines("abc", "axxbc", "145");
+    check_lines("abcd", "ad", "1--2");
+    check_lines("abcd", "aXcd", "1234"); /* one line was edited, and is at its place */
+    check_lines("abcd", "aXYcd", "1-45");
+    check_lines("a{}b{}c", "a{}xb{}c", "1235678");
+    check_lines("}}}", "}}}}}", "123");
+    check_lines("ab", "ba", "21"); /* they were moved */
+    check_lines("abc", "", "---");
+    check_lines("", "abc", "");
+    check_lines("abc", "xyz", "---");
+}
+
+/* Whatever was edited, no two lines become one, and lines that each text has once are found. */
+static void lines_of_random_edits_differ(void **state)
+{
+    (void)state;
+    srand(1);
+    for (int round = 0; round < 2000; round++) {
+        char texts[2][24] = {"", ""}, is_used[32] = "";
+        for (int side = 0; side < 2; side++)
+            for (int i = 0, count = rand() % 20; i < count; i++)
+                texts[side][i] = (char)('a' + rand() % 9);
+        kprof_line_map map;
+        kprof_source_text from = letters(texts[0], ""), to = letters(texts[1], "");
+        assert_true(kprof_line_map_make(&from, &to, &map));
+        for (size_t i = 0; i < map.count; i++) {
+            assert_in_range(map.to[i], 0, to.line_count);
+            assert_false(map.to[i] > 0 && is_used[map.to[i]]++);
+            char *same = strchr(texts[1], texts[0][i]);
+            const bool is_once = strchr(texts[0], texts[0][i]) == &texts[0][i] &&
+                                 !strchr(&texts[0][i + 1], texts[0][i]) && same && !strchr(same + 1, texts[0][i]);
+            if (is_once)
+                assert_int_equal(map.to[i], same - texts[1] + 1);
+        }
+        kprof_line_map_free(&map);
+        kprof_source_text_free(&from);
+        kprof_source_text_free(&to);
+    }
+}
+
 static int write_reports(void **state)
 {
     (void)state;
@@ -526,6 +603,8 @@ int main(void)
         cmocka_unit_test(renamed_kernels_match_where_nothing_else_does),
         cmocka_unit_test(kernels_match_that_need_other_shared_memory),
         cmocka_unit_test(reports_of_one_program_are_the_same),
+        cmocka_unit_test(lines_are_found_again_in_a_file_that_was_edited),
+        cmocka_unit_test(lines_of_random_edits_differ),
     };
     struct CMUnitTest tests[COUNT(rules) + CASES];
     memcpy(tests, rules, sizeof rules);

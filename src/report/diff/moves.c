@@ -1,6 +1,8 @@
 /* Adds up the samples of the lines of a kernel over the profiles of its launches, and compares their shares. */
 #include "report/diff/moves.h"
 
+#include "core/clean.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,11 @@
 /* It is told if it is above so many standard errors of the difference too, as samples are counts. */
 #define ERRORS_MIN 3.0
 
+static const char of_baseline[] = " of the baseline";
+
 /* A place with the samples that each report has there. */
 typedef struct counted_place {
-    char place[96];
+    char place[128];
     double samples[KPROF_SIDES];
     char stalls[KPROF_SIDES][48];
 } counted_place;
@@ -23,12 +27,14 @@ typedef struct counted_places {
     size_t count, merged;
     double samples[KPROF_SIDES];
     bool has_lines[KPROF_SIDES];
+    const kprof_loaded_code *twin;     /* the new code, while that of the baseline is added; NULL: it is another one */
+    const kprof_code_file *not_mapped; /* was edited; NULL: none */
 } counted_places;
 
 kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
 {
     kprof_status status = KPROF_OK;
-    *out = (kprof_moves){0};
+    *out = (kprof_moves){.context = context};
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
         const kprof_page_report *report = &context->reports[side];
         status = kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
@@ -36,11 +42,15 @@ kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *ou
         if (status == KPROF_OK && !out->taken[side])
             status = kprof_store_no_memory(report->file);
     }
-    return status;
+    out->files = kprof_calloc(out->profiles[KPROF_BASELINE].file_count + 1, sizeof *out->files);
+    return status == KPROF_OK && !out->files ? kprof_store_no_memory(context->reports[KPROF_BASELINE].file) : status;
 }
 
 void kprof_moves_free(kprof_moves *moves)
 {
+    for (size_t i = 0; moves->files && i < moves->profiles[KPROF_BASELINE].file_count; i++)
+        kprof_line_map_free(&moves->files[i].lines);
+    free(moves->files);
     for (int side = 0; side < KPROF_SIDES; side++) {
         kprof_code_profiles_free(&moves->profiles[side]);
         free(moves->taken[side]);
@@ -99,23 +109,108 @@ static bool add_place(counted_places *places, int side, const kprof_profiled_cod
     return true;
 }
 
+/* The file of the new report that is of this path or, where there is none, of this name. */
+static const kprof_code_file *find_now(const kprof_moves *moves, const kprof_code_file *file)
+{
+    const kprof_code_profiles *now = &moves->profiles[KPROF_NEW];
+    const kprof_code_file *found = NULL;
+    for (size_t i = 0; i < now->file_count; i++) {
+        if (strcmp(now->files[i].path, file->path) == 0)
+            return &now->files[i];
+        if (strcmp(now->files[i].name, file->name) == 0)
+            found = &now->files[i];
+    }
+    return found;
+}
+
+/* Compare both versions of a file, where it was edited and both texts are to be had. */
+static kprof_status compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof_file_versions *out)
+{
+    const kprof_print_options *options = moves->context->options;
+    const kprof_source_places places = {options->source_folders, options->source_files};
+    kprof_source_text old = {0}, new = {0};
+    kprof_status status = kprof_source_text_find(&moves->profiles[KPROF_BASELINE], file, &places, &old);
+    KPROF_THEN(status, kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new));
+    if (status == KPROF_OK && old.text && new.text) {
+        out->state = KPROF_FILE_EDITED;
+        if (!kprof_line_map_make(&old, &new, &out->lines))
+            status = kprof_store_no_memory(moves->context->reports[KPROF_BASELINE].file);
+    }
+    kprof_source_text_free(&old);
+    kprof_source_text_free(&new);
+    return status;
+}
+
+static kprof_status compare_file(kprof_moves *moves, const kprof_code_file *file, const kprof_file_versions **out)
+{
+    kprof_file_versions *versions = &moves->files[file - moves->profiles[KPROF_BASELINE].files];
+    *out = versions;
+    if (versions->state != KPROF_FILE_NOT_COMPARED)
+        return KPROF_OK;
+    const kprof_code_file *now = versions->now = find_now(moves, file);
+    const bool has_other_size = now && file->bytes >= 0 && now->bytes >= 0 && file->bytes != now->bytes;
+    const bool has_other_hash = now && file->hash && now->hash && strcmp(file->hash, now->hash) != 0;
+    versions->state = has_other_size || has_other_hash ? KPROF_FILE_UNKNOWN : KPROF_FILE_SAME;
+    return versions->state == KPROF_FILE_UNKNOWN ? compare_texts(moves, file, versions) : KPROF_OK;
+}
+
+static bool is_same_opcode(const char *a, const char *b)
+{
+    const size_t length = a ? strcspn(a, " ") : 0;
+    return !a || !b || (length == strcspn(b, " ") && strncmp(a, b, length) == 0);
+}
+
+/* Is the code the same but for lines and operands, as where a file was edited elsewhere? */
+static bool are_twins(const kprof_profiled_code *a, const kprof_profiled_code *b)
+{
+    bool are_alike = a->instruction_count == b->instruction_count;
+    for (size_t i = 0; i < a->instruction_count && are_alike; i++)
+        are_alike = a->instructions[i].function == b->instructions[i].function &&
+                    a->instructions[i].offset == b->instructions[i].offset &&
+                    is_same_opcode(a->instructions[i].text, b->instructions[i].text);
+    return are_alike;
+}
+
+/* Name a line of the baseline as the new report does: the code tells where it is the same, else the texts. */
+static kprof_status name_old_line(kprof_moves *moves, const kprof_loaded_code *loaded, const kprof_profiled_line *line,
+                                  counted_places *places)
+{
+    char *place = places->items[places->count - 1].place;
+    const size_t size = sizeof places->items->place;
+    const kprof_profiled_code *twin = places->twin ? &places->twin->code : NULL;
+    const kprof_profiled_instruction *same = twin ? &twin->instructions[loaded->lines.members[line->first]] : NULL;
+    const kprof_profiled_frame *frame = same && same->frame_count > 0 ? &twin->frames[same->first_frame] : NULL;
+    const kprof_file_versions *versions;
+    const kprof_status status = compare_file(moves, line->file, &versions);
+    const uint32_t now = versions->state == KPROF_FILE_EDITED && line->line > 0 && line->line <= versions->lines.count
+                             ? versions->lines.to[line->line - 1]
+                             : 0;
+    if (versions->state != KPROF_FILE_SAME && frame && frame->file && frame->line > 0)
+        kprof_code_put_place(place, size, frame->file, frame->line);
+    else if (now > 0)
+        kprof_code_put_place(place, size, versions->now, now);
+    else
+        kprof_code_put_place(place, size - sizeof of_baseline, line->file, line->line);
+    if (versions->state == KPROF_FILE_UNKNOWN && !frame)
+        places->not_mapped = line->file;
+    if (versions->state == KPROF_FILE_EDITED && !frame && now == 0)
+        strcat(place, of_baseline);
+    return status;
+}
+
 /* Functions of one launch follow one another. */
-static void name_place(const kprof_profiled_code *code, const kprof_profiled_line *line, size_t instruction,
-                       char place[96])
+static void name_instruction(const kprof_profiled_code *code, size_t instruction, char *place, size_t size)
 {
     const kprof_profiled_instruction *own = &code->instructions[instruction];
-    if (line)
-        kprof_code_put_place(place, 96, line->file, line->line);
-    else
-        snprintf(place, 96, "0x%04llx", (unsigned long long)(code->functions[own->function].base + own->offset));
+    snprintf(place, size, "0x%04llx", (unsigned long long)(code->functions[own->function].base + own->offset));
 }
 
 /* Add the lines of a profile or, where it has none, its instructions. */
-static kprof_status add_profile(const kprof_code_profiles *profiles, const kprof_code_profile *profile, int side,
-                                counted_places *places)
+static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *profile, int side, counted_places *places)
 {
     const kprof_loaded_code *loaded;
-    const kprof_status status = kprof_code_load(profiles, profile, &loaded);
+    const kprof_code_profiles *profiles = &moves->profiles[side];
+    kprof_status status = kprof_code_load(profiles, profile, &loaded);
     if (status != KPROF_OK)
         return status;
     const kprof_profiled_code *code = &loaded->code;
@@ -124,7 +219,9 @@ static kprof_status add_profile(const kprof_code_profiles *profiles, const kprof
     const size_t count = !(all > 0) ? 0 : has_lines ? loaded->lines.count : code->instruction_count;
     places->samples[side] += all > 0 ? all : 0;
     places->has_lines[side] = places->has_lines[side] || (all > 0 && has_lines);
-    for (size_t i = 0; i < count; i++) {
+    if (places->twin && !are_twins(code, &places->twin->code))
+        places->twin = NULL;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         const kprof_profiled_line *line = has_lines ? &loaded->lines.items[i] : NULL;
         const size_t before = places->count;
         if (line && !line->file)
@@ -133,9 +230,15 @@ static kprof_status add_profile(const kprof_code_profiles *profiles, const kprof
             return kprof_store_no_memory(profiles->report);
         if (places->count == before)
             continue;
-        name_place(code, line, line ? 0 : i, places->items[places->count - 1].place);
+        counted_place *added = &places->items[places->count - 1];
+        if (line && side == KPROF_BASELINE)
+            status = name_old_line(moves, loaded, line, places);
+        else if (line)
+            kprof_code_put_place(added->place, sizeof added->place, line->file, line->line);
+        else
+            name_instruction(code, i, added->place, sizeof added->place);
     }
-    return KPROF_OK;
+    return status;
 }
 
 /* Is a difference of shares larger than a few points, and than chance makes it? */
@@ -203,6 +306,29 @@ static void choose(const counted_places *places, kprof_moved_lines *out)
             add_hottest(&hottest[side], out);
 }
 
+/* The first profile of a group's launches; NULL: they have none. */
+static const kprof_code_profile *first_profile(const kprof_code_profiles *profiles, const kprof_launch_group *group)
+{
+    const kprof_code_profile *found = NULL;
+    for (size_t i = 0; i < group->id_count && !found; i++)
+        found = kprof_code_profile_of(profiles, group->ids[i]);
+    return found;
+}
+
+static kprof_status add_side(kprof_moves *moves, const kprof_launch_group *group, int side, counted_places *places)
+{
+    const kprof_code_profiles *profiles = &moves->profiles[side];
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < group->id_count && status == KPROF_OK; i++) {
+        const kprof_code_profile *profile = kprof_code_profile_of(profiles, group->ids[i]);
+        if (!profile || moves->taken[side][profile - profiles->items] == moves->kernels)
+            continue;
+        moves->taken[side][profile - profiles->items] = moves->kernels;
+        status = add_profile(moves, profile, side, places);
+    }
+    return status;
+}
+
 kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel, kprof_moved_lines *out)
 {
     counted_places places = {.items = NULL};
@@ -211,21 +337,18 @@ kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kerne
     moves->kernels++;
     if (!kernel->groups[KPROF_BASELINE] || !kernel->groups[KPROF_NEW] || !kprof_moves_are_there(moves))
         return KPROF_OK;
-    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
-        const kprof_launch_group *group = kernel->groups[side];
-        const kprof_code_profiles *profiles = &moves->profiles[side];
-        for (size_t i = 0; i < group->id_count && status == KPROF_OK; i++) {
-            const kprof_code_profile *profile = kprof_code_profile_of(profiles, group->ids[i]);
-            if (!profile || moves->taken[side][profile - profiles->items] == moves->kernels)
-                continue;
-            moves->taken[side][profile - profiles->items] = moves->kernels;
-            status = add_profile(profiles, profile, side, &places);
-        }
-    }
+    const kprof_code_profile *now = first_profile(&moves->profiles[KPROF_NEW], kernel->groups[KPROF_NEW]);
+    if (now)
+        status = kprof_code_load(&moves->profiles[KPROF_NEW], now, &places.twin);
+    KPROF_THEN(status, add_side(moves, kernel->groups[KPROF_BASELINE], KPROF_BASELINE, &places));
+    places.twin = NULL; /* reading more code of its report may drop it */
+    KPROF_THEN(status, add_side(moves, kernel->groups[KPROF_NEW], KPROF_NEW, &places));
     const bool is_alike = places.has_lines[KPROF_BASELINE] == places.has_lines[KPROF_NEW];
     if (status == KPROF_OK && is_alike && places.samples[KPROF_BASELINE] > 0 && places.samples[KPROF_NEW] > 0) {
         merge(&places);
         choose(&places, out);
+        if (places.not_mapped)
+            kprof_fit_text(out->edited, sizeof out->edited, places.not_mapped->name);
     }
     free(places.items);
     return status;
@@ -244,6 +367,11 @@ void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out)
             to = line;
     }
     const char *what = from && from->is_line ? "line" : "instruction";
-    if (from && to)
+    if (from && to && *lines->edited)
+        kprof_strbuf_printf(out,
+                            "%s was edited between the runs, so a number may stand for another line in each; "
+                            "--import-source yes keeps the texts that tell",
+                            lines->edited);
+    else if (from && to)
         kprof_strbuf_printf(out, "the samples moved from %s %s to %s %s", what, from->place, what, to->place);
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "report/diff/diff.h"
+#include "report/diff/line_map.h"
 #include "report/model/code.h"
 
-/* A line of both reports. */
+/* A line of both reports. Where its file was edited it has the number that it has now. */
 typedef struct kprof_moved_line {
-    char place[96];          /* "softmax.py:41", or "0x0110" */
+    char place[128];         /* "softmax.py:41", "softmax.py:41 of the baseline" where it is gone, or "0x0110" */
     bool is_line;            /* else an instruction */
     double pct[KPROF_SIDES]; /* of the samples of the kernel; 0: none */
     char stall[48];          /* what most warps wait for, where the line has the larger share; "": nothing */
@@ -17,11 +18,21 @@ typedef struct kprof_moved_line {
 /* The hottest line of each report, and those that moved most; those with the largest changes first. */
 typedef struct kprof_moved_lines {
     kprof_moved_line items[KPROF_MOVED_MAX + KPROF_SIDES];
-    size_t count; /* 0: a report has no samples of the kernel, or one has lines and the other none */
+    size_t count;    /* 0: a report has no samples of the kernel, or one has lines and the other none */
+    char edited[96]; /* a file that was edited, of which a text is not known: its lines keep their numbers; "": none */
 } kprof_moved_lines;
 
+/* What became of a file of the baseline. */
+typedef struct kprof_file_versions {
+    enum { KPROF_FILE_NOT_COMPARED, KPROF_FILE_SAME, KPROF_FILE_EDITED, KPROF_FILE_UNKNOWN } state;
+    const kprof_code_file *now; /* where it was edited */
+    kprof_line_map lines;       /* likewise */
+} kprof_file_versions;
+
 typedef struct kprof_moves {
+    const kprof_page_context *context;
     kprof_code_profiles profiles[KPROF_SIDES];
+    kprof_file_versions *files; /* [profiles[KPROF_BASELINE].file_count] */
     size_t *taken[KPROF_SIDES]; /* [profiles.count]: the kernel that took them last */
     size_t kernels;             /* asked about so far */
 } kprof_moves;
@@ -34,5 +45,6 @@ bool kprof_moves_are_there(const kprof_moves *moves);
 /* Compare where the samples of a kernel are. */
 kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel,
                               kprof_moved_lines *out) KPROF_MUST_CHECK;
-/* Append "the samples moved from line softmax.py:41 to line softmax.py:57", if one line lost and one won. */
+/* Append "the samples moved from line softmax.py:41 to line softmax.py:57", if one line lost and one won, or why their
+ * numbers do not tell. */
 void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out);
