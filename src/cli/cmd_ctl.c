@@ -72,9 +72,10 @@ static kprof_status refuse(const char *word, bool is_pid, long pid)
 {
     if (!is_pid)
         return kprof_fail(KPROF_NO_APPLICATION, "%s is neither a process id nor the directory of a run", word);
-    if (kill((pid_t)pid, 0) != 0)
+    const bool is_others = kill((pid_t)pid, 0) != 0 && errno == EPERM;
+    if (is_others || !kprof_pid_lives(pid))
         return kprof_fail(KPROF_NO_APPLICATION, "process %s %s; kprof ctl status lists those that can be told", word,
-                          errno == EPERM ? "is another user's" : "does not exist, or has ended");
+                          is_others ? "is another user's" : "does not exist, or has ended");
     return kprof_fail(KPROF_NO_APPLICATION,
                       "process %s was not started under kprof; start it as kprof --armed no ./app", word);
 }

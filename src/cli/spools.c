@@ -1,5 +1,6 @@
 /* Finds spools in the session directory, and stores their new records, a transaction at a time. */
 #include "cli/spools.h"
+#include "core/files.h"
 #include "core/filter.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <search.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +85,22 @@ bool kprof_pids_have(const kprof_pids *pids, long pid)
     for (size_t i = 0; i < pids->count && !found; i++)
         found = pids->items[i] == pid;
     return found;
+}
+
+/* Where only the first thread of a process has ended, the others are counted. */
+bool kprof_pid_lives(long pid)
+{
+    char path[64], text[1024];
+    char state = '?';
+    long threads = 1;
+    if (kill((pid_t)pid, 0) != 0)
+        return errno == EPERM;
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    const char *rest = kprof_read_text(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    if (rest)
+        (void)sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+                     &threads);
+    return state != 'Z' || threads > 1;
 }
 
 void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice)
@@ -299,17 +317,12 @@ kprof_status kprof_spools_poll(kprof_spools *spools)
     return status;
 }
 
-static bool is_alive(int64_t pid)
-{
-    return kill((pid_t)pid, 0) == 0 || errno == EPERM;
-}
-
 uint64_t kprof_spools_open_launches(const kprof_spools *spools)
 {
     uint64_t open = 0;
     for (size_t i = 0; i < spools->count; i++) {
         const spool *item = spools->items[i];
-        if (item->open > 0 && !item->ended && is_alive(item->pid))
+        if (item->open > 0 && !item->ended && kprof_pid_lives((long)item->pid))
             open += item->open;
     }
     return open;
@@ -320,7 +333,7 @@ void kprof_spools_end_done(kprof_spools *spools)
     for (size_t i = 0; i < spools->count; i++) {
         spool *item = spools->items[i];
         const int64_t now_ns = kprof_monotonic_ns();
-        if (!item->done || item->ended || item->pid <= 0 || !is_alive(item->pid))
+        if (!item->done || item->ended || item->pid <= 0 || !kprof_pid_lives((long)item->pid))
             continue;
         if (item->killed_ns == 0)
             (void)kill((pid_t)item->pid, SIGTERM);
@@ -347,7 +360,7 @@ void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, co
         bool is_last = true; /* of the programs that the process has become by exec */
         for (size_t k = i + 1; k < spools->count && is_last; k++)
             is_last = spools->items[k]->pid != item->pid;
-        if (item->pid > 0 && !item->ended && is_last && is_alive(item->pid))
+        if (item->pid > 0 && !item->ended && is_last && kprof_pid_lives((long)item->pid))
             visit(user, &(kprof_spools_process){item->pid, item->measured, item->warning, item->error, item->failure,
                                                 item->reader && kprof_spool_lacks_records(item->reader)});
     }
@@ -367,7 +380,7 @@ bool kprof_spools_lives(const kprof_spools *spools, int64_t pid)
     for (size_t i = 0; i < spools->count; i++)
         if (spools->items[i]->pid == pid)
             has_ended = spools->items[i]->ended; /* the last one tells */
-    return !has_ended && is_alive(pid);
+    return !has_ended && kprof_pid_lives((long)pid);
 }
 
 /* Launches that were to be measured when their process ended. */
@@ -394,7 +407,7 @@ static void explain_end(kprof_spools *spools, const spool *item, pid_t root)
                   (long long)item->pid, measured);
     else if (item->pid == 0 || item->ended || goes_on(spools, item))
         return;
-    else if (item->pid != root && is_alive(item->pid))
+    else if (item->pid != root && kprof_pid_lives((long)item->pid))
         kprof_log(KPROF_LOG_WARNING,
                   "process %lld still runs after the application has ended; %llu launches are kept, later ones are not "
                   "collected",

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import socket
+import sys
 import time
 
 from harness import *
@@ -344,6 +345,19 @@ class Control(Case):
             run = self.kprof("ctl", *words)
             self.assertEqual(run.code, code, run.err)
             self.assertIn(text, run.err)
+
+    def test_process_that_nobody_waits_for(self):
+        """It has been killed, and its parent has not noticed: it is not listed, and nobody waits for it to follow."""
+        with open(self.path("parent.py"), "w") as file:
+            file.write("import os, subprocess, sys\nchild = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, "
+                       "stdout=subprocess.PIPE)\nchild.stdout.readline()\nchild.kill()\n"
+                       "os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)\n"
+                       f"os.system(f'{CTL} status --csv; {CTL} start; {CTL} stop {{child.pid}}; echo $?')\n")
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-f", "-o", "run",
+                         sys.executable, "parent.py", APP, "init", "say=ready", "wait")
+        self.assertEqual(run.out, '"process","state","measured"\n109\n', run.err)
+        self.assertIn("no process has called CUDA yet", run.err)
+        self.assertIn("does not exist, or has ended", run.err)
 
     def test_run_that_measures_from_the_start(self):
         run = super().collect([], ["init", f"run={CTL} start $PPID"])
