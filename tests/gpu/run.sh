@@ -4,9 +4,9 @@
 #   run.sh [PART [ARGUMENT...]]
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
-# frameworks, multiplex, findings, planted, pairs, nvtx, ncu_lines, source, source_ncu, lines, pm_sampling, stacks,
-# control, trace, trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments are
-# those of the script of that name.
+# frameworks, multiplex, findings, planted, pairs, nvtx, ncu_lines, ncu_csv, source, source_ncu, lines, pm_sampling,
+# stacks, control, trace, trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments
+# are those of the script of that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
 # measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of
 # memory, launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs
@@ -15,7 +15,8 @@
 # as programs have it; `pairs` holds findings to kernels that were
 # mended; `nvtx` compares the NVTX ranges of launches with those that programs open, and the launches that expressions
 # choose with those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they
-# collect; `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the
+# collect, `ncu_csv` what they print as CSV;
+# `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the
 # source pages of both tools; `lines` looks for the lines of kernels of each compiler; `pm_sampling` compares means
 # over time with values of the launch; `stacks` looks for the lines of a program of PyTorch; `control` times a
 # training loop under kprof that is not armed, measures a step of it, and lets torch.profiler record beside it; `trace`
@@ -93,7 +94,7 @@ part() {
     build) ;;
     facts) facts ;;
     validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | planted | pairs | nvtx | \
-      ncu_lines | source | source_ncu | lines | pm_sampling | stacks | control | trace | \
+      ncu_lines | ncu_csv | source | source_ncu | lines | pm_sampling | stacks | control | trace | \
       trace_torch | utilization | application | waits | census | carveouts | ranks)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
