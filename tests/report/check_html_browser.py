@@ -686,6 +686,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(self.code_rows()), 100)
         self.assertEqual(self.evaluate("document.querySelector('.pager').textContent"),
                          "Previous pagePage 1 of 11Next page")
+        self.assertRegex(self.code_rows(notes=True)[0][-1], "^hottest at 0x[0-9a-f]+$")
         text = f"MOV R1, {LONG - 700}"
         self.search_source(text)
         rows = self.code_rows()

@@ -295,6 +295,12 @@ class SourceView {
         );
     }
 
+    // To an instruction that may be on another page.
+    linkTo(row) {
+        const link = h("a", { href: sourceLink(this.code, row) }, address(row));
+        return this.heat(row) > 0 && h("span", { class: "note" }, "hottest at ", link);
+    }
+
     lineRow(row) {
         const isOpen = this.open.has(row);
         return h(
@@ -311,6 +317,7 @@ class SourceView {
                 row.source !== null && h("code", {}, row.source.trimStart()),
                 row.caller && h("span", { class: "note" }, `called from ${placeOf(this.code, row.caller)}`),
                 !isOpen && this.heat(row) > 0 && this.waitsFor(this.hottestOf(row)),
+                isOpen && row.members.length > PAGE_ROWS && this.linkTo(this.hottestOf(row)),
                 this.code.functions.length > 1 && row.function && h("span", { class: "note" }, named(row.function)),
             ),
             this.cellsOf(row),
