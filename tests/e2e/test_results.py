@@ -911,6 +911,12 @@ class Comparisons(Case):
         text = self.expect(0, "diff", "same.kprof", "other.kprof").out
         self.assertNotIn("samples moved", text.replace("Where the samples moved", ""))
         self.assertIn("softmax.py was edited between the runs", " ".join(text.split()))
+        for name in texts:
+            with contextlib.closing(sqlite3.connect(self.path(f"{name}.kprof"))) as database, database:
+                database.execute("DELETE FROM code_line")
+        self.assertIn("the samples moved from instruction 0x0050 to instruction 0x00c0",
+                      self.expect(0, "diff", "same.kprof", "moved.kprof").out)
+        self.assertIn("the code is another one", self.expect(0, "diff", "same.kprof", "other.kprof").out)
 
     def test_plain_comparison(self):
         run = self.expect(0, "diff", "before.kprof", "after.kprof", "--json")

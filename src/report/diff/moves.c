@@ -29,6 +29,7 @@ typedef struct counted_places {
     bool has_lines[KPROF_SIDES];
     const kprof_loaded_code *twin;     /* the new code, while that of the baseline is added; NULL: it is another one */
     const kprof_code_file *not_mapped; /* was edited; NULL: none */
+    bool is_recompiled;
 } counted_places;
 
 kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
@@ -221,6 +222,7 @@ static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *pr
     places->has_lines[side] = places->has_lines[side] || (all > 0 && has_lines);
     if (places->twin && !are_twins(code, &places->twin->code))
         places->twin = NULL;
+    places->is_recompiled = places->is_recompiled || (side == KPROF_BASELINE && !has_lines && !places->twin);
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         const kprof_profiled_line *line = has_lines ? &loaded->lines.items[i] : NULL;
         const size_t before = places->count;
@@ -347,6 +349,7 @@ kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kerne
     if (status == KPROF_OK && is_alike && places.samples[KPROF_BASELINE] > 0 && places.samples[KPROF_NEW] > 0) {
         merge(&places);
         choose(&places, out);
+        out->is_recompiled = places.is_recompiled;
         if (places.not_mapped)
             kprof_fit_text(out->edited, sizeof out->edited, places.not_mapped->name);
     }
@@ -372,6 +375,8 @@ void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out)
                             "%s was edited between the runs, so a number may stand for another line in each; "
                             "--import-source yes keeps the texts that tell",
                             lines->edited);
+    else if (from && to && lines->is_recompiled && !from->is_line)
+        kprof_strbuf_puts(out, "the code is another one, so an address stands for another instruction in each");
     else if (from && to)
         kprof_strbuf_printf(out, "the samples moved from %s %s to %s %s", what, from->place, what, to->place);
 }

@@ -20,6 +20,7 @@ typedef struct kprof_moved_lines {
     kprof_moved_line items[KPROF_MOVED_MAX + KPROF_SIDES];
     size_t count;    /* 0: a report has no samples of the kernel, or one has lines and the other none */
     char edited[96]; /* a file that was edited, of which a text is not known: its lines keep their numbers; "": none */
+    bool is_recompiled; /* the new code has other instructions, and no line tells which belong together */
 } kprof_moved_lines;
 
 /* What became of a file of the baseline. */
