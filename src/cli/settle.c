@@ -407,6 +407,23 @@ static bool measures_beside(const kprof_options *options)
            filter->profiler_calls != KPROF_FROM_A_START_CALL;
 }
 
+/* Options that choose launches, or what is kept of them, are about launches that are measured. */
+static void tell_unmeasured(const kprof_options *options)
+{
+    const size_t first = offsetof(kprof_options, filter), behind = first + sizeof options->filter;
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const size_t field = kprof_option_rows[i].field;
+        const bool chooses = (field >= first && field < behind) || field == offsetof(kprof_options, kernel_id) ||
+                             field == offsetof(kprof_options, call_stack) ||
+                             field == offsetof(kprof_options, call_stack_type);
+        if (options->given[i] && chooses)
+            kprof_log(KPROF_LOG_WARNING,
+                      "--%s has no effect: --census alone counts all launches and measures none; add --top N, a set or "
+                      "metrics",
+                      kprof_option_rows[i].name);
+    }
+}
+
 /* If options also choose something to measure, the run with the census measures it, or a second run does. */
 static kprof_status settle_census(kprof_options *options)
 {
@@ -435,6 +452,8 @@ static kprof_status settle_census(kprof_options *options)
         filter->filter_mode = KPROF_FILTER_PER_CONFIG;
         filter->launch_count = 1;
     }
+    if (!options->is_measured)
+        tell_unmeasured(options);
     options->measures_beside = measures_beside(options);
     const bool prints = !options->export_path || options->format != KPROF_UNSET;
     if (prints && options->page == KPROF_UNSET && options->print_summary == KPROF_UNSET)

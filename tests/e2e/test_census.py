@@ -22,6 +22,17 @@ class Census(Case):
         self.assert_run(run, code)
         return run
 
+    def test_options_without_effect(self):
+        """A census alone counts all launches, whatever options choose."""
+        for options in (["-k", "scale"], ["--call-stack"], ["--kernel-id", "::scale:1"], ["--nvtx-include", "step/"]):
+            run = self.kprof("--injection-path", INJECTION, "--census", *options, APP, f"launch={SCALE}*2",
+                             f"launch={VECTOR_ADD}")
+            self.assert_run(run, 0)
+            self.assertEqual(run.err.count("has no effect: --census alone counts all launches"), 1, run.err)
+            self.assertIn("census: 3 launches of 2 kernels", run.err)
+        run = self.kprof("--injection-path", INJECTION, "--census", "--top", "1", "-k", "scale", APP, f"launch={SCALE}")
+        self.assertNotIn("no effect", run.err)
+
     def test_alone(self):
         run = self.census("-o", "run")
         self.assertIn("census: 118 launches of 3 kernels took 6.10 ms of the GPU's time", run.err)
