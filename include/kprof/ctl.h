@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,8 +25,14 @@
 extern "C" {
 #endif
 
-/* Bytes of the buffer that takes an answer. */
+/* Bytes of the buffer that takes an answer, which may be NULL. */
 #define KPROF_CTL_ANSWER 4096
+
+#ifdef O_CLOEXEC
+#define KPROF_CTL_FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#else /* a compiler that was asked for standard C alone */
+#define KPROF_CTL_FOLDER O_RDONLY
+#endif
 
 /* Wait for no answer for longer than this: a command may have launches measured first. */
 #define KPROF_CTL_LIMIT_S 150
@@ -45,7 +52,7 @@ static inline int kprof_ctl_connect(char *answer)
     const char *dir = getenv("KPROF_SESSION_DIR");
     if (!dir || !*dir)
         return kprof_ctl_fail(answer, relaunch, ""), -1;
-    int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = open(dir, KPROF_CTL_FOLDER);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
@@ -68,10 +75,12 @@ static inline int kprof_ctl_connect(char *answer)
  * absolute. The answer is lines of text: "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report PATH". */
 static inline int kprof_ctl(const char *const *words, char *answer)
 {
-    char text[KPROF_CTL_ANSWER];
+    char text[KPROF_CTL_ANSWER], unread[KPROF_CTL_ANSWER];
     size_t size = 0;
     ssize_t got = 0;
-    int code = 109, used = 0, fd = kprof_ctl_connect(answer);
+    int code = 109, used = 0;
+    answer = answer ? answer : unread;
+    const int fd = kprof_ctl_connect(answer);
     if (fd < 0)
         return 109;
     for (; *words && got >= 0; words++)
@@ -89,9 +98,10 @@ static inline int kprof_ctl(const char *const *words, char *answer)
 
 static inline int kprof_ctl_of_this(const char *command, const char *set, const char *report, char *answer)
 {
-    char pid[24], folder[2048], path[4096];
+    char pid[24], folder[2048], path[4096], unread[KPROF_CTL_ANSWER];
     const char *words[8];
     size_t count = 0;
+    answer = answer ? answer : unread;
     snprintf(pid, sizeof pid, "%ld", (long)getpid());
     words[count++] = command;
     words[count++] = pid;

@@ -1,6 +1,7 @@
 """Programs that measure parts of themselves: with python/kprof.py, and with include/kprof/ctl.h."""
 
 import json
+import shutil
 import sys
 import types
 
@@ -413,6 +414,21 @@ relu = lambda tensor: launch(SCALE)
         self.assertEqual([line.split()[0] for line in run.out.splitlines() if line[0].isdigit()], ["0"] * 4 + ["102"])
         self.assertIn("report " + self.path("part.kprof"), run.out)
         self.assertIn("did you mean", run.out)
+
+    def test_c_header_in_any_program(self):
+        """Compilers take it as strictly as they may be asked to, and nobody has to want the answer."""
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("there is no C compiler")
+        with open(self.path("own.c"), "w") as file:
+            file.write("#include <kprof/ctl.h>\nint main(void)\n{\n    int code = kprof_ctl_start(NULL, NULL, NULL);\n"
+                       "    printf(\"%d\", code);\n    return kprof_ctl_stop(NULL) != 109;\n}\n")
+        for flags in (["-std=c99"], ["-std=c11", "-pedantic"], ["-std=gnu17", "-Wshadow"], ["-x", "c++"]):
+            subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Werror", "-I", os.path.join(PYTHON, "../include"),
+                            *(["-o", "own", "own.c"] if flags == ["-std=c99"] else ["-fsyntax-only", "own.c"])],
+                           cwd=self.dir, check=True)
+        run = subprocess.run([self.path("own")], env=self.environment({}), capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stdout), (0, "109"))
 
     def test_c_header_without_kprof(self):
         for session in ({}, {"KPROF_SESSION_DIR": self.dir}):
