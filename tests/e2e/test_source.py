@@ -285,6 +285,14 @@ class Instructions(Case):
             self.assertRegex(self.kprof("report", path, "--page", "source", "--print-source", "ptx", "--top", "1").out,
                              r"[0-9a-f]{8}\.ptx:[0-9]+ ")
 
+    def test_instructions_without_a_line_have_their_addresses_below_those_with_one(self):
+        with self.changed(RECORDED) as (path, database):
+            database.execute("DELETE FROM code_line WHERE offset = 0x180")
+            database.commit()
+            page = self.kprof("report", path, "-k", "uncoalesced_read", "--page", "source", "--print-source",
+                              "cuda,sass", "--all", "-w", "200").out
+        self.assertRegex(page, r"\n  no line .*\n( +Costs .*\n)?    0x0180  LDG\.E R13, desc\[UR6\]\[R12\.64\] ")
+
     def test_each_framework_has_its_way_to_lines(self):
         """By the kernel's mangled name."""
         ways = {"_ZN6cudapy8__main__3hotEv": "Numba: lines come with @cuda.jit(lineinfo=True)",

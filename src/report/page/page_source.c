@@ -361,7 +361,8 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     location.short_text = is_below ? texts->below : NULL;
     kprof_emit_field address = kprof_field_text("address", "Address", text_or_null(texts->address));
     kprof_emit_field text = kprof_field_text("instruction", "Instruction", instruction ? instruction->text : NULL);
-    location.missing = address.missing = text.missing = "";
+    address.missing = text.missing = "";
+    location.missing = is_below ? texts->below : "";
     out[count++] = shown_if(location, has_lines);
     out[count++] = machine(kprof_field_text("file", "File", file ? file->path : NULL));
     out[count++] = machine(optional_integer("line", "Line", line > 0, line));
@@ -372,6 +373,10 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
         machine(optional_integer("offset", "Offset", instruction != NULL, instruction ? instruction->offset : 0));
     out[count++] = machine(optional_integer("code_offset", "Offset in the code", instruction != NULL, in_code));
     out[count++] = shown_if(text, shown->view == KPROF_VIEW_SASS && kprof_profiled_has_text(shown->code));
+    if (shown->view == KPROF_VIEW_BOTH) /* for formats that show no short texts */
+        out[count++] = kprof_field_with_role(
+            kprof_field_text("below", "Instruction", instruction ? texts->below + strspn(texts->below, " ") : ""),
+            KPROF_ROLE_PEOPLE);
     out[count++] = machine(kprof_field_text("space", "Space", instruction ? instruction->space : NULL));
     out[count++] = machine(kprof_field_text("operation", "Operation", instruction ? instruction->operation : NULL));
     out[count++] = machine(optional_integer("access_bits", "Access size", instruction && instruction->space,
