@@ -20,11 +20,17 @@
 
 #define MOST_ANSWER_BYTES ((size_t)16 << 20)
 
-/* The run that the line is about. */
+/* A run that the line is about. */
 typedef struct target {
     char *dir;           /* the session directory; owned */
     kprof_strlist words; /* for the other kprof */
 } target;
+
+typedef struct targets {
+    const kprof_options *options; /* of the line; borrowed */
+    target *items;                /* [count], owned */
+    size_t count;
+} targets;
 
 /* The session directory of a process under kprof, as its environment tells. Caller frees; NULL: it has none to tell. */
 static char *session_of(long pid)
@@ -57,16 +63,6 @@ static char *session_of_child(long pid)
     return found;
 }
 
-static bool set_dir(target *out, char *dir)
-{
-    const bool is_same = !out->dir || strcmp(out->dir, dir) == 0;
-    if (out->dir)
-        free(dir);
-    else
-        out->dir = dir;
-    return is_same;
-}
-
 /* Say why there is no session of this name. */
 static kprof_status refuse(const char *word, bool is_pid, long pid)
 {
@@ -80,21 +76,65 @@ static kprof_status refuse(const char *word, bool is_pid, long pid)
                       "process %s was not started under kprof; start it as kprof --armed no ./app", word);
 }
 
+static bool add_each(const char *option, const kprof_strlist *values, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < values->count && added; i++)
+        added = kprof_strlist_add(out, option) && kprof_strlist_add(out, values->items[i]);
+    return added;
+}
+
+/* The other kprof may have another current folder. */
+static bool add_path(const char *path, kprof_strlist *out)
+{
+    KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
+    KPROF_AUTO_FREE char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
+    return folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
+}
+
+static bool add_options(const kprof_options *options, kprof_strlist *out)
+{
+    const kprof_selection *selection = &options->selection;
+    return add_each("--set", &selection->sets, out) && add_each("--section", &selection->sections, out) &&
+           add_each("--metrics", &selection->metrics, out) &&
+           (!options->export_path || add_path(options->export_path, out)) &&
+           (!options->force_overwrite || kprof_strlist_add(out, "--force-overwrite"));
+}
+
+/* The run of this directory, which is owned from here on; it is added if the line has not named it yet, with the words
+ * that each gets. NULL: out of memory. */
+static target *find_run(char *dir, targets *out)
+{
+    for (size_t i = 0; i < out->count; i++)
+        if (strcmp(out->items[i].dir, dir) == 0) {
+            free(dir);
+            return &out->items[i];
+        }
+    target *added = KPROF_ADD(out->items, out->count);
+    if (!added) {
+        free(dir);
+        return NULL;
+    }
+    added->dir = dir;
+    return kprof_strlist_add(&added->words, out->options->argument) && add_options(out->options, &added->words) ? added
+                                                                                                                : NULL;
+}
+
 /* "PID" of a process of the application, or of kprof itself, which stands for all, or the session directory. */
-static kprof_status read_target(const char *word, target *out)
+static kprof_status read_target(const char *word, targets *out)
 {
     char *end;
     const long pid = strtol(word, &end, 10);
     const bool is_pid = *word >= '0' && *word <= '9' && !*end;
     char *dir = is_pid ? session_of(pid) : realpath(word, NULL);
-    bool added = !(is_pid && dir) || kprof_strlist_add(&out->words, word);
+    const bool is_one = is_pid && dir;
     if (is_pid && !dir)
         dir = session_of_child(pid);
     if (!dir)
         return refuse(word, is_pid, pid);
-    if (!set_dir(out, dir))
-        return kprof_fail(KPROF_USAGE, "kprof ctl: %s belongs to another run than the word before it", word);
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    target *found = find_run(dir, out);
+    return found && (!is_one || kprof_strlist_add(&found->words, word)) ? KPROF_OK
+                                                                        : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 static bool send_words(int fd, const kprof_strlist *words)
@@ -156,63 +196,40 @@ static void list_run(const char *dir)
     KPROF_FREE_TEXTS(&answer, &line);
 }
 
-static kprof_status choose_only(const kprof_strlist *live, target *out)
+static kprof_status choose_only(const kprof_strlist *live, targets *out)
 {
     if (live->count == 1) {
-        out->dir = kprof_strdup(live->items[0]);
-        return out->dir ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        char *dir = kprof_strdup(live->items[0]);
+        return dir && find_run(dir, out) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
     if (live->count == 0)
         return kprof_fail(KPROF_NO_APPLICATION,
                           "no application runs under kprof --armed no in %s; one that was started with another TMPDIR "
                           "is found by a process id",
                           kprof_sessions_folder());
-    kprof_status status =
-        kprof_fail(KPROF_USAGE, "%zu runs can be told; name one, by a process id or its directory", live->count);
+    kprof_status status = kprof_fail(
+        KPROF_USAGE, "%zu runs can be told; name one or several, by process ids or their directories", live->count);
     for (size_t i = 0; i < live->count; i++)
         list_run(live->items[i]);
     return status;
 }
 
-static bool add_each(const char *option, const kprof_strlist *values, kprof_strlist *out)
+/* Find the runs, and make the words that each gets: the command, its options, and its processes. */
+static kprof_status find_targets(targets *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < values->count && added; i++)
-        added = kprof_strlist_add(out, option) && kprof_strlist_add(out, values->items[i]);
-    return added;
-}
-
-/* The other kprof may have another current folder. */
-static bool add_path(const char *path, kprof_strlist *out)
-{
-    KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
-    KPROF_AUTO_FREE char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
-    return folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
-}
-
-static bool add_options(const kprof_options *options, kprof_strlist *out)
-{
-    const kprof_selection *selection = &options->selection;
-    return add_each("--set", &selection->sets, out) && add_each("--section", &selection->sections, out) &&
-           add_each("--metrics", &selection->metrics, out) &&
-           (!options->export_path || add_path(options->export_path, out)) &&
-           (!options->force_overwrite || kprof_strlist_add(out, "--force-overwrite"));
-}
-
-/* Find the run, and make the words that it gets: the command, its options, and the processes. */
-static kprof_status find_target(const kprof_options *options, target *out)
-{
+    const kprof_options *options = out->options;
     KPROF_AUTO(kprof_strlist) live = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (!options->argument)
-        return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...|DIR]");
-    if (!kprof_strlist_add(&out->words, options->argument) || !add_options(options, &out->words))
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...|DIR...]");
     for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
         status = read_target(options->reports.items[i], out);
-    if (status == KPROF_OK && !out->dir)
+    if (status == KPROF_OK && out->count == 0)
         status =
             kprof_session_find_live(&live) ? choose_only(&live, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK && out->count > 1 && options->export_path && !strchr(options->export_path, '%'))
+        return kprof_fail(KPROF_USAGE, "-o %s: each of %zu runs needs a report of its own, such as -o %s_%%q{RANK}",
+                          options->export_path, out->count, options->export_path);
     return status;
 }
 
@@ -270,6 +287,13 @@ static int read_answer(char *text, ctl_answer *out)
     return code;
 }
 
+static int tell_run(const target *to, ctl_answer *out)
+{
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    const kprof_status status = ask(to, &text);
+    return status == KPROF_OK ? read_answer(text.data, out) : kprof_status_exit_code(status);
+}
+
 int kprof_cmd_ctl(const kprof_options *options)
 {
     static const kprof_listing_column columns[] = {
@@ -278,12 +302,14 @@ int kprof_cmd_ctl(const kprof_options *options)
         {.key = "measured", .label = "Launches measured", .type = KPROF_FIELD_INTEGER},
         {0},
     };
-    target to = {0};
-    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    targets runs = {.options = options};
     ctl_answer from = {.listing = {.columns = columns}};
-    kprof_status status = find_target(options, &to);
-    KPROF_THEN(status, ask(&to, &text));
-    int code = status == KPROF_OK ? read_answer(text.data, &from) : kprof_status_exit_code(status);
+    kprof_status status = find_targets(&runs);
+    int code = kprof_status_exit_code(status);
+    for (size_t i = 0; i < runs.count && status == KPROF_OK; i++) {
+        const int answered = tell_run(&runs.items[i], &from);
+        code = code == 0 ? answered : code;
+    }
     if (code == 0 && strcmp(options->argument, "status") != 0)
         tell_armed(&from, strcmp(options->argument, "start") == 0);
     else if (code == 0)
@@ -292,7 +318,10 @@ int kprof_cmd_ctl(const kprof_options *options)
                 ? KPROF_NO_MEMORY
                 : kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from.listing}));
     kprof_listing_free(&from.listing);
-    kprof_strlist_free(&to.words);
-    free(to.dir);
+    for (size_t i = 0; i < runs.count; i++) {
+        kprof_strlist_free(&runs.items[i].words);
+        free(runs.items[i].dir);
+    }
+    free(runs.items);
     return code;
 }

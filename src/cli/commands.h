@@ -44,7 +44,7 @@ typedef enum kprof_operand {
         "Join the reports of several ranks, processes or machines.") \
     ROW(recover, "recover",  true,        FOLDER,      "[DIR]",                                    "kprof-recover", \
         "Make a report of a run that was killed or could not store it.") \
-    ROW(ctl,     "ctl",      true,        WORDS,       "start|stop|status [PID...|DIR]",           "kprof-ctl", \
+    ROW(ctl,     "ctl",      true,        WORDS,       "start|stop|status [PID...|DIR...]",        "kprof-ctl", \
         "Start and stop measuring while an application runs.") \
     ROW(doctor,  "doctor",   true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-doctor", \
         "Tell what keeps kernels from being measured, and measure one.") \

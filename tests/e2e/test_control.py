@@ -317,6 +317,18 @@ class Control(Case):
                          sorted(os.path.join(self.tmp, name) for name in os.listdir(self.tmp)))
         for _, pid in found:
             self.assertEqual(self.kprof("ctl", "status", pid).code, 0)
+        folders, pids = zip(*found)
+        for words, armed in (("start", *folders), 2), (("stop", pids[0]), 1), (("stop", *pids), 0):
+            run = self.kprof("ctl", *words)
+            self.assertEqual(run.code, 0, run.err)
+            self.assertEqual(self.kprof("ctl", "status", *pids, "--csv").out.count('"armed"'), armed)
+        run = self.kprof("ctl", "start", *pids, "-o", "part")
+        self.assertEqual((run.code, "each of 2 runs needs a report of its own" in run.err), (101, True))
+        self.assertIn("2 of 2 processes are armed", self.kprof("ctl", "start", *pids, "-o", "part_%p").err)
+        run = self.kprof("ctl", "stop", *pids)
+        self.assertEqual((run.code, run.err.count("kprof: report: ")), (0, 2))
+        gone = self.kprof("ctl", "stop", pids[0], "99999999")
+        self.assertEqual(gone.code, 109)
         for process in runs:
             process.communicate(timeout=PATIENCE_S)
 
