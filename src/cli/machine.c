@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <glob.h>
 #include <link.h>
 #include <linux/capability.h>
@@ -118,6 +119,7 @@ static void measure_space(const char *root, kprof_machine *out)
 {
     struct statvfs space;
     out->folder = kprof_sessions_folder();
+    out->folder_error = access(out->folder, W_OK | X_OK) == 0 ? 0 : errno;
     if (statvfs(out->folder, &space) == 0)
         out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
     out->memory_bytes = kprof_memory_available_bytes(root);
@@ -284,6 +286,10 @@ static kprof_check judge_mig(const kprof_machine *m, char text[512])
 
 static kprof_check judge_space(const kprof_machine *m, char text[512])
 {
+    snprintf(text, 512, "runs can keep nothing in %.200s: %s", m->folder, strerror(m->folder_error));
+    if (m->folder_error)
+        return (kprof_check){"disk", KPROF_CHECK_FAULT, KPROF_OUTPUT, "name another folder in TMPDIR",
+                             "folder-unusable"};
     snprintf(text, 512, "%.1f GB are free in %.200s, where a run keeps what it measures until its end",
              (double)m->free_bytes * 1e-9, m->folder);
     if (m->free_bytes >= LITTLE_SPACE)

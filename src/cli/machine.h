@@ -21,6 +21,7 @@ typedef struct kprof_machine {
     char holder[64];             /* a process that is known to use counters, "nv-hostengine (process 812)"; "": none */
     const char *injection;       /* as kprof_injection_of_others tells */
     const char *folder;          /* of sessions */
+    int folder_error;            /* errno of what keeps runs from making one there; 0: nothing */
     uint64_t free_bytes;         /* there; 0: not told */
     uint64_t memory_bytes;       /* of the host that is available; 0: not told */
     uint64_t device_bytes;       /* of the largest GPU; 0: not known */

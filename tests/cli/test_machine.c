@@ -4,6 +4,7 @@
 #include "cli/machine.h"
 #include "cli/session.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,6 +269,10 @@ static void warnings_are_no_faults(void **state)
     machine = fine_machine();
     machine.free_bytes = 1 << 20;
     assert_row(&machine, (const char *const[]){"disk", "warning", "low-disk", "/tmp", "TMPDIR"}, KPROF_OK);
+    machine.folder_error = EROFS;
+    assert_row(&machine, (const char *const[]){"disk", "fault", "folder-unusable", "Read-only", "TMPDIR"},
+               KPROF_OUTPUT);
+    machine.folder_error = 0;
     machine = fine_machine();
     machine.versions.cupti = 130200;
     assert_row(&machine, (const char *const[]){"CUPTI", "warning", "cupti-newer", "CUDA 13.2", "older toolkit"},

@@ -88,6 +88,11 @@ class Doctor(Case):
         self.assertEqual((rows["CUPTI"]["verdict"], rows["CUPTI"]["code"]), ("warning", "cupti-newer"))
         self.assertEqual(rows["measurement"]["verdict"], "fine")
 
+    def test_a_folder_that_nobody_can_use(self):
+        row = self.doctor(code=108, env={"TMPDIR": "/nonexistent"})["disk"]
+        self.assertEqual((row["verdict"], row["code"]), ("fault", "folder-unusable"))
+        self.assertIn("/nonexistent: No such file or directory", row["found"])
+
     def test_another_profiler_is_a_warning(self):
         rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
                            env={"CUDA_INJECTION64_PATH": "/other.so"})
