@@ -293,6 +293,27 @@ class Instructions(Case):
                               "cuda,sass", "--all", "-w", "200").out
         self.assertRegex(page, r"\n  no line .*\n( +Costs .*\n)?    0x0180  LDG\.E R13, desc\[UR6\]\[R12\.64\] ")
 
+    def test_codes_of_one_name_and_shape_are_told_apart(self):
+        """As of kernels that torch.compile makes for two graphs."""
+        with self.changed(RECORDED) as (path, database):
+            (function,), = database.execute("SELECT id FROM code_function WHERE mangled LIKE '%uncoalesced_read%'")
+            database.execute("INSERT INTO code SELECT 9001, crc + 1, bytes, text_state, line_state, NULL FROM code "
+                             "LIMIT 1")
+            database.execute("INSERT INTO code_function SELECT 9002, 9001, mangled, demangled, bytes FROM "
+                             "code_function WHERE id = ?", (function,))
+            for table, columns in (("code_instruction", "offset, text, space, operation, access_bits"),
+                                   ("instruction_value", "offset, metric_id, 2 * value")):
+                keys = "profile_id, 9002" if table == "instruction_value" else "9002"
+                database.execute(f"INSERT INTO {table} SELECT {keys}, {columns} FROM {table} WHERE function_id = ?",
+                                 (function,))
+            database.execute("DELETE FROM code_line")
+            database.commit()
+            page = self.kprof("report", path, "-k", "uncoalesced_read", "--page", "source", "-w", "200").out
+            hottest = self.kprof("report", path, "-k", "uncoalesced_read").out
+        self.assertIn("2 codes of this name ran in this shape", page)
+        self.assertRegex(page, r"\n  uncoalesced_read\(.*\) \(2\)  0x[0-9a-f]+ ")
+        self.assertRegex(" ".join(hottest.split()), r"Hottest instruction 0x0260 of uncoalesced_read.*\) \(2\), ")
+
     def test_each_framework_has_its_way_to_lines(self):
         """By the kernel's mangled name."""
         ways = {"_ZN6cudapy8__main__3hotEv": "Numba: lines come with @cuda.jit(lineinfo=True)",

@@ -295,6 +295,23 @@ static kprof_status read_values(code_loader *load)
     return kprof_store_query(load->report, sql, read_value, load);
 }
 
+/* Compilers that run beside a program may make a kernel of one name and shape several times: "softmax_kernel (2)".
+ * False when out of memory. */
+static bool tell_apart(const code_loader *load, kprof_profiled_function *own)
+{
+    enum { COMPARED = 100 };
+    const kprof_profiled_function *first = load->code->functions;
+    size_t number = 1;
+    for (size_t i = 0; &first[i] < own && i < COMPARED; i++)
+        number += strcmp(first[i].mangled, own->mangled) == 0;
+    if (number == 1)
+        return true;
+    char *name = kprof_strprintf("%s (%zu)", own->demangled, number);
+    free(own->demangled);
+    own->demangled = name;
+    return name;
+}
+
 static kprof_status read_function(void *user, sqlite3_stmt *row)
 {
     code_loader *load = user;
@@ -306,7 +323,7 @@ static kprof_status read_function(void *user, sqlite3_stmt *row)
     own->text_state = kprof_store_text(load->report, row, 2);
     own->line_state = kprof_store_text(load->report, row, 3);
     const bool whole = own->mangled && own->demangled && own->text_state && own->line_state;
-    return whole ? KPROF_OK : kprof_store_no_memory(load->report);
+    return whole && tell_apart(load, own) ? KPROF_OK : kprof_store_no_memory(load->report);
 }
 
 /* Append an instruction to the function that is being read. */

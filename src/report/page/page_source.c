@@ -625,6 +625,22 @@ static kprof_status note_lines(source_page *page, const kprof_profiled_code *cod
                                     has_ptx ? "; --print-source ptx has those of its PTX" : ""));
 }
 
+/* The values of several codes of one name and shape add up. */
+static kprof_status note_codes(const shown_code *shown)
+{
+    const kprof_profiled_code *code = shown->code;
+    size_t count = 0;
+    for (size_t i = 0; i < code->function_count; i++)
+        count += strcmp(code->functions[i].mangled, code->profile->kernel->mangled) == 0;
+    if (count < 2)
+        return KPROF_OK;
+    return add_note(
+        shown->page, name_of(shown->page, code->profile),
+        kprof_strprintf("%zu codes of this name ran in this shape, as where it is compiled while the program "
+                        "runs: their lines add up, and each has its own addresses",
+                        count));
+}
+
 /* Why are there no lines, and no texts? */
 static kprof_status note_missing(shown_code *shown)
 {
@@ -677,6 +693,7 @@ static kprof_status show_code(shown_code *shown)
     page->emitter->ops->record_end(page->emitter);
     if (status == KPROF_OK && shown->is_cold)
         status = note_cold(shown);
+    KPROF_THEN(status, note_codes(shown));
     return status == KPROF_OK ? note_missing(shown) : status;
 }
 
