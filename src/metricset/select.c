@@ -369,6 +369,18 @@ static const char *longer_name(const char *word, const char *const *names, size_
     return beginning ? beginning : having;
 }
 
+/* Whether two letters at most are others, fewer or more, beside each other: "warp_active" for "warps_active". */
+static bool is_slip_of(const char *word, const char *name)
+{
+    const size_t length = strlen(word), other = strlen(name), shorter = length < other ? length : other;
+    size_t same = 0, end = 0;
+    while (same < shorter && word[same] == name[same])
+        same++;
+    while (end < shorter - same && word[length - end - 1] == name[other - end - 1])
+        end++;
+    return (length > other ? length : other) - same - end <= 2;
+}
+
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count)
 {
     const size_t length = unit_length(word);
@@ -392,9 +404,9 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     for (size_t i = 0; i < count && near && unit && !is_known; i++)
         if (has_near_unit(names[i], unit))
             near[found++] = names[i];
-    const char *nearest = near ? longer_name(word, near, found) : NULL;
-    if (near && !nearest)
-        nearest = kprof_nearest_spelling(word, near, found);
+    const char *spelling = near ? kprof_nearest_spelling(word, near, found) : NULL;
+    const char *nearest = near && !(spelling && is_slip_of(word, spelling)) ? longer_name(word, near, found) : NULL;
+    nearest = nearest ? nearest : spelling;
     if (near && !nearest)
         nearest = beginning_of(word, near, found);
     if (near && !nearest)
