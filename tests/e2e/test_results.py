@@ -1426,6 +1426,19 @@ class Parts(Case):
         self.show("run", "--metrics", "gld_eficiency", code=102, err="no such metric; did you mean gld_efficiency?")
         self.show("run", "--metrics", "group:SpeedOfLight", code=102, err="are for runs: give --section ID or regex:")
 
+    def test_metrics_that_are_missing_beside_others(self):
+        run = self.kprof("report", "run", "--metrics", f"{METRIC},dram__byte,idc__x.sum", "--page", "raw", "--csv",
+                         "--csv-layout", "ncu")
+        self.assertEqual(run.code, 0, run.err)
+        self.assertIn(METRIC, run.out.splitlines()[0])
+        for text in ("dram__byte: the report has no such metric; did you mean dram__bytes",
+                     "idc__x.sum: the report has no such metric"):
+            self.assertIn(f"warning: run.kprof: --metrics {text}", run.err)
+        self.show("run", "--section", "SpeedOfLight", "--metrics", "idc__x.sum", err="warning: run.kprof: --metrics")
+        run = self.kprof("report", "run", "--metrics", "dram__byte,idc__x.sum")
+        self.assertEqual((run.code, "warning" in run.err), (102, False))
+        self.assertEqual(run.err.count("error: run.kprof: --metrics"), 2)
+
     def test_launches(self):
         ids = [launch["id"] for launch in self.json("run")["launches"]]
         part = self.json("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}")

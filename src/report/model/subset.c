@@ -157,33 +157,64 @@ static bool is_of_none(const kprof_model_metric *metric)
     return strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0 || is_over_time(metric);
 }
 
-/* Set taken[i] for the metrics that are named. */
+/* What a line of --metrics is chosen from. */
+typedef struct choice {
+    const name_list list;
+    const char *path;
+    const kprof_model *model;
+    bool *taken; /* [metric_count] */
+} choice;
+
+/* UNKNOWN_NAME when launches have nothing of that name. */
+static kprof_status take_metric(const choice *from, const char *word)
+{
+    const kprof_model *model = from->model;
+    const kprof_alias *alias = from->list.catalog ? kprof_catalog_find_alias(from->list.catalog, word) : NULL;
+    const size_t number = kprof_names_find(&model->metric_names, word);
+    const bool is_known = number != KPROF_NAMES_NONE;
+    if (is_known && is_over_time(&model->metrics[number]))
+        return kprof_fail(KPROF_UNKNOWN_NAME,
+                          "%s: --metrics %s: launches have it over time alone; --page timeline shows it", from->path,
+                          word);
+    if (is_known ? is_of_none(&model->metrics[number]) : !alias && kprof_instruction_is_word(word))
+        return kprof_fail(KPROF_UNKNOWN_NAME,
+                          "%s: --metrics %s: single instructions have it, not launches; --page source shows what was "
+                          "measured of these",
+                          from->path, word);
+    return alias ? take_alias(&from->list, from->path, alias, from->taken)
+                 : take_word(&from->list, from->path, word, from->taken);
+}
+
+static void keep_text(void *user, kprof_log_level level, const char *message)
+{
+    (void)level;
+    (void)kprof_strlist_add(user, message);
+}
+
+/* Set taken[i] for the metrics that are named. What the report lacks is left out beside others that it has, or beside
+ * sections. */
 static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
 {
+    KPROF_AUTO(kprof_strlist) told = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
     if (!names)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = is_of_none(&model->metrics[i]) ? "" : model->metrics[i].name;
-    const name_list list = {"--metrics", "metric", names, model->metric_count, subset->catalog};
+    const choice from = {{"--metrics", "metric", names, model->metric_count, subset->catalog}, path, model, taken};
+    bool has_any = subset->sections->count > 0 || subset->sections_of_set->count > 0, has_all = true;
     kprof_status status = KPROF_OK;
+    const kprof_log_receiver before = kprof_log_set_sink(keep_text, &told);
     for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
-        const char *word = subset->metrics->items[i];
-        const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
-        const size_t number = kprof_names_find(&model->metric_names, word);
-        const bool is_known = number != KPROF_NAMES_NONE;
-        if (is_known && is_over_time(&model->metrics[number]))
-            status =
-                kprof_fail(KPROF_UNKNOWN_NAME,
-                           "%s: --metrics %s: launches have it over time alone; --page timeline shows it", path, word);
-        else if (is_known ? is_of_none(&model->metrics[number]) : !alias && kprof_instruction_is_word(word))
-            status = kprof_fail(KPROF_UNKNOWN_NAME,
-                                "%s: --metrics %s: single instructions have it, not launches; --page source shows what "
-                                "was measured of these",
-                                path, word);
-        else
-            status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
+        status = take_metric(&from, subset->metrics->items[i]);
+        has_any = has_any || status == KPROF_OK;
+        has_all = has_all && status == KPROF_OK;
+        status = status == KPROF_UNKNOWN_NAME ? KPROF_OK : status;
     }
+    (void)kprof_log_set_sink(before.sink, before.user);
+    status = status == KPROF_OK && !has_all && !has_any ? KPROF_UNKNOWN_NAME : status;
+    for (size_t i = 0; i < told.count; i++)
+        kprof_log(status == KPROF_OK ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", told.items[i]);
     for (size_t i = 0; i < model->metric_count; i++) /* a pattern may match no name at all */
         taken[i] = taken[i] && !is_of_none(&model->metrics[i]);
     return status;
