@@ -75,6 +75,7 @@ struct kprof_operation {
     uint64_t output[SIM_WORDS];  /* of a copy to the host */
     bool is_node, hides_output;  /* of a graph */
     bool kept;                   /* what a copy from the host brought, or one to the host took */
+    bool is_kept_in_order;       /* likewise, by work in the stream */
     saved_slot *host;            /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
     uint64_t flags[SIM_STREAMS]; /* likewise, of the streams */
 };
@@ -410,7 +411,9 @@ static bool target_reaches_pageable(void)
 
 static const char *target_managed_obstacle(void)
 {
-    return sim.several_threads ? "other threads may use managed memory" : NULL;
+    if (sim.runs_host_code)
+        return "functions of the host may use managed memory (simulated)";
+    return sim.several_threads || !sim_is_programs() ? "other threads may use managed memory" : NULL;
 }
 
 static bool target_enter_context(void *context)
@@ -467,7 +470,9 @@ static const char *target_side_effect(const kprof_call *call)
 
 static const char *target_host_obstacle(void)
 {
-    return sim.several_threads || !sim.saves_host ? "memory of the host may not be saved (simulated)" : NULL;
+    return sim.several_threads || sim.runs_host_code || !sim.saves_host
+               ? "memory of the host may not be saved (simulated)"
+               : NULL;
 }
 
 static bool target_only_prints(const kprof_call *call)
@@ -1460,11 +1465,14 @@ static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *s
     if (!operation)
         return NULL;
     operation->step = *step;
+    operation->step.kept = operation;
     operation->is_node = call->node_traits & KPROF_NODE;
     operation->hides_output = call->node_traits & KPROF_NODE_HIDES_OUTPUT;
     lock();
     if (operation->is_node && step->op == SIM_COPY_IN)
         keep_input(operation, call->node_traits);
+    if (step->op == SIM_COPY_OUT_ASYNC)
+        sim_submit_keep(step, operation);
     alive.operations++;
     unlock();
     return operation;
@@ -1497,8 +1505,18 @@ static bool take_from_host(kprof_snapshot *snapshot, saved_slot *out)
     return any;
 }
 
+void sim_keep(kprof_operation *kept)
+{
+    copy_words(kept->step.a, kept->output);
+    kept->is_kept_in_order = true;
+}
+
 void sim_put_back(const kprof_operation *kept)
 {
+    for (unsigned i = 0; i < SIM_WORDS && !kept->host; i++)
+        atomic_store_explicit(&sim_words(kept->step.a)[i], kept->output[i], memory_order_relaxed);
+    if (!kept->host)
+        return;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         for (unsigned i = 0; i < SIM_WORDS && kept->host[slot].saved; i++)
             atomic_store_explicit(&sim_words(slot)[i], kept->host[slot].start[i], memory_order_relaxed);
@@ -1543,11 +1561,14 @@ static bool keep_output(kprof_operation *operation)
 static kprof_status operation_returned(kprof_operation *operation)
 {
     lock();
-    bool in = operation->step.op == SIM_COPY_IN && !operation->is_node;
+    const bool in_order = operation->step.op == SIM_COPY_IN_ASYNC;
+    bool in = in_order || (operation->step.op == SIM_COPY_IN && !operation->is_node);
     bool out = operation->step.op == SIM_COPY_OUT && !operation->hides_output;
     bool fault = sim.faulty && (in || (out && operation->is_node)) && sim_chance(2);
     if (out && !fault && !sim.contexts[sim_current].failed)
         fault = !keep_output(operation);
+    if (in_order && !fault)
+        sim_submit_keep(&operation->step, operation);
     if (in || out)
         operation->kept = !fault;
     unlock();
@@ -1578,10 +1599,16 @@ static kprof_status operation_run(const kprof_operation *operation, kprof_snapsh
     kprof_status status = KPROF_OK;
     if (!operation->kept && (step->op == SIM_COPY_IN || (step->op == SIM_COPY_OUT && !operation->hides_output)))
         sim_violation("a copy from or to the host is repeated that was not kept");
+    if (!operation->is_kept_in_order && (step->op == SIM_COPY_IN_ASYNC || step->op == SIM_COPY_OUT_ASYNC))
+        sim_violation("a copy from or to the host is repeated that has not been kept yet");
     if (sim.slow && sim_chance(30))
         sim_clock_advance_s(1000);
     if (has_fault())
         status = kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)");
+    else if (step->op == SIM_COPY_OUT_ASYNC)
+        status = check_output(operation);
+    else if (step->op == SIM_COPY_IN_ASYNC)
+        sim_submit_replay(sim_current, &(sim_step){.op = SIM_PUT_BACK, .stream = step->stream, .kept = step->kept});
     else if (step->op == SIM_COPY_OUT)
         status = operation->hides_output ? KPROF_OK : check_output(operation);
     else
@@ -1608,7 +1635,8 @@ static size_t operation_kernels(const kprof_operation *operation)
 static size_t operation_output_bytes(const kprof_operation *operation)
 {
     const size_t bytes = operation->step.large ? (size_t)64 << 20 : SIM_WORDS * sizeof(uint64_t);
-    return operation->step.op == SIM_COPY_OUT && !operation->hides_output ? bytes : 0;
+    const bool is_output = operation->step.op == SIM_COPY_OUT || operation->step.op == SIM_COPY_OUT_ASYNC;
+    return is_output && !operation->hides_output ? bytes : 0;
 }
 
 static bool transfer_is_hosts(const kprof_call *call)
@@ -1637,6 +1665,8 @@ static void operation_free(kprof_operation *operation)
 {
     lock();
     alive.operations -= operation != NULL;
+    if (operation)
+        sim_forget_keep(operation);
     unlock();
     if (operation)
         free(operation->host);

@@ -68,6 +68,11 @@ bool sim_chance(unsigned one_in)
     return sim_random(&sim.random) % one_in == 0;
 }
 
+bool sim_is_programs(void)
+{
+    return is_program;
+}
+
 void sim_violation(const char *format, ...)
 {
     char what[512];
@@ -208,7 +213,7 @@ void sim_reset(uint64_t seed)
     sim.captures = sim.turn = 0;
     memset(sim.held_ns, 0, sizeof sim.held_ns);
     sim.shares_memory = sim.has_flags;
-    sim.shares_with_devices = sim.waits_for_host = sim.has_managed = false;
+    sim.shares_with_devices = sim.waits_for_host = sim.runs_host_code = sim.has_managed = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
@@ -514,6 +519,19 @@ static void run_work(const sim_work *work)
     case SIM_PUT_BACK:
         sim_put_back(step->kept);
         break;
+    case SIM_COPY_OUT_ASYNC:
+        copy_to_buffer(step);
+        break;
+    case SIM_COPY_IN_ASYNC:
+        fill(step->a, sim.streams[step->stream].buffer);
+        break;
+    case SIM_HOST_FUNCTION:
+        sim.streams[step->stream].buffer = sim_hash(sim.streams[step->stream].buffer, step->value);
+        break;
+    case SIM_KEEP:
+        if (step->kept)
+            sim_keep(step->kept);
+        break;
     case SIM_HOLD:
         break;
     case SIM_FOLLOW:
@@ -721,6 +739,19 @@ void sim_follow(unsigned stream)
     submit(&(sim_step){.op = SIM_FOLLOW, .stream = stream}, 0);
 }
 
+void sim_submit_keep(const sim_step *step, struct kprof_operation *kept)
+{
+    submit(&(sim_step){.op = SIM_KEEP, .stream = step->stream, .a = step->a, .kept = kept}, 0);
+}
+
+void sim_forget_keep(const struct kprof_operation *kept)
+{
+    for (unsigned s = 0; s < SIM_STREAMS; s++)
+        for (unsigned i = 0; i < sim.streams[s].queue.count; i++)
+            if (sim.streams[s].queue.items[i].step.kept == kept)
+                sim.streams[s].queue.items[i].step.kept = NULL;
+}
+
 void sim_submit_replay(unsigned context, const sim_step *step)
 {
     sim_queue *queue = &sim.contexts[context].replays;
@@ -772,6 +803,8 @@ static int launch(const sim_step *step, uint64_t *out)
 static int allocate(const sim_step *step, uint64_t *out)
 {
     (void)out;
+    if (step->refused)
+        return SIM_REFUSED;
     make_slot(step->a, step);
     sim.shares_memory |= step->shared && !sim.managed;
     sim.has_managed |= step->shared && sim.managed;
@@ -897,8 +930,31 @@ static int sync_context(const sim_step *step, uint64_t *out)
 
 static int query(const sim_step *step, uint64_t *out)
 {
-    (void)step;
     (void)out;
+    sim_queue *queue = &sim.streams[step->stream].queue;
+    if (step->polls && queue->count > 0 && sim_chance(2))
+        (void)run_first(step->stream);
+    return step->polls && queue->count > 0 ? SIM_NOT_READY : 0;
+}
+
+static int submit_function(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    submit(step, 0);
+    sim.waits_for_host = sim.runs_host_code = true;
+    return 0;
+}
+
+/* What was launched before is as it was. */
+static int change_graph(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_drain_context(sim_context_of_stream(step->stream));
+    sim_step *node = &sim.streams[step->from].graph.items[step->node].step;
+    node->kernel = step->kernel;
+    node->a = step->a;
+    node->b = step->b;
+    node->value = step->value;
     return 0;
 }
 
@@ -1026,7 +1082,7 @@ static const struct operation {
     int (*run)(const sim_step *step, uint64_t *out);
 } operations[SIM_OPS] = {
     [SIM_LAUNCH] = {"launch", KPROF_CALL_LAUNCH, launch},
-    [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
+    [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, launch},
     [SIM_ALLOC] = {"alloc", KPROF_CALL_ALLOCATE, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_FREE, release},
     [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, submit_copy},
@@ -1041,6 +1097,10 @@ static const struct operation {
     [SIM_COPY_OUT] = {"copy out", KPROF_CALL_TRANSFER, copy_out},
     [SIM_MEMSET] = {"memset", KPROF_CALL_TRANSFER, submit_transfer},
     [SIM_UNKNOWN] = {"unknown call", KPROF_CALL_OTHER, submit_copy},
+    [SIM_COPY_OUT_ASYNC] = {"copy out in order", KPROF_CALL_TRANSFER, submit_transfer},
+    [SIM_COPY_IN_ASYNC] = {"copy in in order", KPROF_CALL_TRANSFER, submit_transfer},
+    [SIM_HOST_FUNCTION] = {"host function", KPROF_CALL_SETUP, submit_function},
+    [SIM_GRAPH_CHANGE] = {"graph change", KPROF_CALL_GRAPH_CHANGE, change_graph},
     [SIM_RELOAD] = {"reload", KPROF_CALL_UNLOAD, reload},
     [SIM_RECORD] = {"record", KPROF_CALL_HARMLESS, record},
     [SIM_STREAM_WAIT] = {"stream wait", KPROF_CALL_HARMLESS, wait_event},

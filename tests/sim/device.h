@@ -33,6 +33,7 @@ enum {
     SIM_TAGS = SIM_LANES * SIM_LANE_TAGS,
     SIM_ERROR = 700, /* what a context in error says to every call */
     SIM_REFUSED = 1,
+    SIM_NOT_READY = 600, /* to whoever asks for a stream that is at work */
 };
 
 /* For as long the engine may hold a call in which no work ends: long, so that all work ends in time however slow this
@@ -60,7 +61,11 @@ typedef enum sim_op {
     SIM_COPY_OUT,
     SIM_MEMSET,
     SIM_UNKNOWN,
-    SIM_RELOAD, /* unload the module of a slot that is a variable, and load it again */
+    SIM_COPY_OUT_ASYNC, /* to the host's buffer of the stream, in its order */
+    SIM_COPY_IN_ASYNC,  /* from there */
+    SIM_HOST_FUNCTION,  /* changes it, in the order of the stream */
+    SIM_GRAPH_CHANGE,   /* node `node` of the graph that was captured in `from` gets the kernel, slots and value */
+    SIM_RELOAD,         /* unload the module of a slot that is a variable, and load it again */
     SIM_RECORD,
     SIM_STREAM_WAIT,
     SIM_SYNC_STREAM,
@@ -79,7 +84,8 @@ typedef enum sim_op {
     SIM_PASS_TURN,
     SIM_PROFILER, /* cudaProfilerStart, or Stop where `value` is even */
     SIM_OPS,
-    SIM_FOLLOW = SIM_OPS /* the engine's own, behind a launch of the program */
+    SIM_FOLLOW = SIM_OPS, /* the engine's own, behind a launch of the program */
+    SIM_KEEP              /* likewise, before or behind a copy to or from the host: note what memory has */
 } sim_op;
 
 typedef enum sim_kernel {
@@ -117,18 +123,20 @@ typedef struct sim_step {
     uint64_t signal; /* that the work gives at its end; 0: none */
     unsigned tag;    /* of a launch: its number in the program */
     unsigned turn;
-    const struct kprof_operation *kept; /* of SIM_PUT_BACK */
-    bool shared;                        /* of SIM_ALLOC: host and device both have it */
-    bool exported;                      /* of SIM_ALLOC: another device has it, too */
-    bool large;                         /* of SIM_COPY_OUT: it stands for one of 64 MiB */
-    bool refused;                       /* the driver returns an error and does nothing */
-    bool unsaved;                       /* of a graph: it sets memory that is not saved */
-    bool uncopyable;                    /* its arguments cannot be kept for later */
-    bool legacy;                        /* one of the driver's oldest entry points: it cannot be repeated */
-    bool hidden;                        /* its arguments do not show that it takes memory of the host */
-    bool nested;                        /* the driver makes a call of its own inside this one */
-    bool per_thread;                    /* its stream is the default one of the thread */
-    bool detached;                      /* of SIM_MAP and SIM_UNMAP: no context is current */
+    unsigned node;                /* of SIM_GRAPH_CHANGE */
+    struct kprof_operation *kept; /* of SIM_PUT_BACK and SIM_KEEP; NULL: nobody wants it any more */
+    bool shared;                  /* of SIM_ALLOC: host and device both have it */
+    bool exported;                /* of SIM_ALLOC: another device has it, too */
+    bool large;                   /* of SIM_COPY_OUT: it stands for one of 64 MiB */
+    bool refused;                 /* the driver returns an error and does nothing */
+    bool unsaved;                 /* of a graph: it sets memory that is not saved */
+    bool uncopyable;              /* its arguments cannot be kept for later */
+    bool legacy;                  /* one of the driver's oldest entry points: it cannot be repeated */
+    bool hidden;                  /* its arguments do not show that it takes memory of the host */
+    bool nested;                  /* the driver makes a call of its own inside this one */
+    bool per_thread;              /* its stream is the default one of the thread */
+    bool polls;                   /* of SIM_QUERY: the program asks until the stream's work is done */
+    bool detached;                /* of SIM_MAP and SIM_UNMAP: no context is current */
 } sim_step;
 
 typedef struct sim_work {
@@ -209,7 +217,7 @@ typedef struct sim_machine {
     bool drops_output;             /* the engine wants it dropped */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
-    bool shares_memory, shares_with_devices, waits_for_host, has_managed;
+    bool shares_memory, shares_with_devices, waits_for_host, runs_host_code, has_managed;
     unsigned turn;              /* number of the one that uses the common part */
     unsigned waiters;           /* threads of the engine that wait for held work */
     uint64_t ended;             /* work so far */
@@ -272,6 +280,8 @@ void sim_reset(uint64_t seed);
 int sim_call(const sim_step *step, uint64_t *out);
 /* Let all work finish, whatever the contexts' state. */
 void sim_drain(void);
+/* Does the calling thread make calls of the program? */
+bool sim_is_programs(void);
 /* Print why, tell on_violation, and end the process. */
 _Noreturn void sim_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -310,6 +320,11 @@ void sim_pools_give_back(unsigned context);
 void sim_drain_context(unsigned context);
 /* SIM_PUT_BACK runs. */
 void sim_put_back(const struct kprof_operation *kept);
+/* Put SIM_KEEP into a stream of the program: when it runs, sim_keep is called. */
+void sim_submit_keep(const sim_step *step, struct kprof_operation *kept);
+void sim_keep(struct kprof_operation *kept);
+/* Have what is queued for it keep nothing. */
+void sim_forget_keep(const struct kprof_operation *kept);
 /* Does some of its work wait for the host? */
 bool sim_is_held(unsigned context);
 /* The engine has waited for the context. If that was within a call of the program, and for work that waits for the

@@ -21,7 +21,9 @@ typedef struct generator {
     uint64_t flags;               /* and signals so far */
     unsigned turn;                /* the next one of the common part */
     bool may_crash;
-    bool in_error[SIM_CONTEXTS]; /* a crash has shown: nothing more is done */
+    bool in_error[SIM_CONTEXTS];         /* a crash has shown: nothing more is done */
+    uint64_t changes;                    /* of memory and code so far */
+    uint64_t captured[SIM_LANE_STREAMS]; /* with the last graph of the stream: how many there were; 0: there is none */
 } generator;
 
 static unsigned pick(generator *g, unsigned count)
@@ -224,6 +226,7 @@ static void add_pool(generator *g, unsigned stream)
     touch(g, stream, slot);
     add(g, g->live[slot] ? SIM_POOL_FREE : SIM_POOL_ALLOC, stream)->a = slot_of(g, slot);
     g->live[slot] = !g->live[slot];
+    g->changes++;
     if (g->live[slot])
         add(g, SIM_MEMSET, stream)->a = slot_of(g, slot);
     else if (is_likely(g, 3))
@@ -255,6 +258,7 @@ static sim_step *add_mapping(generator *g, sim_op op, unsigned slot)
     step->a = slot_of(g, slot);
     step->detached = is_likely(g, 3);
     g->live[slot] = op == SIM_MAP;
+    g->changes++;
     return step;
 }
 
@@ -284,6 +288,11 @@ static void add_alloc(generator *g, unsigned stream)
     sync_both(g, stream);
     sim_step *step = add(g, g->live[slot] ? SIM_FREE : SIM_ALLOC, stream);
     step->a = slot_of(g, slot);
+    if (g->program->traits.refusals && step->op == SIM_ALLOC && is_likely(g, 6)) {
+        step->refused = true;
+        return;
+    }
+    g->changes++;
     step->shared = g->program->traits.shared_memory && is_likely(g, 2);
     step->exported = g->program->traits.exported_memory && is_likely(g, 3);
     g->live[slot] = !g->live[slot];
@@ -296,6 +305,7 @@ static void add_reload(generator *g, unsigned stream)
     if (g->part == SIM_COMMON)
         return;
     sync_both(g, stream);
+    g->changes++;
     add(g, SIM_RELOAD, stream)->a = slot_of(g, variable_slot(stream));
 }
 
@@ -336,6 +346,62 @@ static void add_nodes(generator *g, unsigned stream)
         add_node(g, is_likely(g, 4) && !g->program->traits.dice ? SIM_COPY_IN : SIM_COPY_OUT, stream, slot);
 }
 
+/* The nodes of the graph that was captured last in the stream. */
+static unsigned find_nodes(const generator *g, unsigned from, sim_step nodes[SIM_NODES])
+{
+    const sim_program *program = g->program;
+    sim_step *launch = &g->program->steps[g->lane][program->counts[g->lane]];
+    launch->from = from;
+    return sim_program_nodes(program, g->lane, program->counts[g->lane], nodes);
+}
+
+/* A kernel of the graph becomes another one, or has other memory and another value. */
+static void add_graph_change(generator *g, unsigned stream)
+{
+    sim_step nodes[SIM_NODES];
+    const unsigned count = find_nodes(g, stream, nodes), node = pick(g, SIM_NODES);
+    const unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
+    if (node >= count || nodes[node].op != SIM_LAUNCH || nodes[node].kernel >= SIM_PRINT || a == SIM_LANE_SLOTS)
+        return;
+    sim_step *step = add(g, SIM_GRAPH_CHANGE, stream);
+    step->from = stream;
+    step->node = node;
+    step->kernel = is_likely(g, 2) ? nodes[node].kernel : (sim_kernel)pick(g, SIM_PRINT);
+    step->a = slot_of(g, a);
+    step->b = slot_of(g, b);
+}
+
+/* Does the graph nothing that has an order with what its own stream does? */
+static bool may_change_stream(const sim_step *nodes, unsigned count)
+{
+    bool may = true;
+    for (unsigned i = 0; i < count; i++)
+        may = may && nodes[i].op == SIM_LAUNCH && nodes[i].kernel < SIM_PRINT;
+    return may;
+}
+
+/* Launch a graph from before once more, after all that was done to its memory. */
+static void add_relaunch(generator *g, unsigned stream)
+{
+    sim_step nodes[SIM_NODES];
+    const unsigned from = is_likely(g, 2) ? stream : stream ^ 1;
+    if (g->part == SIM_COMMON || g->captured[from % SIM_LANE_STREAMS] != g->changes + 1)
+        return;
+    const unsigned count = find_nodes(g, from, nodes);
+    if (from != stream && !may_change_stream(nodes, count))
+        return;
+    if (from == stream && is_likely(g, 2))
+        add_graph_change(g, stream);
+    for (unsigned i = 0; i < count; i++) {
+        touch(g, stream, nodes[i].a % SIM_LANE_SLOTS);
+        touch(g, stream, nodes[i].b % SIM_LANE_SLOTS);
+    }
+    touch(g, stream, variable_slot(from));
+    sim_step *step = add(g, SIM_GRAPH_LAUNCH, stream);
+    step->from = from;
+    step->tag = tag_of_last(g);
+}
+
 /* The host uses its buffer while no graph can. */
 static void add_graph_launch(generator *g, unsigned stream)
 {
@@ -347,6 +413,7 @@ static void add_graph_launch(generator *g, unsigned stream)
     sim_step *step = add(g, SIM_GRAPH_LAUNCH, stream);
     step->from = stream;
     step->tag = tag_of_last(g);
+    step->refused = g->program->traits.refusals && is_likely(g, 6);
     if (is_likely(g, 2)) {
         add(g, SIM_SYNC_STREAM, stream);
         add(g, SIM_BUFFER_READ, stream);
@@ -363,9 +430,47 @@ static void add_capture(generator *g, unsigned stream)
     g->capturing = NO_STREAM;
     add(g, SIM_END_CAPTURE, stream);
     sync_both(g, stream);
-    for (unsigned i = pick(g, 4); i > 0; i--)
+    g->captured[stream % SIM_LANE_STREAMS] = g->changes + 1;
+    for (unsigned i = pick(g, 4); i > 0; i--) {
+        if (g->program->traits.changes_graphs && is_likely(g, 3))
+            add_graph_change(g, stream);
         add_graph_launch(g, stream);
+    }
     sync_both(g, stream);
+    for (unsigned i = g->program->traits.changes_graphs ? pick(g, 6) : 0; i > 0; i--) {
+        add_relaunch(g, is_likely(g, 2) ? stream : stream ^ 1);
+        add_launch(g, is_likely(g, 2) ? stream : stream ^ 1);
+    }
+}
+
+static void forget_stream(generator *g, unsigned stream)
+{
+    for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++)
+        if (g->last[slot] == (int)stream)
+            g->last[slot] = NO_STREAM;
+}
+
+/* Results go to the host, which does something with them, and perhaps come back. */
+static void add_staged(generator *g, unsigned stream)
+{
+    add_copy(g, stream, SIM_COPY_OUT_ASYNC);
+    if (is_likely(g, 2))
+        add(g, SIM_HOST_FUNCTION, stream);
+    if (is_likely(g, 3))
+        add_launch(g, stream);
+    if (is_likely(g, 4)) {
+        add(g, SIM_SYNC_STREAM, stream);
+        forget_stream(g, stream);
+        add(g, is_likely(g, 2) ? SIM_BUFFER_READ : SIM_BUFFER_WRITE, stream);
+    }
+    if (!is_likely(g, 3))
+        add_copy(g, stream, SIM_COPY_IN_ASYNC);
+}
+
+static void add_poll(generator *g, unsigned stream)
+{
+    add(g, SIM_QUERY, stream)->polls = true;
+    forget_stream(g, stream);
 }
 
 static void add_wait(generator *g, unsigned stream)
@@ -374,9 +479,8 @@ static void add_wait(generator *g, unsigned stream)
     sim_op op = add(g, waits[pick(g, 4)], stream)->op;
     if (op == SIM_SYNC_CONTEXT)
         forget_streams(g, sim_context_of_stream(stream));
-    for (unsigned slot = 0; op == SIM_SYNC_STREAM && slot < SIM_LANE_SLOTS; slot++)
-        if (g->last[slot] == (int)stream)
-            g->last[slot] = NO_STREAM;
+    if (op == SIM_SYNC_STREAM)
+        forget_stream(g, stream);
 }
 
 /* Until the host lets the stream go on, nothing may wait for it. */
@@ -396,12 +500,12 @@ static void add_hold(generator *g, unsigned stream)
 /* A call while other work waits for a later one. The program waits for none that does. */
 static void add_beside(generator *g, unsigned stream)
 {
-    static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_MEMSET, SIM_COPY_OUT};
+    static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_MEMSET, SIM_COPY_OUT_ASYNC, SIM_COPY_IN_ASYNC};
     unsigned kind = pick(g, 10);
     if (kind < 6)
         add_launch(g, stream);
     else if (kind == 6)
-        add_copy(g, stream, copies[pick(g, 3)]);
+        add_copy(g, stream, copies[pick(g, g->program->traits.staged ? 5 : 3)]);
     else if (kind == 7)
         add(g, is_likely(g, 2) ? SIM_QUERY : SIM_RECORD, stream);
     else if (!waits(g, stream) && is_likely(g, 2))
@@ -487,7 +591,15 @@ static void add_any(generator *g)
         add_launch(g, stream & ~3u);
         return;
     }
-    if (g->program->traits.host_access && is_likely(g, 4))
+    if (g->program->traits.staged && is_likely(g, 8))
+        add_staged(g, stream);
+    else if (g->program->traits.polls && is_likely(g, 16))
+        add_poll(g, stream);
+    else if (g->program->traits.changes_graphs && is_likely(g, 24))
+        add_capture(g, stream);
+    else if (g->program->traits.changes_graphs && is_likely(g, 12))
+        add_relaunch(g, stream);
+    else if (g->program->traits.host_access && is_likely(g, 4))
         add_host_access(g, stream);
     else if (g->program->traits.dice && is_likely(g, 16))
         add_dice(g, stream);
@@ -619,7 +731,11 @@ static void *run_lane(void *user)
     sim_lane = run->lane;
     for (unsigned i = 0; i < run->program->counts[run->lane]; i++) {
         uint64_t words[SIM_WORDS] = {0};
-        uint64_t seen = sim_hash(0, (uint64_t)sim_call(&run->program->steps[run->lane][i], words));
+        int result;
+        do
+            result = sim_call(&run->program->steps[run->lane][i], words);
+        while (result == SIM_NOT_READY);
+        uint64_t seen = sim_hash(0, (uint64_t)result);
         for (unsigned w = 0; w < SIM_WORDS; w++)
             seen = sim_hash(seen, words[w]);
         if (is_certain(run->program, run->lane, i))
@@ -671,7 +787,14 @@ unsigned sim_program_nodes(const sim_program *program, unsigned lane, unsigned s
         if (steps[i].stream == steps[step].from) {
             nodes[count] = steps[i];
             nodes[count].tag = sim_node_tag(steps[step].tag, count);
+            nodes[count].refused = steps[step].refused;
             count++;
+        }
+    for (unsigned i = first + 1; i < step; i++)
+        if (steps[i].op == SIM_GRAPH_CHANGE && steps[i].from == steps[step].from) {
+            nodes[steps[i].node].kernel = steps[i].kernel;
+            nodes[steps[i].node].a = steps[i].a;
+            nodes[steps[i].node].b = steps[i].b;
         }
     return count;
 }

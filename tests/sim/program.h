@@ -23,6 +23,10 @@ typedef struct sim_traits {
     bool spins, peers;    /* kernels wait for the host, or for later work in another stream; of one thread only */
     bool long_batches;    /* hardly anything but launches */
     bool quiet_captures;  /* hardly anything runs beside them, so that batches stay open over them */
+    bool staged;          /* copies from and to the host, and functions of the host, in the order of streams */
+    bool changes_graphs;  /* graphs are changed, and launched again later, in other streams, too */
+    bool polls;           /* the host asks for a stream until its work is done */
+    bool refusals;        /* the driver refuses allocations, copies and launches of graphs */
     bool few_kernels;     /* launches of each come often */
     bool dice;            /* a kernel computes something else in each replay, and the host sees it */
 } sim_traits;

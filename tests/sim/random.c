@@ -118,6 +118,9 @@ static void print_group(const char *what)
             group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
             group.traits.host_access ? ", with host access" : "", group.traits.pools ? ", pools" : "",
             group.traits.long_batches ? ", with many launches" : "");
+    fprintf(stderr, "further:%s%s%s%s\n", group.traits.staged ? " staged" : "",
+            group.traits.changes_graphs ? " changed graphs" : "", group.traits.polls ? " polls" : "",
+            group.traits.refusals ? " refusals" : "");
     if (group.counts || group.samples)
         fprintf(stderr, "instructions: %s%s, period %u%s\n", group.counts ? "counted " : "",
                 group.samples ? "sampled" : "", group.sampling_period, sim.plants_errors ? ", with errors" : "");
@@ -230,6 +233,22 @@ static void choose_traits(uint64_t *random, unsigned lanes)
     group.traits.one_context = shared && lanes == 1 && sim_random(random) % 4 > 0;
     group.traits.pools = sim_random(random) % 2 == 0;
     group.traits.dice = !group.traits.holds && sim_random(random) % 4 == 0;
+}
+
+/* What programs with the numbers of others do besides. */
+static void choose_further_traits(uint64_t random)
+{
+    group.traits.staged = random % 2 == 0;
+    group.traits.changes_graphs = group.traits.captures && random / 2 % 2 == 0;
+    group.traits.polls = random / 4 % 3 == 0;
+    group.traits.refusals = random / 12 % 3 == 0;
+    if (random / 36 % 2 == 0 || group.traits.one_context)
+        return;
+    group.replay_choice = KPROF_REPLAY_WHERE_PROVED; /* else few copies are in batches */
+    group.replay_batch = sim.most_launches = 0;
+    group.keeps_data = false;
+    group.traits.exported_memory = group.traits.shared_memory = group.traits.host_access = false;
+    sim.capacity = 100;
 }
 
 static void choose_filter(uint64_t *random, unsigned lanes)
@@ -376,6 +395,8 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.pageable = first % 5 < 2;
     sim.tells = first % 7 < 3;
     choose_shapes(sim_hash(first / GROUP, lanes) % 8);
+    if (first / GROUP % 2 == 1)
+        choose_further_traits(sim_hash(first / GROUP, lanes + 5 * SIM_LANES));
     choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
     choose_instructions(sim_hash(first / GROUP, lanes + 4 * SIM_LANES));
     choose_profiler_calls(sim_hash(first / GROUP, lanes + 3 * SIM_LANES) % 12);
@@ -488,7 +509,8 @@ static bool ends_without_call(uint64_t seed)
 static bool is_uncertain(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    bool is_shared = group.traits.shared_memory && (!sim.managed || sim.several_threads);
+    bool is_shared =
+        group.traits.shared_memory && (!sim.managed || sim.several_threads || group.traits.staged); /* by functions */
     return sim.faulty || step->refused || is_shared || group.traits.spins ||
            (step->kernel == SIM_PRINT && (group.passes > 1 || sim.keeps_activities)) || group.traits.captures ||
            ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
@@ -499,8 +521,10 @@ static void expect_launch(const sim_step *step)
 {
     if (step->op == SIM_PROFILER && group.profiler_calls != KPROF_PROFILER_CALLS_IGNORED)
         group.is_stopped = step->value % 2 == 0;
-    /* A sample of several launches counts as one, and a launch that is only watched as none. */
-    const bool counts_others = group.count > 0 && (group.replay_choice != KPROF_REPLAY_ONLY || group.passes == 1);
+    /* A sample of several launches counts as one; a launch that is only watched, or reached the host, as none. */
+    const bool may_not_count =
+        group.replay_choice != KPROF_REPLAY_ONLY || group.passes == 1 || group.traits.shared_memory;
+    const bool counts_others = group.count > 0 && may_not_count;
     const bool perhaps = (group.traits.lanes > 1 && group.traits.profiler_calls) || counts_others;
     if (step->tag == 0 || !matches(step) || (group.is_stopped && !perhaps))
         return;
