@@ -4,8 +4,10 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <limits.h>
 #include <link.h>
-#include <string.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define MOST_FRAMES 512
 
@@ -18,10 +20,14 @@ static bool is_own(const void *address)
     return (uintptr_t)address >= (uintptr_t)__ehdr_start && (uintptr_t)address < (uintptr_t)_end;
 }
 
+static char program[PATH_MAX]; /* its path; "": not known */
+
 void kprof_native_prepare(void)
 {
     void *frames[2];
     (void)backtrace(frames, 2);
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
 }
 
 size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut)
@@ -47,5 +53,8 @@ const char *kprof_native_module(uintptr_t address, uint64_t *offset)
     if (!dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
         return NULL;
     *offset = address - 1 - map->l_addr;
-    return info.dli_fname;
+    if (!*map->l_name && *program) /* the linker calls it what the shell called it, such as ./app */
+        return program;
+    static char path[PATH_MAX];
+    return info.dli_fname[0] != '/' && realpath(info.dli_fname, path) ? path : info.dli_fname;
 }

@@ -89,19 +89,12 @@ static char *read_name(int file, const symbol_table *table, uint32_t at)
     return *text ? kprof_demangle_name(text) : NULL;
 }
 
-/* The program itself is named as it was started, maybe from another folder. */
-static int open_module(const char *module)
-{
-    const bool is_program = strcmp(module, program_invocation_name) == 0;
-    return open(is_program ? "/proc/self/exe" : module, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
 char *kprof_symbol_find(const char *module, uint64_t address)
 {
     symbol_table table;
     Elf64_Sym symbol;
     char *name = NULL;
-    const int before = errno, file = open_module(module);
+    const int before = errno, file = open(module, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file >= 0 && find_table(file, &table) && find_symbol(file, &table, address, &symbol))
         name = read_name(file, &table, symbol.st_name);
     if (file >= 0)

@@ -6,7 +6,7 @@ import json
 import sys
 import unittest
 
-from harness import INJECTION, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os
+from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os
 
 LAUNCHER = '''
 import ctypes, os
@@ -298,6 +298,19 @@ ops.library.kprof_sim_graph()
         self.assert_run(run, 0)
         self.assertRegex(run.out, r"^([^;]+( \([^;]+\)|\+0x[0-9a-f]+);)+scale \d+\n$")
         self.assertRegex(run.out, r";main \((sim-app|app\.c:\d+)\);") # without debug information no line is known
+
+    def test_names_of_a_program_that_the_shell_found(self):
+        """The linker knows it as it was called, such as ./app, and maybe from another folder."""
+        os.symlink(APP, self.path("own"))
+        os.mkdir(self.path("elsewhere"))
+        for words in (["./own"], ["own"], ["sh", "-c", 'cd elsewhere && exec ../own "$@"', "sh"]):
+            run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run",
+                             "--call-stack-type", "native", *words, f"launch={SCALE}",
+                             env={"PATH": f"{self.dir}:{os.environ['PATH']}"})
+            self.assert_run(run, 0)
+            frames = json.loads(self.query("run.kprof", "SELECT frames FROM stack")[0][0])
+            self.assertEqual([frame["module"] for frame in frames if frame.get("function") in ("launch", "main")],
+                             [APP, APP])
 
     def test_folded_needs_times(self):
         self.assert_run(self.kprof("--injection-path", INJECTION, "--metrics", "launch__grid_size", "-f", "-o", "run",
