@@ -633,6 +633,8 @@ class Pages(unittest.TestCase):
         expected = [row for row in self.source_page("--all", "--sort", "samples", "--print-source", "cuda")
                     if row["kernel"] == "softmax_kernel"]
         self.open("source", "#source-2")
+        self.assertIn("softmax.py, standard.py: no text: not found; --source-folders DIR tells where it is",
+                      self.evaluate("[...document.querySelectorAll('main .zeros')].map(e => e.textContent)"))
         rows = self.code_rows()
         self.assertEqual([row[0] for row in rows], [row["location"] for row in expected])
         self.assertEqual([row[1] for row in rows], [f"{float(row['samples_pct']):.2f} %" for row in expected])

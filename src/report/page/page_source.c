@@ -648,8 +648,8 @@ static kprof_status note_missing(shown_code *shown)
     source_page *page = shown->page;
     const char *name = name_of(page, code->profile);
     const kprof_profiled_function *function = code->function_count > 0 ? code->functions : NULL;
-    kprof_status status = KPROF_OK;
-    if (*code->profile->reason)
+    kprof_status status = note_codes(shown);
+    if (status == KPROF_OK && *code->profile->reason)
         status = add_note(page, name, kprof_strdup(code->profile->reason));
     if (status == KPROF_OK && function && !kprof_profiled_has_lines(code))
         status = note_lines(page, code, function->line_state);
@@ -693,7 +693,6 @@ static kprof_status show_code(shown_code *shown)
     page->emitter->ops->record_end(page->emitter);
     if (status == KPROF_OK && shown->is_cold)
         status = note_cold(shown);
-    KPROF_THEN(status, note_codes(shown));
     return status == KPROF_OK ? note_missing(shown) : status;
 }
 
@@ -718,16 +717,17 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
     return status;
 }
 
+static const char *const file_states[] = {
+    [KPROF_SOURCE_STORED] = "text from the report",
+    [KPROF_SOURCE_FOUND] = "text from this machine",
+    [KPROF_SOURCE_UNCHECKED] = "text from this machine; the report does not tell whether it is the same",
+    [KPROF_SOURCE_CHANGED] = "no text: the file here is not the one that was compiled",
+    [KPROF_SOURCE_MISSING] = "no text: not found; --source-folders DIR tells where it is",
+};
+
 /* Tell of each file that rows name where its text comes from. */
 static void show_files(source_page *page)
 {
-    static const char *const states[] = {
-        [KPROF_SOURCE_STORED] = "text from the report",
-        [KPROF_SOURCE_FOUND] = "text from this machine",
-        [KPROF_SOURCE_UNCHECKED] = "text from this machine; the report does not tell whether it is the same",
-        [KPROF_SOURCE_CHANGED] = "no text: the file here is not the one that was compiled",
-        [KPROF_SOURCE_MISSING] = "no text: not found; --source-folders DIR tells where it is",
-    };
     kprof_emitter *emitter = page->emitter;
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"files", "Source files", KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < page->profiles.file_count; i++) {
@@ -738,7 +738,7 @@ static void show_files(source_page *page)
             kprof_field_text("path", "File", file->path),
             machine(optional_integer("bytes", "Bytes", file->bytes >= 0, (uint64_t)file->bytes)),
             machine(kprof_field_text("hash", "Hash", file->hash)),
-            kprof_field_text("state", "Text", states[page->texts[i].state]),
+            kprof_field_text("state", "Text", file_states[page->texts[i].state]),
         };
         kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
@@ -862,6 +862,31 @@ struct kprof_page_code {
     source_page page;
 };
 
+/* Tell which files of the lines have a text in this state: "softmax.py, standard.py: no text: not found". */
+static kprof_status note_files(const shown_code *shown, kprof_source_state state)
+{
+    enum { TOLD = 5 };
+    size_t count = 0;
+    kprof_strbuf names = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < shown->lines->count; i++) {
+        const kprof_code_file *file = shown->lines->items[i].file;
+        const bool is_next = file && (i == 0 || file != shown->lines->items[i - 1].file);
+        if (!is_next || text_of(shown->page, file)->state != state)
+            continue;
+        if (count++ < TOLD)
+            kprof_strbuf_printf(&names, "%s%s", count > 1 ? ", " : "", file->name);
+    }
+    if (count > TOLD)
+        kprof_strbuf_printf(&names, " and %zu more", count - TOLD);
+    char *note = count > 0 ? kprof_strprintf("%s: %s", kprof_strbuf_text(&names), file_states[state]) : NULL;
+    const bool failed = names.failed;
+    kprof_strbuf_free(&names);
+    if (count > 0 && !failed)
+        return add_note(shown->page, NULL, note);
+    free(note);
+    return failed ? kprof_store_no_memory(shown->page->profiles.report) : KPROF_OK;
+}
+
 /* Give the emitter the code with the texts of its lines. */
 static kprof_status emit_code(shown_code *shown, char **sources)
 {
@@ -878,6 +903,8 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     memset(page->is_advised, 0, sizeof page->is_advised);
     kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
     KPROF_THEN(status, note_advice(page, NULL));
+    KPROF_THEN(status, note_files(shown, KPROF_SOURCE_CHANGED));
+    KPROF_THEN(status, note_files(shown, KPROF_SOURCE_MISSING));
     const size_t note_count = page->note_count - first_note;
     KPROF_AUTO_FREE const char **notes = kprof_calloc(note_count + 1, sizeof *notes);
     if (!notes)
