@@ -1,6 +1,7 @@
 /* kprof help, kprof version, --help and --version: made from the table of options and the table of commands. */
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 
 #include <string.h>
 
@@ -106,5 +107,7 @@ int kprof_cmd_help(const kprof_options *options)
 int kprof_cmd_version(const kprof_options *options)
 {
     printf("kprof %s\n", KPROF_VERSION);
+    if (kprof_is_called_ncu()) /* scripts look for the word */
+        printf("Version %s\n", KPROF_VERSION);
     return kprof_status_exit_code(kprof_results_close(options, stdout, KPROF_OK));
 }

@@ -122,9 +122,11 @@ static kprof_status refuse_report_of_ncu(const char *path)
     return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", path, path);
 }
 
-/* There is no program of that name: it may be a command that is misspelled, or a report of ncu. */
-static kprof_status refuse_word(const char *name)
+/* There is no program of that name: the list before it may go on, or it is a misspelled command, or a report of ncu. */
+static kprof_status refuse_word(const char *name, const char *before)
 {
+    if (kprof_ends_with(before, ",") || kprof_ends_with(name, ",") || (strstr(name, "__") && !strchr(name, '/')))
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; lists have no blanks: --metrics A,B", name);
     const char *meant = kprof_command_nearest(name);
     if (meant)
         return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
@@ -140,7 +142,7 @@ static kprof_status check_application(const kprof_options *options)
     free(program);
     if (kprof_is_report(name) || (!is_program && kprof_has_extension(name)))
         return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
-    kprof_status status = is_named || is_program ? KPROF_OK : refuse_word(name);
+    kprof_status status = is_named || is_program ? KPROF_OK : refuse_word(name, options->application[-1]);
     return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 

@@ -70,6 +70,10 @@ class ExitStatus(Case):
                 run = self.kprof(program, env={"KPROF_SIM_PROBE": "no-gpu"})
                 self.assert_run(run, 109)
                 self.assertIn(err, run.err)
+        for words in ((METRIC + ",", "dram__bytes.sum"), (METRIC, "dram__bytes.sum"), (METRIC, ",dram__bytes.sum,")):
+            run = self.kprof("--metrics", *words, APP, env={"KPROF_SIM_PROBE": "no-gpu"})
+            self.assert_run(run, 109)
+            self.assertIn(f"there is no program {words[1]}; lists have no blanks: --metrics A,B", run.err)
         for options in (["--set", "ful"], ["--rule", "Bottlenek"]):
             with self.subTest(options=options):
                 run = self.kprof(*options, APP, env={"KPROF_SIM_PROBE": "no-gpu"})

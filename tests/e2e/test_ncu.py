@@ -282,6 +282,10 @@ class Scripts(Case):
         self.assertIn(METRIC, run.out) # and not on stderr, as elsewhere
         self.assertEqual(run.err, "")
 
+    def test_version(self):
+        first, second = self.run_ncu("--version").out.splitlines()
+        self.assertEqual((first.split()[0], second), ("kprof", "Version " + first.split()[1]))
+
 
 def read_lines():
     """(arguments, outcome, beginnings of messages) of each line of command_lines.txt."""
