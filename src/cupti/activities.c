@@ -21,6 +21,7 @@
 /* CUPTI hands over at least this often what has ended: a process that is killed loses no more. */
 #define FLUSH_PERIOD_MS 500
 #define NAME_BYTES      128
+#define MOST_CALLS      1024 /* of the runtime, or of the driver, whose names are kept */
 
 typedef struct free_buffer {
     struct free_buffer *next;
@@ -35,9 +36,10 @@ static struct {
     pthread_mutex_t buffers; /* guards the next three */
     free_buffer *kept;
     size_t kept_count, out_count;
-    pthread_mutex_t reading; /* one buffer is read at a time */
+    pthread_mutex_t reading; /* one buffer is read at a time; guards the rest */
     const char *last_name;   /* CUPTI has one copy of a kernel's name */
     int64_t last_number;
+    int64_t call_names[2][MOST_CALLS], layer_names[2]; /* of the runtime and the driver; 0: not known yet */
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* CUPTI's kinds of records. Those of kernels, copies, sets and the runtime's calls have to be there. */
@@ -348,7 +350,7 @@ static void cut_version(char *text)
         *version = '\0';
 }
 
-static int64_t call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+static int64_t find_call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     char text[NAME_BYTES];
     const char *known = NULL;
@@ -357,6 +359,25 @@ static int64_t call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
     snprintf(text, sizeof text, "%s", known + (strncmp(known, "__cudaLaunch", strlen("__cudaLaunch")) == 0 ? 2 : 0));
     cut_version(text);
     return name(text);
+}
+
+static int64_t call_name(bool is_driver, CUpti_CallbackId id)
+{
+    const CUpti_CallbackDomain domain = is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+    if (id >= MOST_CALLS)
+        return find_call_name(domain, id);
+    int64_t *known = &activities.call_names[is_driver][id];
+    if (*known == 0)
+        *known = find_call_name(domain, id);
+    return *known;
+}
+
+static int64_t layer_name(bool is_driver)
+{
+    int64_t *known = &activities.layer_names[is_driver];
+    if (*known == 0)
+        *known = name(is_driver ? "driver" : "runtime");
+    return *known;
 }
 
 static void take_api(const CUpti_ActivityAPI *record)
@@ -368,8 +389,8 @@ static void take_api(const CUpti_ActivityAPI *record)
         .end_ns = to_unix(record->end),
         .thread = record->threadId,
         .correlation = record->correlationId,
-        .name = call_name(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record->cbid),
-        .layer = name(is_driver ? "driver" : "runtime"),
+        .name = call_name(is_driver, record->cbid),
+        .layer = layer_name(is_driver),
         .result = record->returnValue,
     };
     const size_t count = kprof_call_records_sort(&call, record, told);
@@ -492,6 +513,8 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
         return status;
     activities.sink = *sink;
     activities.scope = scope;
+    memset(activities.call_names, 0, sizeof activities.call_names);
+    memset(activities.layer_names, 0, sizeof activities.layer_names);
     if (!compare_clocks())
         return kprof_fail(KPROF_UNSUPPORTED, "CUPTI does not tell its time");
     (void)activities.cupti->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
