@@ -154,6 +154,16 @@ class Records(Tracing):
         self.assert_run(run, 0)
         self.assertEqual(run.out.count("\n"), 2)
 
+    def test_small_copies_in_a_row(self):
+        small, row = "do=copy:Host-to-Device:Pinned:1000", lambda: json.loads(
+            self.kprof("stats", "run", "--report", "transfer_sum", "--json").out)[0]
+        for steps, follow in (((small,) * 4, 3), ((small, "do=sync", small), 1), ((small, f"launch={SCALE}") * 4, 0),
+                              ((small, "do=stream:1", f"launch={SCALE}", "do=stream:0", small, small), 1),
+                              ((small, "do=copy:Host-to-Device:Pinned:65536", small), 0)):
+            with self.subTest(steps):
+                self.assert_run(self.trace(*steps), 0)
+                self.assertEqual((row()["Small"], row()["Small in a Row"]), (steps.count(small), follow))
+
     def test_call_stacks(self):
         steps = (f"launch={VECTOR_ADD}*3", "do=copy:Host-to-Device:Pageable:1000", "do=sync")
         self.assert_run(self.trace(*steps, options=("--call-stack-type", "native")), 0)

@@ -64,14 +64,19 @@ static const char steps[] =
     "b.c0-a.c0 AS busy_ns FROM trace_range r JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON "
     "g.id=domain_id JOIN temp.range_work a ON a.point=2*r.id JOIN temp.range_work b ON b.point=2*r.id+1";
 
-/* operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes right behind
- * another one in its stream) */
+/* operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes behind another one
+ * in its stream, and the thread launches nothing between them, within 1,000 calls) */
 static const char transfers[] =
-    "CREATE TEMP TABLE trace_transfer AS SELECT o.text AS operation, s.text AS source, t.text AS target, "
-    "end_ns-start_ns AS ns, bytes, bytes<65536 AS is_small, bytes<65536 AND lag(bytes) OVER same<65536 AS follows FROM "
-    "trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON "
-    "t.id=target_memory_id" KNOWN " WINDOW same AS (PARTITION BY process_id, device, stream, operation_id ORDER BY "
-    "start_ns)";
+    "CREATE TEMP TABLE trace_transfer AS WITH copies AS (SELECT o.text AS operation, s.text AS source, t.text AS "
+    "target, end_ns-start_ns AS ns, bytes, bytes<65536 AS is_small, bytes<65536 AND lag(bytes) OVER same<65536 AS "
+    "is_next, process_id, lag(correlation) OVER same AS before, correlation FROM trace_copy JOIN trace_name o ON "
+    "o.id=operation_id JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id" KNOWN
+    " WINDOW same AS (PARTITION BY process_id, device, stream, operation_id ORDER BY start_ns)) SELECT operation, "
+    "source, target, ns, bytes, is_small, is_next AND NOT EXISTS (SELECT 1 FROM (SELECT name_id, thread FROM "
+    "temp.first_call c WHERE c.process_id=copies.process_id AND c.correlation>before AND "
+    "c.correlation<copies.correlation ORDER BY c.correlation LIMIT 1000) c JOIN temp.call_class ON id=name_id WHERE "
+    "class=2 AND c.thread IS (SELECT thread FROM temp.first_call own WHERE own.process_id=copies.process_id AND "
+    "own.correlation=copies.correlation)) AS follows FROM copies";
 
 /* memory, device, is_new (an allocation), bytes, level (bytes that are allocated then), in_loop (between the first and
  * the last kernel), call_ns */
