@@ -146,6 +146,12 @@ class Instructions(Case):
                 page = self.kprof("report", "run.kprof", "--page", "source", "-w", "200").out
                 self.assertEqual("// the text" in page, is_shown)
                 self.assertEqual("no text: the file here is not the one that was compiled" in page, not is_shown)
+        os.mkdir(self.path("else"))
+        shutil.copyfile(source, self.path("else/l.cu"))
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--metrics", "inst_executed",
+                         "--import-source", "yes", "--source-folders", self.path("else"), APP, "init",
+                         "launch=doubled", env={"KPROF_SIM_CUBIN": self.path("cubin")})
+        self.assertIn(warned, run.err) # nothing of its size is there either
         os.truncate(source, size) # the report does not know its hash
         page = "report", "run.kprof", "--page", "source", "-w", "200"
         self.assertNotIn("// the text", self.kprof(*page).out)

@@ -40,14 +40,17 @@ typedef struct source_file {
     bool no_memory;
 } source_file;
 
-/* Is the file another one than was compiled? Tell that it is newer, too, as a change may keep the size. */
-static bool is_other(int file, source_file *of)
+/* Is the file another one than was compiled? Tell that it is newer, too, as a change may keep the size; not of what
+ * was installed, which gets new times without one. */
+static bool is_other(int file, const char *name, source_file *of)
 {
     struct stat found = {0};
     const bool has_other_size = of->compiled.bytes > 0 && of->compiled.bytes != of->size;
     const bool is_newer = of->compiled.modified_s > 0 && fstat(file, &found) == 0 &&
                           (uint64_t)found.st_mtim.tv_sec > of->compiled.modified_s;
-    of->is_stale = !of->is_given && (has_other_size || is_newer);
+    const bool is_installed = strncmp(name, "/usr/", 5) == 0 || strncmp(name, "/opt/", 5) == 0;
+    if (!of->is_given)
+        of->is_stale = has_other_size || (is_newer && !is_installed);
     return has_other_size;
 }
 
@@ -58,7 +61,7 @@ static bool load_file(void *user, int folder, const char *name)
     const int file = kprof_source_open(folder, name, KPROF_SOURCE_MOST_BYTES, &out->size);
     if (file < 0)
         return true;
-    const bool is_wanted = !is_other(file, out);
+    const bool is_wanted = !is_other(file, name, out);
     out->bytes = is_wanted ? malloc(out->size + 1) : NULL;
     out->no_memory = is_wanted && !out->bytes;
     if (out->bytes && kprof_read_at(file, out->bytes, out->size, 0) < out->size) {
@@ -117,7 +120,8 @@ static kprof_status add_file(code_reader *reader, uint32_t file, int64_t *row)
     source_file found = {.compiled = reader->code.sources[file]};
     sqlite3_stmt *insert = NULL;
     find_source(reader->options, path, &found);
-    if (found.no_memory || (found.is_stale && !note_stale(reader, path)))
+    const bool is_stale = found.is_stale && !(found.bytes && found.is_given);
+    if (found.no_memory || (is_stale && !note_stale(reader, path)))
         return kprof_store_no_memory(report);
     kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
     if (status == KPROF_OK) {
