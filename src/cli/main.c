@@ -2,32 +2,35 @@
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/output.h"
+#include "cli/session.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "metricset/json.h"
+#include "report/report.h"
+
+#include <stdlib.h>
 
 static int complete(const kprof_options *options)
 {
     return kprof_status_exit_code(kprof_complete(options, stdout));
 }
 
-/* Without memory a list may be short and a name may match nothing, so other errors may follow from that. Most code that
- * lacks memory says nothing. */
-static int judge_memory(int code)
+/* Applications run on, and write on into their session. */
+static void end_without_memory(void)
 {
-    const int no_memory = kprof_status_exit_code(KPROF_NO_MEMORY);
-    const bool has_failed = kprof_log_has_failed();
-    if (code != no_memory && !(kprof_memory_was_lacking() && (code == 0 || has_failed)))
-        return code;
-    if (code != no_memory || !has_failed)
-        (void)kprof_fail(KPROF_NO_MEMORY, "out of memory%s", has_failed ? ": the errors above may follow from it" : "");
-    return no_memory;
+    (void)kprof_log_set_sink(NULL, NULL);
+    (void)kprof_fail(KPROF_NO_MEMORY, "out of memory%s",
+                     kprof_session_is_open() ? "; kprof recover makes a report when the application has ended" : "");
+    if (!kprof_session_is_open())
+        kprof_report_abandon();
+    exit(kprof_status_exit_code(KPROF_NO_MEMORY));
 }
 
 int main(int argc, char **argv)
 {
     kprof_options options;
     (void)argc;
+    kprof_memory_end_with(end_without_memory);
     kprof_json_watch();
     kprof_streams_settle();
     kprof_signals_ignore();
@@ -39,7 +42,8 @@ int main(int argc, char **argv)
         kprof_log_set_level(options.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_WARNING);
     if (status == KPROF_OK)
         code = options.complete ? complete(&options) : options.command->run(&options);
-    code = judge_memory(code);
+    if (code == kprof_status_exit_code(KPROF_NO_MEMORY) && !kprof_log_has_failed())
+        (void)kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_options_free(&options);
     return code;
 }

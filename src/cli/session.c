@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static size_t open_count; /* sessions */
+
 #define DIR_PREFIX   "kprof-"
 #define DIR_PATTERN  DIR_PREFIX "XXXXXX"
 #define NOTE_FILE    "note"
@@ -65,6 +67,11 @@ static void close_session(kprof_session *session)
     *session = (kprof_session){.lock = -1};
 }
 
+bool kprof_session_is_open(void)
+{
+    return open_count > 0;
+}
+
 kprof_status kprof_session_open(const char *parent, kprof_session *out)
 {
     const char *reason = NULL;
@@ -84,13 +91,13 @@ kprof_status kprof_session_open(const char *parent, kprof_session *out)
     if (session.folder >= 0)
         session.lock = kprof_folder_own(session.folder, &reason);
     session.dir = kprof_strdup(dir);
-    if (session.lock >= 0 && session.dir) {
+    if (session.lock >= 0) {
+        open_count++;
         *out = session;
         return KPROF_OK;
     }
     kprof_status status =
-        kprof_fail(KPROF_OUTPUT, "the directory for temporary files %s cannot be used: %s; set TMPDIR", dir,
-                   session.lock < 0 ? reason : "out of memory");
+        kprof_fail(KPROF_OUTPUT, "the directory for temporary files %s cannot be used: %s; set TMPDIR", dir, reason);
     if (session.folder >= 0)
         remove_files(session.folder);
     unlinkat(session.parent, strrchr(dir, '/') + 1, AT_REMOVEDIR);
@@ -135,6 +142,7 @@ void kprof_session_close(kprof_session *session, bool keep)
                   session->dir, session->dir);
     else
         remove_tree(session);
+    open_count--;
     close_session(session);
 }
 
@@ -274,6 +282,7 @@ kprof_status kprof_session_reopen(const char *dir, kprof_session *out)
         reason = session.parent < 0 ? strerror(errno) : take_over(&session);
     }
     if (!reason) {
+        open_count++;
         *out = session;
         return KPROF_OK;
     }

@@ -15,6 +15,9 @@ typedef struct kprof_session {
     int lock; /* held while this kprof lives, or recovers the session; -1: none */
 } kprof_session;
 
+/* Has this process opened a session, and not closed it? */
+bool kprof_session_is_open(void);
+
 /* The folder that holds the directories of sessions: $TMPDIR, or /tmp. */
 const char *kprof_sessions_folder(void);
 /* Make a private directory (0700) in `parent`, which is that folder or another one. OUTPUT when that cannot be done. */

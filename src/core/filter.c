@@ -90,7 +90,7 @@ static kprof_status make_functions(const char *option, const kprof_strlist *want
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
 {
     *out = NULL;
-    kprof_filter *filter = calloc(1, sizeof *filter);
+    kprof_filter *filter = kprof_calloc(1, sizeof *filter);
     if (!filter)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     filter->spec = *spec;
@@ -104,7 +104,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     kprof_status status = KPROF_OK;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
     if (spec->filter_mode == KPROF_FILTER_PER_CONFIG &&
-        !(filter->configs = calloc(CONFIG_LISTS, sizeof *filter->configs)))
+        !(filter->configs = kprof_calloc(CONFIG_LISTS, sizeof *filter->configs)))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (spec->kernel && !(filter->spec.kernel = kprof_strdup(spec->kernel)))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
@@ -385,7 +385,7 @@ static bool may_add_config(kprof_filter *filter)
 /* Put the configuration in front of its list, unless another thread has done so. NULL when there is no space for it. */
 static config *add_config(kprof_filter *filter, _Atomic(config *) *list, const kprof_filter_launch *shape)
 {
-    config *made = may_add_config(filter) ? calloc(1, sizeof *made) : NULL;
+    config *made = may_add_config(filter) ? kprof_calloc(1, sizeof *made) : NULL;
     if (!made)
         return NULL;
     made->shape = *shape;

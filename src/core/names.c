@@ -30,7 +30,7 @@ static bool grow(kprof_names *names)
 {
     kprof_names bigger = *names;
     bigger.capacity = names->capacity ? names->capacity * 2 : 64;
-    bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
+    bigger.slots = kprof_calloc(bigger.capacity, sizeof *bigger.slots);
     if (!bigger.slots)
         return false;
     for (size_t i = 0; i < names->capacity; i++)

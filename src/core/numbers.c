@@ -2,6 +2,7 @@
 #include "core/numbers.h"
 #include "core/log.h"
 #include "core/regex.h"
+#include "core/strbuf.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -42,7 +43,7 @@ kprof_status kprof_numbers_new(const char *option, const char *text, kprof_numbe
 {
     const bool is_plain = text[strspn(text, "0123456789")] == '\0';
     *out = NULL;
-    kprof_numbers *numbers = calloc(1, sizeof *numbers);
+    kprof_numbers *numbers = kprof_calloc(1, sizeof *numbers);
     if (!numbers)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option);
     kprof_status status = KPROF_OK;
@@ -51,7 +52,7 @@ kprof_status kprof_numbers_new(const char *option, const char *text, kprof_numbe
         numbers->number = strtoull(text, NULL, 10);
     if (is_plain ? numbers->number == 0 || errno != 0 : has_letter(text))
         status = refuse(option, text);
-    else if (!is_plain && !(numbers->answers = calloc(KEPT_ANSWERS, sizeof *numbers->answers)))
+    else if (!is_plain && !(numbers->answers = kprof_calloc(KEPT_ANSWERS, sizeof *numbers->answers)))
         status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option);
     else if (!is_plain)
         status = kprof_regex_new_whole(option, text, &numbers->regex);

@@ -51,7 +51,7 @@ static const char *find(part in, char wanted)
 /* Copy a name without its \. A pattern keeps those that PCRE2 knows. */
 static char *copy_name(part name, bool is_regex)
 {
-    char *copy = calloc(1, (size_t)(name.end - name.begin) + 1), *to = copy;
+    char *copy = kprof_calloc(1, (size_t)(name.end - name.begin) + 1), *to = copy;
     for (const char *at = name.begin; copy && at < name.end; at++) {
         bool escapes = *at == '\\' && at + 1 < name.end;
         if (escapes && is_regex && !strchr("/@,", at[1]))
@@ -219,9 +219,9 @@ kprof_status kprof_nvtx_filter_new_of(const char *option, const kprof_strlist *i
     *out = NULL;
     if (include->count + exclude->count == 0)
         return KPROF_OK;
-    kprof_nvtx_filter *filter = calloc(1, sizeof *filter);
+    kprof_nvtx_filter *filter = kprof_calloc(1, sizeof *filter);
     if (filter)
-        filter->expressions = calloc(include->count + exclude->count, sizeof *filter->expressions);
+        filter->expressions = kprof_calloc(include->count + exclude->count, sizeof *filter->expressions);
     if (!filter || !filter->expressions) {
         free(filter);
         return kprof_fail(KPROF_NO_MEMORY, "NVTX ranges to choose: out of memory");

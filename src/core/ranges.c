@@ -148,7 +148,7 @@ kprof_status kprof_ranges_new(const kprof_filter_spec *spec, kprof_ranges **out)
         return kprof_fail(KPROF_USAGE, "--step %s says what " SCHEDULE " counts; give " SCHEDULE " too", spec->step);
     if (!spec->range_filter && !spec->schedule && !spec->measures_ranges)
         return KPROF_OK;
-    kprof_ranges *ranges = calloc(1, sizeof *ranges);
+    kprof_ranges *ranges = kprof_calloc(1, sizeof *ranges);
     if (!ranges)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     ranges->measures = spec->measures_ranges;

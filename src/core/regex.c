@@ -53,7 +53,7 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
     *out = NULL;
     if (strlen(pattern) > MAX_PATTERN_BYTES)
         return kprof_fail(KPROF_USAGE, "%s: the pattern is longer than %d bytes", option, MAX_PATTERN_BYTES);
-    kprof_regex *regex = calloc(1, sizeof *regex);
+    kprof_regex *regex = kprof_calloc(1, sizeof *regex);
     if (!regex)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option);
     regex->option = option;

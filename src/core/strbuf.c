@@ -8,16 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_bool memory_was_lacking;
+static void (*_Atomic at_lack)(void);
+
+void kprof_memory_end_with(void (*end)(void))
+{
+    atomic_store(&at_lack, end);
+}
 
 void kprof_memory_note_lack(void)
 {
-    atomic_store(&memory_was_lacking, true);
-}
-
-bool kprof_memory_was_lacking(void)
-{
-    return atomic_load(&memory_was_lacking);
+    void (*end)(void) = atomic_exchange(&at_lack, NULL); /* which may ask for memory, too */
+    if (end)
+        end();
 }
 
 void *kprof_calloc(size_t count, size_t size)
@@ -26,6 +28,14 @@ void *kprof_calloc(size_t count, size_t size)
     if (!block)
         kprof_memory_note_lack();
     return block;
+}
+
+void *kprof_realloc(void *block, size_t size)
+{
+    void *grown = realloc(block, size);
+    if (!grown)
+        kprof_memory_note_lack();
+    return grown;
 }
 
 char *kprof_strdup(const char *text)
@@ -171,11 +181,9 @@ const char *kprof_strbuf_or_null(const kprof_strbuf *buf)
 void *kprof_append(void **array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0) { /* full at every power of two */
-        void *grown = realloc(*array, (count ? count * 2 : 1) * size);
-        if (!grown) {
-            kprof_memory_note_lack();
+        void *grown = kprof_realloc(*array, (count ? count * 2 : 1) * size);
+        if (!grown)
             return NULL;
-        }
         *array = grown;
     }
     void *element = (char *)*array + count * size;

@@ -17,14 +17,15 @@ typedef struct kprof_strbuf {
         NULL, 0, 0, false                                                                                              \
     }
 
-/* Remember for the whole process that memory ran out, in a buffer, a list or elsewhere, and ask for it. So code that
- * prints many texts need not check each of them. */
+/* Call `end`, which does not return, as soon as memory runs out in a buffer, a list or below. The command line does so.
+ * What only the command line has need not check whether it got memory; within applications nothing ends, and what runs
+ * there gets NULL or false. */
+void kprof_memory_end_with(void (*end)(void));
 void kprof_memory_note_lack(void);
-bool kprof_memory_was_lacking(void);
 
-/* As calloc, strdup and strndup, and remember where memory ran out: callers that take a missing text for none are
- * wrong. */
+/* As calloc, realloc, strdup and strndup. */
 void *kprof_calloc(size_t count, size_t size);
+void *kprof_realloc(void *block, size_t size);
 char *kprof_strdup(const char *text);
 char *kprof_strndup(const char *text, size_t size);
 /* Likewise a text as printf makes it. */

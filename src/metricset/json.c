@@ -91,8 +91,6 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
     if (zero)
         return fail_at(place, text, zero, "\\u0000 cannot stand in a text");
     cJSON *value = cJSON_ParseWithLengthOpts(text, length + 1, &end, true);
-    if (!value && kprof_memory_was_lacking())
-        return KPROF_NO_MEMORY;
     if (!value)
         return fail_at(place, text, end, "not valid JSON");
     if (count_values(value) > MAX_VALUES) {

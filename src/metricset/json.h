@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Let kprof_memory_was_lacking know from now on of cJSON, which leaves out what it cannot add without a word. */
+/* Note a lack of memory in cJSON, too, which leaves out what it cannot add without a word. */
 void kprof_json_watch(void);
 
 /* The place of a value, for messages: a chain on the caller's stack from the value to the file. */

@@ -87,10 +87,6 @@ char *kprof_section_to_json(const kprof_section *section)
         cJSON_AddItemToArray(timeline, put_item(&section->timeline[i]));
     char *text = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
-    if (text && kprof_memory_was_lacking()) {
-        cJSON_free(text);
-        text = NULL;
-    }
     return text;
 }
 

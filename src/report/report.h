@@ -42,6 +42,8 @@ kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int
                                    kprof_report **out) KPROF_MUST_CHECK;
 /* Close a report that is being written, and remove its files. */
 void kprof_report_discard(kprof_report *report);
+/* Remove the files of the report that is being written, if any: the process ends. */
+void kprof_report_abandon(void);
 /* Store the plan for a chip: its sections as JSON, its metrics with unit and description (from `host`), and the names
  * that are left out. */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host) KPROF_MUST_CHECK;

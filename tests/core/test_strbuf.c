@@ -180,6 +180,28 @@ static void very_long_words_are_bounded(void **state)
     free(text);
 }
 
+static size_t ends;
+
+static void note_end(void)
+{
+    ends++;
+}
+
+static void test_memory_that_runs_out(void **state)
+{
+    (void)state;
+    kprof_strlist list = KPROF_STRLIST_INIT;
+    const volatile size_t most = SIZE_MAX / 2;
+    kprof_memory_end_with(note_end);
+    assert_true(kprof_strlist_add(&list, "a"));
+    assert_int_equal(ends, 0);
+    assert_null(kprof_calloc(most, 1));
+    assert_int_equal(ends, 1);
+    assert_null(kprof_realloc(NULL, most)); /* it ends once */
+    assert_int_equal(ends, 1);
+    kprof_strlist_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +211,7 @@ int main(void)
         cmocka_unit_test(several_words_are_near),          cmocka_unit_test(a_spelling_must_be_nearer),
         cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
         cmocka_unit_test(very_long_words_are_bounded),
+        cmocka_unit_test(test_memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

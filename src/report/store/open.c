@@ -19,10 +19,14 @@
 /* How long to wait at the end for a reader of the report to finish. After that, a copy replaces it. */
 #define READER_PATIENCE_MS 500
 
+static kprof_report *the_draft; /* the latest report that is being written */
+
 static void report_free(kprof_report *report)
 {
     if (!report)
         return;
+    if (the_draft == report)
+        the_draft = NULL;
     for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++)
         sqlite3_finalize(report->statements[i]);
     kprof_derived_free(report->derived);
@@ -178,7 +182,7 @@ static kprof_status open_new(const char *path, kprof_create_mode mode, int seed,
         report->lock = lock;
         free(report->path);
         report->path = kprof_strdup(path);
-        *out = report;
+        *out = the_draft = report;
         return KPROF_OK;
     }
     kprof_report_file_remove(place);
@@ -549,6 +553,12 @@ kprof_status kprof_report_close(kprof_report *report)
         kprof_report_file_remove(report->draft);
     report_free(report);
     return status;
+}
+
+void kprof_report_abandon(void)
+{
+    if (the_draft)
+        kprof_report_file_remove(kprof_report_place(the_draft));
 }
 
 void kprof_report_discard(kprof_report *report)
