@@ -33,8 +33,6 @@ static kprof_status read_names(const kprof_condition_use *use, metric_names *out
 {
     kprof_status status = KPROF_OK;
     out->lists = kprof_calloc(use->report_count + 1, sizeof *out->lists);
-    if (!out->lists)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < use->report_count && status == KPROF_OK; i++) {
         out->count = i + 1;
         status = kprof_report_metric_names(use->reports[i], &out->lists[i]);
@@ -62,16 +60,12 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
     const kprof_name_supply supply = {all_have, (void *)names};
     const kprof_alias_entry entry = kprof_alias_describe(alias);
     KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
-    const bool is_one = chosen.count == 1 && (!entry.is_formula || strncmp(chosen.items[0], "derived__", 9) == 0);
-    if (status == KPROF_OK && !is_one)
-        status = fail_alias(use, condition, &entry);
-    if (status == KPROF_OK) {
-        free(condition->metric);
-        condition->metric = kprof_strdup(chosen.items[0]);
-        status = condition->metric ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
-    return status;
+    kprof_alias_choose(alias, &supply, &chosen);
+    if (chosen.count != 1 || (entry.is_formula && strncmp(chosen.items[0], "derived__", 9) != 0))
+        return fail_alias(use, condition, &entry);
+    free(condition->metric);
+    condition->metric = kprof_strdup(chosen.items[0]);
+    return KPROF_OK;
 }
 
 /* UNKNOWN_NAME for what is nearly an alias and no metric of a report. */
@@ -79,10 +73,7 @@ static kprof_status refuse_misspelling(const kprof_condition_use *use, const met
                                        const kprof_catalog *catalog, const kprof_condition *condition)
 {
     const kprof_name_supply supply = {all_have, (void *)names};
-    const char *nearest;
-    kprof_status status = kprof_nearest_alias(catalog, condition->metric, &supply, &nearest);
-    if (status != KPROF_OK)
-        return kprof_fail(status, "out of memory");
+    const char *nearest = kprof_nearest_alias(catalog, condition->metric, &supply);
     return nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "%s \"%s\": there is no metric \"%s\"; did you mean \"%s\"?",
                                 use->option, condition->text, condition->metric, nearest)
                    : KPROF_OK;

@@ -49,8 +49,7 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
     if (status == KPROF_OK)
-        status =
-            sets ? kprof_report_create(to->path, to->mode, &info, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        status = kprof_report_create(to->path, to->mode, &info, out);
     if (status == KPROF_OK && options->source_per_launch)
         kprof_report_keep_launches_apart(*out);
     const bool has_passes = kprof_plans_runs(plans) == 0 || plans->in_run;

@@ -23,8 +23,7 @@ typedef struct comparison {
 static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out)
 {
     kprof_options run;
-    if (!kprof_strlist_add(words, ""))
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_add(words, "");
     char *last = words->items[words->count - 1];
     words->items[words->count - 1] = NULL;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
@@ -42,8 +41,8 @@ static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out
     KPROF_AUTO_FREE char *line = NULL;
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_report_command_line(report, &line);
-    if (status == KPROF_OK && !kprof_words_split(line, &words))
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        kprof_words_split(line, &words);
     return KPROF_THEN(status, read_settings(&words, out));
 }
 
@@ -65,8 +64,6 @@ static kprof_status parse_conditions(comparison *of)
 {
     const kprof_strlist *texts = &of->options->fail_on;
     of->conditions = kprof_calloc(texts->count + 1, sizeof *of->conditions);
-    if (!of->conditions)
-        return kprof_fail(KPROF_NO_MEMORY, "--fail-on: out of memory");
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < texts->count && status == KPROF_OK; i++) {
         status = kprof_condition_parse(texts->items[i], &of->conditions[i]);

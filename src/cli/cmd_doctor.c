@@ -138,8 +138,6 @@ static kprof_status measure(const examination *of, const char *program, const ch
     while (given && given[count])
         count++;
     KPROF_AUTO_FREE char **arguments = kprof_calloc(count + MOST_OPTIONS, sizeof *arguments);
-    if (!arguments)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     const char *const fixed[] = {self, "--quiet", "--launch-count", "1", "--force-overwrite", "--export", report};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         arguments[words++] = (char *)fixed[i];
@@ -173,7 +171,7 @@ static kprof_status try_measurement(const examination *of)
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
     } else {
         kprof_strbuf_printf(&report, "%s/doctor.kprof", folder.data);
-        status = report.failed ? KPROF_NO_MEMORY : measure(of, program, report.data);
+        status = measure(of, program, report.data);
         if (report.data)
             unlink(report.data);
         rmdir(folder.data);

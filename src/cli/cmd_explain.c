@@ -237,8 +237,8 @@ static kprof_status make_answers(const kprof_options *options, answers *out)
                                        "gld_efficiency; kprof list aliases and kprof list metrics have names");
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     KPROF_THEN(status, kprof_chips_named(options, &out->chips));
-    if (status == KPROF_OK && !(out->items = kprof_calloc(words->count * out->chips.names.count, sizeof *out->items)))
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        out->items = kprof_calloc(words->count * out->chips.names.count, sizeof *out->items);
     for (size_t i = 0; i < out->chips.names.count && out->items; i++) {
         kprof_status explained = explain_all(words, out->chips.names.items[i], out);
         status = explained != KPROF_OK ? explained : status;

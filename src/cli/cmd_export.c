@@ -77,8 +77,6 @@ static kprof_status open_file(const kprof_options *options, sink *to)
     if (is_there && !options->force_overwrite)
         return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", to->path);
     to->draft = kprof_strprintf("%s.new-XXXXXX", to->path);
-    if (!to->draft)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     int fd = mkostemp(to->draft, O_CLOEXEC);
     to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (to->file)
@@ -157,8 +155,6 @@ static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     char *query = make_duckdb_query();
-    if (!query)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(query);
         return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");

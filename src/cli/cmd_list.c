@@ -172,13 +172,11 @@ static kprof_status list_findings(const kprof_options *options, kprof_listing *l
 }
 
 /* `host` NULL: the chip's metrics cannot be known here, and the first choice is listed. */
-static kprof_status add_alias(kprof_listing *listing, const kprof_alias *alias, const char *chip, kprof_host *host)
+static void add_alias(kprof_listing *listing, const kprof_alias *alias, const char *chip, kprof_host *host)
 {
     const kprof_alias_entry entry = kprof_alias_describe(alias);
-    const char *stands_for = entry.stands_for;
-    kprof_status status = host ? kprof_alias_on(alias, host, &stands_for) : KPROF_OK;
+    const char *stands_for = host ? kprof_alias_on(alias, host) : entry.stands_for;
     KPROF_LISTING_ADD(listing, entry.name, entry.origin, host ? chip : "", entry.help, stands_for);
-    return status;
 }
 
 static kprof_status add_aliases(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
@@ -190,7 +188,7 @@ static kprof_status add_aliases(const kprof_options *options, const kprof_catalo
     if (status == KPROF_OK && host)
         status = kprof_catalog_check_aliases(catalog, host);
     for (size_t i = 0; i < kprof_catalog_alias_count(catalog) && status == KPROF_OK; i++)
-        status = add_alias(listing, kprof_catalog_alias(catalog, i), chip, host);
+        add_alias(listing, kprof_catalog_alias(catalog, i), chip, host);
     kprof_host_close(host);
     return status;
 }
@@ -245,7 +243,7 @@ static kprof_status add_metric(void *user, const kprof_query_row *row)
 {
     const metric_lister *to = user;
     KPROF_LISTING_ADD(to->listing, row->name, row->kind, row->unit, to->chip, row->description);
-    return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
+    return KPROF_OK;
 }
 
 static kprof_status query_chip(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
@@ -344,8 +342,6 @@ int kprof_cmd_list(const kprof_options *options)
 {
     KPROF_AUTO(kprof_listing) listing = {0};
     kprof_status status = fill(options, &listing);
-    if (status == KPROF_OK && listing.failed)
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     KPROF_THEN(status, kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing}));
     return kprof_status_exit_code(status);
 }

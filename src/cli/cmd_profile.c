@@ -210,7 +210,7 @@ static kprof_status name_report(profile *run)
         return kprof_export_path_claim(options, &run->report_path, &run->create_mode);
     run->create_mode = KPROF_CREATE_NEW;
     run->report_path = kprof_strprintf("%s/" REPORT_IN_TEMP, run->session.dir);
-    return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 static void mention_old_sessions(void)
@@ -643,8 +643,8 @@ static kprof_status run_share(profile *run, share_reports *reports)
     kprof_plans_swap_run(&run->plans, number);
     kprof_status closed = kprof_report_close(run->report);
     run->report = whole;
-    if (status == KPROF_OK && !kprof_strlist_add(&reports->paths, path))
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        kprof_strlist_add(&reports->paths, path);
     return status == KPROF_OK ? closed : status;
 }
 
@@ -694,7 +694,7 @@ static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
             list[out->greatest_count++] =
                 (kprof_greatest){chip->plan.chip, chip->shares.throughputs[k].name, &chip->shares.throughputs[k].parts};
     }
-    return list ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 static kprof_status refuse_runs(const kprof_runs *runs)

@@ -99,8 +99,6 @@ static kprof_status name_report(recovery *run)
         return kprof_export_path_claim(options, &run->path, &run->mode);
     const char *path = run->note.path, *name = strrchr(run->session.dir, '/') + 1;
     run->path = kprof_strprintf("%s%s", path ? path : name, path ? "" : ".kprof");
-    if (!run->path)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (replaces(&run->note) || is_own_remainder(run, run->path))
         run->mode = KPROF_CREATE_REPLACE;
     return KPROF_OK;
@@ -157,10 +155,8 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
     const size_t length = strlen(run->path), extension = kprof_has_extension(run->path) ? strlen(".kprof") : 0;
     kprof_strbuf_printf(&path, "%.*s-%u.kprof", (int)(length - extension), run->path, plan);
     const kprof_create_mode mode = run->options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
-    kprof_status status = path.failed
-                              ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
-                              : kprof_report_begin_again(run->options, &run->session,
-                                                         &(kprof_report_target){path.data, mode, NULL, seed}, &report);
+    kprof_status status = kprof_report_begin_again(run->options, &run->session,
+                                                   &(kprof_report_target){path.data, mode, NULL, seed}, &report);
     KPROF_THEN(status, store_part(run, plan, report, &counts));
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
         status = kprof_report_close(report);

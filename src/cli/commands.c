@@ -44,16 +44,14 @@ bool kprof_command_reads_reports(const kprof_command *command)
            command->operand == KPROF_OPERAND_MANY_REPORTS;
 }
 
-bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
+void kprof_command_words(const kprof_command *command, kprof_strlist *out)
 {
-    bool added = true;
-    for (size_t i = 1; command->operand == KPROF_OPERAND_COMMAND && i < KPROF_COMMAND_COUNT && added; i++)
-        added = kprof_strlist_add(out, kprof_commands[i].name);
+    for (size_t i = 1; command->operand == KPROF_OPERAND_COMMAND && i < KPROF_COMMAND_COUNT; i++)
+        kprof_strlist_add(out, kprof_commands[i].name);
     if (command->operand != KPROF_OPERAND_WORD && command->operand != KPROF_OPERAND_WORDS)
-        return added;
-    char *words = kprof_strndup(command->usage, strcspn(command->usage, " ")), *rest = words;
-    for (char *word; added && words && (word = strsep(&rest, "|"));)
-        added = kprof_strlist_add(out, word);
-    free(words);
-    return added && words;
+        return;
+    KPROF_AUTO_FREE char *words = kprof_strndup(command->usage, strcspn(command->usage, " "));
+    char *rest = words;
+    for (char *word; (word = strsep(&rest, "|"));)
+        kprof_strlist_add(out, word);
 }

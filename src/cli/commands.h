@@ -88,7 +88,7 @@ const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const
 /* Are its operands reports? */
 bool kprof_command_reads_reports(const kprof_command *command);
 /* Append the words that the command takes as its operand; none where it takes a file, a program or nothing. */
-bool kprof_command_words(const kprof_command *command, kprof_strlist *out);
+void kprof_command_words(const kprof_command *command, kprof_strlist *out);
 
 #define KPROF_COMMAND_FUNCTION(function, ...) int kprof_cmd_##function(const kprof_options *options);
 KPROF_COMMANDS(KPROF_COMMAND_FUNCTION)

@@ -151,7 +151,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     KPROF_THEN(status, kprof_host_open(chips.names.items[0], NULL, &host));
     if (status == KPROF_OK && dot && !is_breakdown) {
         char *name = kprof_strndup(typed, kprof_metric_base_length(typed));
-        status = kprof_strlist_take(&base, name) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_take(&base, name);
     }
     kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
                          is_breakdown ? offer_breakdown : offer_metric, (void *)to};
@@ -194,15 +194,14 @@ static kprof_status offer_kernels(const answers *to)
     kprof_report *report = NULL;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
-    kprof_status status = path ? kprof_report_open(path, &report) : KPROF_NO_MEMORY;
+    kprof_status status = kprof_report_open(path, &report);
     KPROF_THEN(status, kprof_report_seen(report, &kernels, &count));
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         const char *const bases[] = {[KPROF_NAME_FUNCTION] = kernels[i].function,
                                      [KPROF_NAME_DEMANGLED] = kernels[i].demangled,
                                      [KPROF_NAME_MANGLED] = kernels[i].mangled};
-        if (!kprof_strlist_add_unique(&names, bases[options->filter.name_base]))
-            status = KPROF_NO_MEMORY;
+        kprof_strlist_add_unique(&names, bases[options->filter.name_base]);
     }
     for (size_t i = 0; i < names.count; i++)
         offer(to, names.items[i], NULL);
@@ -317,7 +316,7 @@ static kprof_status offer_operands(const answers *to, const reading *at)
         return offer_values(to, row);
     }
     kprof_strlist words = KPROF_STRLIST_INIT;
-    bool is_complete = kprof_command_words(at->command, &words);
+    kprof_command_words(at->command, &words);
     for (size_t i = 0; i < words.count && at->operands == 0; i++)
         offer(to, words.items[i], NULL);
     kprof_strlist_free(&words);
@@ -332,11 +331,11 @@ static kprof_status offer_operands(const answers *to, const reading *at)
     else if (at->command->operand == KPROF_OPERAND_FOLDER && at->operands == 0)
         ask_for(to, "folders");
     else if (at->command->operand == KPROF_OPERAND_WORDS)
-        return is_complete ? KPROF_OK : KPROF_NO_MEMORY; /* process ids */
+        return KPROF_OK; /* process ids */
     else if (at->operands < (at->command->operand == KPROF_OPERAND_REPORTS ? 2 : 1) ||
              at->command->operand == KPROF_OPERAND_MANY_REPORTS)
         ask_for_files(to, kprof_command_reads_reports(at->command) ? "FILE.kprof" : "");
-    return is_complete ? KPROF_OK : KPROF_NO_MEMORY;
+    return KPROF_OK;
 }
 
 static kprof_status offer_next(const answers *to, const reading *at)
@@ -372,8 +371,6 @@ static kprof_status complete_line(char **words, FILE *out)
     }
     size_t parsed = at.wanting ? count - 1 : count;
     KPROF_AUTO_FREE char **line = kprof_calloc(parsed + 2, sizeof *line);
-    if (!line)
-        return kprof_fail(KPROF_NO_MEMORY, "--complete: out of memory");
     line[0] = (char *)"kprof";
     memcpy(line + 1, words, parsed * sizeof *line);
     kprof_options options;

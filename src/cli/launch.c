@@ -188,7 +188,7 @@ kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
         make_environment(spec, &list) ? kprof_calloc(list.count + 1, sizeof *environment) : NULL;
     if (environment) /* execvpe wants a NULL at the end; a strlist has none */
         memcpy(environment, list.items, list.count * sizeof *environment);
-    return environment ? fork_with(spec, environment, out) : KPROF_NO_MEMORY;
+    return fork_with(spec, environment, out);
 }
 
 kprof_status kprof_child_start(kprof_child *child, const char *name)

@@ -145,7 +145,8 @@ void kprof_machine_look(const char *root, kprof_machine *out)
     count_instances(root, out);
     find_holder(root, out);
     measure_space(root, out);
-    if (kprof_nvdisasm_find(&programs) && programs.count > 0)
+    kprof_nvdisasm_find(&programs);
+    if (programs.count > 0)
         snprintf(out->disassembler, sizeof out->disassembler, "%s", programs.items[0]);
 }
 

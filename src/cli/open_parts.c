@@ -26,17 +26,15 @@ static kprof_status set_path(open_part *part, const kprof_options *options)
     free(part->path);
     part->path = options->export_path ? kprof_strdup(options->export_path) : NULL;
     part->overwrites = options->force_overwrite;
-    return part->path || !options->export_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
 {
     open_part *added = KPROF_ADD(open->items, open->count);
-    if (!added)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     *added = (open_part){.part = *part};
-    return copy_pids(&part->pids, &added->part.pids) ? set_path(added, options)
-                                                     : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    copy_pids(&part->pids, &added->part.pids);
+    return set_path(added, options);
 }
 
 void kprof_open_parts_forget(kprof_open_parts *open, uint32_t turn)

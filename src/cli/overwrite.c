@@ -68,9 +68,9 @@ static kprof_status add_set_files(const kprof_options *options, kprof_strlist *o
     kprof_status status = kprof_catalog_folders(options, &folders);
     for (size_t i = 0; i < folders.count && status == KPROF_OK; i++) {
         const char *folder = folders.items[i];
-        if (!add_folder(out, folder, "sets") || !add_folder(out, folder, "sections") ||
-            !add_folder(out, folder, "findings"))
-            status = KPROF_NO_MEMORY;
+        add_folder(out, folder, "sets");
+        add_folder(out, folder, "sections");
+        add_folder(out, folder, "findings");
     }
     return status;
 }
@@ -99,8 +99,6 @@ static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out
         added = added && kprof_strlist_add(out, options->injection_path);
     if (options->nvdisasm)
         added = added && kprof_strlist_add(out, options->nvdisasm);
-    if (!added)
-        return KPROF_NO_MEMORY;
     return is_report && !kprof_catalog_is_there() ? KPROF_OK : add_set_files(options, out);
 }
 
@@ -151,7 +149,7 @@ kprof_status kprof_outputs_check(const kprof_options *options)
         status = kprof_export_path_expand(options->export_path, &export_path);
     if (is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0) {
         export_path = kprof_strdup(options->export_path);
-        status = export_path ? KPROF_OK : KPROF_NO_MEMORY;
+        status = KPROF_OK;
     }
     if (status == KPROF_OK && (is_file || export_path || is_report))
         status = find_inputs(options, &inputs);

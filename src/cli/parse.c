@@ -194,8 +194,6 @@ static kprof_status parse_long(cursor *at)
     char *word = *at->word, *value = strchr(word, '=');
     KPROF_AUTO_FREE char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
     kprof_status status = KPROF_OK;
-    if (!name)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", word);
     named found = find_name(at->options, name);
     if (!found.row && !found.ncu)
         status = find_beginning(name, &found);
@@ -255,13 +253,16 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         /* Pages have labels such as "DRAM, of its peak": no label has an underscore, and names of metrics have. */
         const bool is_label = strstr(*at->word, ", ") && !strchr(*at->word, '_');
         kprof_strlist *words = &options->selection.metrics;
-        const bool added = is_label ? kprof_strlist_add(words, *at->word) : kprof_value_list(*at->word, words);
-        return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        if (is_label)
+            kprof_strlist_add(words, *at->word);
+        else
+            kprof_value_list(*at->word, words);
+        return KPROF_OK;
     }
     if (options->command->operand == KPROF_OPERAND_MANY_REPORTS || options->command->operand == KPROF_OPERAND_WORDS) {
         options->argument = options->argument ? options->argument : *at->word;
-        return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
-                                                               : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        kprof_strlist_add(&options->reports, *at->word);
+        return KPROF_OK;
     }
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
         return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);

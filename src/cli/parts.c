@@ -23,8 +23,6 @@ struct kprof_parts {
 kprof_status kprof_parts_new(const kprof_parts_run *run, kprof_parts **out)
 {
     *out = kprof_calloc(1, sizeof **out);
-    if (!*out)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     (*out)->run = *run;
     return KPROF_OK;
 }
@@ -136,9 +134,7 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
     options.selection.limits = parts->run.options->selection.limits;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < parts->run.plans->count && status == KPROF_OK; i++)
-        status = kprof_strlist_add(&chips, parts->run.plans->chips[i].plan.chip)
-                     ? KPROF_OK
-                     : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        kprof_strlist_add(&chips, parts->run.plans->chips[i].plan.chip);
     KPROF_THEN(status, kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans));
     KPROF_THEN(status, settle_instructions(parts, &plans));
     KPROF_THEN(status, write_config(parts, &options, &plans, number));
@@ -148,7 +144,7 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
 kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, uint32_t *plan)
 {
     KPROF_AUTO_FREE char *text = describe(&wanted->selection);
-    kprof_status status = text ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = KPROF_OK;
     *plan = 0;
     for (size_t i = 0; text && i < parts->wanted.count && *plan == 0; i++)
         *plan = strcmp(parts->wanted.items[i], text) == 0 ? (uint32_t)i + 1 : 0;
@@ -159,8 +155,8 @@ kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, u
                        KPROF_CONTROL_PLANS - 1);
     else if (is_new)
         status = make_plan(parts, &wanted->selection, (uint32_t)parts->wanted.count + 1);
-    if (is_new && status == KPROF_OK && !kprof_strlist_add(&parts->wanted, text))
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (is_new && status == KPROF_OK)
+        kprof_strlist_add(&parts->wanted, text);
     if (is_new && status == KPROF_OK)
         *plan = (uint32_t)parts->wanted.count;
     return status;

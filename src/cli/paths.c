@@ -59,9 +59,7 @@ static kprof_status locate(const char *const *installed, const char *const *buil
     if (status != KPROF_OK)
         return status;
     *out = first_existing(dir, is_build_tree(dir) ? built : installed, &tried);
-    if (!*out && tried.failed)
-        status = KPROF_NO_MEMORY;
-    else if (!*out)
+    if (!*out)
         status = kprof_fail(KPROF_UNSUPPORTED, "%s was not found; looked for %s", what, tried.data);
     return status;
 }
@@ -99,7 +97,7 @@ kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *
     bool added = status == KPROF_OK && kprof_strlist_add(out, shipped);
     for (size_t i = 0; added && i < options->section_folders.count; i++)
         added = kprof_strlist_add(out, options->section_folders.items[i]);
-    return status == KPROF_OK && !added ? KPROF_NO_MEMORY : status;
+    return status;
 }
 
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out)
@@ -241,8 +239,6 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
     if (path.length == 0 || !kprof_has_extension(path.data))
         kprof_strbuf_puts(&path, extension_to_add());
     *out = kprof_strbuf_take(&path);
-    if (status == KPROF_OK && !*out)
-        status = kprof_fail(KPROF_NO_MEMORY, "--export: out of memory");
     if (status != KPROF_OK) {
         free(*out);
         *out = NULL;
@@ -346,5 +342,5 @@ kprof_status kprof_report_open_named(const char *name, kprof_report **out)
 {
     KPROF_AUTO_FREE char *path = kprof_report_path(name);
     *out = NULL;
-    return path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return kprof_report_open(path, out);
 }

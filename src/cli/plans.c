@@ -105,8 +105,7 @@ static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selectio
         const char *word = from->metrics.items[i];
         const kprof_status checked = kprof_metrics_check(catalog, host, word);
         const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(catalog, word);
-        if (!kprof_strlist_add(is_missing ? &out->left_out : &out->kept.metrics, word))
-            status = KPROF_NO_MEMORY;
+        kprof_strlist_add(is_missing ? &out->left_out : &out->kept.metrics, word);
     }
     return status;
 }
@@ -141,8 +140,6 @@ static kprof_status list_timelines(kprof_chip_plan *plan)
 {
     const kprof_timeline_plan *from = &plan->plan.timeline;
     plan->timelines = kprof_calloc(from->count + 1, sizeof *plan->timelines);
-    if (!plan->timelines)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < from->count; i++)
         plan->timelines[i] =
             (kprof_chip_timeline){from->passes[i].metrics, {from->passes[i].image.data, from->passes[i].image.size}};
@@ -217,18 +214,15 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
 }
 
 /* A counter that some chip lacks is left out there by the injection library, which says so. */
-static kprof_status join_instructions(const kprof_plan *plan, kprof_plans *out)
+static void join_instructions(const kprof_plan *plan, kprof_plans *out)
 {
-    const bool added = kprof_strlist_add_all_unique(&out->instructions.counters, &plan->instructions.counters);
+    kprof_strlist_add_all_unique(&out->instructions.counters, &plan->instructions.counters);
     out->instructions.samples = out->instructions.samples || plan->instructions.samples;
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
 {
     out->chips = kprof_calloc(chips->count, sizeof *out->chips);
-    if (!out->chips)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_rank rank = {0, 1};
     const bool shares = options->rank_passes && (options->command->mask & KPROF_IN(profile));
     kprof_status status = shares ? kprof_rank_find(&rank) : KPROF_OK;
@@ -250,7 +244,8 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         }
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
-        KPROF_THEN(status, join_instructions(&out->chips[i].plan, out));
+        if (status == KPROF_OK)
+            join_instructions(&out->chips[i].plan, out);
     }
     return status;
 }
@@ -279,7 +274,7 @@ static kprof_status find_devices(kprof_plans *out)
     const char *error = errors.count > 0 ? errors.items[0] : kprof_status_message(status);
     if (status == KPROF_NO_PERMISSION) {
         out->denied = kprof_strdup(error);
-        status = out->denied ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        status = KPROF_OK;
     } else if (status != KPROF_OK) {
         kprof_log(KPROF_LOG_ERROR, "%s", error);
     }
@@ -336,8 +331,6 @@ static kprof_status plan_samples(const kprof_options *options, kprof_strlist *ch
     KPROF_THEN(status, kprof_probe_devices(&out->probe));
     KPROF_THEN(status, kprof_probe_chips(&out->probe, 0, chips));
     out->chips = kprof_calloc(chips->count + 1, sizeof *out->chips);
-    if (!out->chips)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         kprof_chip_plan *chip = &out->chips[out->count++];
         status = kprof_host_open(chips->items[i], NULL, &chip->host);
@@ -445,8 +438,6 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
 #include "core/recorder_options.h"
 #undef OPTION
     };
-    if (!out->chips)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < plans->count; i++)
         fill_chip(&plans->chips[i], &out->chips[i]);
     return KPROF_OK;
@@ -479,8 +470,8 @@ static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *o
         for (size_t k = 0; are_known && k < known.count; k++)
             name = strcasecmp(known.items[k], name) == 0 ? known.items[k] : name;
         kprof_status status = kprof_chip_check(name, are_known ? &known : NULL);
-        if (status == KPROF_OK && !kprof_strlist_add_unique(out, name))
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        if (status == KPROF_OK)
+            kprof_strlist_add_unique(out, name);
         result = status != KPROF_OK ? status : result;
     }
     return result;
@@ -496,7 +487,8 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
         return KPROF_OK;
     if (can_know)
         kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
-    return kprof_strlist_add(&out->names, DEFAULT_CHIP) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_add(&out->names, DEFAULT_CHIP);
+    return KPROF_OK;
 }
 
 kprof_status kprof_chip_open(const char *chip, kprof_host **out)

@@ -57,7 +57,7 @@ static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *ra
         loads[owner] += share->pass_count;
         added = owner != rank->number || kprof_strlist_add_all_unique(out, &share->collect);
     }
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 /* Append what all ranks have: the time, and what takes no counters. */
@@ -69,7 +69,7 @@ static kprof_status take_common(const kprof_plan *plan, kprof_strlist *out)
         if (plan->schedule.metrics[i].count == 0 || strcmp(name, KPROF_TIME_METRIC) == 0)
             added = kprof_strlist_add_unique(out, name);
     }
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 /* Throughputs, and the host that knows their units. */
@@ -94,8 +94,6 @@ static kprof_status compute_greatest(kprof_host *host, const kprof_throughput *t
     item->expression = kprof_strbuf_take(&text);
     item->unit = item->unit ? item->unit : kprof_strdup(info.unit);
     kprof_metric_info_free(&info);
-    if (!item->expression || !item->unit)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     return kprof_expr_parse(item->expression, &item->compiled);
 }
 

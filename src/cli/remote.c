@@ -66,8 +66,6 @@ static bool open_socket(kprof_remote *remote)
 kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
 {
     kprof_remote *remote = kprof_calloc(1, sizeof *remote);
-    if (!remote)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     remote->run = *run;
     remote->listener = -1;
     for (size_t i = 0; i < MOST_CLIENTS; i++)
@@ -214,7 +212,7 @@ static kprof_status check_folder(const char *path)
     const char *slash = strrchr(path, '/');
     KPROF_AUTO_FREE char *folder =
         slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
-    kprof_status status = folder ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = KPROF_OK;
     if (folder && access(folder, W_OK | X_OK) != 0)
         status = kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
     return status;
@@ -325,8 +323,6 @@ static kprof_status begin(kprof_remote *remote, client *from)
 static kprof_status parse(client *from)
 {
     KPROF_AUTO_FREE char **words = kprof_calloc(from->given.count + 3, sizeof *words);
-    if (!words)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     words[0] = (char *)"kprof";
     words[1] = (char *)"ctl";
     memcpy(words + 2, from->given.items, from->given.count * sizeof *words);

@@ -28,8 +28,8 @@ static kprof_status settle_import(kprof_options *options)
     if (options->command == kprof_commands)
         options->command = kprof_command_find("report");
     options->argument = options->import_path;
-    return kprof_strlist_add(&options->reports, options->import_path) ? KPROF_OK
-                                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_add(&options->reports, options->import_path);
+    return KPROF_OK;
 }
 
 /* "--list-sets" is "list sets". */
@@ -91,8 +91,7 @@ static kprof_status check_operand(const kprof_options *options)
     const kprof_command *command = options->command;
     const char *given = options->argument;
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
-    if (!kprof_command_words(command, &words))
-        return kprof_fail(KPROF_NO_MEMORY, "kprof %s: out of memory", command->name);
+    kprof_command_words(command, &words);
     if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
         return refuse_operand(command, given, &words);
     return KPROF_OK;
@@ -113,8 +112,6 @@ static kprof_status settle_kernel_id(kprof_options *options)
                           "--kernel-id and --kernel-name exclude each other; -s and -c choose launches too");
     char *context = options->kernel_made = kprof_strdup(id), *stream = context ? strchr(context, ':') : NULL;
     char *name = stream ? strchr(stream + 1, ':') : NULL, *number = name ? strrchr(name + 1, ':') : NULL;
-    if (!context)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (!number)
         return kprof_fail(KPROF_USAGE,
                           "--kernel-id %s: write CONTEXT:STREAM:NAME:N, where each part may be empty, such as ::gemm:2 "
@@ -144,7 +141,7 @@ static kprof_status settle_kernel(kprof_options *options)
     options->kernel_made =
         kprof_strprintf(without ? "regex:^(?!.*(?:%s))" : "regex:%s", behind_prefix ? behind_prefix : given);
     options->filter.kernel = options->kernel_made;
-    return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 /* Ranges that are measured are those of --nvtx-include, or those between cudaProfilerStart and cudaProfilerStop. */
@@ -244,8 +241,6 @@ static kprof_status settle_conditions(kprof_options *options)
                           "--filter chooses launches for the pages details, raw, summary, statistics, "
                           "brief and source; leave it out of --page session, --page sources and --page census");
     options->conditions = kprof_calloc(options->filters.count + 1, sizeof *options->conditions);
-    if (!options->conditions)
-        return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
     for (size_t i = 0; i < options->filters.count && status == KPROF_OK; i++)
         status = kprof_condition_parse_filter(options->filters.items[i], &options->conditions[i]);
     return status;
@@ -287,8 +282,8 @@ static kprof_status settle_brief(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL;
-    if (!is_told_what(options) && collects(options) && !kprof_strlist_add(&options->selection.sets, "agent"))
-        return kprof_fail(KPROF_NO_MEMORY, "--brief: out of memory");
+    if (!is_told_what(options) && collects(options))
+        kprof_strlist_add(&options->selection.sets, "agent");
     return KPROF_OK;
 }
 
@@ -315,8 +310,8 @@ static kprof_status settle_source(kprof_options *options)
                                     : "rows of the code: give --page source too");
     if (!is_source)
         return KPROF_OK;
-    if (collects(options) && !is_told_what(options) && !kprof_strlist_add(&options->selection.sets, "source"))
-        return kprof_fail(KPROF_NO_MEMORY, "--page source: out of memory");
+    if (collects(options) && !is_told_what(options))
+        kprof_strlist_add(&options->selection.sets, "source");
     if (is_csv(options) && !has_top && options->sort == KPROF_UNSET)
         options->all_rows = true;
     else if (!has_top && !options->all_rows)
@@ -488,9 +483,9 @@ static kprof_status ask_for_range_launches(kprof_options *options)
     kprof_selection *selection = &options->selection;
     if (!kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
         return KPROF_OK;
-    if ((!is_told_what(options) && !kprof_strlist_add(&selection->sets, "default")) ||
-        !kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES))
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (!is_told_what(options))
+        kprof_strlist_add(&selection->sets, "default");
+    kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES);
     return KPROF_OK;
 }
 

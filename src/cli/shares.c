@@ -22,7 +22,7 @@ static kprof_status take_throughput(const kprof_shares_wish *wish, const char *n
         out->throughputs[out->throughput_count++] = (kprof_throughput){copy, parts};
     else
         kprof_strlist_free(&parts);
-    return *is_one && !copy ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : status;
+    return status;
 }
 
 static kprof_status add_parts(const kprof_shares *shares, kprof_strlist *out)
@@ -30,7 +30,7 @@ static kprof_status add_parts(const kprof_shares *shares, kprof_strlist *out)
     bool added = true;
     for (size_t i = 0; i < shares->throughput_count && added; i++)
         added = kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 /* The metrics of one pass of the plan next to each other, as they fit together. */
@@ -46,8 +46,8 @@ static kprof_status list_names(const kprof_shares_wish *wish, const kprof_plan *
                 continue;
             if (passes->count > 1)
                 status = take_throughput(wish, plan->collect.items[i], shares, &is_in_parts);
-            if (status == KPROF_OK && !is_in_parts && !kprof_strlist_add(out, plan->collect.items[i]))
-                status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+            if (status == KPROF_OK && !is_in_parts)
+                kprof_strlist_add(out, plan->collect.items[i]);
         }
     return status == KPROF_OK ? add_parts(shares, out) : status;
 }
@@ -57,8 +57,6 @@ static kprof_status fill_run(const kprof_shares_wish *wish, uint32_t passes, kpr
 {
     const kprof_selection selection = {.metrics = *names, .limits.max_passes = passes};
     kprof_plan *plan = KPROF_APPEND(out->plans, out->count);
-    if (!plan)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     kprof_log_set_sink(passes > 0 ? kprof_log_discard : before.sink, before.user);
     kprof_status status = kprof_plan_make(wish->catalog, &selection, wish->host, plan);
@@ -105,8 +103,7 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
         leave_repeats_out(plan);
     KPROF_THEN(status, fill_runs(wish, &names, out));
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        if (!kprof_strlist_add(&plan->left_out, names.items[i]))
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        kprof_strlist_add(&plan->left_out, names.items[i]);
     return status;
 }
 

@@ -62,8 +62,6 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
                               kprof_spools **out)
 {
     kprof_spools *spools = kprof_calloc(1, sizeof *spools);
-    if (!spools)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     spools->session = session;
     spools->report = report;
     spools->progress = progress;
@@ -132,8 +130,9 @@ void kprof_spools_free(kprof_spools *spools)
 
 static kprof_status append_spool(kprof_spools *spools, spool *item)
 {
-    if (!KPROF_APPEND(spools->items, spools->count) || !tsearch(item->name, &spools->names, compare_names))
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    KPROF_APPEND(spools->items, spools->count);
+    if (!tsearch(item->name, &spools->names, compare_names))
+        kprof_memory_note_lack();
     spools->items[spools->count++] = item;
     return KPROF_OK;
 }

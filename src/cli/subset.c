@@ -16,12 +16,10 @@
 static kprof_status check_files(const kprof_strlist *names)
 {
     KPROF_AUTO_FREE struct stat *files = kprof_calloc(names->count + 1, sizeof *files);
-    kprof_status status = files ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++) {
         KPROF_AUTO_FREE char *path = kprof_report_path(names->items[i]);
-        if (!path)
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-        else if (stat(path, &files[i]) != 0)
+        if (stat(path, &files[i]) != 0)
             files[i].st_nlink = 0; /* opening it tells why */
         for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++)
             if (files[k].st_nlink > 0 && files[k].st_dev == files[i].st_dev && files[k].st_ino == files[i].st_ino)
@@ -52,8 +50,7 @@ static kprof_status add_all(const kprof_options *options, const kprof_subset *su
     kprof_status status = kprof_merge_new(report, &merge);
     for (size_t i = 0; i < options->reports.count && status == KPROF_OK; i++) {
         KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
-        status = path ? kprof_merge_add(merge, path, options->reports.items[i], subset)
-                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        status = kprof_merge_add(merge, path, options->reports.items[i], subset);
     }
     KPROF_THEN(status, kprof_merge_finish(merge));
     kprof_merge_free(merge);
@@ -68,8 +65,6 @@ static kprof_status claim(const kprof_options *options, char **path, kprof_creat
     *mode = KPROF_CREATE_NEW;
     const char *folder = secure_getenv("TMPDIR");
     *path = kprof_strprintf("%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp");
-    if (!*path)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     char *name = strrchr(*path, '/');
     *name = '\0';
     const bool made = mkdtemp(*path) != NULL;
@@ -157,7 +152,7 @@ static kprof_status find_sections(const kprof_options *options, const kprof_cata
         for (const char *const *alias = set.aliases; *alias; alias++)
             is_asked_for = is_asked_for || kprof_strlist_contains(&sets.sets, *alias);
         for (const char *const *id = set.section_ids; is_asked_for && *id && status == KPROF_OK; id++)
-            status = kprof_strlist_add(out, *id) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+            kprof_strlist_add(out, *id);
     }
     return status;
 }
@@ -167,7 +162,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
     *out = (kprof_choice_of_part){.sections_of_sets = KPROF_STRLIST_INIT};
     const kprof_strlist *launches = &options->launches;
     out->ranges = kprof_calloc(launches->count + 1, sizeof *out->ranges);
-    kprof_status status = out->ranges ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < launches->count && status == KPROF_OK; i++)
         status = read_range(launches->items[i], &out->ranges[i]);
     /* Set files, where a choice is made by name. A kprof that was copied alone knows neither aliases nor sections. */

@@ -150,7 +150,7 @@ static kprof_status store_count(const kprof_option_row *row, const char *text, u
     return KPROF_OK;
 }
 
-bool kprof_value_list(const char *text, kprof_strlist *out)
+void kprof_value_list(const char *text, kprof_strlist *out)
 {
     size_t depth = 0;
     const char *start = text;
@@ -162,9 +162,10 @@ bool kprof_value_list(const char *text, kprof_strlist *out)
         if (*at != '\0' && (*at != ',' || depth > 0))
             continue;
         KPROF_AUTO_FREE char *item = kprof_strndup(start, (size_t)(at - start));
-        bool added = item && (item[0] == '\0' || kprof_strlist_add_unique(out, item));
-        if (!added || *at == '\0')
-            return added;
+        if (*item)
+            kprof_strlist_add_unique(out, item);
+        if (*at == '\0')
+            return;
         start = at + 1 + strspn(at + 1, " ");
     }
 }
@@ -172,16 +173,18 @@ bool kprof_value_list(const char *text, kprof_strlist *out)
 static kprof_status store_list(const kprof_option_row *row, const char *text, kprof_strlist *field)
 {
     size_t before = field->count;
-    bool added = row->type == KPROF_OPTION_PATHS ? kprof_strlist_add(field, text) : kprof_value_list(text, field);
-    if (!added)
-        return kprof_fail(KPROF_NO_MEMORY, "--%s: out of memory", row->name);
+    if (row->type == KPROF_OPTION_PATHS)
+        kprof_strlist_add(field, text);
+    else
+        kprof_value_list(text, field);
     return field->count > before || strspn(text, ",") < strlen(text) ? KPROF_OK : refuse_value(row, text);
 }
 
 static kprof_status store_ordinals(const kprof_option_row *row, const char *text, uint64_t *mask)
 {
     KPROF_AUTO(kprof_strlist) items = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_value_list(text, &items) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_value_list(text, &items);
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && items.count == 0)
         status = refuse_value(row, text);
     for (size_t i = 0; i < items.count && status == KPROF_OK; i++) {

@@ -57,7 +57,7 @@ static kprof_status try_program(kprof_code *code, const trial *of, kprof_strbuf 
 {
     KPROF_AUTO(kprof_strbuf) symbols = KPROF_STRBUF_INIT;
     put_symbols(code, &symbols);
-    kprof_status status = symbols.failed ? KPROF_NO_MEMORY : run_program(code, of, &symbols, reason);
+    kprof_status status = run_program(code, of, &symbols, reason);
     if (status == KPROF_INTERNAL && symbols.length > 0) {
         kprof_strbuf_clear(&symbols);
         kprof_strbuf_clear(reason);
@@ -73,13 +73,15 @@ static void tell(kprof_code *code, const char *program, const char *reason)
         snprintf(code->text_state, sizeof code->text_state, "%s: %s", program, reason);
 }
 
-static bool look(kprof_disassemblers *disassemblers)
+static void look(kprof_disassemblers *disassemblers)
 {
     if (disassemblers->has_looked)
-        return true;
+        return;
     disassemblers->has_looked = true;
-    return disassemblers->given ? kprof_strlist_add(&disassemblers->programs, disassemblers->given)
-                                : kprof_nvdisasm_find(&disassemblers->programs);
+    if (disassemblers->given)
+        kprof_strlist_add(&disassemblers->programs, disassemblers->given);
+    else
+        kprof_nvdisasm_find(&disassemblers->programs);
 }
 
 /* Other cubins do not wait for a program that does not end. */
@@ -97,8 +99,7 @@ static void drop(kprof_disassemblers *disassemblers, size_t program, const char 
 kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
 {
     const kprof_strlist *programs = &disassemblers->programs;
-    if (!look(disassemblers))
-        return KPROF_NO_MEMORY;
+    look(disassemblers);
     kprof_status status = KPROF_INTERNAL;
     snprintf(code->text_state, sizeof code->text_state, "%s", disassemblers->gone);
     for (size_t i = 0, tried = 0; i < programs->count && tried < MOST_PROGRAMS && status == KPROF_INTERNAL; tried++) {

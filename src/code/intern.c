@@ -36,7 +36,7 @@ kprof_status kprof_intern_text(kprof_intern *intern, const char *text, uint32_t 
     }
     if (!take(&intern->bytes_left, bytes))
         return KPROF_UNSUPPORTED;
-    node *added = malloc(sizeof *added);
+    node *added = kprof_calloc(1, sizeof *added);
     if (!added || !kprof_strlist_add(intern->texts, text)) {
         free(added);
         return KPROF_NO_MEMORY;

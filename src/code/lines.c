@@ -259,7 +259,7 @@ static char *make_image(const reader *r, size_t *size)
     set_section(&head.sections[2], LINES, sizeof head, r->lines->d_size);
     set_section(&head.sections[3], TEXTS, sizeof head + r->lines->d_size, texts_size);
     *size = sizeof head + r->lines->d_size + texts_size;
-    char *image = malloc(*size);
+    char *image = kprof_calloc(1, *size);
     if (!image)
         return NULL;
     memcpy(image, &head, sizeof head);
@@ -324,7 +324,7 @@ static kprof_status intern_path(reader *r, const char *path, uint32_t *number)
             kprof_strbuf_append(&plain, path, 1);
         path += length > 0 ? length : 1;
     }
-    kprof_status status = plain.failed ? KPROF_NO_MEMORY : kprof_intern_text(&r->files, plain.data, number);
+    kprof_status status = kprof_intern_text(&r->files, plain.data, number);
     kprof_strbuf_free(&plain);
     return status;
 }

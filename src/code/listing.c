@@ -187,5 +187,5 @@ kprof_status kprof_code_take_listing(kprof_code *code, char *text, size_t size)
     free(code->waits);
     code->waits = (uint64_t *)r.waits.data;
     code->wait_count = r.waits.length / sizeof *code->waits;
-    return r.failed ? KPROF_NO_MEMORY : KPROF_OK;
+    return KPROF_OK;
 }

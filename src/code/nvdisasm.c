@@ -20,27 +20,27 @@ static bool is_program(const char *path)
 }
 
 /* Add FOLDER/NAME if it is a program. */
-static bool add_program(const char *folder, size_t length, const char *name, kprof_strlist *out)
+static void add_program(const char *folder, size_t length, const char *name, kprof_strlist *out)
 {
     KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&path, folder, length);
     kprof_strbuf_puts(&path, name);
-    return !path.failed && (!is_program(path.data) || kprof_strlist_add_unique(out, path.data));
+    if (is_program(path.data))
+        kprof_strlist_add_unique(out, path.data);
 }
 
-static bool add_from_path(const char *folders, kprof_strlist *out)
+static void add_from_path(const char *folders, kprof_strlist *out)
 {
     for (const char *at = folders; at && *at; at += *at == ':') {
         size_t length = strcspn(at, ":");
-        if (length > 0 && !add_program(at, length, "/nvdisasm", out))
-            return false;
+        if (length > 0)
+            add_program(at, length, "/nvdisasm", out);
         at += length;
     }
-    return true;
 }
 
 /* Add what packages below PREFIX/lib/python3* brought. Characters of the prefix stand for themselves. */
-static bool add_from_packages(const char *prefix, kprof_strlist *out)
+static void add_from_packages(const char *prefix, kprof_strlist *out)
 {
     KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
     for (const char *at = prefix; *at; at++)
@@ -49,52 +49,52 @@ static bool add_from_packages(const char *prefix, kprof_strlist *out)
                                 "{triton/backends/nvidia/bin,nvidia/cu13/bin,nvidia/cuda_nvdisasm/bin,"
                                 "nvidia/cuda_nvcc/bin}/nvdisasm");
     glob_t found = {0};
-    int result = pattern.failed ? GLOB_NOSPACE : glob(pattern.data, GLOB_BRACE, NULL, &found);
-    bool ok = result != GLOB_NOSPACE;
-    for (size_t i = 0; ok && i < found.gl_pathc; i++)
-        ok = add_program(found.gl_pathv[i], strlen(found.gl_pathv[i]), "", out);
+    if (glob(pattern.data, GLOB_BRACE, NULL, &found) == GLOB_NOSPACE)
+        kprof_memory_note_lack();
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        add_program(found.gl_pathv[i], strlen(found.gl_pathv[i]), "", out);
     globfree(&found);
-    return ok;
 }
 
 /* The packages of the Python that PATH has, which an environment of its own may bring: PREFIX/bin/python3. */
-static bool add_from_python(const char *folders, kprof_strlist *out)
+static void add_from_python(const char *folders, kprof_strlist *out)
 {
     for (const char *at = folders; at && *at; at += *at == ':') {
         size_t length = strcspn(at, ":");
         KPROF_AUTO(kprof_strlist) python = KPROF_STRLIST_INIT;
-        bool ok = add_program(at, length, "/python3", &python);
-        if (ok && python.count > 0 && length > strlen("/bin") && !strncmp(at + length - strlen("/bin"), "/bin", 4)) {
+        add_program(at, length, "/python3", &python);
+        if (python.count > 0 && length > strlen("/bin") && !strncmp(at + length - strlen("/bin"), "/bin", 4)) {
             KPROF_AUTO_FREE char *prefix = kprof_strndup(at, length - strlen("/bin"));
-            ok = prefix && add_from_packages(prefix, out);
+            add_from_packages(prefix, out);
         }
-        if (!ok)
-            return false;
         at += length;
     }
-    return true;
 }
 
-bool kprof_nvdisasm_find(kprof_strlist *out)
+void kprof_nvdisasm_find(kprof_strlist *out)
 {
     const char *path = getenv("PATH");
-    bool ok = add_from_path(path, out);
+    add_from_path(path, out);
     static const char *const toolkits[] = {"CUDA_HOME", "CUDA_PATH"};
-    for (size_t i = 0; ok && i < sizeof toolkits / sizeof *toolkits; i++) {
+    for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++) {
         const char *folder = secure_getenv(toolkits[i]);
-        ok = !folder || add_program(folder, strlen(folder), "/bin/nvdisasm", out);
+        if (folder)
+            add_program(folder, strlen(folder), "/bin/nvdisasm", out);
     }
-    ok = ok && add_from_path("/usr/local/cuda/bin:/opt/cuda/bin", out);
+    add_from_path("/usr/local/cuda/bin:/opt/cuda/bin", out);
     static const char *const environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    for (size_t i = 0; ok && i < sizeof environments / sizeof *environments; i++) {
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
         const char *folder = secure_getenv(environments[i]);
-        ok = !folder || folder[0] != '/' || add_from_packages(folder, out);
+        if (folder && folder[0] == '/')
+            add_from_packages(folder, out);
     }
-    ok = ok && add_from_python(path, out);
+    add_from_python(path, out);
     const char *home = secure_getenv("HOME");
     KPROF_AUTO_FREE char *user = kprof_strprintf("%s/.local", home ? home : "");
-    ok = ok && user && (user[0] != '/' || add_from_packages(user, out));
-    return ok && add_from_packages("/usr", out) && add_from_packages("/usr/local", out);
+    if (user[0] == '/')
+        add_from_packages(user, out);
+    add_from_packages("/usr", out);
+    add_from_packages("/usr/local", out);
 }
 
 /* The first line of what it said, or how it ended. */
@@ -118,13 +118,10 @@ kprof_status kprof_nvdisasm_run(char *const *arguments, const kprof_child_limits
     kprof_child child = {.out = *out};
     const char *ended = kprof_child_run(arguments, limits, &child);
     *out = child.out; /* which it has appended to */
-    bool lacks_memory = out->failed || child.errors.failed;
     if (ended)
         kprof_strbuf_puts(reason, ended);
     else if (!WIFEXITED(child.status) || WEXITSTATUS(child.status) != 0)
         tell_failure(&child.errors, child.status, reason);
     kprof_strbuf_free(&child.errors);
-    if (lacks_memory || reason->failed)
-        return KPROF_NO_MEMORY;
     return ended ? KPROF_UNSUPPORTED : reason->length == 0 ? KPROF_OK : KPROF_INTERNAL;
 }

@@ -6,7 +6,7 @@
 #include "core/strbuf.h"
 
 /* Append the paths of the executables named nvdisasm that the machine has, best first. False when out of memory. */
-bool kprof_nvdisasm_find(kprof_strlist *out);
+void kprof_nvdisasm_find(kprof_strlist *out);
 
 /* Run a program, whose argument list ends with NULL, without input, and append what it prints to `out`. Where it cannot
  * be started, fails, prints more than `most_bytes` or runs for longer than `limit_ns`, `reason` (clean, never empty)

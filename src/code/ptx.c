@@ -50,9 +50,7 @@ kprof_status kprof_code_read_ptx(Elf *elf, kprof_code *code)
     if (status != KPROF_OK || !has_lines)
         return status;
     uint32_t lines = 0;
-    code->ptx = malloc(text->d_size + 1);
-    if (!code->ptx)
-        return KPROF_NO_MEMORY;
+    code->ptx = kprof_calloc(1, text->d_size + 1);
     code->ptx_size = text->d_size;
     memcpy(code->ptx, text->d_buf, text->d_size);
     code->ptx[text->d_size] = '\0';

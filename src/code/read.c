@@ -112,15 +112,11 @@ static uint32_t read_control(const uint8_t *instruction)
 static kprof_status add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
 {
     kprof_code_function *function = KPROF_ADD(out->functions, out->function_count);
-    if (!function)
-        return KPROF_NO_MEMORY;
     *function = *described;
     function->count = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
     function->mangled = kprof_strdup(described->mangled);
     function->section = kprof_strdup(described->section);
     function->instructions = kprof_calloc(function->count + 1, sizeof *function->instructions);
-    if (!function->mangled || !function->section || !function->instructions)
-        return KPROF_NO_MEMORY;
     Elf_Data *data = elf_getdata(elf_getscn(from->elf, function->section_index), NULL);
     for (size_t i = 0; i < function->count; i++) {
         kprof_code_instruction *instruction = &function->instructions[i];

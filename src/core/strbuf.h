@@ -54,9 +54,9 @@ const char *kprof_strbuf_or_null(const kprof_strbuf *buf);
 
 /* Add an element, set to zero, behind the `count` of an array that has grown so from its first on; NULL when out of
  * memory. The caller counts it. */
-#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
+#define KPROF_APPEND(array, count) ((__typeof__(array))kprof_append((void **)&(array), (count), sizeof *(array)))
 /* The same, and count it. */
-#define KPROF_ADD(array, count) kprof_add((void **)&(array), &(count), sizeof *(array))
+#define KPROF_ADD(array, count) ((__typeof__(array))kprof_add((void **)&(array), &(count), sizeof *(array)))
 void *kprof_append(void **array, size_t count, size_t size);
 void *kprof_add(void **array, size_t *count, size_t size);
 

@@ -31,7 +31,7 @@ static kprof_status check_own_name(const kprof_json_place *list, size_t index, c
 static char *value_name(const char *alias)
 {
     char *name = kprof_strprintf("derived__%s", alias);
-    for (char *at = name; at && (at = strchr(at, '.'));)
+    for (char *at = name; (at = strchr(at, '.'));)
         *at = '_';
     return name;
 }
@@ -41,8 +41,10 @@ static kprof_status read_meaning(const kprof_json_place *place, const cJSON *val
     const bool is_expression = cJSON_HasObjectItem(value, "expression");
     const bool has_choice = is_expression || cJSON_HasObjectItem(value, "metric");
     kprof_json_place closest = {place, "closest", 0};
-    kprof_status status = is_expression && !(alias->item.name = value_name(alias->name)) ? KPROF_NO_MEMORY : KPROF_OK;
-    if (status == KPROF_OK && (has_choice || !cJSON_HasObjectItem(value, "closest")))
+    kprof_status status = KPROF_OK;
+    if (is_expression)
+        alias->item.name = value_name(alias->name);
+    if (has_choice || !cJSON_HasObjectItem(value, "closest"))
         status = kprof_item_choices_read(place, value, &alias->item);
     if (status == KPROF_OK && has_choice && cJSON_HasObjectItem(value, "closest"))
         status = kprof_json_fail(&closest, "is for an alias that nothing stands for, but there is a choice");
@@ -63,8 +65,8 @@ static kprof_status read_alias(const kprof_json_place *place, const cJSON *value
     kprof_alias *alias = element;
     kprof_status status = kprof_json_read(place, value, fields, alias);
     KPROF_THEN(status, check_name(place, alias->name));
-    if (status == KPROF_OK && !(alias->item.label = kprof_strdup(alias->name)))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        alias->item.label = kprof_strdup(alias->name);
     return status == KPROF_OK ? read_meaning(place, value, alias) : status;
 }
 
@@ -74,7 +76,7 @@ static kprof_status check_unique(const kprof_json_place *place, const kprof_alia
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < file->count && status == KPROF_OK; i++)
-        status = kprof_strlist_add(&names, file->aliases[i].name) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add(&names, file->aliases[i].name);
     kprof_strlist_sort(&names);
     for (size_t i = 1; i < names.count && status == KPROF_OK; i++)
         if (strcmp(names.items[i - 1], names.items[i]) == 0)
@@ -107,7 +109,6 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
             break;
         out->aliases[i].is_foreign = whole.is_foreign;
         out->aliases[i].origin = kprof_strdup(whole.name);
-        status = out->aliases[i].origin ? KPROF_OK : KPROF_NO_MEMORY;
     }
     KPROF_FREE(whole.name, whole.help);
     return status;
@@ -128,16 +129,14 @@ void kprof_alias_file_free(kprof_alias_file *file)
     *file = (kprof_alias_file){0};
 }
 
-kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out)
+void kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK; i++)
-        status = kprof_expr_names(alias->item.choices[i].compiled, &names);
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        if (!kprof_launch_metric_find(names.items[i]) && !kprof_strlist_add_unique(out, names.items[i]))
-            status = KPROF_NO_MEMORY;
-    return status;
+    for (size_t i = 0; i < alias->item.choice_count; i++)
+        kprof_expr_names(alias->item.choices[i].compiled, &names);
+    for (size_t i = 0; i < names.count; i++)
+        if (!kprof_launch_metric_find(names.items[i]))
+            kprof_strlist_add_unique(out, names.items[i]);
 }
 
 kprof_alias_entry kprof_alias_describe(const kprof_alias *alias)
@@ -154,36 +153,32 @@ kprof_alias_entry kprof_alias_describe(const kprof_alias *alias)
     };
 }
 
-static kprof_status choose(const kprof_alias *alias, const kprof_name_supply *supply, const kprof_choice **out)
+static const kprof_choice *choose(const kprof_alias *alias, const kprof_name_supply *supply)
 {
-    kprof_status status = KPROF_OK;
-    *out = NULL;
-    for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK && !*out; i++) {
+    for (size_t i = 0; i < alias->item.choice_count; i++) {
         KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-        status = kprof_expr_names(alias->item.choices[i].compiled, &names);
-        bool taken = status == KPROF_OK;
+        kprof_expr_names(alias->item.choices[i].compiled, &names);
+        bool taken = true;
         for (size_t k = 0; k < names.count && taken; k++)
             taken = supply->has(supply->user, names.items[k]);
         if (taken)
-            *out = &alias->item.choices[i];
+            return &alias->item.choices[i];
     }
-    return status;
+    return NULL;
 }
 
-kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply, kprof_strlist *out)
+void kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply, kprof_strlist *out)
 {
-    const kprof_choice *choice = NULL;
     const char *value = alias->item.name; /* an expression whose value is there under its own name */
-    if (value && supply->has(supply->user, value))
-        return kprof_strlist_add_unique(out, value) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_status status = choose(alias, supply, &choice);
-    if (status != KPROF_OK || !choice)
-        return status;
+    if (value && supply->has(supply->user, value)) {
+        kprof_strlist_add_unique(out, value);
+        return;
+    }
+    const kprof_choice *choice = choose(alias, supply);
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    status = kprof_expr_names(choice->compiled, &names);
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        status = kprof_strlist_add_unique(out, names.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
-    return status;
+    if (choice)
+        kprof_expr_names(choice->compiled, &names);
+    kprof_strlist_add_all_unique(out, &names);
 }
 
 static bool host_has(void *user, const char *name)
@@ -191,12 +186,10 @@ static bool host_has(void *user, const char *name)
     return kprof_launch_metric_find(name) || kprof_host_can_collect(user, name);
 }
 
-kprof_status kprof_alias_on(const kprof_alias *alias, kprof_host *host, const char **out)
+const char *kprof_alias_on(const kprof_alias *alias, kprof_host *host)
 {
-    const kprof_choice *choice;
-    kprof_status status = choose(alias, &(kprof_name_supply){host_has, host}, &choice);
-    *out = status == KPROF_OK && choice ? choice->text : NULL;
-    return status;
+    const kprof_choice *choice = choose(alias, &(kprof_name_supply){host_has, host});
+    return choice ? choice->text : NULL;
 }
 
 static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
@@ -218,32 +211,33 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
         kprof_strbuf_printf(&text, "%s%s", before, *name);
         before = ", ";
     }
-    return text.failed ? KPROF_NO_MEMORY : kprof_fail(KPROF_UNKNOWN_NAME, "%s", text.data);
+    return kprof_fail(KPROF_UNKNOWN_NAME, "%s", text.data);
 }
 
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, kprof_item *out)
 {
-    const bool is_copied = kprof_copy_text(&out->name, from->name ? from->name : choice->text) &&
-                           kprof_copy_text(&out->label, from->name ? from->label : choice->text) &&
-                           kprof_copy_text(&out->unit, from->unit) && kprof_copy_text(&out->help, from->help) &&
-                           kprof_copy_text(&out->expression, from->name ? choice->text : NULL);
-    return is_copied ? kprof_expr_parse(choice->text, &out->compiled) : KPROF_NO_MEMORY;
+    kprof_copy_text(&out->name, from->name ? from->name : choice->text);
+    kprof_copy_text(&out->label, from->name ? from->label : choice->text);
+    kprof_copy_text(&out->unit, from->unit);
+    kprof_copy_text(&out->help, from->help);
+    kprof_copy_text(&out->expression, from->name ? choice->text : NULL);
+    return kprof_expr_parse(choice->text, &out->compiled);
 }
 
 kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out)
 {
     const kprof_name_supply supply = {host_has, host};
-    const kprof_choice *choice = NULL;
     KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     *out = (kprof_alias_meaning){0};
-    kprof_status status = kprof_alias_candidates(alias, &candidates);
-    if (status == KPROF_OK && candidates.count > 0)
-        status = kprof_host_check(host, &candidates);
-    KPROF_THEN(status, choose(alias, &supply, &choice));
-    if (status == KPROF_OK && !choice)
-        status = fail_without(alias, host);
-    KPROF_THEN(status, kprof_expr_names(choice->compiled, &out->metrics));
-    return KPROF_THEN(status, fill_item(&alias->item, choice, &out->item));
+    kprof_alias_candidates(alias, &candidates);
+    kprof_status status = candidates.count > 0 ? kprof_host_check(host, &candidates) : KPROF_OK;
+    if (status != KPROF_OK)
+        return status;
+    const kprof_choice *choice = choose(alias, &supply);
+    if (!choice)
+        return fail_without(alias, host);
+    kprof_expr_names(choice->compiled, &out->metrics);
+    return fill_item(&alias->item, choice, &out->item);
 }
 
 void kprof_alias_meaning_free(kprof_alias_meaning *meaning)
@@ -257,7 +251,7 @@ kprof_status kprof_alias_select(const kprof_alias *alias, kprof_host *host, kpro
     kprof_alias_meaning meaning;
     kprof_status status = kprof_alias_resolve(alias, host, &meaning);
     for (size_t i = 0; i < meaning.metrics.count && status == KPROF_OK; i++)
-        status = kprof_strlist_add_unique(out, meaning.metrics.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add_unique(out, meaning.metrics.items[i]);
     kprof_alias_meaning_free(&meaning);
     return status;
 }

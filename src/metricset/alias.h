@@ -28,7 +28,7 @@ void kprof_alias_file_free(kprof_alias_file *file); /* members */
 void kprof_alias_free(kprof_alias *alias);          /* members */
 
 /* Append the metrics of all its choices, for kprof_host_check. */
-kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out) KPROF_MUST_CHECK;
+void kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out);
 
 /* The metrics that stand for an alias on the chip of a host. */
 typedef struct kprof_alias_meaning {

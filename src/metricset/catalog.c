@@ -29,9 +29,7 @@ static kprof_status open_file(const char *path, FILE **out)
     if (*out)
         return KPROF_OK;
     close(fd);
-    return is_file
-               ? KPROF_NO_MEMORY
-               : kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
+    return kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
 }
 
 static kprof_status read_file(const char *path, kprof_strbuf *out)
@@ -51,7 +49,7 @@ static kprof_status read_file(const char *path, kprof_strbuf *out)
     if (out->length > MAX_FILE)
         return kprof_fail(KPROF_BAD_METRICSET, "%s: is longer than %d KB; split it into several sections", path,
                           MAX_FILE >> 10);
-    return out->failed ? KPROF_NO_MEMORY : KPROF_OK;
+    return KPROF_OK;
 }
 
 /* The id must be the file's name, so that users find the file by the id that --list-sections prints. */
@@ -91,7 +89,7 @@ static kprof_status keep(const kept_list *list, void *item)
         i++;
     if (i < *list->count)
         list->free(place + i * list->size);
-    else if ((place = realloc(*list->items, (i + 1) * list->size)))
+    else if ((place = kprof_realloc(*list->items, (i + 1) * list->size)))
         *list->count += 1;
     else
         return KPROF_NO_MEMORY;
@@ -141,8 +139,8 @@ static kprof_status load_section(kprof_catalog *catalog, const kprof_json_place 
                             free_section};
     kprof_section_definition section;
     kprof_status status = kprof_section_definition_read(place, value, &section);
-    if (status == KPROF_OK && !(section.path = kprof_strdup(place->name)))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        section.path = kprof_strdup(place->name);
     return keep_checked(status, place, &list, &section);
 }
 
@@ -175,9 +173,7 @@ static kprof_status keep_aliases(kprof_catalog *catalog, kprof_alias_file *file)
     if (catalog->alias_count + file->count > MAX_ALIASES)
         return kprof_fail(KPROF_BAD_METRICSET, "aliases/%s.json: there are more than %d aliases", file->id,
                           MAX_ALIASES);
-    kprof_alias *aliases = realloc(catalog->aliases, (catalog->alias_count + file->count + 1) * sizeof(*aliases));
-    if (!aliases)
-        return KPROF_NO_MEMORY;
+    kprof_alias *aliases = kprof_realloc(catalog->aliases, (catalog->alias_count + file->count + 1) * sizeof(*aliases));
     catalog->aliases = aliases;
     for (size_t i = 0; i < file->count; i++) {
         const size_t place = find_alias(catalog, file->aliases[i].name);
@@ -236,14 +232,14 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     kprof_strbuf_printf(&path, "%s/%s", folder, kind->folder);
     errno = 0;
     int count = path.failed ? -1 : scandir(path.data, &entries, is_json, alphasort);
-    kprof_status status = path.failed || (count < 0 && errno == ENOMEM) ? KPROF_NO_MEMORY : KPROF_OK;
+    kprof_status status = count < 0 && errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_OK;
     if (count >= 0)
         *found = true;
     if (count > MAX_FILES)
         status = kprof_fail(KPROF_BAD_METRICSET, "%s: holds more than %d files", path.data, MAX_FILES);
     for (int i = 0; i < count; i++) {
         KPROF_AUTO_FREE char *file = kprof_strprintf("%s/%s", path.data, entries[i]->d_name);
-        KPROF_THEN(status, file ? load_file(catalog, file, kind->load) : KPROF_NO_MEMORY);
+        KPROF_THEN(status, load_file(catalog, file, kind->load));
         free(entries[i]);
     }
     return status;
@@ -326,8 +322,6 @@ kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **ou
 {
     *out = NULL;
     kprof_catalog *catalog = kprof_calloc(1, sizeof(*catalog));
-    if (!catalog)
-        return KPROF_NO_MEMORY;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < folders->count && status == KPROF_OK; i++)
         status = load_folder(catalog, folders->items[i]);
@@ -456,8 +450,6 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
     if (status != KPROF_OK)
         return status;
     out->items = kprof_calloc(catalog->finding_count + 1, sizeof *out->items);
-    if (!out->items)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->finding_count; i++)
         if (ids->count == 0 || kprof_strlist_contains(ids, catalog->findings[i].id))
             out->items[out->count++] = &catalog->findings[i];
@@ -513,7 +505,7 @@ kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_hos
     KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++)
-        status = kprof_alias_candidates(&catalog->aliases[i], &candidates);
+        kprof_alias_candidates(&catalog->aliases[i], &candidates);
     if (status == KPROF_OK && candidates.count > 0)
         status = kprof_host_check(host, &candidates);
     return status;

@@ -42,8 +42,8 @@ kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON 
     kprof_json_place at = {place, key, 0}, list = {place, "alternatives", 0};
     kprof_status status = kprof_json_read_members(place, value, fields, &texts);
     const size_t count = kprof_strings_count(texts.others);
-    if (status == KPROF_OK && !(item->choices = kprof_calloc(1 + count, sizeof(*item->choices))))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        item->choices = kprof_calloc(1 + count, sizeof(*item->choices));
     if (status == KPROF_OK) {
         status = add_choice(&at, item, texts.first);
         texts.first = NULL;
@@ -51,7 +51,7 @@ kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON 
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         kprof_json_place element = {&list, NULL, i};
         char *text = kprof_strdup(texts.others[i]);
-        status = text ? add_choice(&element, item, text) : KPROF_NO_MEMORY;
+        status = add_choice(&element, item, text);
     }
     free(texts.first);
     kprof_strings_free(texts.others);

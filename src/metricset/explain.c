@@ -18,14 +18,12 @@ typedef struct explainer {
     const kprof_section_definition *looked_at;
     const char *label; /* what pages call a value, whose metric is looked for; or NULL */
     bool is_base;      /* its name has no suffix, so any of its full names is meant */
-    bool is_complete;  /* nothing has failed for want of memory */
 } explainer;
 
-static bool copy_text(char **out, const char *text)
+static void copy_text(char **out, const char *text)
 {
     free(*out);
     *out = text && *text ? kprof_strdup(text) : NULL;
-    return !text || !*text || *out;
 }
 
 /* Is a word what pages call something? What stands in brackets may be left out. */
@@ -96,16 +94,12 @@ static const struct {
     {"pct_of_peak_sustained_elapsed", "per cent of what the unit could sustain during the launch"},
 };
 
-static bool add_part(kprof_explanation *out, const char *text, size_t length)
+static void add_part(kprof_explanation *out, const char *text, size_t length)
 {
-    char *part = KPROF_APPEND(out->parts, out->part_count) ? kprof_strndup(text, length) : NULL;
-    if (!part)
-        return false;
-    const char *meaning = NULL;
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !meaning; i++)
-        meaning = strcmp(meanings[i].part, part) == 0 ? meanings[i].meaning : NULL;
-    out->parts[out->part_count++] = (kprof_name_part){part, meaning};
-    return true;
+    kprof_name_part *part = KPROF_ADD(out->parts, out->part_count);
+    part->part = kprof_strndup(text, length);
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !part->meaning; i++)
+        part->meaning = strcmp(meanings[i].part, part->part) == 0 ? meanings[i].meaning : NULL;
 }
 
 static bool has_part(const kprof_explanation *of, const char *text, size_t length)
@@ -117,27 +111,27 @@ static bool has_part(const kprof_explanation *of, const char *text, size_t lengt
 }
 
 /* Add each part of the suffix that is not there yet. */
-static bool split_suffix(kprof_explanation *out, const char *name)
+static void split_suffix(kprof_explanation *out, const char *name)
 {
-    bool added = true;
-    for (const char *suffix = name + kprof_metric_base_length(name); *suffix == '.' && added;) {
+    for (const char *suffix = name + kprof_metric_base_length(name); *suffix == '.';) {
         const size_t length = strcspn(suffix + 1, ".");
-        added = has_part(out, suffix + 1, length) || add_part(out, suffix + 1, length);
+        if (!has_part(out, suffix + 1, length))
+            add_part(out, suffix + 1, length);
         suffix += 1 + length;
     }
-    return added;
 }
 
 /* "TPC.TriageCompute.sm__cycles_active.avg" is counted in an SM. */
-static bool split_name(kprof_explanation *out)
+static void split_name(kprof_explanation *out)
 {
     const char *name = out->metric, *counter = strstr(name, "__");
     if (!counter)
-        return true;
+        return;
     const char *unit = counter;
     while (unit > name && unit[-1] != '.')
         unit--;
-    return add_part(out, unit, (size_t)(counter - unit)) && split_suffix(out, name);
+    add_part(out, unit, (size_t)(counter - unit));
+    split_suffix(out, name);
 }
 
 /* Rooflines of one section share their roofs. */
@@ -162,11 +156,11 @@ static void add_place(explainer *by, const kprof_item *item, const char *column)
     kprof_explanation *out = by->out;
     kprof_explained_place place = {.section = by->looked_at->id};
     place.label = kprof_strprintf("%s%s%s", item->label ? item->label : "", column ? ", " : "", column ? column : "");
-    const bool is_whole = copy_text(&place.value, item->name) && copy_text(&place.help, item->help) && place.label;
-    by->is_complete = by->is_complete && is_whole && KPROF_APPEND(out->places, out->place_count) &&
-                      kprof_strlist_add_unique(&out->sections, place.section);
-    if (by->is_complete && !is_there(out, &place))
-        out->places[out->place_count++] = place;
+    copy_text(&place.value, item->name);
+    copy_text(&place.help, item->help);
+    kprof_strlist_add_unique(&out->sections, place.section);
+    if (!is_there(out, &place))
+        *KPROF_ADD(out->places, out->place_count) = place;
     else
         free_place(&place);
 }
@@ -179,7 +173,7 @@ static bool look_at(void *user, kprof_item *item, const char *column)
         return true;
     if (by->label) {
         if (!by->out->metric && item->label && is_value_called(item->label, column, by->label))
-            by->is_complete = copy_text(&by->out->metric, item->name);
+            copy_text(&by->out->metric, item->name);
         return true;
     }
     if (by->section) {
@@ -189,13 +183,14 @@ static bool look_at(void *user, kprof_item *item, const char *column)
     bool is_shown = is_meant(by, item->name);
     if (is_shown && item->expression && !by->out->kind) { /* a derived value tells its own formula */
         by->out->kind = "derived";
-        by->is_complete = by->is_complete && copy_text(&by->out->unit, item->unit) &&
-                          copy_text(&by->out->help, item->help) && copy_text(&by->out->formula, item->expression) &&
-                          kprof_expr_names(item->compiled, &by->out->members) == KPROF_OK;
+        copy_text(&by->out->unit, item->unit);
+        copy_text(&by->out->help, item->help);
+        copy_text(&by->out->formula, item->expression);
+        kprof_expr_names(item->compiled, &by->out->members);
     }
     if (is_shown && !by->out->help && !by->is_base) /* it is about one of the full names of a base name */
-        by->is_complete = by->is_complete && copy_text(&by->out->help, item->help);
-    by->is_complete = by->is_complete && kprof_expr_names(item->compiled, &names) == KPROF_OK;
+        copy_text(&by->out->help, item->help);
+    kprof_expr_names(item->compiled, &names);
     for (size_t i = 0; i < names.count && !is_shown; i++)
         is_shown = is_meant(by, names.items[i]);
     if (is_shown)
@@ -271,7 +266,7 @@ static kprof_status look_at_sections(explainer *by, section_look *look)
         look(by, &section);
         kprof_section_free(&section);
     }
-    return by->is_complete ? status : KPROF_NO_MEMORY;
+    return status;
 }
 
 static kprof_status find_places(explainer *by)
@@ -286,20 +281,18 @@ static kprof_status find_sets(explainer *by)
         bool is_in_set = false;
         for (char **id = set->sections; *id && !is_in_set; id++)
             is_in_set = kprof_strlist_contains(&by->out->sections, *id);
-        if (is_in_set && !kprof_strlist_add(&by->out->sets, set->id))
-            return KPROF_NO_MEMORY;
+        if (is_in_set)
+            kprof_strlist_add(&by->out->sets, set->id);
     }
     return KPROF_OK;
 }
 
 /* Does an alias stand for the metric, or for the formula that is explained? */
-static kprof_status is_alias(const explainer *by, const kprof_alias *alias, bool *is)
+static bool is_alias(const explainer *by, const kprof_alias *alias)
 {
-    const char *text = kprof_alias_describe(alias).stands_for;
-    kprof_status status = by->host ? kprof_alias_on(alias, by->host, &text) : KPROF_OK;
+    const char *text = by->host ? kprof_alias_on(alias, by->host) : kprof_alias_describe(alias).stands_for;
     const char *formula = by->out->formula;
-    *is = status == KPROF_OK && text && (is_meant(by, text) || (formula && strcmp(text, formula) == 0));
-    return status;
+    return text && (is_meant(by, text) || (formula && strcmp(text, formula) == 0));
 }
 
 static kprof_status find_aliases(explainer *by)
@@ -307,17 +300,14 @@ static kprof_status find_aliases(explainer *by)
     const kprof_catalog *catalog = by->catalog;
     kprof_status status = by->host ? kprof_catalog_check_aliases(catalog, by->host) : KPROF_OK;
     by->out->aliases = kprof_calloc(catalog->alias_count + 1, sizeof *by->out->aliases);
-    if (!by->out->aliases)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
-        bool is;
-        status = is_alias(by, &catalog->aliases[i], &is);
+        const bool is = is_alias(by, &catalog->aliases[i]);
         if (is)
             by->out->aliases[by->out->alias_count++] = &catalog->aliases[i];
         if (is && !by->out->help && !by->is_base && !catalog->aliases[i].is_foreign)
-            by->is_complete = copy_text(&by->out->help, catalog->aliases[i].item.help) && by->is_complete;
+            copy_text(&by->out->help, catalog->aliases[i].item.help);
     }
-    return by->is_complete ? status : KPROF_NO_MEMORY;
+    return status;
 }
 
 /* The full names of a base name, with what their suffixes mean. */
@@ -327,16 +317,16 @@ static kprof_status list_full_names(explainer *by)
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_full_names(by->host, out->metric, false, &names);
     out->full_names = kprof_calloc(names.count + 1, sizeof *out->full_names);
-    if (!out->full_names)
-        status = KPROF_NO_MEMORY;
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
         kprof_metric_info info;
         kprof_full_name *name = &out->full_names[out->full_name_count++];
         status = kprof_host_metric_info(by->host, names.items[i], &info);
         const char *unit = status == KPROF_OK ? kprof_metric_unit(names.items[i], info.unit) : NULL;
-        if (status == KPROF_OK && (!copy_text(&name->name, names.items[i]) || !copy_text(&name->unit, unit) ||
-                                   !split_suffix(out, names.items[i])))
-            status = KPROF_NO_MEMORY;
+        if (status == KPROF_OK) {
+            copy_text(&name->name, names.items[i]);
+            copy_text(&name->unit, unit);
+            split_suffix(out, names.items[i]);
+        }
         kprof_metric_info_free(&info);
     }
     return status;
@@ -361,12 +351,11 @@ static kprof_status ask_chip(explainer *by)
             info.unit);
     out->kind = kinds[info.type];
     out->description = kprof_strbuf_take(&description);
-    if (!copy_text(&out->unit, unit) || !out->description)
-        status = KPROF_NO_MEMORY;
+    copy_text(&out->unit, unit);
     if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT) {
         KPROF_AUTO_FREE char *name =
             kprof_strprintf("%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
-        status = name ? KPROF_OK : KPROF_NO_MEMORY;
+        status = KPROF_OK;
         if (status == KPROF_OK && kprof_host_has_metric(by->host, name))
             status = kprof_host_breakdown(by->host, name, &out->members);
     }
@@ -382,16 +371,16 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
     kprof_status status = KPROF_OK;
     const bool has_members = of->formula || of->finding;
     for (size_t i = 0; has_members && i < of->members.count && status == KPROF_OK; i++)
-        status = kprof_strlist_add(&all, of->members.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add(&all, of->members.items[i]);
     if (!has_members && by->is_base)
         status = kprof_full_names(by->host, of->metric, true, &all);
     else if (!has_members)
-        status = kprof_strlist_add(&all, of->metric) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add(&all, of->metric);
     if (status == KPROF_OK && all.count > 0)
         status = kprof_host_check(by->host, &all);
     for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
-        if (kprof_host_can_collect(by->host, all.items[i]) && !kprof_strlist_add(out, all.items[i]))
-            status = KPROF_NO_MEMORY;
+        if (kprof_host_can_collect(by->host, all.items[i]))
+            kprof_strlist_add(out, all.items[i]);
     return status;
 }
 
@@ -413,26 +402,22 @@ static kprof_status count_passes(explainer *by)
     out->pass_count = kprof_plan_pass_count(&plan);
     out->has_passes = is_counted;
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
-        status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
+        copy_text(&out->help, alone);
     KPROF_FREE_LISTS(&selection.metrics, &selection.sections);
     return status;
 }
 
-/* *out: the section or finding that a word, which is no metric's name, is a misspelling of; or NULL. */
-static kprof_status find_nearest_id(const kprof_catalog *catalog, const char *word, const char **out)
+/* The section or finding that a word, which is no metric's name, is a misspelling of; or NULL. */
+static const char *find_nearest_id(const kprof_catalog *catalog, const char *word)
 {
     KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + catalog->finding_count + 1, sizeof *ids);
     size_t count = 0;
-    *out = NULL;
-    if (!ids)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++)
         ids[count++] = catalog->sections[i].id;
     for (size_t i = 0; i < catalog->finding_count; i++)
         ids[count++] = catalog->findings[i].id;
-    if (!strstr(word, "__") && !kprof_catalog_why_not(catalog, word))
-        *out = kprof_nearest_spelling(word, ids, count);
-    return KPROF_OK;
+    const bool may_be = !strstr(word, "__") && !kprof_catalog_why_not(catalog, word);
+    return may_be ? kprof_nearest_spelling(word, ids, count) : NULL;
 }
 
 /* The chip does not have the name: it is a derived value, stands for an alias, is misspelled, or nobody can know. */
@@ -440,12 +425,8 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
 {
     if (by->out->place_count > 0 || kprof_catalog_find_alias(by->catalog, word))
         return KPROF_OK;
-    const char *nearest, *id = NULL;
-    kprof_status status = kprof_nearest_alias(by->catalog, word, NULL, &nearest);
-    if (status == KPROF_OK && !nearest)
-        status = find_nearest_id(by->catalog, word, &id);
-    if (status != KPROF_OK)
-        return status;
+    const char *nearest = kprof_nearest_alias(by->catalog, word, NULL);
+    const char *id = nearest ? NULL : find_nearest_id(by->catalog, word);
     if (id)
         return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is no metric, section or finding; did you mean \"%s\"?", word,
                           id);
@@ -468,12 +449,13 @@ static kprof_status explain_metric(explainer *by, const char *word)
     const bool is_of_chip = by->host && !launch && !out->formula && kprof_host_has_metric(by->host, out->metric);
     by->is_base = out->metric[kprof_metric_base_length(out->metric)] == '\0' && !launch && !out->formula &&
                   strncmp(out->metric, "derived__", 9) != 0;
-    kprof_status status = split_name(out) ? KPROF_OK : KPROF_NO_MEMORY;
+    split_name(out);
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && launch) {
         out->kind = "launch";
         out->has_passes = true;
-        if (!copy_text(&out->unit, launch->unit) || !copy_text(&out->description, launch->description))
-            status = KPROF_NO_MEMORY;
+        copy_text(&out->unit, launch->unit);
+        copy_text(&out->description, launch->description);
     }
     if (status == KPROF_OK && is_of_chip)
         status = ask_chip(by);
@@ -492,40 +474,36 @@ static kprof_status explain_nothing(const explainer *by, const kprof_alias *alia
 {
     kprof_explanation *out = by->out;
     for (char **name = alias->closest; name && *name; name++)
-        if (!kprof_strlist_add(&out->closest, *name))
-            return KPROF_NO_MEMORY;
+        kprof_strlist_add(&out->closest, *name);
     if (alias->item.choice_count > 0) {
         out->description = kprof_strprintf("not available on %s, which cannot count %s", kprof_host_label(by->host),
                                            alias->item.choices[0].text);
-        if (!out->description)
-            return KPROF_NO_MEMORY;
     }
-    return copy_text(&out->help, alias->item.help) ? KPROF_OK : KPROF_NO_MEMORY;
+    copy_text(&out->help, alias->item.help);
+    return KPROF_OK;
 }
 
 static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
 {
     kprof_explanation *out = by->out;
     const kprof_item_definition *item = &alias->item;
-    const char *text = kprof_alias_describe(alias).stands_for;
     kprof_status status = by->host ? kprof_catalog_check_aliases(by->catalog, by->host) : KPROF_OK;
-    if (status == KPROF_OK && by->host)
-        status = kprof_alias_on(alias, by->host, &text);
     if (status != KPROF_OK)
         return status;
+    const char *text = by->host ? kprof_alias_on(alias, by->host) : kprof_alias_describe(alias).stands_for;
     if (!text)
         return explain_nothing(by, alias);
     const kprof_choice *choice = item->choices; /* the first that can be had */
     while (strcmp(choice->text, text) != 0)
         choice++;
     const char *formula = item->name ? choice->text : NULL;
-    if (!copy_text(&out->metric, formula ? item->name : text) || !copy_text(&out->formula, formula) ||
-        !copy_text(&out->help, item->help))
-        return KPROF_NO_MEMORY;
+    copy_text(&out->metric, formula ? item->name : text);
+    copy_text(&out->formula, formula);
+    copy_text(&out->help, item->help);
     if (formula) {
         out->kind = "derived";
-        status =
-            copy_text(&out->unit, item->unit) ? kprof_expr_names(choice->compiled, &out->members) : KPROF_NO_MEMORY;
+        copy_text(&out->unit, item->unit);
+        kprof_expr_names(choice->compiled, &out->members);
     }
     return status == KPROF_OK ? explain_metric(by, alias->name) : status;
 }
@@ -540,8 +518,8 @@ static kprof_status explain_section(explainer *by, const char *word, bool *is)
         return KPROF_OK;
     by->section = &by->catalog->sections[index];
     out->kind = "section";
-    if (!copy_text(&out->description, by->section->name) || !copy_text(&out->help, by->section->help))
-        return KPROF_NO_MEMORY;
+    copy_text(&out->description, by->section->name);
+    copy_text(&out->help, by->section->help);
     kprof_status status = find_places(by);
     KPROF_THEN(status, find_sets(by));
     return status == KPROF_OK && by->host ? count_passes(by) : status;
@@ -552,12 +530,13 @@ static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
     kprof_explanation *out = by->out;
     out->kind = "finding";
     out->finding = finding;
-    bool is_whole = copy_text(&out->description, finding->name) && copy_text(&out->help, finding->help) &&
-                    copy_text(&out->formula, finding->gain_formula) &&
-                    kprof_strlist_add_all(&out->members, &finding->operands);
-    for (char **id = finding->sections; *id && is_whole; id++)
-        is_whole = kprof_strlist_add_unique(&out->sections, *id);
-    kprof_status status = is_whole ? find_sets(by) : KPROF_NO_MEMORY;
+    copy_text(&out->description, finding->name);
+    copy_text(&out->help, finding->help);
+    copy_text(&out->formula, finding->gain_formula);
+    kprof_strlist_add_all(&out->members, &finding->operands);
+    for (char **id = finding->sections; *id; id++)
+        kprof_strlist_add_unique(&out->sections, *id);
+    kprof_status status = find_sets(by);
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
@@ -574,7 +553,8 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     const char *text = strcmp(by->out->kind, "table") == 0
                            ? "Each value of the table is a metric, and kprof explain tells more of it."
                            : "Each value below this heading is a metric, and kprof explain tells more of it.";
-    return copy_text(&by->out->description, text) ? find_sets(by) : KPROF_NO_MEMORY;
+    copy_text(&by->out->description, text);
+    return find_sets(by);
 }
 
 /* Explains words that stand beside values on pages, and are no finding's name. */
@@ -621,21 +601,22 @@ static bool has_option(const kprof_finding *finding, const char *word, const kpr
 static kprof_status explain_option(explainer *by, const kprof_finding *finding, const kprof_finding_option *option)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = option->value ? kprof_expr_names(option->value, &names) : KPROF_OK;
-    const bool is_metric = by->host && names.count == 1 && strstr(names.items[0], "__");
-    if (status == KPROF_OK && is_metric)
-        status = copy_text(&by->out->metric, names.items[0]) ? explain_metric(by, names.items[0]) : KPROF_NO_MEMORY;
-    else if (status == KPROF_OK)
-        status = explain_finding(by, finding);
-    return status;
+    if (option->value)
+        kprof_expr_names(option->value, &names);
+    if (!by->host || names.count != 1 || !strstr(names.items[0], "__"))
+        return explain_finding(by, finding);
+    copy_text(&by->out->metric, names.items[0]);
+    return explain_metric(by, names.items[0]);
 }
 
 /* The metric of a value that has the word as its label, or that is a column of the summary page: in by->out. */
 static kprof_status find_label(explainer *by, const char *word)
 {
     static const char memory[] = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
-    if (is_called("Memory", word))
-        return copy_text(&by->out->metric, memory) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (is_called("Memory", word)) {
+        copy_text(&by->out->metric, memory);
+        return KPROF_OK;
+    }
     by->label = word;
     kprof_status status = look_at_sections(by, look_at_values);
     if (status == KPROF_OK && !by->out->metric)
@@ -685,23 +666,23 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         return status;
     *is = true;
     by->out->kind = "word";
-    return copy_text(&by->out->description, meaning) ? KPROF_OK : KPROF_NO_MEMORY;
+    copy_text(&by->out->description, meaning);
+    return KPROF_OK;
 }
 
 /* Sections that collect it show it on the source page, not among their values. */
 static kprof_status add_instruction_sections(explainer *by, const kprof_instruction_metric *row)
 {
-    bool added = true;
-    for (size_t i = 0; i < by->catalog->section_count && added; i++) {
+    for (size_t i = 0; i < by->catalog->section_count; i++) {
         const kprof_section_definition *section = &by->catalog->sections[i];
         bool has = row->kind == KPROF_INSTRUCTION_SAMPLE && section->samples;
         for (char **name = section->instructions; name && *name && !has; name++)
             has = strcmp(*name, row->kind == KPROF_INSTRUCTION_COUNTER || !row->needs[0] ? row->name : row->needs[0]) ==
                   0;
-        has = has || (row->kind == KPROF_INSTRUCTION_COMPUTED && !row->needs[0] && section->samples);
-        added = !has || kprof_strlist_add_unique(&by->out->sections, section->id);
+        if (has || (row->kind == KPROF_INSTRUCTION_COMPUTED && !row->needs[0] && section->samples))
+            kprof_strlist_add_unique(&by->out->sections, section->id);
     }
-    return added ? find_sets(by) : KPROF_NO_MEMORY;
+    return find_sets(by);
 }
 
 static kprof_status explain_instruction(explainer *by, const kprof_instruction_metric *row)
@@ -710,18 +691,19 @@ static kprof_status explain_instruction(explainer *by, const kprof_instruction_m
     out->description =
         kprof_strprintf("%s of each instruction%s%s", row->label, row->ncu ? "; ncu: " : "", row->ncu ? row->ncu : "");
     out->kind = "instruction";
-    bool is_whole = out->description && copy_text(&out->metric, row->word) && copy_text(&out->unit, row->unit) &&
-                    copy_text(&out->help, row->help);
-    for (size_t i = 0; row->needs[i] && is_whole; i++)
-        is_whole = kprof_strlist_add(&out->members, row->needs[i]);
-    out->has_passes = is_whole;
+    copy_text(&out->metric, row->word);
+    copy_text(&out->unit, row->unit);
+    copy_text(&out->help, row->help);
+    for (size_t i = 0; row->needs[i]; i++)
+        kprof_strlist_add(&out->members, row->needs[i]);
+    out->has_passes = true;
     out->pass_count = 1;
-    return is_whole ? add_instruction_sections(by, row) : KPROF_NO_MEMORY;
+    return add_instruction_sections(by, row);
 }
 
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
 {
-    explainer by = {.catalog = catalog, .host = host, .out = out, .is_complete = true};
+    explainer by = {.catalog = catalog, .host = host, .out = out};
     const kprof_alias *alias = kprof_catalog_find_alias(catalog, word);
     *out = (kprof_explanation){0};
     if (kprof_regex_pattern(word) || kprof_is_group(word))
@@ -748,7 +730,8 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
         status = explain_page_word(&by, word, &is_on_pages);
     if (is_on_pages || status != KPROF_OK)
         return status;
-    return copy_text(&out->metric, word) && out->metric ? explain_metric(&by, word) : KPROF_NO_MEMORY;
+    copy_text(&out->metric, word);
+    return explain_metric(&by, word);
 }
 
 void kprof_explanation_free(kprof_explanation *explanation)

@@ -85,8 +85,6 @@ void kprof_expr_free(kprof_expr *expr)
     KPROF_FREE(expr->operands, expr->name, expr);
 }
 
-static const char no_memory[] = "out of memory";
-
 static kprof_expr *fail(parser *p, const char *error)
 {
     if (!p->error)
@@ -94,40 +92,28 @@ static kprof_expr *fail(parser *p, const char *error)
     return NULL;
 }
 
-static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
+static bool add_operand(kprof_expr *expr, kprof_expr *operand)
 {
-    if (!operand)
-        return false;
-    if (!KPROF_APPEND(expr->operands, expr->count)) {
-        kprof_expr_free(operand);
-        (void)fail(p, no_memory);
-        return false;
-    }
-    expr->operands[expr->count++] = operand;
-    return true;
+    if (operand)
+        *KPROF_ADD(expr->operands, expr->count) = operand;
+    return operand;
 }
 
 /* Make a node over one or two operands, and own them. NULL when an operand is NULL. */
-static kprof_expr *make_node(parser *p, operation op, kprof_expr *left, kprof_expr *right)
+static kprof_expr *make_node(operation op, kprof_expr *left, kprof_expr *right)
 {
-    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
-    bool unary = op == OP_NEGATE || op == OP_NOT;
-    if (!expr || !left || (!unary && !right)) {
+    const bool unary = op == OP_NEGATE || op == OP_NOT;
+    if (!left || (!unary && !right)) {
         kprof_expr_free(left);
         kprof_expr_free(right);
-        free(expr);
-        return fail(p, no_memory);
+        return NULL;
     }
+    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
     expr->op = op;
-    bool added = add_operand(p, expr, left);
-    if (!unary && !added)
-        kprof_expr_free(right);
-    else if (!unary)
-        added = add_operand(p, expr, right);
-    if (added)
-        return expr;
-    kprof_expr_free(expr);
-    return NULL;
+    add_operand(expr, left);
+    if (!unary)
+        add_operand(expr, right);
+    return expr;
 }
 
 static void skip_spaces(parser *p)
@@ -183,8 +169,6 @@ static kprof_expr *parse_number(parser *p)
     if (end == p->at || hexadecimal || !isfinite(number) || starts_name(*end))
         return fail(p, "not a number");
     kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
-    if (!expr)
-        return fail(p, no_memory);
     expr->op = OP_NUMBER;
     expr->number = number;
     p->at = end;
@@ -196,7 +180,7 @@ static bool parse_arguments(parser *p, kprof_expr *call, size_t most)
     do {
         if (call->count == most)
             return fail(p, "too many arguments");
-        if (!add_operand(p, call, parse_or(p)))
+        if (!add_operand(call, parse_or(p)))
             return false;
     } while (accept(p, ','));
     return accept(p, ')') || fail(p, "expected , or )");
@@ -213,8 +197,6 @@ static kprof_expr *parse_call(parser *p, const char *name, size_t length)
         return fail(p, "not a function; there are min, max, sum, floor, ceil, if and if_missing");
     }
     kprof_expr *call = kprof_calloc(1, sizeof(*call));
-    if (!call)
-        return fail(p, no_memory);
     call->op = functions[row].op;
     if (!parse_arguments(p, call, functions[row].most) || call->count < functions[row].least) {
         kprof_expr_free(call);
@@ -234,12 +216,7 @@ static kprof_expr *parse_name(parser *p)
     if (accept(p, '('))
         return parse_call(p, name, length);
     kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
-    if (expr)
-        expr->name = kprof_strndup(name, length);
-    if (!expr || !expr->name) {
-        free(expr);
-        return fail(p, no_memory);
-    }
+    expr->name = kprof_strndup(name, length);
     expr->op = OP_NAME;
     return expr;
 }
@@ -266,7 +243,7 @@ static kprof_expr *parse_unary(parser *p)
     if (p->depth >= MAX_DEPTH)
         return fail(p, "nested too deeply");
     p->depth++;
-    kprof_expr *expr = accept(p, '-') ? make_node(p, OP_NEGATE, parse_unary(p), NULL) : parse_primary(p);
+    kprof_expr *expr = accept(p, '-') ? make_node(OP_NEGATE, parse_unary(p), NULL) : parse_primary(p);
     p->depth--;
     return expr;
 }
@@ -276,9 +253,9 @@ static kprof_expr *parse_product(parser *p)
     kprof_expr *left = parse_unary(p);
     while (left) {
         if (accept(p, '*'))
-            left = make_node(p, OP_MUL, left, parse_unary(p));
+            left = make_node(OP_MUL, left, parse_unary(p));
         else if (accept(p, '/'))
-            left = make_node(p, OP_DIV, left, parse_unary(p));
+            left = make_node(OP_DIV, left, parse_unary(p));
         else
             break;
     }
@@ -290,9 +267,9 @@ static kprof_expr *parse_sum(parser *p)
     kprof_expr *left = parse_product(p);
     while (left) {
         if (accept(p, '+'))
-            left = make_node(p, OP_ADD, left, parse_product(p));
+            left = make_node(OP_ADD, left, parse_product(p));
         else if (accept(p, '-'))
-            left = make_node(p, OP_SUB, left, parse_product(p));
+            left = make_node(OP_SUB, left, parse_product(p));
         else
             break;
     }
@@ -309,7 +286,7 @@ static kprof_expr *parse_comparison(parser *p)
         if (strncmp(p->at, comparisons[i].sign, length) != 0)
             continue;
         p->at += length;
-        return make_node(p, comparisons[i].op, left, parse_sum(p));
+        return make_node(comparisons[i].op, left, parse_sum(p));
     }
     return left;
 }
@@ -321,7 +298,7 @@ static kprof_expr *parse_not(parser *p)
     if (p->depth >= MAX_DEPTH)
         return fail(p, "nested too deeply");
     p->depth++;
-    kprof_expr *expr = make_node(p, OP_NOT, parse_not(p), NULL);
+    kprof_expr *expr = make_node(OP_NOT, parse_not(p), NULL);
     p->depth--;
     return expr;
 }
@@ -330,7 +307,7 @@ static kprof_expr *parse_and(parser *p)
 {
     kprof_expr *left = parse_not(p);
     while (left && accept_word(p, "and"))
-        left = make_node(p, OP_AND, left, parse_not(p));
+        left = make_node(OP_AND, left, parse_not(p));
     return left;
 }
 
@@ -338,7 +315,7 @@ static kprof_expr *parse_or(parser *p)
 {
     kprof_expr *left = parse_and(p);
     while (left && accept_word(p, "or"))
-        left = make_node(p, OP_OR, left, parse_and(p));
+        left = make_node(OP_OR, left, parse_and(p));
     return left;
 }
 
@@ -355,8 +332,6 @@ kprof_status kprof_expr_parse(const char *text, kprof_expr **out)
         kprof_expr_free(expr);
         expr = fail(&p, "expected an operator");
     }
-    if (!expr && p.error == no_memory)
-        return KPROF_NO_MEMORY;
     if (!expr)
         return kprof_fail(KPROF_BAD_METRICSET, "expression \"%.200s\", character %zu: %s", text,
                           (size_t)(p.at - p.text) + 1, p.error);
@@ -364,21 +339,19 @@ kprof_status kprof_expr_parse(const char *text, kprof_expr **out)
     return KPROF_OK;
 }
 
-kprof_status kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required, kprof_strlist *optional)
+void kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required, kprof_strlist *optional)
 {
     if (expr->op == OP_NAME)
-        return kprof_strlist_add_unique(required, expr->name) ? KPROF_OK : KPROF_NO_MEMORY;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < expr->count && status == KPROF_OK; i++) {
+        kprof_strlist_add_unique(required, expr->name);
+    for (size_t i = 0; i < expr->count; i++) {
         bool may_miss = expr->op == OP_IF_MISSING && i == 0;
-        status = kprof_expr_operands(expr->operands[i], may_miss ? optional : required, optional);
+        kprof_expr_operands(expr->operands[i], may_miss ? optional : required, optional);
     }
-    return status;
 }
 
-kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out)
+void kprof_expr_names(const kprof_expr *expr, kprof_strlist *out)
 {
-    return kprof_expr_operands(expr, out, out);
+    kprof_expr_operands(expr, out, out);
 }
 
 kprof_status kprof_expr_bind(kprof_expr *expr, kprof_expr_place *place, void *user)

@@ -17,10 +17,9 @@ typedef double kprof_expr_lookup(void *user, const char *name);
 kprof_status kprof_expr_parse(const char *text, kprof_expr **out) KPROF_MUST_CHECK;
 void kprof_expr_free(kprof_expr *expr);
 /* Append every name in the expression, each once. */
-kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out) KPROF_MUST_CHECK;
+void kprof_expr_names(const kprof_expr *expr, kprof_strlist *out);
 /* Append the names to two lists: those that a value needs, and those in the first argument of if_missing. */
-kprof_status kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required,
-                                 kprof_strlist *optional) KPROF_MUST_CHECK;
+void kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required, kprof_strlist *optional);
 double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user);
 
 /* For an expression that is evaluated many times: `place` gives each name its slot, once; then the expression reads the

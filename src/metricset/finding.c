@@ -51,7 +51,7 @@ static kprof_status settle_unit(kprof_status status, char **unit)
 {
     if (status == KPROF_OK && !*unit)
         *unit = kprof_strdup("");
-    return status == KPROF_OK && !*unit ? KPROF_NO_MEMORY : status;
+    return status;
 }
 
 static kprof_status read_threshold(const kprof_json_place *place, const cJSON *value, void *element)
@@ -205,8 +205,7 @@ static kprof_status place_name(void *user, const char *name, size_t *slot)
                    : kprof_json_fail(bind->place, "\"%s\" is neither a threshold, nor a value before it, nor a metric",
                                      name);
     }
-    if (!kprof_strlist_add_unique(&finding->operands, name))
-        return KPROF_NO_MEMORY;
+    kprof_strlist_add_unique(&finding->operands, name);
     size_t i = 0;
     while (strcmp(finding->operands.items[i], name) != 0)
         i++;

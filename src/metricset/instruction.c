@@ -203,13 +203,11 @@ bool kprof_instruction_is_word(const char *word)
     return after(word, KPROF_INSTRUCTION_PREFIX) || find_group(word) >= 0 || find_plain(word);
 }
 
-static kprof_status select_group(int group, kprof_strlist *out)
+static void select_group(int group, kprof_strlist *out)
 {
-    bool added = true;
-    for (const kprof_instruction_metric *row = rows; row->name && added; row++)
+    for (const kprof_instruction_metric *row = rows; row->name; row++)
         if (row->kind == KPROF_INSTRUCTION_SAMPLE && kprof_ends_with(row->name, "_not_issued") == (group == 1))
-            added = kprof_strlist_add_unique(out, row->word);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
+            kprof_strlist_add_unique(out, row->word);
 }
 
 static kprof_status fail_unknown(kprof_host *host, const char *name)
@@ -240,25 +238,27 @@ kprof_status kprof_instruction_select(kprof_host *host, const char *word, kprof_
     const char *name = after(word, KPROF_INSTRUCTION_PREFIX);
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
     const int group = find_group(word);
-    if (group >= 0)
-        return select_group(group, out);
+    if (group >= 0) {
+        select_group(group, out);
+        return KPROF_OK;
+    }
     if (row && !kprof_instruction_metric_on(host, row))
         return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" of instructions is not known on %s, which cannot count it",
                           row->name, kprof_host_label(host));
     if (!row && !is_further_counter(host, name ? name : word))
         return fail_unknown(host, name ? name : word);
-    return kprof_strlist_add_unique(out, row ? row->word : word) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_add_unique(out, row ? row->word : word);
+    return KPROF_OK;
 }
 
-kprof_status kprof_instruction_wish_add(kprof_host *host, const char *word, kprof_instruction_wish *out)
+void kprof_instruction_wish_add(kprof_host *host, const char *word, kprof_instruction_wish *out)
 {
     const char *name = after(word, KPROF_INSTRUCTION_PREFIX);
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
     const char *const own[] = {row ? row->name : name, NULL};
     const char *const *needs = !row || row->kind == KPROF_INSTRUCTION_COUNTER ? own : row->needs;
-    bool added = true;
-    for (size_t i = 0; needs[i] && added; i++)
-        added = !counter_is_on(host, needs[i]) || kprof_strlist_add_unique(&out->counters, needs[i]);
+    for (size_t i = 0; needs[i]; i++)
+        if (counter_is_on(host, needs[i]))
+            kprof_strlist_add_unique(&out->counters, needs[i]);
     out->samples = out->samples || !needs[0];
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
 }

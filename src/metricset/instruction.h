@@ -111,5 +111,4 @@ void kprof_instruction_wish_free(kprof_instruction_wish *wish); /* members */
 /* The passes that it takes for itself: one for all counters, and one for the samples. */
 size_t kprof_instruction_passes(const kprof_instruction_wish *wish);
 /* Add what the metric of a word as lists show it is made of, as far as the chip has it. */
-kprof_status kprof_instruction_wish_add(kprof_host *host, const char *word,
-                                        kprof_instruction_wish *out) KPROF_MUST_CHECK;
+void kprof_instruction_wish_add(kprof_host *host, const char *word, kprof_instruction_wish *out);

@@ -150,8 +150,8 @@ kprof_status kprof_json_read_text(const kprof_json_place *place, const cJSON *va
     for (const char *c = value->valuestring; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return kprof_json_fail(place, "holds a control character");
-    char *copy = *(char **)out = kprof_strdup(value->valuestring);
-    return copy ? KPROF_OK : KPROF_NO_MEMORY;
+    *(char **)out = kprof_strdup(value->valuestring);
+    return KPROF_OK;
 }
 
 static kprof_status read_field_text(const kprof_json_place *place, const cJSON *value, const kprof_json_field *field,
@@ -225,8 +225,6 @@ static kprof_status read_list(const kprof_json_place *place, const cJSON *value,
     if (count == 0 && !are_texts)
         return KPROF_OK;
     out->elements = kprof_calloc(count + 1, size);
-    if (!out->elements)
-        return KPROF_NO_MEMORY;
     out->count = count;
     const cJSON *element;
     kprof_json_place in = {place, NULL, 0};

@@ -64,8 +64,8 @@ typedef struct kprof_alias_entry {
 kprof_alias_entry kprof_alias_describe(const kprof_alias *alias);
 /* Ask about all that aliases may stand for at once, so that kprof_alias_on finds the answers remembered. */
 kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host) KPROF_MUST_CHECK;
-/* *out: the metric or expression that stands for an alias on the chip of a host, or NULL. */
-kprof_status kprof_alias_on(const kprof_alias *alias, kprof_host *host, const char **out) KPROF_MUST_CHECK;
+/* The metric or expression that stands for an alias on the chip of a host, or NULL. */
+const char *kprof_alias_on(const kprof_alias *alias, kprof_host *host);
 
 /* The names that somebody can have values of. */
 typedef struct kprof_name_supply {
@@ -73,13 +73,11 @@ typedef struct kprof_name_supply {
     void *user;
 } kprof_name_supply;
 /* Append the names that stand for an alias among those of the supply: of its first choice that is there whole. */
-kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply,
-                                kprof_strlist *out) KPROF_MUST_CHECK;
-/* *out: the alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a
+void kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply, kprof_strlist *out);
+/* The alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a
  * part, as "occupancy.achieved" has "occupancy", and stands for something in the supply; NULL: any does. Metrics have
  * "__", and aliases have not. */
-kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply,
-                                 const char **out) KPROF_MUST_CHECK;
+const char *kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply);
 
 /* The user's choice. If all lists are empty, it is the default set. */
 typedef struct kprof_selection {
@@ -152,7 +150,7 @@ kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload 
 /* The cost of the plan without its passes of instructions. */
 kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kprof_workload *workload);
 /* Add the metrics of a section that describe the launch itself and are not collected. False when out of memory. */
-bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out) KPROF_MUST_CHECK;
+void kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out);
 
 /* The size of a set on the host's chip, as `kprof list sets` shows it. */
 typedef struct kprof_set_cost {

@@ -25,19 +25,17 @@ static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
         return impossible("set", name, why);
     KPROF_AUTO(kprof_strlist) known = KPROF_STRLIST_INIT;
     KPROF_AUTO(kprof_strbuf) list = KPROF_STRBUF_INIT;
-    bool added = true;
-    for (size_t i = 0; i < catalog->set_count && added; i++) {
+    for (size_t i = 0; i < catalog->set_count; i++) {
         const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
-        added = kprof_strlist_add(&known, set.id);
-        for (const char *const *alias = set.aliases; added && alias && *alias; alias++)
-            added = kprof_strlist_add(&known, *alias);
+        kprof_strlist_add(&known, set.id);
+        for (const char *const *alias = set.aliases; alias && *alias; alias++)
+            kprof_strlist_add(&known, *alias);
         kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", set.id);
     }
     const char *nearest = kprof_nearest(name, (const char *const *)known.items, known.count);
-    return added ? kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; there are %s%s%s%s", name,
-                              list.data ? list.data : "none", nearest ? "; did you mean \"" : "",
-                              nearest ? nearest : "", nearest ? "\"?" : "")
-                 : KPROF_NO_MEMORY;
+    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; there are %s%s%s%s", name,
+                      list.data ? list.data : "none", nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                      nearest ? "\"?" : "");
 }
 
 static kprof_status unknown_section(const kprof_catalog *catalog, const char *name)
@@ -46,8 +44,6 @@ static kprof_status unknown_section(const kprof_catalog *catalog, const char *na
     if (why)
         return impossible("section", name, why);
     KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof(*ids));
-    if (!ids)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++)
         ids[i] = catalog->sections[i].id;
     const char *nearest = kprof_nearest(name, ids, catalog->section_count);
@@ -152,8 +148,6 @@ static kprof_status want_all(const kprof_catalog *catalog, const kprof_selection
 kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection)
 {
     KPROF_AUTO_FREE bool *wanted = kprof_calloc(catalog->section_count + 1, sizeof(*wanted));
-    if (!wanted)
-        return KPROF_NO_MEMORY;
     return want_all(catalog, selection, wanted);
 }
 
@@ -184,8 +178,7 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
     *out = copy_numbers(from);
-    if (!kprof_strlist_add_all(&out->excluded, &from->excluded))
-        return KPROF_NO_MEMORY;
+    kprof_strlist_add_all(&out->excluded, &from->excluded);
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (size_t k = 0; k < lists[i]->count; k++)
@@ -206,11 +199,11 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
 kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
 {
     *out = copy_numbers(from);
-    return kprof_strlist_add_all(&out->sets, &from->sets) && kprof_strlist_add_all(&out->sections, &from->sections) &&
-                   kprof_strlist_add_all(&out->metrics, &from->metrics) &&
-                   kprof_strlist_add_all(&out->excluded, &from->excluded)
-               ? KPROF_OK
-               : KPROF_NO_MEMORY;
+    kprof_strlist_add_all(&out->sets, &from->sets);
+    kprof_strlist_add_all(&out->sections, &from->sections);
+    kprof_strlist_add_all(&out->metrics, &from->metrics);
+    kprof_strlist_add_all(&out->excluded, &from->excluded);
+    return KPROF_OK;
 }
 
 void kprof_selection_free(kprof_selection *selection)
@@ -236,8 +229,6 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
                                      kprof_plan *out)
 {
     out->sections = kprof_calloc(catalog->section_count + 1, sizeof(*out->sections));
-    if (!out->sections)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++) {
         if (!wanted[i])
             continue;
@@ -262,7 +253,8 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
         kprof_strprintf("metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
                         item->expression ? item->expression : item->name, own ? ", and for each instruction " : "",
                         own ? own->word : "", item->help ? ". " : "", item->help ? item->help : "");
-    return kprof_strlist_take_unique(&out->notes, note) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_take_unique(&out->notes, note);
+    return KPROF_OK;
 }
 
 /* A value that is computed is shown instead of what it is computed from. */
@@ -272,14 +264,13 @@ static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
     for (size_t i = 0; i < out->computed_count; i++)
         if (strcmp(out->computed[i].name, meaning->item.name) == 0)
             return KPROF_OK;
-    if (!KPROF_APPEND(out->computed, out->computed_count))
-        return KPROF_NO_MEMORY;
+    KPROF_APPEND(out->computed, out->computed_count);
     out->computed[out->computed_count++] = meaning->item;
     meaning->item = (kprof_item){0};
     for (size_t i = 0; i < meaning->metrics.count && status == KPROF_OK; i++) {
         const char *name = meaning->metrics.items[i];
-        if (!kprof_launch_metric_find(name) && !kprof_strlist_add_unique(&out->collect, name))
-            status = KPROF_NO_MEMORY;
+        if (!kprof_launch_metric_find(name))
+            kprof_strlist_add_unique(&out->collect, name);
     }
     return status;
 }
@@ -292,8 +283,8 @@ static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_
         status = note_meaning(alias, &meaning.item, out);
     if (status == KPROF_OK && meaning.item.expression)
         status = add_computed(&meaning, out);
-    else if (status == KPROF_OK && !kprof_strlist_add_unique(&out->shown, meaning.item.name))
-        status = KPROF_NO_MEMORY;
+    else if (status == KPROF_OK)
+        kprof_strlist_add_unique(&out->shown, meaning.item.name);
     kprof_alias_meaning_free(&meaning);
     return status;
 }
@@ -306,8 +297,8 @@ static kprof_status check_words(const kprof_strlist *words, kprof_host *host)
     for (size_t i = 0; i < words->count && status == KPROF_OK; i++) {
         const char *word = words->items[i];
         bool is_full_name = word[kprof_metric_base_length(word)] == '.' && !kprof_regex_pattern(word);
-        if (is_full_name && !kprof_strlist_add(&names, word))
-            status = KPROF_NO_MEMORY;
+        if (is_full_name)
+            kprof_strlist_add(&names, word);
     }
     if (status == KPROF_OK && names.count > 0)
         status = kprof_host_check(host, &names);
@@ -355,9 +346,8 @@ static bool needs_duration(const kprof_plan *plan)
 }
 
 /* Metrics of instructions are no values of a launch: take them from what is shown. */
-static kprof_status part_instructions(kprof_host *host, kprof_plan *out)
+static void part_instructions(kprof_host *host, kprof_plan *out)
 {
-    kprof_status status = KPROF_OK;
     size_t kept = 0;
     for (size_t i = 0; i < out->shown.count; i++) {
         char *name = out->shown.items[i];
@@ -365,11 +355,10 @@ static kprof_status part_instructions(kprof_host *host, kprof_plan *out)
             out->shown.items[kept++] = name;
             continue;
         }
-        KPROF_THEN(status, kprof_instruction_wish_add(host, name, &out->instructions));
+        kprof_instruction_wish_add(host, name, &out->instructions);
         free(name);
     }
     out->shown.count = kept;
-    return status;
 }
 
 static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_strlist *words, kprof_host *host,
@@ -393,13 +382,14 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
         if (count_bases(&out->shown) > KPROF_MOST_BASES)
             return fail_many(host, KPROF_MOST_BASES, "base names");
     }
-    KPROF_THEN(result, part_instructions(host, out));
-    if (result == KPROF_OK && needs_duration(out) && !kprof_strlist_add(&out->shown, duration))
-        result = KPROF_NO_MEMORY;
+    if (result == KPROF_OK)
+        part_instructions(host, out);
+    if (result == KPROF_OK && needs_duration(out))
+        kprof_strlist_add(&out->shown, duration);
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
         const char *name = out->shown.items[i];
-        if (!kprof_launch_metric_find(name) && !kprof_strlist_add_unique(&out->collect, name))
-            result = KPROF_NO_MEMORY;
+        if (!kprof_launch_metric_find(name))
+            kprof_strlist_add_unique(&out->collect, name);
     }
     return result;
 }
@@ -418,7 +408,8 @@ static void drop_left_out(kprof_plan *plan)
     count = 0;
     for (size_t i = 0; i < plan->computed_count; i++) {
         KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-        bool lacks = kprof_expr_names(plan->computed[i].compiled, &names) != KPROF_OK;
+        kprof_expr_names(plan->computed[i].compiled, &names);
+        bool lacks = false;
         for (size_t k = 0; k < names.count && !lacks; k++)
             lacks = kprof_strlist_contains(&plan->left_out, names.items[k]);
         if (lacks)
@@ -501,38 +492,30 @@ static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, k
 }
 
 /* Leave out what is sampled over time. */
-static kprof_status drop_timelines(kprof_plan *plan, kprof_strlist *dropped)
+static void drop_timelines(kprof_plan *plan, kprof_strlist *dropped)
 {
-    KPROF_AUTO(kprof_strbuf) word = KPROF_STRBUF_INIT;
-    bool added = true;
     for (size_t i = 0; i < plan->timeline.count; i++) {
         const kprof_strlist *names = &plan->timeline.passes[i].metrics;
-        for (size_t k = 1; k < names->count && added; k++) {
-            kprof_strbuf_clear(&word);
-            kprof_strbuf_printf(&word, KPROF_TIMELINE_PREFIX "%s", names->items[k]);
-            added = !word.failed && kprof_strlist_add(dropped, word.data);
-        }
+        for (size_t k = 1; k < names->count; k++)
+            kprof_strlist_take(dropped, kprof_strprintf(KPROF_TIMELINE_PREFIX "%s", names->items[k]));
     }
     kprof_timeline_free(&plan->timeline);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 /* Leave out what is sampled over time, or else the counters of instructions, which are the dearest, or the samples. */
-static kprof_status drop_further(kprof_plan *plan, kprof_strlist *dropped)
+static void drop_further(kprof_plan *plan, kprof_strlist *dropped)
 {
-    if (plan->timeline.count > 0)
-        return drop_timelines(plan, dropped);
-    kprof_strlist *counters = &plan->instructions.counters;
-    KPROF_AUTO(kprof_strbuf) word = KPROF_STRBUF_INIT;
-    bool added = counters->count > 0 || kprof_strlist_add(dropped, KPROF_SAMPLE_COUNT);
-    plan->instructions.samples = plan->instructions.samples && counters->count > 0;
-    for (size_t i = 0; i < counters->count && added; i++) {
-        kprof_strbuf_clear(&word);
-        kprof_strbuf_printf(&word, KPROF_INSTRUCTION_PREFIX "%s", counters->items[i]);
-        added = !word.failed && kprof_strlist_add(dropped, word.data);
+    if (plan->timeline.count > 0) {
+        drop_timelines(plan, dropped);
+        return;
     }
+    kprof_strlist *counters = &plan->instructions.counters;
+    if (counters->count == 0)
+        kprof_strlist_add(dropped, KPROF_SAMPLE_COUNT);
+    plan->instructions.samples = plan->instructions.samples && counters->count > 0;
+    for (size_t i = 0; i < counters->count; i++)
+        kprof_strlist_take(dropped, kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", counters->items[i]));
     kprof_strlist_free(counters);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 /* The names that count more than metrics of instructions: those of sections whose priority is higher. None where
@@ -551,7 +534,7 @@ static kprof_status list_useful(const kprof_queue_sources *from, kprof_host *hos
         const int own = catalog->sections[i].priority;
         before[i] = from->wanted[i] && own > 0 && own < priority;
     }
-    return before ? kprof_queue_fill(&(kprof_queue_sources){catalog, before, from->first}, host, out) : KPROF_NO_MEMORY;
+    return kprof_queue_fill(&(kprof_queue_sources){catalog, before, from->first}, host, out);
 }
 
 /* Make passes of what is wanted, or with limits of the part of it that keeps them. */
@@ -563,11 +546,11 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     kprof_status status = plan_beside(wish, out, &planned, &fits);
     while (status == KPROF_OK && !fits) {
         kprof_planned_free(&planned);
-        status = drop_further(out, &dropped);
-        KPROF_THEN(status, plan_beside(wish, out, &planned, &fits));
+        drop_further(out, &dropped);
+        status = plan_beside(wish, out, &planned, &fits);
     }
-    if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        kprof_strlist_add_all(&planned.left_out, &dropped);
     kprof_strlist_free(&out->collect);
     out->collect = planned.collect;
     out->left_out = planned.left_out;
@@ -582,52 +565,50 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     return status;
 }
 
-static kprof_status add_section_instructions(const kprof_queue_sources *from, kprof_host *host, kprof_plan *out)
+static void add_section_instructions(const kprof_queue_sources *from, kprof_host *host, kprof_plan *out)
 {
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < from->catalog->section_count; i++)
         if (from->wanted[i])
-            status = kprof_section_instructions(&from->catalog->sections[i], host, &words);
-    for (size_t i = 0; i < words.count && status == KPROF_OK; i++)
-        status = kprof_instruction_wish_add(host, words.items[i], &out->instructions);
-    return status;
+            kprof_section_instructions(&from->catalog->sections[i], host, &words);
+    for (size_t i = 0; i < words.count; i++)
+        kprof_instruction_wish_add(host, words.items[i], &out->instructions);
 }
 
 /* The names that the wanted sections sample over time on the chip, each once. */
-static kprof_status list_timelines(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
+static void list_timelines(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < from->catalog->section_count && added; i++) {
+    for (size_t i = 0; i < from->catalog->section_count; i++) {
         const kprof_section_definition *section = &from->catalog->sections[i];
-        for (size_t k = 0; from->wanted[i] && k < section->timeline_count && added; k++) {
+        for (size_t k = 0; from->wanted[i] && k < section->timeline_count; k++) {
             const kprof_choice *chosen = kprof_item_sampled(&section->timeline[k], host);
-            added = !chosen || strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) == 0 ||
-                    kprof_strlist_add_unique(out, chosen->text);
+            if (chosen && strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) != 0)
+                kprof_strlist_add_unique(out, chosen->text);
         }
     }
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
-static kprof_status note_left_out(kprof_plan *plan)
+static void note_left_out(kprof_plan *plan)
 {
     const kprof_strlist *left_out = &plan->timeline.left_out;
     KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&note, "%s: not sampled over time, to keep within --pm-sampling-max-passes:", plan->chip);
     for (size_t i = 0; i < left_out->count; i++)
         kprof_strbuf_printf(&note, "%s %s", i ? "," : "", left_out->items[i]);
-    const bool added = left_out->count == 0 || (!note.failed && kprof_strlist_add_unique(&plan->notes, note.data));
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
+    if (left_out->count > 0)
+        kprof_strlist_add_unique(&plan->notes, note.data);
 }
 
 static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
                                   kprof_plan *out)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = list_timelines(from, host, &names);
-    if (status == KPROF_OK && names.count > 0)
-        status = kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline);
-    return KPROF_THEN(status, note_left_out(out));
+    list_timelines(from, host, &names);
+    kprof_status status =
+        names.count > 0 ? kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline) : KPROF_OK;
+    if (status == KPROF_OK)
+        note_left_out(out);
+    return status;
 }
 
 static bool is_sampled(const kprof_timeline_plan *plan, const char *name)
@@ -664,10 +645,9 @@ static kprof_status leave_to_trace(const kprof_selection *selection, kprof_plan 
         return kprof_fail(KPROF_USAGE, "samples of instructions do not go with --trace, since CUPTI records no kernel "
                                        "while they are enabled: leave --trace out");
     out->instructions.samples = false;
-    return kprof_strlist_add(&out->notes, "samples of instructions are left out beside --trace: CUPTI records no "
-                                          "kernel while they are enabled")
-               ? KPROF_OK
-               : KPROF_NO_MEMORY;
+    kprof_strlist_add(&out->notes, "samples of instructions are left out beside --trace: CUPTI records no "
+                                   "kernel while they are enabled");
+    return KPROF_OK;
 }
 
 /* `collect` has the names of --metrics so far. With limits it is in order of usefulness that names are wanted, and
@@ -679,7 +659,8 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     kprof_supply supply = {host, is_limited ? &out->collect : NULL};
     kprof_strlist names = KPROF_STRLIST_INIT, useful = KPROF_STRLIST_INIT;
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
-    kprof_status status = add_section_instructions(from, host, out);
+    add_section_instructions(from, host, out);
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && selection->is_traced && out->instructions.samples)
         status = leave_to_trace(selection, out);
     KPROF_THEN(status, add_timelines(from, selection, host, out));
@@ -691,8 +672,8 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         out->collect = (kprof_strlist)KPROF_STRLIST_INIT;
     }
     /* Launches are repeated, and so have counters and samples of their instructions, where something is collected. */
-    if (status == KPROF_OK && names.count == 0 && further_passes(out) > 0 && !kprof_strlist_add(&names, duration))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && names.count == 0 && further_passes(out) > 0)
+        kprof_strlist_add(&names, duration);
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
     KPROF_THEN(status, plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out));
@@ -708,7 +689,7 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
 {
     KPROF_AUTO_FREE bool *wanted = kprof_calloc(catalog->section_count + 1, sizeof(*wanted));
     out->chip = kprof_strdup(kprof_host_chip(host));
-    kprof_status status = wanted && out->chip ? want_all(catalog, selection, wanted) : KPROF_NO_MEMORY;
+    kprof_status status = want_all(catalog, selection, wanted);
     KPROF_THEN(status, check_candidates(catalog, wanted, host));
     KPROF_THEN(status, select_metrics(catalog, &selection->metrics, host, out));
     return KPROF_THEN(status,

@@ -60,8 +60,7 @@ static kprof_status add_matching(const lookup *at, const char *word)
         if (status != KPROF_OK || !matches || kprof_instruction_is_word(at->all->items[i]))
             continue;
         found = true;
-        if (!kprof_strlist_add_unique(at->out, at->all->items[i]))
-            status = KPROF_NO_MEMORY;
+        kprof_strlist_add_unique(at->out, at->all->items[i]);
     }
     kprof_regex_free(regex);
     return status == KPROF_OK && !found ? kprof_select_metrics(at->query->catalog, at->host, word, at->out) : status;
@@ -73,9 +72,7 @@ static kprof_status add_bases(const lookup *at, const char *word)
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        if (!kprof_strlist_take_unique(at->out,
-                                       kprof_strndup(names.items[i], kprof_metric_base_length(names.items[i]))))
-            status = KPROF_NO_MEMORY;
+        kprof_strlist_take_unique(at->out, kprof_strndup(names.items[i], kprof_metric_base_length(names.items[i])));
     return status;
 }
 
@@ -111,9 +108,7 @@ static kprof_status visit_instruction(const kprof_query *query, const char *word
     kprof_strbuf_puts(&text, row ? row->help : "counted for each instruction");
     if (row && row->ncu)
         kprof_strbuf_printf(&text, "; ncu: %s", row->ncu);
-    return text.failed
-               ? KPROF_NO_MEMORY
-               : query->visit(query->user, &(kprof_query_row){word, row ? row->unit : "", text.data, "instruction"});
+    return query->visit(query->user, &(kprof_query_row){word, row ? row->unit : "", text.data, "instruction"});
 }
 
 static kprof_status visit_all(kprof_host *host, const kprof_query *query, const kprof_strlist *names)
@@ -133,25 +128,25 @@ static kprof_status visit_all(kprof_host *host, const kprof_query *query, const 
 }
 
 /* All reasons are sampled together. */
-static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *out)
+static void add_instructions(const kprof_instruction_wish *wish, kprof_strlist *out)
 {
-    bool added = true;
-    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && added && wish->samples; row++)
-        added = row->kind != KPROF_INSTRUCTION_SAMPLE || kprof_strlist_add(out, row->word);
-    for (size_t i = 0; i < wish->counters.count && added; i++)
-        added = kprof_strlist_take(out, kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]));
-    return added;
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && wish->samples; row++)
+        if (row->kind == KPROF_INSTRUCTION_SAMPLE)
+            kprof_strlist_add(out, row->word);
+    for (size_t i = 0; i < wish->counters.count; i++)
+        kprof_strlist_take(out, kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]));
 }
 
 kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    bool added = kprof_strlist_add_all(&names, &plan->collect) && kprof_strlist_add_all_unique(&names, &plan->shown);
-    for (size_t i = 0; i < plan->section_count && added; i++)
-        added = kprof_section_launch_metrics(&plan->sections[i], &names);
-    added = added && add_instructions(&plan->instructions, &names);
+    kprof_strlist_add_all(&names, &plan->collect);
+    kprof_strlist_add_all_unique(&names, &plan->shown);
+    for (size_t i = 0; i < plan->section_count; i++)
+        kprof_section_launch_metrics(&plan->sections[i], &names);
+    add_instructions(&plan->instructions, &names);
     kprof_strlist_sort(&names);
-    return added ? visit_all(host, query, &names) : KPROF_NO_MEMORY;
+    return visit_all(host, query, &names);
 }
 
 kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
@@ -162,10 +157,10 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs --metrics with the base names to list");
     kprof_status status = kprof_all_base_metrics(host, &all);
     for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
-        status = kprof_strlist_add(&all, metric->name) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add(&all, metric->name);
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++)
-        if (kprof_instruction_metric_on(host, row) && !kprof_strlist_add(&all, row->word))
-            status = KPROF_NO_MEMORY;
+        if (kprof_instruction_metric_on(host, row))
+            kprof_strlist_add(&all, row->word);
     const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
         status = add_named(&at, query->names->items[i]);

@@ -48,8 +48,6 @@ static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *ou
         headers += catalog->sections[i].item_count;
     out->sections = kprof_calloc(catalog->section_count + 1, sizeof(*out->sections));
     out->headers = kprof_calloc(headers + 1, sizeof(*out->headers));
-    if (!out->sections || !out->headers)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->section_count; i++) {
         const kprof_section_definition *section = &catalog->sections[i];
         if (!from->wanted[i])
@@ -67,8 +65,8 @@ kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host,
 {
     wanted_parts parts = {0};
     kprof_status status = list_parts(from, &parts);
-    if (status == KPROF_OK && !kprof_strlist_add_all(out, from->first))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        kprof_strlist_add_all(out, from->first);
     if (parts.header_count > 0)
         qsort(parts.headers, parts.header_count, sizeof(*parts.headers), compare_headers);
     for (size_t i = 0; i < parts.header_count && status == KPROF_OK; i++)

@@ -33,8 +33,7 @@ static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
         const char *name = names->items[i];
         if (kprof_launch_metric_find(name) || !is_supplied(r, name))
             continue;
-        if (!kprof_strlist_add_unique(r->collect, name))
-            return KPROF_NO_MEMORY;
+        kprof_strlist_add_unique(r->collect, name);
     }
     return KPROF_OK;
 }
@@ -52,7 +51,8 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
     if (!r->host)
         return KPROF_OK;
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_expr_operands(choice->compiled, &required, &optional);
+    kprof_expr_operands(choice->compiled, &required, &optional);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < required.count && *taken; i++)
         *taken = is_available(r, required.items[i]);
     for (size_t i = 0; i < optional.count && *taken; i++)
@@ -68,11 +68,11 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, const char *label,
                               kprof_item *out)
 {
-    if (!kprof_copy_text(&out->name, from->name ? from->name : choice->text) ||
-        !kprof_copy_text(&out->label, from->label ? from->label : label) || !kprof_copy_text(&out->unit, from->unit) ||
-        !kprof_copy_text(&out->help, from->help) ||
-        !kprof_copy_text(&out->expression, from->name ? choice->text : NULL))
-        return KPROF_NO_MEMORY;
+    kprof_copy_text(&out->name, from->name ? from->name : choice->text);
+    kprof_copy_text(&out->label, from->label ? from->label : label);
+    kprof_copy_text(&out->unit, from->unit);
+    kprof_copy_text(&out->help, from->help);
+    kprof_copy_text(&out->expression, from->name ? choice->text : NULL);
     return kprof_expr_parse(choice->text, &out->compiled);
 }
 
@@ -101,7 +101,8 @@ static bool may_lack(const resolver *r, bool optional)
 static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, kprof_strbuf *out)
 {
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_expr_operands(choice->compiled, &required, &optional);
+    kprof_expr_operands(choice->compiled, &required, &optional);
+    kprof_status status = KPROF_OK;
     size_t i = 0;
     while (status == KPROF_OK && i < required.count && is_available(r, required.items[i]))
         i++;
@@ -120,8 +121,6 @@ static kprof_status fail_item(const resolver *r, const kprof_item_definition *it
 {
     KPROF_AUTO(kprof_strbuf) reason = KPROF_STRBUF_INIT;
     kprof_status status = tell_lacking(r, &item->choices[0], &reason);
-    if (status == KPROF_OK && reason.failed)
-        status = KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: chip %s can collect none of the choices of \"%s\"%s", r->section,
                             kprof_host_chip(r->host), item->label ? item->label : "an item",
@@ -132,8 +131,6 @@ static kprof_status fail_item(const resolver *r, const kprof_item_definition *it
 static kprof_status resolve_items(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
     out->items = kprof_calloc(from->item_count + 1, sizeof(*out->items));
-    if (!out->items)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->item_count; i++) {
         kprof_item *item = &out->items[out->item_count];
         kprof_status status = resolve_item(r, &from->items[i], from->items[i].label, item);
@@ -161,7 +158,8 @@ static kprof_status resolve_row(const resolver *r, const kprof_row_definition *f
     }
     if (found == 0 && may_lack(r, from->optional))
         return KPROF_OK;
-    return kprof_copy_text(&out->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_copy_text(&out->label, from->label);
+    return KPROF_OK;
 }
 
 static kprof_table_row *begin_row(kprof_table *table)
@@ -176,8 +174,6 @@ static kprof_status resolve_rows(const resolver *r, const kprof_table_definition
 {
     for (size_t i = 0; i < from->row_count; i++) {
         kprof_table_row *row = begin_row(out);
-        if (!row)
-            return KPROF_NO_MEMORY;
         kprof_status status = resolve_row(r, &from->rows[i], row);
         if (status != KPROF_OK)
             return status;
@@ -240,12 +236,8 @@ static kprof_status add_breakdown_row(const resolver *r, const kprof_table_defin
     kprof_table_row *row = begin_row(out);
     kprof_choice choice = {(char *)metric, NULL};
     kprof_item_definition item = {.choices = &choice, .choice_count = 1};
-    if (!row)
-        return KPROF_NO_MEMORY;
     kprof_status status = kprof_expr_parse(metric, &choice.compiled);
     row->label = label_of_metric(metric);
-    if (status == KPROF_OK && !row->label)
-        status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && is_to_collect(from, metric))
         status = resolve_item(r, &item, row->label, &row->cells[0]);
     if (status == KPROF_OK && !row->cells[0].name)
@@ -269,7 +261,7 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
     kprof_status status = list_breakdowns(r, from, &members);
     if (status == KPROF_OK) {
         out->rows = kprof_calloc(from->row_count + members.count + 1, sizeof(*out->rows));
-        status = out->rows ? resolve_rows(r, from, out) : KPROF_NO_MEMORY;
+        status = resolve_rows(r, from, out);
     }
     /* The parts of a throughput, if any of them is collected. */
     bool found = false;
@@ -293,11 +285,10 @@ static kprof_status resolve_table(const resolver *r, const kprof_table_definitio
     out->sorted = from->sorted;
     out->column_count = kprof_strings_count(from->column_labels);
     out->column_labels = kprof_calloc(out->column_count + 1, sizeof(char *));
-    if (!out->column_labels || !kprof_copy_text(&out->id, from->id) || !kprof_copy_text(&out->title, from->title))
-        return KPROF_NO_MEMORY;
+    kprof_copy_text(&out->id, from->id);
+    kprof_copy_text(&out->title, from->title);
     for (size_t i = 0; i < out->column_count; i++)
-        if (!kprof_copy_text(&out->column_labels[i], from->column_labels[i]))
-            return KPROF_NO_MEMORY;
+        kprof_copy_text(&out->column_labels[i], from->column_labels[i]);
     return fill_rows(r, from, out);
 }
 
@@ -316,7 +307,8 @@ static kprof_status resolve_roof(const resolver *r, const kprof_roof_definition 
     kprof_status status = resolve_pair(r, sources, from->label, targets);
     if (status == KPROF_OK && roof->traffic.name && roof->peak.name) {
         out->roof_count++;
-        return kprof_copy_text(&roof->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_copy_text(&roof->label, from->label);
+        return KPROF_OK;
     }
     const kprof_item_definition *lacking = roof->traffic.name ? &from->peak : &from->traffic;
     kprof_item_clear(&roof->traffic);
@@ -338,8 +330,8 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
     }
     out->roofline_count++;
     line->roofs = kprof_calloc(from->roof_count + 1, sizeof(*line->roofs));
-    if (!line->roofs || !kprof_copy_text(&line->id, from->id) || !kprof_copy_text(&line->label, from->label))
-        return KPROF_NO_MEMORY;
+    kprof_copy_text(&line->id, from->id);
+    kprof_copy_text(&line->label, from->label);
     for (size_t i = 0; i < from->roof_count && status == KPROF_OK; i++)
         status = resolve_roof(r, &from->roofs[i], line);
     if (line->roof_count == 0) {
@@ -362,8 +354,6 @@ static kprof_status resolve_timeline(const resolver *r, const kprof_section_defi
 {
     kprof_status status = KPROF_OK;
     out->timeline = kprof_calloc(from->timeline_count + 1, sizeof *out->timeline);
-    if (!out->timeline)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->timeline_count && status == KPROF_OK; i++) {
         const kprof_item_definition *item = &from->timeline[i];
         const kprof_choice *chosen = kprof_item_sampled(item, r->host);
@@ -378,8 +368,6 @@ static kprof_status resolve_bodies(const resolver *r, const kprof_section_defini
     kprof_status status = resolve_items(r, from, out);
     out->tables = kprof_calloc(from->table_count + 1, sizeof(*out->tables));
     out->rooflines = kprof_calloc(from->roofline_count + 1, sizeof(*out->rooflines));
-    if (!out->tables || !out->rooflines)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++) {
         kprof_table *table = &out->tables[out->table_count];
         status = resolve_table(r, &from->tables[i], table);
@@ -421,7 +409,7 @@ static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < item->choice_count && status == KPROF_OK; i++)
-        status = kprof_expr_names(item->choices[i].compiled, out);
+        kprof_expr_names(item->choices[i].compiled, out);
     return status == KPROF_OK && out->count > KPROF_MOST_CANDIDATES
                ? kprof_fail(KPROF_BAD_METRICSET,
                             "the sections name more than the %d metrics that kprof looks up at once; choose fewer "

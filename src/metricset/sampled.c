@@ -19,7 +19,8 @@ static const kprof_section_definition *find_section(const kprof_catalog *catalog
 static kprof_status note(kprof_plan *plan, const char *what, const char *why)
 {
     char *text = kprof_strprintf("%s: %s is not sampled: %s", plan->chip, what, why);
-    return kprof_strlist_take_unique(&plan->notes, text) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_take_unique(&plan->notes, text);
+    return KPROF_OK;
 }
 
 typedef struct sampler {
@@ -51,8 +52,6 @@ static kprof_status append_pass(kprof_timeline_plan *plan, kprof_timeline_plan *
     if (plan->count == 0 || other->count == 0 || other->passes->metrics.count == plan->passes->metrics.count)
         return KPROF_OK;
     kprof_timeline_pass *passes = KPROF_ADD(plan->passes, plan->count);
-    if (!passes)
-        return KPROF_NO_MEMORY;
     *passes = *other->passes;
     other->count = 0;
     return KPROF_OK;
@@ -63,8 +62,8 @@ static kprof_status plan_passes(const sampler *s, bool is_linked)
     kprof_strlist names = KPROF_STRLIST_INIT, linked = KPROF_STRLIST_INIT;
     kprof_timeline_plan without = {0};
     kprof_status status = list_names(s, false, &names);
-    if (status == KPROF_OK && !kprof_strlist_add_all(&linked, &names))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        kprof_strlist_add_all(&linked, &names);
     if (is_linked)
         KPROF_THEN(status, list_names(s, true, &linked));
     KPROF_THEN(status, kprof_timeline_make(s->host, &linked, 1, &s->plan->timeline));
@@ -103,7 +102,7 @@ static kprof_status fill(const sampler *s, bool is_linked)
     kprof_plan *out = s->plan;
     out->chip = kprof_strdup(kprof_host_chip(s->host));
     out->sections = kprof_calloc(1, sizeof *out->sections);
-    kprof_status status = out->chip && out->sections ? plan_passes(s, is_linked) : KPROF_NO_MEMORY;
+    kprof_status status = plan_passes(s, is_linked);
     KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;
     return status == KPROF_OK ? drop_left_out(out) : status;

@@ -43,7 +43,7 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
         if (first_level && count_dots(suffixes.items[i]) != level)
             continue;
         char *name = kprof_strprintf("%s.%s", base, suffixes.items[i]);
-        status = kprof_strlist_take(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_take(out, name);
     }
     return status;
 }
@@ -59,8 +59,8 @@ static kprof_status keep_collectable(kprof_host *host, const char *word, const k
                           word, candidates->count, kprof_host_label(host), KPROF_MOST_METRICS);
     kprof_status status = kprof_host_check(host, candidates);
     for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++)
-        if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))
-            status = KPROF_NO_MEMORY;
+        if (kprof_host_can_collect(host, candidates->items[i]))
+            kprof_strlist_add_unique(out, candidates->items[i]);
     return status;
 }
 
@@ -69,8 +69,8 @@ static kprof_status add_match(kprof_regex *regex, const char *name, kprof_strlis
 {
     bool matches;
     kprof_status status = kprof_regex_search(regex, name, &matches);
-    if (status == KPROF_OK && matches && !kprof_strlist_add(out, name))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && matches)
+        kprof_strlist_add(out, name);
     return status;
 }
 
@@ -81,7 +81,7 @@ static kprof_status add_launch_matches(kprof_regex *regex, kprof_strlist *out)
     for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name && status == KPROF_OK; metric++)
         status = add_match(regex, metric->name, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        status = kprof_strlist_add_unique(out, names.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add_unique(out, names.items[i]);
     return status;
 }
 
@@ -162,27 +162,25 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
 static bool add_launch_item(void *out, kprof_item *item, const char *column)
 {
     (void)column;
-    bool is_launch = item->name && kprof_launch_metric_find(item->name);
-    return !is_launch || kprof_strlist_add_unique(out, item->name);
+    if (item->name && kprof_launch_metric_find(item->name))
+        kprof_strlist_add_unique(out, item->name);
+    return true;
 }
 
-bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out)
+void kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out)
 {
-    return kprof_section_visit(section, add_launch_item, out);
+    kprof_section_visit(section, add_launch_item, out);
 }
 
-kprof_status kprof_section_instructions(const kprof_section_definition *definition, kprof_host *host,
-                                        kprof_strlist *out)
+void kprof_section_instructions(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *out)
 {
-    kprof_status status = KPROF_OK;
-    for (char **name = definition->instructions; name && *name && status == KPROF_OK; name++) {
+    for (char **name = definition->instructions; name && *name; name++) {
         const kprof_instruction_metric *metric = kprof_instruction_metric_find(*name);
-        if (kprof_instruction_metric_on(host, metric) && !kprof_strlist_add_unique(out, metric->word))
-            status = KPROF_NO_MEMORY;
+        if (kprof_instruction_metric_on(host, metric))
+            kprof_strlist_add_unique(out, metric->word);
     }
-    if (status == KPROF_OK && definition->samples && !kprof_strlist_add_unique(out, KPROF_SAMPLE_COUNT))
-        status = KPROF_NO_MEMORY;
-    return status;
+    if (definition->samples)
+        kprof_strlist_add_unique(out, KPROF_SAMPLE_COUNT);
 }
 
 static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char *id)
@@ -213,9 +211,11 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
     KPROF_THEN(status, kprof_host_check(host, &candidates));
     KPROF_THEN(status, kprof_section_resolve(&catalog->sections[index], &supply, out, &section));
-    if (status == KPROF_OK && !kprof_section_launch_metrics(&section, out))
-        status = KPROF_NO_MEMORY;
-    return KPROF_THEN(status, kprof_section_instructions(&catalog->sections[index], host, out));
+    if (status == KPROF_OK) {
+        kprof_section_launch_metrics(&section, out);
+        kprof_section_instructions(&catalog->sections[index], host, out);
+    }
+    return status;
 }
 
 static size_t unit_length(const char *metric)
@@ -419,19 +419,19 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE char *base = kprof_strndup(word, kprof_metric_base_length(word));
     const char *suffix = word + kprof_metric_base_length(word);
-    kprof_status status = base ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_status status = KPROF_OK;
     bool known_base = base && kprof_host_has_metric(host, base);
     if (known_base)
         status = kprof_full_names(host, base, false, &names);
     else if (base)
         status = kprof_all_base_metrics(host, &names);
     for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
-        if (!known_base && !kprof_strlist_add(&names, metric->name))
-            status = KPROF_NO_MEMORY;
+        if (!known_base)
+            kprof_strlist_add(&names, metric->name);
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
         const char *name = row->kind == KPROF_INSTRUCTION_COUNTER ? row->ncu : row->name;
-        if (!known_base && name && !kprof_strlist_add(&names, name))
-            status = KPROF_NO_MEMORY;
+        if (!known_base && name)
+            kprof_strlist_add(&names, name);
     }
     const char *nearest = status == KPROF_OK ? kprof_nearest_metric(known_base ? word : base,
                                                                     (const char *const *)names.items, names.count)
@@ -456,46 +456,32 @@ static bool has_part(const char *alias, const char *word)
     return found;
 }
 
-/* *does: the alias stands for something in the supply; NULL: any does. */
-static kprof_status stands_for_something(const kprof_alias *alias, const kprof_name_supply *supply, bool *does)
-{
-    KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
-    kprof_status status = supply ? kprof_alias_choose(alias, supply, &chosen) : KPROF_OK;
-    *does = !supply || chosen.count > 0;
-    return status;
-}
-
-/* *out: the shortest alias of those that have the part, or NULL; kprof's own before those of other tools. */
-static kprof_status find_alias_with_part(const kprof_catalog *catalog, const char *word,
-                                         const kprof_name_supply *supply, const char **out)
+/* The shortest alias of those that have the part, or NULL; kprof's own before those of other tools. */
+static const char *find_alias_with_part(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply)
 {
     const kprof_alias *best = NULL;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < catalog->alias_count; i++) {
         const kprof_alias *alias = &catalog->aliases[i];
         const bool is_better = !best || (best->is_foreign && !alias->is_foreign) ||
                                (best->is_foreign == alias->is_foreign && strlen(alias->name) < strlen(best->name));
-        bool does = is_better && alias->item.choice_count > 0 && has_part(alias->name, word);
-        if (does)
-            status = stands_for_something(alias, supply, &does);
-        best = does ? alias : best;
+        if (!is_better || alias->item.choice_count == 0 || !has_part(alias->name, word))
+            continue;
+        KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
+        if (supply)
+            kprof_alias_choose(alias, supply, &chosen);
+        if (!supply || chosen.count > 0)
+            best = alias;
     }
-    *out = best && status == KPROF_OK ? best->name : NULL;
-    return status;
+    return best ? best->name : NULL;
 }
 
-kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply,
-                                 const char **out)
+const char *kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply)
 {
     KPROF_AUTO_FREE const char **names = kprof_calloc(catalog->alias_count + 1, sizeof *names);
-    *out = NULL;
-    if (!names)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < catalog->alias_count; i++)
         names[i] = catalog->aliases[i].name;
-    if (!strstr(word, "__"))
-        *out = kprof_nearest_spelling(word, names, catalog->alias_count);
-    return *out ? KPROF_OK : find_alias_with_part(catalog, word, supply, out);
+    const char *near = strstr(word, "__") ? NULL : kprof_nearest_spelling(word, names, catalog->alias_count);
+    return near ? near : find_alias_with_part(catalog, word, supply);
 }
 
 /* Names of sections, sets and findings are easily given where a metric is wanted. */
@@ -513,18 +499,19 @@ static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kpro
 
 kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host, const char *word)
 {
-    const char *alias, *why = kprof_catalog_why_not(catalog, word);
+    const char *why = kprof_catalog_why_not(catalog, word);
     if (kprof_host_has_metric(host, word))
         return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" cannot be collected per kernel on %s: %s", word,
                           kprof_host_label(host),
                           why ? why : "CUPTI counts it for the whole GPU, beside all that runs there");
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_nearest_alias(catalog, word, NULL, &alias);
+    const char *alias = kprof_nearest_alias(catalog, word, NULL);
+    kprof_status status = KPROF_OK;
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);
     else if (!tell_other_kind(catalog, word, &hint) && alias)
         kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
-    else if (hint.length == 0 && status == KPROF_OK)
+    else if (hint.length == 0)
         status = kprof_tell_nearest_name(host, word, &hint);
     if (status == KPROF_OK)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on %s%s", word, kprof_host_label(host),
@@ -538,7 +525,7 @@ static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *h
     KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE char *name =
         kprof_strprintf("%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
-    kprof_status status = name ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && !kprof_host_has_metric(host, name))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
     KPROF_THEN(status, kprof_host_breakdown(host, name, &candidates));
@@ -587,8 +574,10 @@ kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host
         return select_breakdown(catalog, host, word + sizeof(breakdown) - 1, out);
     if (strncmp(word, group, sizeof(group) - 1) == 0)
         return select_group(catalog, host, word + sizeof(group) - 1, out);
-    if (kprof_launch_metric_find(word))
-        return kprof_strlist_add_unique(out, word) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (kprof_launch_metric_find(word)) {
+        kprof_strlist_add_unique(out, word);
+        return KPROF_OK;
+    }
     const kprof_alias *alias = kprof_catalog_find_alias(catalog, word);
     return alias ? kprof_alias_select(alias, host, out) : select_name(catalog, host, word, out);
 }

@@ -28,8 +28,7 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
                                        const char *word) KPROF_MUST_CHECK;
 
 /* Append the metrics of instructions that a section has on the chip of `host`, as kprof_instruction_select does. */
-kprof_status kprof_section_instructions(const kprof_section_definition *definition, kprof_host *host,
-                                        kprof_strlist *out) KPROF_MUST_CHECK;
+void kprof_section_instructions(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *out);
 /* Expand one word into full names, appended to `out`: collectable ones, launch__* names, and words of instructions as
  * lists show them. UNKNOWN_NAME, with the nearest name, when it gives none. */
 kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word,

@@ -64,9 +64,7 @@ static kprof_status list_counters(kprof_packing *p, const kprof_config_image *im
     for (uint32_t pass = 0; pass < image->pass_count && status == KPROF_OK; pass++) {
         size_t before = p->names.count;
         status = kprof_image_counters(image, pass, &p->names);
-        kprof_spot *spots = realloc(p->now.spots, (p->names.count + 1) * sizeof(*spots));
-        if (!spots)
-            return KPROF_NO_MEMORY;
+        kprof_spot *spots = kprof_realloc(p->now.spots, (p->names.count + 1) * sizeof(*spots));
         p->now.spots = spots;
         for (size_t i = before; i < p->names.count; i++)
             spots[i] = (kprof_spot){pass, 0};
@@ -88,10 +86,7 @@ static kprof_status allocate(kprof_packing *p)
     p->question = kprof_calloc(count + KPROF_MAX_GUESTS * KPROF_MAX_GUEST_COUNTERS, sizeof(*p->question));
     p->listed = kprof_calloc(count, sizeof(*p->listed));
     p->moves = kprof_calloc(count + p->most_passes, sizeof(*p->moves));
-    return p->now.spots && p->counters && p->bundles && p->metrics && p->passes && p->before.spots && p->answers &&
-                   p->question && p->listed && p->moves
-               ? KPROF_OK
-               : KPROF_NO_MEMORY;
+    return KPROF_OK;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -122,15 +117,13 @@ static kprof_status read_metric(const kprof_packing *p, const kprof_pack_counter
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_raw_counters(p->host, name, &required, &optional);
     metric->counters = kprof_calloc(2 * p->names.count + 1, sizeof(*metric->counters));
-    if (status == KPROF_OK && !metric->counters)
-        status = KPROF_NO_MEMORY;
     if (status == KPROF_OK) {
         const char *missing = find_counters(p, by_name, &required, metric);
         if (missing)
             status = kprof_fail(KPROF_INTERNAL, "a config image does not have counter %s", missing);
         metric->required = metric->count;
         (void)find_counters(p, by_name, &optional, metric);
-        size_t *shrunk = realloc(metric->counters, (metric->count + 1) * sizeof(*shrunk));
+        size_t *shrunk = kprof_realloc(metric->counters, (metric->count + 1) * sizeof(*shrunk));
         metric->counters = shrunk ? shrunk : metric->counters;
     }
     KPROF_FREE_LISTS(&required, &optional);
@@ -141,8 +134,6 @@ static kprof_status read_metrics(kprof_packing *p, const kprof_strlist *names)
 {
     kprof_status status = KPROF_OK;
     KPROF_AUTO_FREE const kprof_pack_counter **by_name = kprof_calloc(p->names.count + 1, sizeof(*by_name));
-    if (!by_name)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < p->names.count; i++)
         by_name[i] = &p->counters[i];
     qsort(by_name, p->names.count, sizeof(*by_name), compare_names);

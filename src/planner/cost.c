@@ -148,8 +148,8 @@ kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, cons
     if (info.type == KPROF_METRIC_THROUGHPUT)
         status = kprof_host_breakdown(host, left_out, &members);
     for (size_t i = 0; i < members.count && status == KPROF_OK; i++)
-        if (kprof_strlist_contains_sorted(kept, members.items[i]) && !kprof_strlist_add(out, members.items[i]))
-            status = KPROF_NO_MEMORY;
+        if (kprof_strlist_contains_sorted(kept, members.items[i]))
+            kprof_strlist_add(out, members.items[i]);
     kprof_metric_info_free(&info);
     return status;
 }

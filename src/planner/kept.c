@@ -35,7 +35,7 @@ static void *transfer_array(const codec *c, void *items, size_t *count, size_t s
     *count = kprof_get_u64(c->in);
     c->in->failed = c->in->failed || *count > c->in->left / size;
     const void *block = c->in->failed ? NULL : kprof_get_block(c->in, *count * size);
-    items = block ? malloc(*count * size + 1) : NULL;
+    items = block ? kprof_calloc(1, *count * size + 1) : NULL;
     c->in->failed = c->in->failed || !items;
     return items ? memcpy(items, block, *count * size) : NULL;
 }

@@ -17,9 +17,7 @@
 static kprof_status take_arrangement(const kprof_packing *p, kprof_arrangement *out)
 {
     out->pass_count = p->now.pass_count;
-    out->spots = malloc((p->names.count + 1) * sizeof(*out->spots));
-    if (!out->spots)
-        return KPROF_NO_MEMORY;
+    out->spots = kprof_calloc(1, (p->names.count + 1) * sizeof(*out->spots));
     memcpy(out->spots, p->now.spots, p->names.count * sizeof(*out->spots));
     return KPROF_OK;
 }
@@ -93,7 +91,7 @@ static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, 
     kprof_arrangement eager = {NULL, 0};
     KPROF_AUTO_FREE bool *kept_patiently = kprof_calloc(p->metric_count + 1, sizeof(*kept_patiently));
     double usefulness = fill(p, limits, false, kept);
-    kprof_status status = kept_patiently ? take_arrangement(p, &eager) : KPROF_NO_MEMORY;
+    kprof_status status = take_arrangement(p, &eager);
     if (status == KPROF_OK && fill(p, limits, true, kept_patiently) > usefulness)
         memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
     else if (status == KPROF_OK)
@@ -134,7 +132,7 @@ static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_met
             out->last_passes[number] = pass;
         out->patched[number] = out->patched[number] || (is_here && out->passes[pass].patches_code);
     }
-    return passes->items ? KPROF_OK : KPROF_NO_MEMORY;
+    return KPROF_OK;
 }
 
 /* Describe each pass. Ask the image for its counters: NVPW reports the time in the first pass, wherever requested. */
@@ -168,8 +166,6 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
         .last_passes = kprof_calloc(count + 1, sizeof(*out->last_passes)),
         .patched = kprof_calloc(count + 1, sizeof(*out->patched)),
     };
-    if (!out->passes || !out->metrics || !out->last_passes || !out->patched)
-        return KPROF_NO_MEMORY;
     const unsigned bits = variants->witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0;
     kprof_status status = schedule_passes(p, &variants->items[bits], out);
     for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++) {
@@ -190,7 +186,7 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
 static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
     KPROF_AUTO(kprof_strlist) sorted = KPROF_STRLIST_INIT;
-    bool added = kprof_strlist_add_all(&sorted, names);
+    kprof_strlist_add_all(&sorted, names);
     *out = (kprof_config_image){0};
     kprof_strlist_sort(&sorted);
     for (size_t i = 0; sorted.count > KPROF_MANY_METRICS && i < sorted.count / 2; i++) {
@@ -198,7 +194,7 @@ static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_co
         sorted.items[sorted.count - 1 - i] = sorted.items[i];
         sorted.items[i] = other;
     }
-    return added ? kprof_host_draft_image(host, &sorted, out) : KPROF_NO_MEMORY;
+    return kprof_host_draft_image(host, &sorted, out);
 }
 
 static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
@@ -207,7 +203,7 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
     kprof_config_image image;
     KPROF_AUTO_FREE bool *kept = kprof_calloc(wish->names->count + 1, sizeof(*kept));
     kprof_status status = draft(host, wish->names, &image);
-    KPROF_THEN(status, kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY);
+    KPROF_THEN(status, kprof_packing_read(host, wish->names, &image, &packing));
     KPROF_THEN(status, arrange(&packing, wish->limits, kept));
     for (size_t i = 0; i < wish->names->count && status == KPROF_OK; i++)
         if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, wish->names->items[i]))

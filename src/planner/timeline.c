@@ -28,8 +28,7 @@ size_t kprof_timeline_metric_count(const kprof_timeline_plan *plan)
 static kprof_status try_pass(kprof_host *host, const char *name, kprof_timeline_pass *pass, bool *fits)
 {
     kprof_config_image image = {0};
-    if (!kprof_strlist_add(&pass->metrics, name))
-        return KPROF_NO_MEMORY;
+    kprof_strlist_add(&pass->metrics, name);
     kprof_status status = kprof_host_sample_image(host, &pass->metrics, &image);
     *fits = status == KPROF_OK && image.pass_count == 1;
     if (*fits) {
@@ -48,7 +47,8 @@ static kprof_status add_pass(kprof_timeline_plan *plan)
     kprof_timeline_pass *pass = &plan->passes[plan->count];
     *pass = (kprof_timeline_pass){.metrics = KPROF_STRLIST_INIT};
     plan->count++;
-    return kprof_strlist_add(&pass->metrics, KPROF_SAMPLE_ACTIVITY) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_add(&pass->metrics, KPROF_SAMPLE_ACTIVITY);
+    return KPROF_OK;
 }
 
 static kprof_status place(kprof_host *host, const char *name, size_t most, kprof_timeline_plan *plan)
@@ -65,15 +65,14 @@ static kprof_status place(kprof_host *host, const char *name, size_t most, kprof
     }
     if (status != KPROF_OK || fits)
         return status;
-    return kprof_strlist_add(&plan->left_out, name) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_add(&plan->left_out, name);
+    return KPROF_OK;
 }
 
 static kprof_status pack(kprof_host *host, const kprof_strlist *names, size_t most, kprof_timeline_plan *out)
 {
     kprof_status status = KPROF_OK;
     out->passes = kprof_calloc(names->count, sizeof *out->passes);
-    if (!out->passes)
-        return KPROF_NO_MEMORY;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
         status = place(host, names->items[i], most, out);
     return status;
@@ -99,7 +98,7 @@ static void read_pass(kprof_bytes *in, kprof_timeline_pass *pass)
     kprof_get_strings(in, &pass->metrics);
     const uint64_t size = kprof_get_u64(in);
     const void *block = kprof_get_block(in, size);
-    pass->image.data = in->failed ? NULL : malloc(size + 1);
+    pass->image.data = in->failed ? NULL : kprof_calloc(1, size + 1);
     in->failed = in->failed || !pass->image.data || pass->metrics.count < 2;
     if (in->failed)
         return;

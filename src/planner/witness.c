@@ -57,8 +57,8 @@ static kprof_status list_counters(const kprof_packing *p, const char *metric, kp
         return KPROF_OK;
     kprof_status status = kprof_host_raw_counters(p->host, metric, &required, &optional);
     bool is_free = !share(&required, &p->taken) && !share(&optional, &p->taken);
-    if (is_free && status == KPROF_OK && !kprof_strlist_add_all(out, &required))
-        status = KPROF_NO_MEMORY;
+    if (is_free && status == KPROF_OK)
+        kprof_strlist_add_all(out, &required);
     KPROF_FREE_LISTS(&required, &optional);
     return status;
 }
@@ -72,15 +72,15 @@ kprof_status kprof_guests_list(kprof_packing *p, const kprof_strlist *collect)
         kprof_guest *guest = &p->guests[i];
         guest->domains = kprof_calloc(p->most_passes, sizeof(*guest->domains));
         guest->name = kinds[i].name;
-        status = guest->domains ? list_counters(p, guest->name, &guest->counters) : KPROF_NO_MEMORY;
+        status = list_counters(p, guest->name, &guest->counters);
         if (status == KPROF_OK && guest->counters.count == 0 && kinds[i].instead) {
             guest->name = kinds[i].instead;
             status = list_counters(p, guest->name, &guest->counters);
         }
         if (guest->counters.count > (i == SM_INSTRUCTIONS ? 1 : KPROF_MAX_GUEST_COUNTERS))
             kprof_strlist_free(&guest->counters);
-        if (status == KPROF_OK && !kprof_strlist_add_all(&p->taken, &guest->counters))
-            status = KPROF_NO_MEMORY;
+        if (status == KPROF_OK)
+            kprof_strlist_add_all(&p->taken, &guest->counters);
     }
     return status;
 }
@@ -213,8 +213,8 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
         if (p->guests[TPC_CYCLES].counters.count > 0 && !kprof_guest_is_there(p, TPC_INSTRUCTIONS, i))
             p->guests[TPC_CYCLES].domains[i] = KPROF_NOWHERE;
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && p->status == KPROF_OK; i++)
-        if (drop_lonely(p, i) > 0 && !kprof_strlist_add(names, p->guests[i].name))
-            return KPROF_NO_MEMORY;
+        if (drop_lonely(p, i) > 0)
+            kprof_strlist_add(names, p->guests[i].name);
     return p->status;
 }
 
@@ -230,10 +230,11 @@ static kprof_status choose_proof(kprof_packing *p, kprof_strlist *names)
         }
         if (is_whole && p->status == KPROF_OK)
             p->status = kprof_raw_config_takes(p->config, p->question, add_guest(p, 0, &p->guests[PROOF], 0), &fits);
-        if (fits)
-            return kprof_strlist_add(names, proofs[row][0]) && kprof_strlist_add(names, proofs[row][1])
-                       ? KPROF_OK
-                       : KPROF_NO_MEMORY;
+        if (fits) {
+            kprof_strlist_add(names, proofs[row][0]);
+            kprof_strlist_add(names, proofs[row][1]);
+            return KPROF_OK;
+        }
         kprof_strlist_free(counters);
     }
     return p->status;

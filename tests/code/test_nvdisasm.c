@@ -55,7 +55,7 @@ static void check_found(const char *expected)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    assert_true(kprof_nvdisasm_find(&found));
+    kprof_nvdisasm_find(&found);
     for (size_t i = 0; i < found.count; i++)
         if (!strncmp(found.items[i], folder, strlen(folder))) /* this machine may have others */
             kprof_strbuf_printf(&text, "%s\n", found.items[i] + strlen(folder) + 1);

@@ -31,19 +31,12 @@ typedef struct comparer {
     side_reader readers[KPROF_SIDES];
 } comparer;
 
-static kprof_status no_memory(void)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "comparing the reports: out of memory");
-}
-
 /* Look up the metrics of the comparison, and the witnesses of samples, one by one if they are few. */
 static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_metrics *metrics, int side,
                                 side_reader *out)
 {
     const kprof_model *model = walk->model;
     size_t *wanted = kprof_calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
-    if (!wanted)
-        return no_memory();
     for (size_t i = 0; i < metrics->count; i++)
         if (metrics->items[i].indexes[side] != SIZE_MAX)
             wanted[count++] = metrics->items[i].indexes[side];
@@ -64,7 +57,7 @@ static kprof_status open_reader(comparer *with, int side)
     out->model = &report->model;
     out->values = kprof_calloc(report->model.metric_count + 1, sizeof *out->values);
     out->asked = kprof_calloc(report->model.metric_count + 1, sizeof *out->asked);
-    return out->values && out->asked ? open_values(&walk, &with->diff->metrics, side, out) : no_memory();
+    return open_values(&walk, &with->diff->metrics, side, out);
 }
 
 /* Do the passes of a sample agree? If not, set the sample apart, as other pages do. */
@@ -115,7 +108,7 @@ static kprof_status compare_columns(const comparer *with, const kprof_sample col
             values.sides[side] = (kprof_sample){columns[side].values + k * columns[side].count, columns[side].count};
         status = kprof_change_of(&values, &diff->request->tolerances, &kernel->changes[k]);
     }
-    return status == KPROF_NO_MEMORY ? no_memory() : status;
+    return status;
 }
 
 /* The launches of a group whose values are read. */
@@ -151,13 +144,11 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
     kprof_status status = KPROF_OK;
     kernel->changes = kprof_calloc(diff->metrics.count + 1, sizeof *kernel->changes);
     kernel->gates = kprof_calloc(diff->request->condition_count + 1, sizeof *kernel->gates);
-    if (!kernel->changes || !kernel->gates)
-        return no_memory();
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
         columns[side].count = launches_read(diff, kernel->groups[side]);
         diff->is_cut = diff->is_cut || kernel->groups[side]->id_count > columns[side].count;
         columns[side].values = kprof_calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
-        status = columns[side].values ? read_columns(with, side, kernel->groups[side], &columns[side]) : no_memory();
+        status = read_columns(with, side, kernel->groups[side], &columns[side]);
     }
     KPROF_THEN(status, compare_columns(with, columns, kernel));
     for (int side = 0; side < KPROF_SIDES; side++)
@@ -222,7 +213,7 @@ static kprof_status correct_p(const kprof_diff *diff, size_t metric, double *p)
         const kprof_change *change = diff->kernels[i].changes ? &diff->kernels[i].changes[metric] : NULL;
         p[i] = change && kprof_change_is_repeated(change) ? change->shift.p : NAN;
     }
-    return kprof_holm(p, diff->kernel_count) == KPROF_OK ? KPROF_OK : no_memory();
+    return kprof_holm(p, diff->kernel_count);
 }
 
 /* With few repeats of many kernels, even the largest difference may be chance: say how many repeats are needed. */
@@ -240,7 +231,7 @@ static kprof_status judge_all(kprof_diff *diff)
 {
     size_t tested = 0;
     KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
-    kprof_status status = p ? correct_p(diff, KPROF_DIFF_TIME, p) : no_memory();
+    kprof_status status = correct_p(diff, KPROF_DIFF_TIME, p);
     for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++)
         tested += !isnan(p[i]);
     for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++) {
@@ -258,7 +249,7 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
     const size_t metric = diff->condition_metrics[index];
     kprof_diff_outcome *outcome = diff->request->outcome;
     KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
-    kprof_status status = p ? correct_p(diff, metric, p) : no_memory();
+    kprof_status status = correct_p(diff, metric, p);
     for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++) {
         kprof_diff_kernel *kernel = &diff->kernels[i];
         if (!kernel->changes)
@@ -314,12 +305,8 @@ static kprof_status find_condition_metrics(const kprof_model *const models[KPROF
 {
     const kprof_diff_request *request = diff->request;
     diff->condition_metrics = kprof_calloc(request->condition_count + 1, sizeof *diff->condition_metrics);
-    if (!diff->condition_metrics)
-        return no_memory();
     for (size_t i = 0; i < request->condition_count; i++) {
         size_t metric = kprof_diff_metric_of(&diff->metrics, models, request->conditions[i].metric);
-        if (metric == SIZE_MAX)
-            return no_memory();
         const kprof_diff_metric *found = &diff->metrics.items[metric];
         const bool in_baseline = found->indexes[KPROF_BASELINE] != SIZE_MAX;
         const bool in_new = found->indexes[KPROF_NEW] != SIZE_MAX;
@@ -345,8 +332,6 @@ static kprof_status list_kernels(kprof_diff *diff)
     const kprof_launch_pairs *pairs = &diff->pairs;
     const size_t most = pairs->group_counts[KPROF_BASELINE] + pairs->group_counts[KPROF_NEW];
     diff->kernels = kprof_calloc(most + 1, sizeof *diff->kernels);
-    if (!diff->kernels)
-        return no_memory();
     for (size_t i = 0; i < pairs->count; i++) {
         kprof_diff_kernel *kernel = &diff->kernels[diff->kernel_count++];
         kernel->match = pairs->pairs[i].match;

@@ -40,8 +40,6 @@ kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *ou
         const kprof_page_report *report = &context->reports[side];
         status = kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
         out->taken[side] = kprof_calloc(out->profiles[side].count + 1, sizeof *out->taken[side]);
-        if (status == KPROF_OK && !out->taken[side])
-            status = kprof_store_no_memory(report->file);
     }
     out->files = kprof_calloc(out->profiles[KPROF_BASELINE].file_count + 1, sizeof *out->files);
     return status == KPROF_OK && !out->files ? kprof_store_no_memory(context->reports[KPROF_BASELINE].file) : status;

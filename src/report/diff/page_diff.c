@@ -423,8 +423,8 @@ static void show_unjudged(const diff_page *page, const bool *unjudged)
     unjudged_list list = {.least = SIZE_MAX};
     char repeats[64], title[160];
     for (size_t i = 0; i < diff->kernel_count; i++)
-        if (unjudged[i] && !add_unjudged(diff, &diff->kernels[i], &list))
-            page->emitter->status = KPROF_NO_MEMORY;
+        if (unjudged[i])
+            add_unjudged(diff, &diff->kernels[i], &list);
     if (list.least == list.most)
         snprintf(repeats, sizeof repeats, "%zu repeat%s", list.most, list.most == 1 ? "" : "s");
     else

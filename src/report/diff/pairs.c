@@ -92,8 +92,6 @@ static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kpr
                                 .shape = launch->record,
                                 .partner = SIZE_MAX};
     group.key = make_key(&group, KPROF_MATCH_SAME);
-    if (!group.key)
-        return kprof_store_no_memory(to->walk->report);
     size_t index = kprof_names_find(&to->keys, group.key);
     kprof_status status = KPROF_OK;
     if (index != KPROF_NAMES_NONE) {
@@ -142,8 +140,6 @@ static kprof_status find_untold(const grouping *to, size_t texts)
     const kprof_model *model = to->walk->model;
     kprof_launch_group *groups = *to->groups;
     KPROF_AUTO_FREE uint64_t *untold = kprof_calloc(texts + 1, sizeof *untold);
-    if (!untold)
-        return kprof_store_no_memory(to->walk->report);
     for (size_t i = 0; i < model->kernel_count; i++)
         untold[to->numbers->demangled[i]] += model->kernels[i].launches;
     for (size_t i = 0; i < *to->count; i++) {
@@ -166,9 +162,8 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         grouping to = {&walks[side], &numbers[side], work, {0}, &out->groups[side], &out->group_counts[side]};
         kprof_model_walk without_values = walks[side];
         without_values.values = false;
-        status = number_names(&texts, walks[side].model, &numbers[side])
-                     ? kprof_model_launches(&without_values, add_launch, &to)
-                     : kprof_store_no_memory(walks[side].report);
+        number_names(&texts, walks[side].model, &numbers[side]);
+        status = kprof_model_launches(&without_values, add_launch, &to);
         KPROF_THEN(status, find_untold(&to, texts.count));
         kprof_names_free(&to.keys);
     }
@@ -220,7 +215,7 @@ static kprof_status match_groups(kprof_launch_pairs *to, kprof_match match)
     }
     for (int side = 0; side < KPROF_SIDES; side++)
         kprof_names_free(&keys[side]);
-    return done ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "matching kernels: out of memory");
+    return KPROF_OK;
 }
 
 static int by_new_group(const void *a, const void *b)

@@ -27,8 +27,6 @@ static void add(finder *to, kprof_run_difference row, const char *baseline, cons
     *added = row;
     added->values[KPROF_BASELINE] = kprof_strdup(baseline);
     added->values[KPROF_NEW] = kprof_strdup(newer);
-    if (!added->values[KPROF_BASELINE] || !added->values[KPROF_NEW])
-        to->status = KPROF_NO_MEMORY;
 }
 
 static void add_if_different(finder *to, kprof_run_difference row, const char *baseline, const char *newer)
@@ -179,7 +177,6 @@ static void compare_clock(finder *to, const char *label, const char *effect)
     while (metric < diff->metrics.count && strcmp(diff->metrics.items[metric].label, label) != 0)
         metric++;
     double *values = kprof_calloc(diff->kernel_count + 1, sizeof *values), medians[KPROF_SIDES] = {NAN, NAN};
-    to->status = values ? to->status : KPROF_NO_MEMORY;
     for (int side = 0; side < KPROF_SIDES && values && metric < diff->metrics.count; side++) {
         size_t count = 0;
         for (size_t i = 0; i < diff->kernel_count; i++) {
@@ -235,7 +232,7 @@ kprof_status kprof_run_differences_find(const kprof_page_context *context, const
     compare_devices(&to, (kprof_run_difference){"Driver", "may compile or schedule otherwise", {NULL}, false},
                     describe_driver);
     compare_devices(&to, (kprof_run_difference){"CUPTI", "may count otherwise", {NULL}, false}, describe_cupti);
-    return to.status == KPROF_NO_MEMORY ? kprof_fail(KPROF_NO_MEMORY, "comparing the runs: out of memory") : to.status;
+    return to.status;
 }
 
 void kprof_run_differences_free(kprof_run_differences *differences)

@@ -36,7 +36,7 @@ void kprof_csv_put_text(kprof_csv_line *row, const char *text)
     char fixed[512];
     const bool is_formula = row->is_safe && *text && strchr("=+-@\t\r", *text);
     size_t length = strlen(text), room = 2 * length + 2;
-    char *quoted = room <= sizeof fixed ? fixed : malloc(room);
+    char *quoted = room <= sizeof fixed ? fixed : kprof_calloc(1, room);
     if (!quoted) {
         row->text.failed = true;
         return;
@@ -123,8 +123,6 @@ void kprof_csv_begin_launches(kprof_csv *csv)
     settle_safety(csv);
     csv->tails = kprof_calloc(launches->slot_count + 1, sizeof *csv->tails);
     csv->values = kprof_calloc(launches->column_count + 1, sizeof *csv->values);
-    if (!csv->tails || !csv->values)
-        csv->base.status = KPROF_NO_MEMORY;
 }
 
 void kprof_csv_begin_launch(kprof_csv *csv)
@@ -138,8 +136,6 @@ void kprof_csv_begin_launch(kprof_csv *csv)
 
 bool kprof_csv_begin_row(kprof_csv *csv)
 {
-    if (csv->prefix.text.failed)
-        csv->base.status = KPROF_NO_MEMORY;
     if (csv->base.status != KPROF_OK)
         return false;
     kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
@@ -265,8 +261,6 @@ void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *rec
     } else if (kprof_list_is_grouped(csv->list.shape)) {
         kprof_strbuf_clear(&csv->prefix.text);
         put_fields(&csv->prefix, record, columns_of(csv));
-        if (csv->prefix.text.failed)
-            emitter->status = KPROF_NO_MEMORY;
         if (!csv->header_done)
             put_keys(csv, record, columns_of(csv));
     } else {

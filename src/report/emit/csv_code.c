@@ -83,26 +83,22 @@ static double number_of(const kprof_emit_record *record, const char *key)
 }
 
 /* Keep a copy of a text in place of another one. */
-static void keep(kprof_csv *csv, char **own, const char *text)
+static void keep(char **own, const char *text)
 {
     free(*own);
     *own = kprof_strdup(text);
-    if (!*own)
-        csv->base.status = KPROF_NO_MEMORY;
 }
 
-void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *kernel)
+void kprof_csv_code_begin(kprof_csv_code *code, const kprof_emit_record *kernel)
 {
     const char *view = text_of(kernel, "view");
-    keep(csv, &code->kernel, text_of(kernel, "kernel"));
-    keep(csv, &code->file, "");
+    keep(&code->kernel, text_of(kernel, "kernel"));
+    keep(&code->file, "");
     code->has_lines = strcmp(view, "sass") != 0;
     code->has_instructions = strstr(view, "sass") != NULL;
     code->is_open = false;
     if (!code->is_column)
         code->is_column = kprof_calloc(COLUMN_COUNT, sizeof *code->is_column);
-    if (!code->is_column)
-        csv->base.status = KPROF_NO_MEMORY;
 }
 
 /* Is a column left out for its zeros? */
@@ -322,7 +318,7 @@ void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_r
         return;
     const bool is_line = isnan(number_of(row, "offset"));
     if (code->has_lines && is_line && strcmp(file, code->file) != 0) {
-        keep(csv, &code->file, file);
+        keep(&code->file, file);
         code->is_open = false;
     }
     if (csv->base.status != KPROF_OK)

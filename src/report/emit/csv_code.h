@@ -12,6 +12,6 @@ typedef struct kprof_csv_code {
     bool *is_column;                  /* which of ncu's columns the table has */
 } kprof_csv_code;
 
-void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *kernel);
+void kprof_csv_code_begin(kprof_csv_code *code, const kprof_emit_record *kernel);
 void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *row);
 void kprof_csv_code_free(kprof_csv_code *code); /* members */

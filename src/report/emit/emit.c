@@ -149,7 +149,7 @@ void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings 
 {
     for (size_t i = 0; i < all->open_count && emitter->status == KPROF_OK; i++) {
         KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
-        emitter->status = kprof_found_missing(all->open[i], &missing);
+        kprof_found_missing(all->open[i], &missing);
         kprof_strbuf_printf(out, "%s%s", i > 0 ? "; " : "", all->open[i]->finding->id);
         for (size_t k = 0; k < missing.count; k++)
             kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
@@ -304,8 +304,6 @@ kprof_status kprof_emitter_new(const char *page, const kprof_print_options *opti
                                kprof_emitter **emitter)
 {
     *emitter = kprof_emitter_allocate(formats[options->format].ops);
-    if (!*emitter)
-        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     (*emitter)->page = page;
     (*emitter)->options = options;
     (*emitter)->out = out;
@@ -338,7 +336,7 @@ void kprof_emitter_free(kprof_emitter *emitter)
 kprof_status kprof_emitter_status(const kprof_emitter *emitter)
 {
     if (emitter->status == KPROF_OK && emitter->out->error)
-        return emitter->out->error == ENOMEM ? KPROF_NO_MEMORY : KPROF_OUTPUT;
+        return KPROF_OUTPUT;
     return emitter->status;
 }
 

@@ -123,8 +123,7 @@ static void put_not_evaluated(kprof_emitter *emitter, const kprof_found *found)
 {
     KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-    if (kprof_found_missing(found, &missing) != KPROF_OK)
-        emitter->status = KPROF_NO_MEMORY;
+    kprof_found_missing(found, &missing);
     for (size_t i = 0; i < missing.count; i++)
         kprof_strbuf_printf(&text, "%s%s", i ? " " : "", missing.items[i]);
     put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "",

@@ -280,7 +280,7 @@ static void ncu_record_begin(kprof_emitter *emitter, const kprof_emit_record *re
 {
     ncu_emitter *ncu = (ncu_emitter *)emitter;
     if (is_code(emitter))
-        kprof_csv_code_begin(&ncu->csv, &ncu->code, record);
+        kprof_csv_code_begin(&ncu->code, record);
     else
         kprof_csv_record_begin(emitter, record);
 }

@@ -82,8 +82,7 @@ static cJSON *pooled(html_emitter *html, const char *text)
     size_t number_of = kprof_names_find(&html->texts, text);
     if (number_of == KPROF_NAMES_NONE) {
         number_of = html->texts.count;
-        if (!kprof_names_keep(&html->texts, text, number_of))
-            html->base.status = KPROF_NO_MEMORY;
+        kprof_names_keep(&html->texts, text, number_of);
     }
     return kprof_json_integer((int64_t)number_of);
 }
@@ -101,8 +100,6 @@ static cJSON *pooled_array(html_emitter *html, cJSON *array)
 {
     char *text = cJSON_PrintUnformatted(array);
     cJSON_Delete(array);
-    if (!text)
-        html->base.status = KPROF_NO_MEMORY;
     cJSON *number_of = pooled(html, text);
     cJSON_free(text);
     return number_of;
@@ -198,8 +195,7 @@ static cJSON *kernels(kprof_emitter *emitter)
     KPROF_AUTO(kprof_names) names = {0};
     for (size_t i = 0; i < model->kernel_count; i++) {
         const kprof_model_kernel *kernel = &model->kernels[i];
-        if (!kprof_names_add(&names, kernel->mangled, i))
-            emitter->status = KPROF_NO_MEMORY;
+        kprof_names_add(&names, kernel->mangled, i);
         cJSON *object = append_object(array);
         add_text(object, "name", kprof_model_kernel_name(kernel, emitter->options->kernel_base));
         add_text(object, "function", kernel->function);
@@ -241,8 +237,6 @@ static void html_launches_begin(kprof_emitter *emitter)
     html->layouts = kprof_calloc(model->chip_count + 1, sizeof *html->layouts);
     html->values = kprof_calloc(emitter->launches.column_count + 1, sizeof *html->values);
     html->values_before = kprof_calloc(emitter->launches.column_count + 1, sizeof *html->values_before);
-    if (!html->layouts || !html->values || !html->values_before)
-        emitter->status = KPROF_NO_MEMORY;
     begin_part(html);
     kprof_output_puts(emitter->out, "{\"part\":\"launches\"");
     write_member(html, "kernels", kernels(emitter));
@@ -571,9 +565,7 @@ static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < all->open_count; i++) {
         KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
-        kprof_status status = kprof_found_missing(all->open[i], &missing);
-        if (status != KPROF_OK)
-            html->base.status = status;
+        kprof_found_missing(all->open[i], &missing);
         cJSON *entry = cJSON_CreateArray(), *names = cJSON_CreateArray();
         append(entry, kprof_json_integer(all->open[i] - all->findings->items));
         append(entry, names);

@@ -319,13 +319,12 @@ static cJSON *found_object(const kprof_found *found)
     return object;
 }
 
-static cJSON *unknown_object(json_emitter *json, const kprof_found *found)
+static cJSON *unknown_object(const kprof_found *found)
 {
     KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
     cJSON *object = cJSON_CreateObject();
     add_text(object, "id", found->finding->id);
-    if (kprof_found_missing(found, &missing) != KPROF_OK)
-        json->base.status = KPROF_NO_MEMORY;
+    kprof_found_missing(found, &missing);
     cJSON *names = add_array(object, "missing");
     for (size_t i = 0; i < missing.count; i++)
         append(names, cJSON_CreateString(missing.items[i]));
@@ -363,7 +362,7 @@ static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         if (item->state == KPROF_FOUND)
             append(found, found_object(item));
         else if (item->state == KPROF_FOUND_UNKNOWN)
-            append(unknown, unknown_object(json, item));
+            append(unknown, unknown_object(item));
     }
 }
 
@@ -485,7 +484,6 @@ static void json_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     json->first = true;
     if (list->shape == KPROF_LIST_ALONE) {
         json->alone = cJSON_CreateArray();
-        emitter->status = json->alone ? emitter->status : KPROF_NO_MEMORY;
         return;
     }
     begin_envelope(json);

@@ -113,8 +113,7 @@ static size_t number_of_metric(prometheus_emitter *all, char *labels)
     size_t number = kprof_names_find(&all->metrics, labels);
     if (number == KPROF_NAMES_NONE) {
         number = all->metrics.count;
-        if (!kprof_names_keep(&all->metrics, labels, number))
-            all->base.status = KPROF_NO_MEMORY;
+        kprof_names_keep(&all->metrics, labels, number);
     }
     free(labels);
     return number;

@@ -103,8 +103,6 @@ static void blank_line(text_emitter *text)
 
 static void print_grid(text_emitter *text, kprof_grid *grid, size_t indent)
 {
-    if (grid->failed)
-        text->base.status = KPROF_NO_MEMORY;
     kprof_grid_print(grid, text->base.out, indent);
 }
 

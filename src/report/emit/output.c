@@ -1,6 +1,7 @@
 /* Collects output in a buffer of its own: the stream may be unbuffered, or a terminal that is flushed per line. */
 #include "report/emit/output.h"
 #include "core/log.h"
+#include "core/strbuf.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,8 +10,8 @@
 
 kprof_status kprof_output_init(kprof_output *out, FILE *file, uint64_t most_bytes)
 {
-    *out = (kprof_output){.file = file, .buffer = malloc(KPROF_OUTPUT_BUFFER_BYTES), .left = most_bytes};
-    return out->buffer ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    *out = (kprof_output){.file = file, .buffer = kprof_calloc(1, KPROF_OUTPUT_BUFFER_BYTES), .left = most_bytes};
+    return KPROF_OK;
 }
 
 static void write_out(kprof_output *out, const void *data, size_t size)
@@ -64,10 +65,8 @@ void kprof_output_printf(kprof_output *out, const char *format, ...)
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
-    if (length < 0) {
-        out->error = out->error ? out->error : ENOMEM;
-        return;
-    }
+    if (length < 0)
+        kprof_memory_note_lack();
     kprof_output_put(out, text, (size_t)length);
     free(text);
 }
@@ -83,8 +82,6 @@ kprof_status kprof_output_finish(kprof_output *out)
     if (out->is_full ||
         out->error == EPIPE) /* the caller tells of the first; for the second, the reader has seen enough */
         return KPROF_OUTPUT;
-    if (out->error == ENOMEM)
-        return KPROF_NO_MEMORY;
     if (out->error)
         return kprof_fail(KPROF_OUTPUT, "printing the report: cannot write: %s", strerror(out->error));
     return KPROF_OK;

@@ -138,8 +138,6 @@ kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts 
     if (model->census_count == 0)
         return KPROF_OK;
     out->items = kprof_calloc(model->census_count, sizeof *out->items);
-    if (!out->items)
-        return kprof_store_no_memory(walk->report);
     for (size_t i = 0; i < model->census_count; i++) {
         const kprof_model_census *row = &model->census[i];
         out->items[i] = (kprof_census_total){.kernel = &model->kernels[row->kernel_id - 1],
@@ -184,8 +182,7 @@ static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filte
             !kprof_strlist_contains(&out->chosen, total->kernel->mangled))
             continue;
         out->missing_ns += total->total_ns;
-        if (!kprof_strlist_add_unique(&out->missing, total->kernel->mangled))
-            status = kprof_store_no_memory(walk->report);
+        kprof_strlist_add_unique(&out->missing, total->kernel->mangled);
     }
     kprof_census_free(&shapes);
     return status;
@@ -212,8 +209,7 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
         const kprof_census_total *total = &census.items[i];
         if (!kprof_filter_match_name(filter, total->kernel->mangled))
             continue;
-        if (!kprof_strlist_add(&out->chosen, total->kernel->mangled))
-            status = kprof_store_no_memory(report);
+        kprof_strlist_add(&out->chosen, total->kernel->mangled);
         out->chosen_ns += total->total_ns;
     }
     KPROF_THEN(status, find_missing(&walk, spec, out));

@@ -159,8 +159,6 @@ static kprof_status parse_parts(const condition_text *from, kprof_condition *out
         free(out->metric);
         out->metric = kprof_strdup(KPROF_TIME_METRIC);
     }
-    if (!limit || !out->text || !out->metric)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", from->kind->option);
     if (!*out->metric)
         return refuse(from, text, "a comparison of no metric");
     if (!parse_limit(from->kind, limit, out))

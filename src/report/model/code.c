@@ -43,12 +43,6 @@ static char *optional_text(const kprof_report *report, sqlite3_stmt *row, int co
     return sqlite3_column_type(row, column) == SQLITE_NULL ? NULL : kprof_store_text(report, row, column);
 }
 
-/* Is a text there that memory ran out for? */
-static bool lacks(const char *text, sqlite3_stmt *row, int column)
-{
-    return !text && sqlite3_column_type(row, column) != SQLITE_NULL;
-}
-
 static kprof_status read_file(void *user, sqlite3_stmt *row)
 {
     kprof_code_profiles *all = user;
@@ -56,14 +50,12 @@ static kprof_status read_file(void *user, sqlite3_stmt *row)
     if (all->file_count > 0 && id <= all->files[all->file_count - 1].id)
         return kprof_store_damaged(all->report, "code_file");
     kprof_code_file *file = KPROF_ADD(all->files, all->file_count);
-    if (!file)
-        return kprof_store_no_memory(all->report);
     *file = (kprof_code_file){.id = id,
                               .path = kprof_store_text(all->report, row, 1),
                               .bytes = sqlite3_column_type(row, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 2),
                               .hash = optional_text(all->report, row, 3),
                               .has_content = sqlite3_column_int(row, 4) != 0};
-    return file->path && !lacks(file->hash, row, 3) ? KPROF_OK : kprof_store_no_memory(all->report);
+    return KPROF_OK;
 }
 
 static int by_last_part(const void *a, const void *b)
@@ -74,17 +66,15 @@ static int by_last_part(const void *a, const void *b)
 }
 
 /* Merged reports may have a path twice, with other texts: that takes no longer name. */
-static kprof_status name_files(kprof_code_profiles *all)
+static void name_files(kprof_code_profiles *all)
 {
     KPROF_AUTO_FREE kprof_code_file **sorted = kprof_calloc(all->file_count + 1, sizeof *sorted);
-    const bool whole = sorted != NULL;
-    for (size_t i = 0; i < all->file_count && whole; i++) {
+    for (size_t i = 0; i < all->file_count; i++) {
         sorted[i] = &all->files[i];
         all->files[i].name = kprof_path_last_part(all->files[i].path);
     }
-    if (whole && all->file_count > 1)
-        qsort(sorted, all->file_count, sizeof *sorted, by_last_part);
-    for (size_t first = 0, end; first < all->file_count && whole; first = end) {
+    qsort(sorted, all->file_count, sizeof *sorted, by_last_part);
+    for (size_t first = 0, end; first < all->file_count; first = end) {
         end = first + 1;
         while (end < all->file_count && strcmp(sorted[first]->name, sorted[end]->name) == 0)
             end++;
@@ -92,7 +82,6 @@ static kprof_status name_files(kprof_code_profiles *all)
         for (size_t i = end; i-- > first && is_shared;) /* the others are compared with the first */
             sorted[i]->name = sorted[i]->path;
     }
-    return whole ? KPROF_OK : kprof_store_no_memory(all->report);
 }
 
 static uint64_t count_at(sqlite3_stmt *row, int column)
@@ -112,8 +101,6 @@ static kprof_status read_profile(void *user, sqlite3_stmt *row)
         kernel > (int64_t)model->kernel_count || device < 1 || device > (int64_t)model->device_count)
         return kprof_store_damaged(all->report, "code_profile");
     kprof_code_profile *profile = KPROF_ADD(all->items, all->count);
-    if (!profile)
-        return kprof_store_no_memory(all->report);
     *profile = (kprof_code_profile){.id = id,
                                     .process = &model->processes[process - 1],
                                     .kernel = &model->kernels[kernel - 1],
@@ -124,7 +111,7 @@ static kprof_status read_profile(void *user, sqlite3_stmt *row)
                                     .period_cycles = count_at(row, 7),
                                     .dropped = count_at(row, 8),
                                     .reason = kprof_store_text(all->report, row, 9)};
-    return profile->reason ? KPROF_OK : kprof_store_no_memory(all->report);
+    return KPROF_OK;
 }
 
 static kprof_status read_launch(void *user, sqlite3_stmt *row)
@@ -135,8 +122,6 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
     if (!profile || (all->launch_count > 0 && launch <= all->launches[all->launch_count - 1].launch))
         return kprof_store_damaged(all->report, "launch_code_profile");
     struct kprof_code_launch *own = KPROF_ADD(all->launches, all->launch_count);
-    if (!own)
-        return kprof_store_no_memory(all->report);
     *own = (struct kprof_code_launch){launch, (size_t)(profile - all->items)};
     return KPROF_OK;
 }
@@ -144,14 +129,13 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
 kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
     *out = (kprof_code_profiles){.report = report, .model = model, .cache = kprof_calloc(1, sizeof *out->cache)};
-    if (!out->cache)
-        return kprof_store_no_memory(report);
     out->cache->work.reports[0] = report;
     if (report->version < KPROF_CODE_VERSION)
         return KPROF_OK;
     kprof_status status = kprof_store_query(
         report, "SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id", read_file, out);
-    KPROF_THEN(status, name_files(out));
+    if (status == KPROF_OK)
+        name_files(out);
     if (status == KPROF_OK)
         status = kprof_store_query(report,
                                    "SELECT id, process_id, kernel_id, device_id, launch_id, counted, sampled, "
@@ -228,8 +212,6 @@ static kprof_status read_metric(void *user, sqlite3_stmt *row)
     if (!rises || metric < 1 || metric > (int64_t)code->profiles->model->metric_count)
         return kprof_store_damaged(load->report, "code_profile_metric");
     size_t *own = KPROF_ADD(code->metrics, code->metric_count);
-    if (!own)
-        return kprof_store_no_memory(load->report);
     *own = (size_t)metric - 1;
     return KPROF_OK;
 }
@@ -242,8 +224,6 @@ static kprof_status read_metrics(code_loader *load)
              (long long)code->profile->id);
     kprof_status status = kprof_store_query(load->report, sql, read_metric, load);
     code->reasons = kprof_calloc(code->metric_count + 1, sizeof *code->reasons);
-    if (status == KPROF_OK && !code->reasons)
-        status = kprof_store_no_memory(load->report);
     for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
         code->counters[i] = SIZE_MAX;
     for (size_t i = 0; i < code->metric_count && status == KPROF_OK; i++) {
@@ -280,7 +260,7 @@ static kprof_status read_value(void *user, sqlite3_stmt *columns)
     const kprof_status status = kprof_work_charge(load->work, 1);
     value_row *own = status == KPROF_OK ? KPROF_ADD(load->rows, load->row_count) : NULL;
     if (!own)
-        return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
+        return status;
     *own = row;
     return KPROF_OK;
 }
@@ -322,8 +302,8 @@ static kprof_status read_function(void *user, sqlite3_stmt *row)
     own->demangled = kprof_store_text(load->report, row, 1);
     own->text_state = kprof_store_text(load->report, row, 2);
     own->line_state = kprof_store_text(load->report, row, 3);
-    const bool whole = own->mangled && own->demangled && own->text_state && own->line_state;
-    return whole && tell_apart(load, own) ? KPROF_OK : kprof_store_no_memory(load->report);
+    tell_apart(load, own);
+    return KPROF_OK;
 }
 
 /* Append an instruction to the function that is being read. */
@@ -335,8 +315,6 @@ static kprof_status add_instruction(code_loader *load, uint64_t offset, kprof_pr
     if (status != KPROF_OK)
         return status;
     *out = KPROF_ADD(code->instructions, code->instruction_count);
-    if (!*out)
-        return kprof_store_no_memory(load->report);
     load->function->count++;
     **out = (kprof_profiled_instruction){.function = (size_t)(load->function - code->functions), .offset = offset};
     return KPROF_OK;
@@ -359,8 +337,7 @@ static kprof_status read_instruction(void *user, sqlite3_stmt *row)
     own->space = optional_text(load->report, row, 2);
     own->operation = optional_text(load->report, row, 3);
     own->access_bits = (uint32_t)sqlite3_column_int64(row, 4);
-    const bool lacks_any = lacks(own->text, row, 1) || lacks(own->space, row, 2) || lacks(own->operation, row, 3);
-    return lacks_any ? kprof_store_no_memory(load->report) : KPROF_OK;
+    return KPROF_OK;
 }
 
 /* The instruction of the function at an offset, among its first `count`; NULL: there is none. */
@@ -411,12 +388,12 @@ static kprof_status read_line(void *user, sqlite3_stmt *row)
     const kprof_status status = kprof_work_charge(load->work, 1);
     kprof_profiled_frame *frame = status == KPROF_OK ? KPROF_APPEND(code->frames, code->frame_count) : NULL;
     if (!frame)
-        return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
+        return status;
     own->first_frame = depth == 0 ? code->frame_count : own->first_frame;
     own->frame_count++;
     code->frame_count++;
     *frame = (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3), optional_text(load->report, row, 4)};
-    return lacks(frame->function, row, 4) ? kprof_store_no_memory(load->report) : KPROF_OK;
+    return KPROF_OK;
 }
 
 static kprof_status read_wait(void *user, sqlite3_stmt *row)
@@ -433,7 +410,7 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
     const kprof_status status = kprof_work_charge(load->work, 1);
     size_t *wait = status == KPROF_OK ? KPROF_APPEND(code->waits, code->wait_count) : NULL;
     if (!wait)
-        return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
+        return status;
     own->first_wait = own->wait_count == 0 ? code->wait_count : own->first_wait;
     own->wait_count++;
     code->wait_count++;
@@ -449,11 +426,8 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
 
 static kprof_status query_function(code_loader *load, const char *format, kprof_store_row *row)
 {
-    char *sql = sqlite3_mprintf(format, (long long)load->function->id);
-    const kprof_status status =
-        sql ? kprof_store_query(load->report, sql, row, load) : kprof_store_no_memory(load->report);
-    sqlite3_free(sql);
-    return status;
+    KPROF_AUTO_FREE char *sql = kprof_strprintf(format, (long long)load->function->id);
+    return kprof_store_query(load->report, sql, row, load);
 }
 
 /* Behind the function before it, as far as instructions are known. */
@@ -473,8 +447,6 @@ static kprof_status load_function(code_loader *load, const value_row *rows, size
 {
     kprof_profiled_code *code = load->code;
     load->function = KPROF_ADD(code->functions, code->function_count);
-    if (!load->function)
-        return kprof_store_no_memory(load->report);
     *load->function = (kprof_profiled_function){.id = rows->function, .first = code->instruction_count};
     kprof_status status = query_function(load,
                                          "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN "
@@ -518,8 +490,6 @@ static kprof_status place_values(code_loader *load)
         return kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
     code->values = kprof_calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
     code->totals = kprof_calloc(code->column_count + 1, sizeof *code->totals);
-    if (!code->values || !code->totals)
-        return kprof_store_no_memory(load->report);
     for (size_t i = 0, at = 0; i < load->row_count; i++) {
         const value_row *row = &load->rows[i];
         while (code->functions[code->instructions[at].function].id != row->function ||
@@ -609,15 +579,13 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
         return KPROF_OK;
     }
     kprof_loaded_code *loaded = kprof_calloc(1, sizeof *loaded);
-    if (!loaded)
-        return kprof_store_no_memory(profiles->report);
     const kprof_status status = read_code(profiles, profile, loaded);
     if (status == KPROF_OK)
         make_space(cache, values_of(loaded));
     kprof_loaded_code **own = status == KPROF_OK ? KPROF_ADD(cache->items, cache->count) : NULL;
     if (!own) {
         free_loaded(loaded);
-        return status == KPROF_OK ? kprof_store_no_memory(profiles->report) : status;
+        return status;
     }
     cache->values += values_of(loaded);
     *out = *own = loaded;

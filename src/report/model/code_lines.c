@@ -224,7 +224,7 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
         fill_lines(code, sorted, out);
         sort_by_caller(code, out);
     }
-    return whole ? KPROF_OK : kprof_store_no_memory(code->profiles->report);
+    return KPROF_OK;
 }
 
 void kprof_profiled_lines_free(kprof_profiled_lines *lines)

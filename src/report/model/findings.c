@@ -229,7 +229,8 @@ static size_t count_lacking(const kprof_findings *findings, bool of_less_work)
         if (found->state != KPROF_FOUND_UNKNOWN || !found->finding->gain ||
             (of_less_work && !is_of_less_work(found->finding)))
             continue;
-        count += kprof_found_missing(found, &missing) != KPROF_OK || missing.count > 0;
+        kprof_found_missing(found, &missing);
+        count += missing.count > 0;
     }
     return count;
 }
@@ -388,7 +389,6 @@ typedef struct missing_search {
     const kprof_found *found;
     kprof_strlist *names;
     bool *seen; /* [threshold_count + value_count]: those looked into, each once */
-    bool failed;
 } missing_search;
 
 /* One of the finding's own values is missing because others are. */
@@ -399,8 +399,7 @@ static void add_missing(void *user, size_t slot)
     const kprof_finding *finding = found->finding;
     const size_t locals = finding->threshold_count + finding->value_count;
     if (slot >= locals) {
-        search->failed =
-            !kprof_strlist_add_unique(search->names, finding->operands.items[slot - locals]) || search->failed;
+        kprof_strlist_add_unique(search->names, finding->operands.items[slot - locals]);
         return;
     }
     if (search->seen[slot])
@@ -417,16 +416,13 @@ static void add_missing(void *user, size_t slot)
     }
 }
 
-kprof_status kprof_found_missing(const kprof_found *found, kprof_strlist *out)
+void kprof_found_missing(const kprof_found *found, kprof_strlist *out)
 {
     const kprof_finding *finding = found->finding;
     missing_search search = {found, out,
-                             kprof_calloc(finding->threshold_count + finding->value_count + 1, sizeof(bool)), false};
-    if (search.seen)
-        kprof_expr_missing(finding->when, found->values, add_missing, &search);
-    const bool failed = search.failed || !search.seen;
+                             kprof_calloc(finding->threshold_count + finding->value_count + 1, sizeof(bool))};
+    kprof_expr_missing(finding->when, found->values, add_missing, &search);
     free(search.seen);
-    return failed ? kprof_fail(KPROF_NO_MEMORY, "evaluating findings: out of memory") : KPROF_OK;
 }
 
 static void describe_line(const kprof_findings *findings, kprof_verdict_line line, bool base_units,

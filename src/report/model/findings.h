@@ -77,7 +77,7 @@ bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *othe
 const char *kprof_found_next(const kprof_found *found);
 /* Append the missing operands, each once. Appends none when all values are there but give no result, such as hits when
  * there were no accesses. */
-kprof_status kprof_found_missing(const kprof_found *found, kprof_strlist *out) KPROF_MUST_CHECK;
+void kprof_found_missing(const kprof_found *found, kprof_strlist *out);
 /* "low", "medium" or "high". */
 const char *kprof_confidence_name(kprof_confidence confidence);
 

@@ -38,8 +38,7 @@ static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, b
 {
     kprof_nvtx_parsed ranges;
     KPROF_AUTO_FREE char *text = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
-    bool whole = text && kprof_nvtx_parse_text(text, &ranges);
-    if (!whole)
+    if (!kprof_nvtx_parse_text(text, &ranges))
         return kprof_store_no_memory(walker->walk->report);
     *matches = kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
     kprof_nvtx_parsed_free(&ranges);
@@ -55,12 +54,12 @@ static kprof_status read_place(const launch_walker *walker, const kprof_model_la
     if (!kprof_filter_needs_shape(walker->filter))
         return KPROF_OK;
     kprof_launch_row columns = {0};
-    const bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
+    kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
     memcpy(out->grid, columns.record.grid, sizeof out->grid);
     memcpy(out->block, columns.record.block, sizeof out->block);
     out->dynamic_smem_bytes = columns.record.dynamic_smem_bytes;
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
-    return whole ? KPROF_OK : kprof_store_no_memory(walker->walk->report);
+    return KPROF_OK;
 }
 
 static kprof_status take(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row, bool *taken)
@@ -88,7 +87,7 @@ static kprof_status open_reader(const kprof_model_walk *walk, const char *choice
     KPROF_AUTO_FREE char *sql =
         kprof_strprintf("SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice);
     *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
-    return sql ? kprof_store_compile(walk->report, sql, &reader->rows) : kprof_store_no_memory(walk->report);
+    return kprof_store_compile(walk->report, sql, &reader->rows);
 }
 
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
@@ -104,7 +103,7 @@ kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const si
     for (size_t i = 0; i < count; i++)
         kprof_strbuf_printf(&choice, ",%zu", metrics[i] + 1);
     kprof_strbuf_puts(&choice, ")");
-    return choice.failed ? kprof_store_no_memory(walk->report) : open_reader(walk, choice.data, reader);
+    return open_reader(walk, choice.data, reader);
 }
 
 kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked)
@@ -179,7 +178,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     if (!taken)
         return KPROF_OK;
     kprof_launch_row columns = {0};
-    bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
+    kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
     launch.record = columns.record;
     launch.record.device = launch.device->record.device;
     launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, column_of(row, NODE));
@@ -190,7 +189,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
-    status = whole && nvtx && origin ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
+    status = hand_over(walker, &launch);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
     return status;
 }
@@ -206,8 +205,6 @@ static kprof_status prepare(launch_walker *walker)
     walker->name_matches = kprof_calloc(walk->model->kernel_count + 1, 1);
     walker->values = kprof_calloc(walk->model->metric_count + 1, sizeof *walker->values);
     walker->asked = kprof_calloc(walk->model->metric_count + 1, sizeof *walker->asked);
-    if (!walker->name_matches || !walker->values || !walker->asked)
-        return kprof_store_no_memory(walker->walk->report);
     return kprof_value_reader_open(walk, &walker->reader);
 }
 

@@ -31,8 +31,6 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
                                  "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY)";
     *out = kprof_calloc(1, sizeof **out);
-    if (!*out)
-        return kprof_store_no_memory(into);
     (*out)->into = into;
     return kprof_store_exec(into, tables);
 }
@@ -82,8 +80,8 @@ static kprof_status know(kprof_names *known, kprof_strbuf *text, int64_t new_id,
     kprof_status status = KPROF_OK;
     size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(known, text->data);
     *id = number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
-    if (text->failed || (*id == 0 && !kprof_names_keep(known, text->data, (size_t)new_id)))
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (*id == 0)
+        kprof_names_keep(known, text->data, (size_t)new_id);
     kprof_strbuf_free(text);
     return status;
 }
@@ -206,7 +204,7 @@ static bool join_items(kprof_section *into, kprof_section *from)
 {
     KPROF_AUTO(kprof_names) known = {0};
     bool added = true;
-    kprof_item *items = realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *items);
+    kprof_item *items = kprof_realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *items);
     into->items = items ? items : into->items;
     for (size_t i = 0; items && i < into->item_count && added; i++)
         added = kprof_names_add(&known, items[i].name, i);
@@ -229,8 +227,6 @@ static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_
         return status;
     char *json = join_items(&whole, section) ? kprof_section_to_json(&whole) : NULL;
     kprof_section_free(&whole);
-    if (!json)
-        return kprof_store_no_memory(merge->into);
     free(*own);
     *own = json;
     return change(merge, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
@@ -240,10 +236,9 @@ static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_
 /* `key`: its chip and id. */
 static kprof_status note_definition(kprof_merge *merge, const char *key, const char *json)
 {
-    return kprof_strlist_add(&merge->definitions, json) &&
-                   kprof_names_keep(&merge->sections, key, merge->definitions.count)
-               ? KPROF_OK
-               : kprof_store_no_memory(merge->into);
+    kprof_strlist_add(&merge->definitions, json);
+    kprof_names_keep(&merge->sections, key, merge->definitions.count);
+    return KPROF_OK;
 }
 
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
@@ -254,9 +249,7 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
     const size_t number = json ? kprof_names_find(&merge->sections, key) : KPROF_NAMES_NONE;
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
     kprof_status status = KPROF_OK;
-    if (!json)
-        status = kprof_store_no_memory(merge->into);
-    else if (!own)
+    if (!own)
         status = note_definition(merge, key, json);
     else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
         status = join_definition(merge, chip, section, own);
@@ -443,7 +436,7 @@ static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
         if (from->version < KPROF_TRACE_SINCE(kind))
             continue;
         KPROF_AUTO_FREE char *sql = kprof_trace_copy_statement((kprof_activity_kind)kind);
-        status = sql ? run(merge, sql, &merge->process_count, 1) : kprof_store_no_memory(merge->into);
+        status = run(merge, sql, &merge->process_count, 1);
     }
     return status;
 }
@@ -459,7 +452,7 @@ static kprof_status add_census(kprof_merge *merge, const kprof_report *from)
                             "old=kernel_id), (SELECT id FROM new_device WHERE old=device_id)");
     kprof_rows_list_plain(KPROF_ROWS_CENSUS, from->version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.census ORDER BY id");
-    return sql.failed ? kprof_store_no_memory(merge->into) : run(merge, sql.data, numbers, 2);
+    return run(merge, sql.data, numbers, 2);
 }
 
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
@@ -489,7 +482,7 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
                           from->path);
     KPROF_AUTO_FREE char *sql = launch_query(from->version);
     if (status == KPROF_OK)
-        status = sql ? copy_of_launches(merge, (const char *const[]){sql}, 1) : kprof_store_no_memory(merge->into);
+        status = copy_of_launches(merge, (const char *const[]){sql}, 1);
     const size_t first = from->version < 6; /* it has no table nvtx */
     KPROF_THEN(status, copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first));
     KPROF_THEN(status, add_stacks(merge, from));
@@ -540,8 +533,6 @@ static kprof_status attach(kprof_merge *merge, const char *path)
 {
     sqlite3_stmt *statement = NULL;
     KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path[0] == '/' ? "" : "./", path);
-    if (!name)
-        return kprof_store_no_memory(merge->into);
     int rc = sqlite3_prepare_v2(merge->into->db, "ATTACH ?1 AS source", -1, &statement, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);

@@ -62,10 +62,9 @@ static kprof_status take_metric(void *user, sqlite3_stmt *row)
 {
     launch_values *all = user;
     const size_t id = (size_t)sqlite3_column_int64(row, 0);
-    const char *name = (const char *)sqlite3_column_text(row, 1);
-    const bool added = name && kprof_names_keep(&all->names, name, id);
+    kprof_names_keep(&all->names, or_empty((const char *)sqlite3_column_text(row, 1)), id);
     all->size = id + 1 > all->size ? id + 1 : all->size;
-    return added ? KPROF_OK : kprof_store_no_memory(all->report);
+    return KPROF_OK;
 }
 
 static double look_up(void *user, const char *name)
@@ -117,8 +116,7 @@ static kprof_status take_base(void *user, sqlite3_stmt *row)
     base_list *list = user;
     const char *chip = (const char *)sqlite3_column_text(row, 1);
     int64_t *id = KPROF_APPEND(list->ids, list->chips.count);
-    if (!id || !chip || !kprof_strlist_add(&list->chips, chip))
-        return kprof_store_no_memory(list->values->report);
+    kprof_strlist_add(&list->chips, or_empty(chip));
     *id = sqlite3_column_int64(row, 0);
     return KPROF_OK;
 }
@@ -134,8 +132,8 @@ static kprof_status derive_all(kprof_report *report)
                                    "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
                                    "WHERE launch.id IN (SELECT base FROM joined) ORDER BY launch.id",
                                    take_base, &bases);
-    if (status == KPROF_OK && !(all.values = kprof_calloc(all.size + 1, sizeof *all.values)))
-        status = kprof_store_no_memory(report);
+    if (status == KPROF_OK)
+        all.values = kprof_calloc(all.size + 1, sizeof *all.values);
     for (size_t i = 0; i < bases.chips.count && status == KPROF_OK; i++) {
         all.launch = bases.ids[i];
         status = derive(&all, bases.chips.items[i]);
@@ -277,7 +275,7 @@ static kprof_status match_launches_of_runs(kprof_report *report, const kprof_run
         "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
         "placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
         runs->last_has_several);
-    return sql.failed ? kprof_store_no_memory(report) : kprof_store_exec(report, sql.data);
+    return kprof_store_exec(report, sql.data);
 }
 
 #define KERNELS_TOLD 4
@@ -350,7 +348,7 @@ static kprof_status put_greatest(kprof_report *report, const kprof_greatest *met
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
     const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
-    kprof_status status = parts.failed ? kprof_store_no_memory(report) : kprof_store_ask(report, sql, texts, &none);
+    kprof_status status = kprof_store_ask(report, sql, texts, &none);
     return KPROF_THEN(status, kprof_store_ask(report, tell, texts, &none));
 }
 

@@ -52,10 +52,9 @@ static kprof_status load_row(void *user, sqlite3_stmt *columns)
     if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
         return kprof_store_damaged(load->report, list->name);
     void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
-    if (!row)
-        return kprof_store_no_memory(load->report);
     ++*count;
-    return kprof_rows_read(load->report, list->table, columns, row) ? KPROF_OK : kprof_store_no_memory(load->report);
+    kprof_rows_read(load->report, list->table, columns, row);
+    return KPROF_OK;
 }
 
 /* Read all rows of all tables but that of the launches. */
@@ -121,10 +120,8 @@ static kprof_status load_stack(void *user, sqlite3_stmt *row)
     if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
         return kprof_store_damaged(load->report, "stack");
     kprof_model_stack *added = KPROF_ADD(model->stacks, model->stack_count);
-    if (!added)
-        return kprof_store_no_memory(load->report);
     *added = (kprof_model_stack){kprof_store_text(load->report, row, 1), kprof_store_text(load->report, row, 2)};
-    return added->line && added->module ? KPROF_OK : kprof_store_no_memory(load->report);
+    return KPROF_OK;
 }
 
 const kprof_model_stack *kprof_model_stack_of(const kprof_model *model, const kprof_model_launch *launch)
@@ -143,8 +140,7 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
     model->kprof_version = kprof_store_text(load->report, row, 2);
     model->sets = join_sets(load->report, (const char *)sqlite3_column_text(row, 3));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
-    bool whole = model->command_line && model->working_directory && model->kprof_version && model->sets;
-    return whole ? KPROF_OK : kprof_store_no_memory(load->report);
+    return KPROF_OK;
 }
 
 static size_t find_chip(const kprof_model *model, const char *name)
@@ -221,8 +217,6 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
 {
     kprof_model *model = load->model;
     char *name = kprof_store_text(load->report, row, column);
-    if (!name)
-        return kprof_store_no_memory(load->report);
     size_t index = find_chip(model, name);
     if (index != SIZE_MAX) {
         free(name);
@@ -292,8 +286,6 @@ static kprof_status load_section(void *user, sqlite3_stmt *row)
     kprof_section section;
     if (definition)
         status = kprof_section_from_json(load->report->path, definition, &section);
-    if (status == KPROF_NO_MEMORY)
-        return kprof_store_no_memory(load->report);
     if (!definition || status != KPROF_OK)
         return kprof_store_damaged(load->report, "section");
     return keep_section(load, chip, &section);
@@ -309,8 +301,6 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
         return kprof_store_damaged(load->report, "pass");
     kprof_model_pass *pass = KPROF_ADD(chip->passes, chip->pass_count);
-    if (!pass)
-        return kprof_store_no_memory(load->report);
     pass->counters = (uint32_t)sqlite3_column_int64(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
     return KPROF_OK;
@@ -329,14 +319,10 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
         return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
         chip->schedule = kprof_calloc(load->model->metric_count, sizeof *chip->schedule);
-    if (!chip->schedule)
-        return kprof_store_no_memory(load->report);
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
         return kprof_store_damaged(load->report, "schedule");
     uint32_t *place = KPROF_ADD(passes->items, passes->count);
-    if (!place)
-        return kprof_store_no_memory(load->report);
     chip->scheduled++;
     *place = (uint32_t)pass;
     return KPROF_OK;
@@ -364,8 +350,6 @@ static kprof_status name_passes(loader *load)
         for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
             kprof_model_passes *passes = &model->chips[i].schedule[k];
             passes->text = passes->count > 0 ? passes_to_text(passes) : NULL;
-            if (passes->count > 0 && !passes->text)
-                return kprof_store_no_memory(load->report);
         }
     }
     return KPROF_OK;
@@ -402,8 +386,7 @@ static bool shorten_names(kprof_model *model)
 static kprof_status connect(loader *load)
 {
     kprof_model *model = load->model;
-    if (!shorten_names(model))
-        return kprof_store_no_memory(load->report);
+    shorten_names(model);
     for (size_t i = 0; i < model->device_count; i++)
         model->devices[i].chip_index = find_chip(model, model->devices[i].chip);
     for (size_t i = 0; i < model->message_count; i++) {
@@ -423,16 +406,13 @@ static kprof_status connect(loader *load)
         kprof_model_metric *metric = &model->metrics[i];
         /* Older versions stored CUPTI's unit unchanged. A long text is no unit, and would be printed beside each value.
          */
-        if (!kprof_names_add(&model->metric_names, metric->name, i) ||
-            !replace_text(&metric->unit, kprof_metric_unit(metric->name, metric->unit), KPROF_UNIT_BYTES))
-            return kprof_store_no_memory(load->report);
+        kprof_names_add(&model->metric_names, metric->name, i);
+        replace_text(&metric->unit, kprof_metric_unit(metric->name, metric->unit), KPROF_UNIT_BYTES);
         if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
             continue;
         if (model->witness_count == KPROF_WITNESSES_MAX)
             return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
         size_t *witness = KPROF_ADD(model->witnesses, model->witness_count);
-        if (!witness)
-            return kprof_store_no_memory(load->report);
         *witness = i;
     }
     return KPROF_OK;

@@ -320,8 +320,6 @@ static void clear_places(kprof_place_finder *finder)
 kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out)
 {
     *out = kprof_calloc(1, sizeof **out);
-    if (!*out)
-        return kprof_store_no_memory(profiles->report);
     (*out)->profiles = profiles;
     return KPROF_OK;
 }
@@ -394,8 +392,6 @@ kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_code_pr
     kprof_status status = kprof_code_load(finder->profiles, profile, &finder->loaded);
     if (status == KPROF_OK && !finder->values)
         finder->values = kprof_calloc(count + 1, sizeof *finder->values);
-    if (status == KPROF_OK && !finder->values)
-        status = kprof_store_no_memory(finder->profiles->report);
     if (status != KPROF_OK)
         return status;
     memcpy(finder->values, values, count * sizeof *values);
@@ -417,7 +413,7 @@ kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof
     /* Once all are there, so that their memory stays where it is. */
     for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile && whole; first += counts[i++])
         kprof_rules_place(rules, i, counts[i] > 0 ? finder->places + first : NULL, counts[i]);
-    return status == KPROF_OK && !whole ? kprof_store_no_memory(finder->profiles->report) : status;
+    return status;
 }
 
 static void put_place(const kprof_code_place *place, kprof_strbuf *out)

@@ -173,8 +173,8 @@ static kprof_status read_ranges(void *user, sqlite3_stmt *row)
     range_list *list = user;
     if (list->out->count == list->most)
         return KPROF_OK;
-    const bool added = kprof_strlist_take_unique(list->out, kprof_store_text(list->report, row, 0));
-    return added ? KPROF_OK : kprof_store_no_memory(list->report);
+    kprof_strlist_take_unique(list->out, kprof_store_text(list->report, row, 0));
+    return KPROF_OK;
 }
 
 kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out)
@@ -187,8 +187,8 @@ kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist 
 
 static kprof_status read_reason(void *user, sqlite3_stmt *row)
 {
-    const char *reason = (const char *)sqlite3_column_text(row, 0);
-    return reason && kprof_strlist_add(user, reason) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_add(user, or_empty((const char *)sqlite3_column_text(row, 0)));
+    return KPROF_OK;
 }
 
 kprof_status kprof_report_reasons(kprof_report *report, kprof_strlist *out)
@@ -239,11 +239,9 @@ static kprof_status take_seen(void *user, sqlite3_stmt *row)
 {
     seen_list *list = user;
     kprof_seen_kernel *added = KPROF_ADD(list->items, list->count);
-    if (!added)
-        return kprof_store_no_memory(list->report);
     *added = (kprof_seen_kernel){kprof_store_text(list->report, row, 0), kprof_store_text(list->report, row, 1),
                                  kprof_store_text(list->report, row, 2), (uint64_t)sqlite3_column_int64(row, 3)};
-    return added->function && added->demangled && added->mangled ? KPROF_OK : kprof_store_no_memory(list->report);
+    return KPROF_OK;
 }
 
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count)

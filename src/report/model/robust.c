@@ -218,8 +218,6 @@ static kprof_status exact_bound(size_t count, size_t chosen, double tail, uint64
     for (size_t i = 0; i < count; i++)
         ranks[i] = 2 * (uint32_t)(i + 1);
     KPROF_AUTO_FREE double *ways = count_ways(&(rank_sums){.count = count, .chosen = chosen, .ranks = ranks});
-    if (!ways)
-        return KPROF_NO_MEMORY;
     const size_t least = chosen * (chosen + 1), most = count * (count + 1);
     double all = 0, below = 0;
     for (size_t s = least; s <= most; s++)
@@ -268,8 +266,6 @@ static kprof_status find_p(kprof_sample small, kprof_sample large, double *p)
         return KPROF_OK;
     }
     KPROF_AUTO_FREE double *ways = count_ways(&sums);
-    if (!ways)
-        return KPROF_NO_MEMORY;
     *p = exact_p(&sums, ways);
     return KPROF_OK;
 }
@@ -312,8 +308,6 @@ size_t kprof_repeats_needed(size_t tests, double alpha)
 kprof_status kprof_holm(double *p, size_t count)
 {
     KPROF_AUTO_FREE indexed_p *sorted = kprof_calloc(count + 1, sizeof *sorted);
-    if (!sorted)
-        return KPROF_NO_MEMORY;
     size_t tests = 0;
     for (size_t i = 0; i < count; i++)
         if (!isnan(p[i]))

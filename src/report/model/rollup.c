@@ -147,30 +147,22 @@ static void make_rule(const kprof_model *model, size_t index, metric_rule *out)
         out->weight = kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
 }
 
-static bool add_operands(const kprof_model *model, const kprof_expr *expression, formula *out)
+static void add_operands(const kprof_model *model, const kprof_expr *expression, formula *out)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    bool added = expression && kprof_expr_names(expression, &names) == KPROF_OK;
-    for (size_t i = 0; added && i < names.count; i++) {
-        size_t *operand = KPROF_APPEND(out->operands, out->operand_count);
-        added = operand != NULL;
-        if (added) {
-            *operand = kprof_names_find(&model->metric_names, names.items[i]);
-            out->operand_count++;
-        }
-    }
-    return added;
+    if (expression)
+        kprof_expr_names(expression, &names);
+    for (size_t i = 0; i < names.count; i++)
+        *KPROF_ADD(out->operands, out->operand_count) = kprof_names_find(&model->metric_names, names.items[i]);
 }
 
-/* A new formula of a metric, without operands yet. NULL when out of memory (*failed is set) or without the metric. */
-static formula *add_formula(const kprof_model *model, chip_formulas *to, const char *name, bool *failed)
+/* A new formula of a metric, without operands yet. NULL without the metric. */
+static formula *add_formula(const kprof_model *model, chip_formulas *to, const char *name)
 {
     const size_t metric = kprof_names_find(&model->metric_names, name);
-    formula *added = metric == KPROF_NAMES_NONE || *failed ? NULL : KPROF_APPEND(to->items, to->count);
-    *failed = *failed || (metric != KPROF_NAMES_NONE && !added);
-    if (!added)
+    if (metric == KPROF_NAMES_NONE)
         return NULL;
-    to->count++;
+    formula *added = KPROF_ADD(to->items, to->count);
     added->metric = metric;
     return added;
 }
@@ -183,81 +175,66 @@ typedef struct adder {
 static bool add_item(void *user, kprof_item *item, const char *column)
 {
     const adder *how = user;
-    bool failed = false;
-    formula *added = item->name && item->expression ? add_formula(how->model, how->to, item->name, &failed) : NULL;
+    formula *added = item->name && item->expression ? add_formula(how->model, how->to, item->name) : NULL;
     (void)column;
     if (added) {
         added->expression = item->compiled;
-        failed = !add_operands(how->model, item->compiled, added);
+        add_operands(how->model, item->compiled, added);
     }
-    return !failed;
+    return true;
 }
 
-static void add_point(const kprof_model *model, chip_formulas *to, const formula *point, bool *failed)
+static void add_point(const kprof_model *model, chip_formulas *to, const formula *point)
 {
     char name[256];
     const kprof_expr *const sources[] = {point->roofline->work.compiled, point->roof->traffic.compiled,
                                          point->roofline->peak.compiled, point->roof->peak.compiled};
     const char *what = point->is_pct ? "pct_of_roof" : "intensity";
     kprof_roofline_metric_name(name, sizeof name, (const char *const[]){point->roofline->id, point->roof->label, what});
-    formula *added = add_formula(model, to, name, failed);
+    formula *added = add_formula(model, to, name);
     if (!added)
         return;
     const size_t metric = added->metric;
     *added = *point;
     added->metric = metric;
-    for (size_t i = 0; i < (point->is_pct ? 4u : 2u) && !*failed; i++)
-        *failed = !add_operands(model, sources[i], added);
+    for (size_t i = 0; i < (point->is_pct ? 4u : 2u); i++)
+        add_operands(model, sources[i], added);
 }
 
-static void add_points(const kprof_model *model, chip_formulas *to, const kprof_roofline *line, bool *failed)
+static void add_section(const kprof_model *model, chip_formulas *to, const kprof_section *section)
 {
-    for (size_t i = 0; i < line->roof_count; i++)
-        for (int is_pct = 0; is_pct < 2; is_pct++)
-            add_point(model, to, &(formula){.roofline = line, .roof = &line->roofs[i], .is_pct = is_pct}, failed);
-}
-
-/* False when out of memory. */
-static bool add_section(const kprof_model *model, chip_formulas *to, const kprof_section *section)
-{
-    bool failed = !kprof_section_visit(section, add_item, &(adder){model, to});
-    for (size_t i = 0; i < section->roofline_count; i++)
-        add_points(model, to, &section->rooflines[i], &failed);
-    return !failed;
-}
-
-kprof_status kprof_rollup_new(const kprof_model *model, kprof_rollup **out)
-{
-    kprof_rollup *rollup = *out = kprof_calloc(1, sizeof *rollup);
-    bool made = rollup != NULL;
-    if (made) {
-        rollup->model = model;
-        rollup->rules = kprof_calloc(model->metric_count + 1, sizeof *rollup->rules);
-        rollup->chips = kprof_calloc(model->chip_count + 1, sizeof *rollup->chips);
-        made = rollup->rules && rollup->chips;
+    kprof_section_visit(section, add_item, &(adder){model, to});
+    for (size_t i = 0; i < section->roofline_count; i++) {
+        const kprof_roofline *line = &section->rooflines[i];
+        for (size_t k = 0; k < 2 * line->roof_count; k++)
+            add_point(model, to, &(formula){.roofline = line, .roof = &line->roofs[k / 2], .is_pct = k % 2});
     }
-    for (size_t i = 0; made && i < model->metric_count; i++)
+}
+
+kprof_rollup *kprof_rollup_new(const kprof_model *model)
+{
+    kprof_rollup *rollup = kprof_calloc(1, sizeof *rollup);
+    rollup->model = model;
+    rollup->rules = kprof_calloc(model->metric_count + 1, sizeof *rollup->rules);
+    rollup->chips = kprof_calloc(model->chip_count + 1, sizeof *rollup->chips);
+    for (size_t i = 0; i < model->metric_count; i++)
         make_rule(model, i, &rollup->rules[i]);
-    for (size_t i = 0; made && i < model->chip_count; i++)
-        for (size_t k = 0; made && k < model->chips[i].section_count; k++)
-            made = add_section(model, &rollup->chips[i], &model->chips[i].sections[k]);
-    if (made)
-        return KPROF_OK;
-    kprof_rollup_free(rollup);
-    *out = NULL;
-    return kprof_fail(KPROF_NO_MEMORY, "rolling up launches: out of memory");
+    for (size_t i = 0; i < model->chip_count; i++)
+        for (size_t k = 0; k < model->chips[i].section_count; k++)
+            add_section(model, &rollup->chips[i], &model->chips[i].sections[k]);
+    return rollup;
 }
 
 void kprof_rollup_free(kprof_rollup *rollup)
 {
-    for (size_t i = 0; rollup && rollup->chips && i < rollup->model->chip_count; i++) {
+    if (!rollup)
+        return;
+    for (size_t i = 0; i < rollup->model->chip_count; i++) {
         for (size_t k = 0; k < rollup->chips[i].count; k++)
             free(rollup->chips[i].items[k].operands);
         free(rollup->chips[i].items);
     }
-    if (rollup)
-        KPROF_FREE(rollup->rules, rollup->chips);
-    free(rollup);
+    KPROF_FREE(rollup->rules, rollup->chips, rollup);
 }
 
 void kprof_rollup_add(const kprof_rollup *rollup, const double *values, kprof_rollup_total *totals)

@@ -26,7 +26,7 @@ typedef struct kprof_rollup_total {
 
 /* How the metrics of a model are rolled up. The model is borrowed. */
 typedef struct kprof_rollup kprof_rollup;
-kprof_status kprof_rollup_new(const kprof_model *model, kprof_rollup **out) KPROF_MUST_CHECK;
+kprof_rollup *kprof_rollup_new(const kprof_model *model);
 void kprof_rollup_free(kprof_rollup *rollup);
 /* Add the values[metric_count] of a launch to the totals[metric_count] of its group. */
 void kprof_rollup_add(const kprof_rollup *rollup, const double *values, kprof_rollup_total *totals);

@@ -128,8 +128,6 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
             return charge(walker, launch);
         group = add_group(walker, launch);
     }
-    if (!group)
-        return kprof_store_no_memory(walker->walk->report);
     if (group->launches++ == 0 || launch->measured > 0) {
         kprof_status status = charge(walker, launch);
         if (status != KPROF_OK)
@@ -149,8 +147,7 @@ static kprof_status allocate(const sample_walker *walker, const sample_group *gr
     joined->asked = kprof_calloc(metrics, sizeof *joined->asked);
     joined->sample_asked = kprof_calloc(metrics, sizeof *joined->sample_asked);
     joined->spreads = kprof_calloc(metrics, sizeof *joined->spreads);
-    bool whole = joined->samples && joined->medians && joined->column && joined->asked && joined->sample_asked;
-    return whole && joined->spreads ? KPROF_OK : kprof_store_no_memory(walker->walk->report);
+    return KPROF_OK;
 }
 
 static kprof_status check_sample(const kprof_model *model, const double *values, bool *agrees)
@@ -257,8 +254,6 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
     kprof_status status = kprof_value_reader_open(walk, &walker.reader);
     walker.told = kprof_calloc(walk->model->kernel_count + 1, sizeof *walker.told);
-    if (status == KPROF_OK && !walker.told)
-        status = kprof_store_no_memory(walk->report);
     KPROF_THEN(status, kprof_model_launches(&step, count_launch, &walker));
     step.values = true;
     KPROF_THEN(status, kprof_model_launches(&step, show_launch, &walker));

@@ -49,7 +49,7 @@ static void try_file(search *of, int folder, const char *path)
         of->out->state = KPROF_SOURCE_CHANGED;
     /* Nothing but size and hash tells whether what is there belongs to the report. */
     const bool is_wanted = !has_other_size && (of->is_given || is_known(of->file));
-    char *text = is_wanted ? malloc(size + 1) : NULL;
+    char *text = is_wanted ? kprof_calloc(1, size + 1) : NULL;
     of->no_memory = is_wanted && !text;
     if (text && kprof_read_at(file, text, size, 0) == size)
         keep(of, text, size);
@@ -89,17 +89,15 @@ static kprof_status read_content(void *user, sqlite3_stmt *row)
     own->out->text = kprof_strndup(content ? content : "", size);
     own->out->size = own->out->text ? strlen(own->out->text) : 0;
     own->out->state = KPROF_SOURCE_STORED;
-    return own->out->text ? KPROF_OK : kprof_store_no_memory(own->report);
+    return KPROF_OK;
 }
 
-static kprof_status find_lines(const kprof_code_profiles *profiles, kprof_source_text *of)
+static kprof_status find_lines(kprof_source_text *of)
 {
     size_t count = 1;
     for (size_t i = 0; i < of->size; i++)
         count += of->text[i] == '\n';
     of->lines = kprof_calloc(count, sizeof *of->lines);
-    if (!of->lines)
-        return kprof_store_no_memory(profiles->report);
     of->line_count = 1;
     for (size_t i = 0; i < of->size; i++)
         if (of->text[i] == '\n')
@@ -121,9 +119,7 @@ kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const k
     } else {
         search_places(&of, places);
     }
-    if (of.no_memory)
-        status = kprof_store_no_memory(profiles->report);
-    return status == KPROF_OK && out->text ? find_lines(profiles, out) : status;
+    return status == KPROF_OK && out->text ? find_lines(out) : status;
 }
 
 void kprof_source_text_free(kprof_source_text *text)

@@ -39,22 +39,15 @@ static void describe_frame(const cJSON *frame, kprof_strbuf *out)
                             number_of(frame, "line"));
 }
 
-static kprof_status no_memory(const loader *load)
-{
-    return kprof_store_no_memory(load->report);
-}
-
 /* Add a copy of a frame to the list. */
 static kprof_status add_frame(const loader *load, const kprof_told_frame *frame, const char *key)
 {
     kprof_told_stacks *into = load->into;
     kprof_told_frame *added = KPROF_ADD(into->frames, into->frame_count);
-    if (!added)
-        return no_memory(load);
     *added = (kprof_told_frame){kprof_strdup(frame->text), kprof_strdup(frame->file), frame->is_native,
                                 kprof_stack_is_installed(frame->file, frame->is_native)};
-    return added->text && added->file && kprof_names_keep(&into->places, key, into->frame_count - 1) ? KPROF_OK
-                                                                                                     : no_memory(load);
+    kprof_names_keep(&into->places, key, into->frame_count - 1);
+    return KPROF_OK;
 }
 
 /* The place of a frame in the list, which it is added to if it is new. */
@@ -67,7 +60,7 @@ static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *
     describe_frame(json, &text);
     kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
     size_t at = key.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->places, key.data);
-    kprof_status status = key.failed || text.failed ? no_memory(load) : KPROF_OK;
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && at == KPROF_NAMES_NONE) {
         at = into->frame_count;
         status = add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
@@ -84,8 +77,6 @@ static kprof_status read_frames(const loader *load, const cJSON *frames, kprof_t
     kprof_status status = KPROF_OK;
     out->is_cut = out->is_cut || (size_t)all > most;
     out->frames = kprof_calloc(most + 1, sizeof *out->frames);
-    if (!out->frames)
-        return no_memory(load);
     const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
     for (; frame && out->count < most && status == KPROF_OK; frame = frame->next)
         status = find_frame(load, frame, &out->frames[out->count++]);
@@ -96,12 +87,10 @@ static kprof_status read_stack(void *user, sqlite3_stmt *row)
 {
     const loader *load = user;
     kprof_told_stack *added = KPROF_ADD(load->into->stacks, load->into->stack_count);
-    if (!added)
-        return no_memory(load);
     *added = (kprof_told_stack){.is_cut = sqlite3_column_int(row, 1) != 0};
     KPROF_AUTO_FREE char *json = kprof_store_text(load->report, row, 0);
     cJSON *frames = json ? cJSON_Parse(json) : NULL;
-    kprof_status status = json ? read_frames(load, frames, added) : no_memory(load);
+    kprof_status status = read_frames(load, frames, added);
     cJSON_Delete(frames);
     return status;
 }

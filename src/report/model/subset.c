@@ -54,9 +54,7 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
 {
     const bool are_sections = strcmp(list->option, "--section") == 0;
     const kprof_name_supply supply = {has_name, (void *)list};
-    const char *alias = NULL;
-    if (list->catalog && !are_sections && kprof_nearest_alias(list->catalog, word, &supply, &alias) != KPROF_OK)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    const char *alias = list->catalog && !are_sections ? kprof_nearest_alias(list->catalog, word, &supply) : NULL;
     nearest = alias ? alias : nearest;
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
     const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
@@ -122,7 +120,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
             kprof_strbuf_printf(&lacking, "%s%s", lacking.length ? ", " : "", wanted->items[i]);
     }
     tell_what_there_is(list, &hint);
-    kprof_status status = lacking.failed || hint.failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && lacking.length > 0 && found > 0)
         kprof_log(KPROF_LOG_INFO, "%s: not in this report: %s", path, lacking.data);
     else if (status == KPROF_OK && lacking.length > 0)
@@ -138,7 +136,8 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
     const kprof_name_supply supply = {has_name, (void *)list};
     const kprof_alias_entry entry = kprof_alias_describe(alias);
     KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
+    kprof_alias_choose(alias, &supply, &chosen);
+    kprof_status status = KPROF_OK;
     if (status == KPROF_OK && chosen.count == 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
                             list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
@@ -197,8 +196,6 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
 {
     KPROF_AUTO(kprof_strlist) told = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
-    if (!names)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = is_of_none(&model->metrics[i]) ? "" : model->metrics[i].name;
     const choice from = {{"--metrics", "metric", names, model->metric_count, subset->catalog}, path, model, taken};
@@ -225,8 +222,6 @@ static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
 {
     kprof_section *ordered = kprof_calloc(chip->section_count + 1, sizeof *ordered);
     size_t at = 0;
-    if (!ordered)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < chip->section_count; i++)
         if (taken[i])
             ordered[at++] = chip->sections[i];
@@ -247,7 +242,7 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
         count += model->chips[i].section_count;
     KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
     KPROF_AUTO_FREE bool *taken = kprof_calloc(count + 1, sizeof *taken);
-    kprof_status status = names && taken ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
@@ -305,9 +300,7 @@ static kprof_status take_shown(const kprof_model *model, bool *taken)
 /* Add to a chip the section of the metrics that are named. */
 static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const bool *taken)
 {
-    kprof_section *sections = realloc(chip->sections, (chip->section_count + 1) * sizeof *sections);
-    if (!sections)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_section *sections = kprof_realloc(chip->sections, (chip->section_count + 1) * sizeof *sections);
     chip->sections = sections;
     kprof_section *section = &sections[chip->shown_count];
     memmove(section + 1, section, (chip->section_count - chip->shown_count) * sizeof *section);
@@ -327,7 +320,7 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
         whole = item->name && item->label;
     }
     chip->value_count += section->item_count;
-    return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model)
@@ -337,8 +330,6 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
         return KPROF_OK;
     model->is_shown = kprof_calloc(model->metric_count + 1, sizeof *model->is_shown);
     model->is_kept = kprof_calloc(model->metric_count + 1, sizeof *model->is_kept);
-    if (!model->is_shown || !model->is_kept)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
     KPROF_THEN(status, take_metrics(subset, path, model, taken));

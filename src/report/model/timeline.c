@@ -55,8 +55,6 @@ static kprof_status begin_series(reader *r, int64_t metric)
     if (out->series_count == SERIES_MAX)
         return kprof_store_too_much(r->report, SERIES_MAX, "metrics over time of a launch");
     kprof_timeline_series *series = KPROF_ADD(out->series, out->series_count);
-    if (!series)
-        return kprof_store_no_memory(r->report);
     size_t place;
     const kprof_model_metric *row = &r->model->metrics[metric - 1];
     const kprof_item *item = find_item(r, row->name, &place);
@@ -75,9 +73,7 @@ static kprof_status grow(reader *r)
     if (out->sample_count >= SAMPLES_MAX)
         return kprof_store_too_much(r->report, SAMPLES_MAX, "samples over time of a launch");
     r->capacity = 2 * r->capacity + 1024;
-    kprof_time_sample *grown = realloc(out->samples, r->capacity * sizeof *grown);
-    if (!grown)
-        return kprof_store_no_memory(r->report);
+    kprof_time_sample *grown = kprof_realloc(out->samples, r->capacity * sizeof *grown);
     out->samples = grown;
     return KPROF_OK;
 }
@@ -117,8 +113,6 @@ static kprof_status take_pass(void *user, sqlite3_stmt *row)
 {
     reader *r = user;
     char **own = &r->out->reason, *reason = kprof_store_text(r->report, row, 1);
-    if (!reason)
-        return kprof_store_no_memory(r->report);
     if (r->out->passes++ == 0)
         r->out->interval_ns = sqlite3_column_int64(row, 0);
     if (*reason && (!*own || (strlen(*own) < REASONS_MAX && !strstr(*own, reason)))) {
@@ -126,9 +120,8 @@ static kprof_status take_pass(void *user, sqlite3_stmt *row)
         free(*own);
         *own = both;
     }
-    const bool whole = !*reason || *own;
     free(reason);
-    return whole ? KPROF_OK : kprof_store_no_memory(r->report);
+    return KPROF_OK;
 }
 
 static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series *series)
@@ -203,8 +196,6 @@ static kprof_status lay_over(reader *r, int64_t launch)
     kprof_status status = kprof_store_query(r->report, sql, take_id, &ids);
     kprof_strbuf_printf(&all, "%s%s", before_ids, kprof_strbuf_text(&ids.text));
     kprof_strbuf_printf(&all, behind_ids, interval_ns, interval_ns);
-    if (status == KPROF_OK && (ids.text.failed || all.failed))
-        status = kprof_store_no_memory(r->report);
     if (status == KPROF_OK && ids.count > 1) {
         out->laid_over = ids.count;
         status = read_samples(r, all.data);

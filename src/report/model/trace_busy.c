@@ -138,7 +138,7 @@ static kprof_status end_device(walk *w)
         sqlite3_bind_double(w->add_busy, 2 + i, w->tracks[i].ns);
     sqlite3_bind_int64(w->add_busy, 6, w->kernel_count);
     sqlite3_bind_double(w->add_busy, 7, kprof_spread_median(&w->latencies)); /* which is NULL for NaN */
-    return w->latencies.failed ? kprof_store_no_memory(w->report) : kprof_store_step(w->report, w->add_busy, summing);
+    return kprof_store_step(w->report, w->add_busy, summing);
 }
 
 static kprof_status begin_device(walk *w, int64_t device)
@@ -233,7 +233,7 @@ static bool push(queue *of, int64_t begin)
 {
     if (of->count == of->capacity) {
         const size_t capacity = of->capacity ? 2 * of->capacity : 1024;
-        int64_t *grown = realloc(of->begins, capacity * sizeof *grown);
+        int64_t *grown = kprof_realloc(of->begins, capacity * sizeof *grown);
         if (!grown)
             return false;
         of->begins = grown;
@@ -288,8 +288,7 @@ static kprof_status take_asked(depths *of)
     of->device = device;
     while (of->queue.count > 0 && of->queue.begins[0] <= call)
         pop(&of->queue);
-    if (!push(&of->queue, sqlite3_column_int64(of->asked, 2)))
-        return kprof_store_no_memory(of->report);
+    push(&of->queue, sqlite3_column_int64(of->asked, 2));
     of->sum += (double)of->queue.count;
     of->count++;
     of->most = (int64_t)of->queue.count > of->most ? (int64_t)of->queue.count : of->most;

@@ -605,8 +605,6 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     if (status == KPROF_OK && names->in_ranges)
         status = kprof_trace_make_once(report, "kernel_range", make_kernel_ranges);
     KPROF_THEN(status, expand(report, stats->sql, names, &sql));
-    if (status == KPROF_OK && sql.failed)
-        status = kprof_store_no_memory(report);
     KPROF_THEN(status, kprof_store_compile(report, sql.data, &statement));
     KPROF_THEN(status, step_through(report, statement, sink));
     sqlite3_finalize(statement);

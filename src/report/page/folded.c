@@ -59,18 +59,14 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
         put_frame(&line, stack ? stack->line : "(no call stack)");
     kprof_strbuf_puts(&line, ";");
     put_frame(&line, launch->kernel->function);
-    size_t at = line.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->lines, line.data);
-    if (!line.failed && at == KPROF_NAMES_NONE) {
+    size_t at = kprof_names_find(&into->lines, line.data);
+    if (at == KPROF_NAMES_NONE) {
         at = into->time_count;
-        double *time = KPROF_APPEND(into->times, into->time_count);
-        line.failed = !time || !kprof_names_keep(&into->lines, line.data, at);
-        if (!line.failed)
-            into->time_count++;
+        KPROF_ADD(into->times, into->time_count);
+        kprof_names_keep(&into->lines, line.data, at);
     }
-    if (!line.failed)
-        into->times[at] += time_ns * (double)launches;
-    const bool failed = line.failed;
-    return failed ? kprof_store_no_memory(into->report) : KPROF_OK;
+    into->times[at] += time_ns * (double)launches;
+    return KPROF_OK;
 }
 
 static kprof_status print_lines(const folder *from, FILE *out)
@@ -108,8 +104,6 @@ static kprof_status put_line(void *user, sqlite3_stmt *row)
     put_frame(&line, kernel ? kernel : "");
     const bool failed = line.failed;
     const int written = failed ? 0 : fprintf(to->out, "%s %.0f\n", line.data, sqlite3_column_double(row, 2));
-    if (failed)
-        return kprof_store_no_memory(to->stacks.report);
     return written < 0 ? kprof_fail(KPROF_OUTPUT, "folded stacks cannot be written") : KPROF_OK;
 }
 

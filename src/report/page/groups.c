@@ -105,8 +105,7 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
     kprof_group *added = totals && !is_too_much ? KPROF_APPEND(groups->items, groups->count) : NULL;
     if (!added) {
         KPROF_FREE(totals, key);
-        return is_too_much ? kprof_store_too_much(groups->report, KPROF_SUMMARY_MAX, "values to sum up")
-                           : kprof_store_no_memory(groups->report);
+        return kprof_store_too_much(groups->report, KPROF_SUMMARY_MAX, "values to sum up");
     }
     *added = (kprof_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .key = key};
     added->stack = launch->stack;
@@ -174,7 +173,8 @@ static kprof_status count_single(kprof_groups *groups, kprof_group *group, const
     if (count > 0)
         mark_disagreeing(groups, group, launch);
     kprof_disagreements_free(found, count);
-    return add_duration(groups, group, launch->values) ? KPROF_OK : kprof_store_no_memory(groups->report);
+    add_duration(groups, group, launch->values);
+    return KPROF_OK;
 }
 
 /* A launch that stands for several: count its samples, not their medians. */
@@ -189,8 +189,7 @@ static kprof_status count_samples(kprof_groups *groups, kprof_group *group, cons
         kprof_rollup_add(groups->rollup, sample.values, group->totals);
         if (samples->set_apart == samples->read) /* then all are used, and none agrees */
             mark_disagreeing(groups, group, &sample);
-        if (!add_duration(groups, group, sample.values))
-            return kprof_store_no_memory(groups->report);
+        add_duration(groups, group, sample.values);
     }
     if (samples->set_apart < samples->read)
         group->disagreeing += samples->set_apart;
@@ -210,8 +209,6 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     kprof_groups *groups = user;
     kprof_group *last;
     char *key = make_key(groups, launch);
-    if (!key)
-        return kprof_store_no_memory(groups->report);
     kprof_group *group = find_group(groups, key, source_of(launch), &last);
     kprof_status status = KPROF_OK;
     if (group)
@@ -223,8 +220,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     group = group ? group : last;
     if (group->source == KPROF_SOURCE_NONE)
         group->source = source_of(launch);
-    if (!count_configuration(groups, group, launch))
-        return kprof_store_no_memory(groups->report);
+    count_configuration(groups, group, launch);
     note_code(groups, group, launch);
     return launch->samples ? count_samples(groups, group, launch) : count_single(groups, group, launch);
 }
@@ -233,8 +229,6 @@ static kprof_status find_untold(kprof_groups *groups)
 {
     const kprof_model *model = groups->model;
     groups->untold = kprof_calloc(model->kernel_count + 1, sizeof *groups->untold);
-    if (!groups->untold)
-        return kprof_store_no_memory(groups->report);
     for (size_t i = 0; i < model->kernel_count; i++)
         groups->untold[kprof_names_find(&groups->kernels, model->kernels[i].mangled)] += model->kernels[i].launches;
     for (size_t i = 0; i < groups->count; i++) {
@@ -249,7 +243,8 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     const kprof_model *model = &context->reports->model;
     *out = (kprof_groups){.model = model, .report = context->reports->file, .by = context->options->group_by};
     out->duration = kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
-    kprof_status status = kprof_rollup_new(model, &out->rollup);
+    kprof_status status = KPROF_OK;
+    out->rollup = kprof_rollup_new(model);
     if (status != KPROF_OK)
         return status;
     bool added = true;
@@ -262,7 +257,7 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
         status = kprof_code_profiles_load(context->reports->file, model, &out->code);
     if (added && status != KPROF_OK)
         return status;
-    status = added ? kprof_page_walk(context, count_launch, out) : kprof_store_no_memory(out->report);
+    status = kprof_page_walk(context, count_launch, out);
     return status == KPROF_OK ? find_untold(out) : status;
 }
 

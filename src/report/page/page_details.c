@@ -137,8 +137,6 @@ static kprof_status choose_findings(const kprof_launch_page *page, const kprof_v
     all->next_is_hidden = has_section(chip, next);
     all->told = kprof_calloc(findings->count + 1, sizeof(*all->told));
     all->open = kprof_calloc(findings->count + 1, sizeof(*all->open));
-    if (!all->told || !all->open)
-        return kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
     for (size_t i = 0; i < findings->count; i++) {
         const kprof_found *found = &findings->items[i];
         if (!tells_all && found != findings->verdict.best && !place_of(shown, found->finding))
@@ -165,7 +163,7 @@ static kprof_status load_hot(const kprof_page_context *context, kprof_hot_cache 
     kprof_report *report = context->reports->file;
     const kprof_status status = kprof_code_profiles_load(report, &context->reports->model, &out->profiles);
     out->lines = status == KPROF_OK ? kprof_calloc(out->profiles.count + 1, sizeof *out->lines) : NULL;
-    return status == KPROF_OK && !out->lines ? kprof_store_no_memory(report) : status;
+    return status;
 }
 
 static void show_hot_line(const kprof_launch_page *page, const kprof_model_launch *launch)

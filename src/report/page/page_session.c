@@ -153,8 +153,6 @@ static int by_launches(const void *a, const void *b)
 static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *model)
 {
     KPROF_AUTO_FREE const kprof_model_kernel **sorted = kprof_calloc(model->kernel_count + 1, sizeof *sorted);
-    if (!sorted)
-        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     for (size_t i = 0; i < model->kernel_count; i++)
         sorted[i] = &model->kernels[i];
     qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);

@@ -445,8 +445,6 @@ static void show_row(shown_code *shown, const shown_row *row)
         fields[count++].is_idle = isnan(value) || !(shown->code->totals[shown->columns[i]] > 0);
     }
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
-    if (texts.stalls.failed || texts.costs.failed)
-        page->emitter->status = KPROF_NO_MEMORY;
     KPROF_FREE_TEXTS(&texts.stalls, &texts.costs);
     free(texts.source);
 }
@@ -487,8 +485,6 @@ static kprof_status show_rows(shown_code *shown)
     kprof_emitter *emitter = shown->page->emitter;
     const size_t most = shown->lines->count + shown->code->instruction_count;
     KPROF_AUTO_FREE shown_row *rows = kprof_calloc(most + 1, sizeof *rows);
-    if (!rows)
-        return kprof_store_no_memory(shown->page->profiles.report);
     const size_t count = make_rows(shown, rows);
     const bool is_sorted = !options->all_rows || options->sort >= KPROF_SORT_SAMPLES;
     if (is_sorted && count > 1)
@@ -584,8 +580,6 @@ static void show_heading(shown_code *shown)
         kprof_field_plain(kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing")),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
-    if (measured.failed)
-        emitter->status = KPROF_NO_MEMORY;
 }
 
 static size_t find_advice(const source_page *page, const char *mangled)
@@ -709,8 +703,6 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
         shown.lines = &lines;
     }
     shown.columns = kprof_calloc(page->metric_count + 1, sizeof *shown.columns);
-    if (status == KPROF_OK && !shown.columns)
-        status = kprof_store_no_memory(page->profiles.report);
     KPROF_THEN(status, show_code(&shown));
     free(shown.columns);
     kprof_profiled_lines_free(&lines);
@@ -818,8 +810,7 @@ static kprof_status prepare(source_page *page)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
     page->fields = kprof_calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
-    const bool whole = page->metrics && page->texts && page->is_looked_for && page->fields;
-    return whole ? KPROF_OK : kprof_store_no_memory(page->profiles.report);
+    return KPROF_OK;
 }
 
 static kprof_status show_profiles(source_page *page)
@@ -901,14 +892,12 @@ static kprof_status emit_code(shown_code *shown, char **sources)
         kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
                             (long long)profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
-    kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
+    kprof_status status = note_missing(shown);
     KPROF_THEN(status, note_advice(page, NULL));
     KPROF_THEN(status, note_files(shown, KPROF_SOURCE_CHANGED));
     KPROF_THEN(status, note_files(shown, KPROF_SOURCE_MISSING));
     const size_t note_count = page->note_count - first_note;
     KPROF_AUTO_FREE const char **notes = kprof_calloc(note_count + 1, sizeof *notes);
-    if (!notes)
-        status = kprof_store_no_memory(page->profiles.report);
     for (size_t i = 0; notes && i < note_count; i++)
         notes[i] = page->notes[first_note + i].text;
     if (status == KPROF_OK)
@@ -939,7 +928,7 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
     for (size_t i = 0; sources && i < lines->count; i++)
         if (lines->items[i].file)
             sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
-    status = sources ? emit_code(&shown, sources) : kprof_store_no_memory(page->profiles.report);
+    status = emit_code(&shown, sources);
     for (size_t i = 0; sources && i < lines->count; i++)
         free(sources[i]);
     return status;
@@ -948,8 +937,6 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context, kprof_page_code **out)
 {
     kprof_page_code *code = *out = kprof_calloc(1, sizeof *code);
-    if (!code)
-        return kprof_store_no_memory(context->reports->file);
     source_page *page = &code->page;
     *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);

@@ -60,8 +60,7 @@ static kprof_status read_source(void *user, sqlite3_stmt *row)
 {
     shares *all = user;
     source *own = KPROF_APPEND(all->sources, all->source_count);
-    if (!own || !(own->name = kprof_store_text(all->report, row, 1)))
-        return kprof_store_no_memory(all->report);
+    own->name = kprof_store_text(all->report, row, 1);
     if (sqlite3_column_int64(row, 0) != (int64_t)++all->source_count)
         return kprof_store_damaged(all->report, "source");
     return KPROF_OK;
@@ -83,10 +82,9 @@ static kprof_status take_processes(shares *all)
 {
     for (size_t i = 0; i < all->model->process_count; i++) {
         const kprof_model_process *process = &all->model->processes[i];
-        source *own = KPROF_APPEND(all->sources, all->source_count);
-        if (!own || asprintf(&own->name, "%s %lld on %s", process->name, (long long)process->pid, process->host) < 0)
-            return kprof_store_no_memory(all->report);
-        all->source_of[i] = all->source_count++;
+        all->source_of[i] = all->source_count;
+        KPROF_ADD(all->sources, all->source_count)->name =
+            kprof_strprintf("%s %lld on %s", process->name, (long long)process->pid, process->host);
     }
     return KPROF_OK;
 }
@@ -98,8 +96,6 @@ static kprof_status find_sources(shares *all)
     all->source_of = kprof_calloc(model->process_count + 1, sizeof *all->source_of);
     all->values = kprof_calloc(model->metric_count + 1, sizeof *all->values);
     all->asked = kprof_calloc(model->metric_count + 1, sizeof *all->asked);
-    if (!all->source_of || !all->values || !all->asked)
-        return kprof_store_no_memory(all->report);
     if (all->report->version >= 5)
         status = kprof_store_query(all->report, "SELECT id, name FROM source ORDER BY id", read_source, all);
     all->is_merged = all->source_count > 0;
@@ -122,12 +118,10 @@ static kprof_status find_share(shares *all, const kprof_model_kernel *kernel, ke
         if ((number + 1) * all->source_count > KPROF_SUMMARY_MAX)
             return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
         kernel_share *added = KPROF_APPEND(all->kernels, number);
-        if (!added || !(added->loads = kprof_calloc(all->source_count + 1, sizeof *added->loads)))
-            return kprof_store_no_memory(all->report);
+        added->loads = kprof_calloc(all->source_count + 1, sizeof *added->loads);
         added->kernel = kernel;
         all->kernel_count++;
-        if (!kprof_names_add(&all->kernel_numbers, kernel->mangled, number))
-            return kprof_store_no_memory(all->report);
+        kprof_names_add(&all->kernel_numbers, kernel->mangled, number);
     }
     *out = &all->kernels[number];
     return KPROF_OK;
@@ -217,8 +211,6 @@ static kprof_status open_reader(const kprof_model_walk *walk, shares *all)
 {
     const size_t witnesses = all->model->witness_count;
     KPROF_AUTO_FREE size_t *metrics = kprof_calloc(witnesses + 1, sizeof *metrics);
-    if (!metrics)
-        return kprof_store_no_memory(all->report);
     if (witnesses > 0)
         memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
     metrics[witnesses] = all->duration;
@@ -352,13 +344,11 @@ static kprof_status show(const kprof_page_context *context, shares *all)
 kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out)
 {
     *out = kprof_calloc(1, sizeof **out);
-    if (!*out)
-        return kprof_store_no_memory(context->reports->file);
     (*out)->model = &context->reports->model;
     (*out)->report = context->reports->file;
     kprof_status status = find_sources(*out);
-    if (status == KPROF_OK && !((*out)->sorted = kprof_calloc((*out)->source_count + 1, sizeof *(*out)->sorted)))
-        status = kprof_store_no_memory(context->reports->file);
+    if (status == KPROF_OK)
+        (*out)->sorted = kprof_calloc((*out)->source_count + 1, sizeof *(*out)->sorted);
     return status == KPROF_OK ? count_launches(context, *out) : status;
 }
 

@@ -124,8 +124,6 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     page.rolled_up.values = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.values);
     page.rolled_up.methods = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.methods);
     status = kprof_groups_collect(context, &groups);
-    if (status == KPROF_OK && (!page.rolled_up.values || !page.rolled_up.methods))
-        status = kprof_store_no_memory(context->reports->file);
     KPROF_THEN(status, show_groups(context, &page));
     KPROF_FREE(page.rolled_up.values, page.rolled_up.methods);
     kprof_groups_free(&groups);

@@ -46,8 +46,7 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
     const int count = sqlite3_column_count(statement);
     page->first_column = page->columns.count;
     for (int i = 0; i < count && i < MOST_COLUMNS; i++) {
-        if (!kprof_strlist_add(&page->columns, sqlite3_column_name(statement, i)))
-            return kprof_store_no_memory(page->report);
+        kprof_strlist_add(&page->columns, sqlite3_column_name(statement, i));
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
         fields[i].type = type_of(statement, i);
     }
@@ -94,7 +93,7 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
         kprof_show_record(page->emitter, fields, (size_t)count);
     for (int i = 0; i < count; i++)
         free(texts[i]);
-    return is_whole ? kprof_emitter_status(page->emitter) : kprof_store_no_memory(page->report);
+    return kprof_emitter_status(page->emitter);
 }
 
 static kprof_status show_table(stats_page *page, const char *name)
@@ -217,7 +216,7 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
     }
     for (size_t i = 0; asked->count == 0 && i < sizeof usual / sizeof *usual && added; i++)
         added = kprof_strlist_add(out, usual[i]);
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
 }
 
 kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records)

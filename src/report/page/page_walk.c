@@ -97,7 +97,7 @@ kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visi
         return kprof_model_joined_launches(&walk, visit, user);
     filtered_walk filtered = {.model = &report->model, .visit = visit, .user = user};
     filtered.conditions = kprof_calloc(options->condition_count, sizeof *filtered.conditions);
-    kprof_status status = filtered.conditions ? KPROF_OK : kprof_store_no_memory(report->file);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < options->condition_count && status == KPROF_OK; i++)
         status = bind(&report->model, &options->conditions[i], &filtered.conditions[filtered.count++]);
     KPROF_THEN(status, kprof_model_joined_launches(&walk, visit_if_met, &filtered));

@@ -49,7 +49,7 @@ kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_
                               .is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
     out->beside = make_short_names(context, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
     out->below = make_short_names(context, 2 * room + room / 4); /* most of one line is for where they break */
-    return out->beside && out->below ? KPROF_OK : kprof_store_no_memory(context->reports->file);
+    return KPROF_OK;
 }
 
 kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,
@@ -98,8 +98,6 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
     size_t loaded = 0;
     kprof_status status = KPROF_OK;
     KPROF_AUTO_FREE kprof_page_report *reports = kprof_calloc(page->report_count + 1, sizeof *reports);
-    if (!reports)
-        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     for (size_t i = 0; i < page->report_count && status == KPROF_OK; i++) {
         reports[i].file = source->reports[i];
         reports[i].file->keeps_text = kprof_format_keeps_text(options);

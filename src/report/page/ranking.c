@@ -102,8 +102,6 @@ static kprof_status weigh_by_census(const kprof_page_context *context, kprof_ran
     kprof_status status =
         kprof_census_make(&walk, by == KPROF_GROUP_CONFIG ? KPROF_CENSUS_OF_SHAPES : KPROF_CENSUS_OF_DEVICES, &census);
     KPROF_AUTO_FREE uint64_t *sums = kprof_calloc(census.count + 1, sizeof *sums);
-    if (status == KPROF_OK && !sums)
-        status = kprof_store_no_memory(context->reports->file);
     if (status == KPROF_OK && census.count > 0)
         take_census(ranking, &census, sums);
     kprof_census_free(&census);
@@ -174,8 +172,7 @@ static kprof_status allocate(const kprof_page_context *context, kprof_ranking *o
     out->rows = kprof_calloc(out->groups.count + 1, sizeof *out->rows);
     out->rolled_up.values = kprof_calloc(metrics, sizeof *out->rolled_up.values);
     out->rolled_up.methods = kprof_calloc(metrics, sizeof *out->rolled_up.methods);
-    const bool whole = out->rows && out->durations && out->rolled_up.values && out->rolled_up.methods;
-    return whole ? KPROF_OK : kprof_store_no_memory(context->reports->file);
+    return KPROF_OK;
 }
 
 static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)

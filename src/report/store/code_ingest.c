@@ -78,8 +78,8 @@ static kprof_status code_row(kprof_report *report, const kprof_code_record *reco
         return KPROF_OK;
     kprof_status status =
         ADD_ROW(report, row, ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
-    if (status == KPROF_OK && !kprof_names_keep(&report->code_rows, key, (size_t)*row))
-        status = kprof_store_no_memory(report);
+    if (status == KPROF_OK)
+        kprof_names_keep(&report->code_rows, key, (size_t)*row);
     return status;
 }
 
@@ -91,7 +91,7 @@ static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *
     kprof_status status = code_row(report, record, state, &row);
     known_code *known = status == KPROF_OK ? KPROF_ADD(ingest->codes, ingest->code_count) : NULL;
     if (!known)
-        return status == KPROF_OK ? kprof_store_no_memory(report) : status;
+        return status;
     *known = (known_code){record->crc, row};
     return record->file && *record->file ? keep_file(report, row, record->file) : KPROF_OK;
 }
@@ -120,8 +120,6 @@ static kprof_status function_row(kprof_code_ingest *ingest, const kprof_code_pla
     if (status != KPROF_OK || *row > 0)
         return status;
     KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(record->function));
-    if (!demangled)
-        return kprof_store_no_memory(report);
     return ADD_ROW(report, row, ADD_FUNCTION, "iss", code, record->function, demangled);
 }
 
@@ -133,26 +131,21 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     char own[32];
     snprintf(own, sizeof own, "%lld", (long long)ingest->launch);
     const char *text = report->source_per_launch ? own : (const char *)sqlite3_column_text(launch, 2);
-    if (!text)
-        return kprof_store_no_memory(report);
     free(ingest->reason);
     ingest->reason = kprof_strdup(or_empty((const char *)sqlite3_column_text(launch, 3)));
-    if (!ingest->reason)
-        return kprof_store_no_memory(report);
     const size_t number = kprof_names_find(&ingest->profiles, text);
     ingest->profile = number + 1;
     if (number != KPROF_NAMES_NONE)
         return KPROF_OK;
     kprof_known_profile *added = KPROF_APPEND(ingest->known_profiles, ingest->profile_count);
-    if (!added)
-        return kprof_store_no_memory(report);
     kprof_status status =
         ADD_ROW(report, &added->row, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
                 (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
     if (status != KPROF_OK)
         return status;
     ingest->profile = ++ingest->profile_count;
-    return kprof_names_keep(&ingest->profiles, text, ingest->profile - 1) ? KPROF_OK : kprof_store_no_memory(report);
+    kprof_names_keep(&ingest->profiles, text, ingest->profile - 1);
+    return KPROF_OK;
 }
 
 static kprof_known_profile *profile_of(const kprof_code_ingest *ingest)
@@ -225,14 +218,14 @@ static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
     free(known->rows);
     known->names = (kprof_strlist)KPROF_STRLIST_INIT;
     known->rows = kprof_calloc((size_t)record->name_count + 1, sizeof *known->rows);
-    kprof_status status = known->rows ? KPROF_OK : kprof_store_no_memory(report);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++) {
         const char *name = or_empty(record->names[i]);
         const kprof_instruction_metric *told = kprof_instruction_metric_find(name);
         const kprof_model_metric row = {(char *)name, (char *)(told ? told->unit : ""),
                                         (char *)(told ? told->help : ""), KPROF_INSTRUCTION_KIND};
-        status = kprof_strlist_add(&known->names, name) ? kprof_store_metric(report, &row, &known->rows[i])
-                                                        : kprof_store_no_memory(report);
+        kprof_strlist_add(&known->names, name);
+        status = kprof_store_metric(report, &row, &known->rows[i]);
     }
     return status;
 }

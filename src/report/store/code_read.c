@@ -62,8 +62,7 @@ static bool load_file(void *user, int folder, const char *name)
     if (file < 0)
         return true;
     const bool is_wanted = !is_other(file, name, out);
-    out->bytes = is_wanted ? malloc(out->size + 1) : NULL;
-    out->no_memory = is_wanted && !out->bytes;
+    out->bytes = is_wanted ? kprof_calloc(1, out->size + 1) : NULL;
     if (out->bytes && kprof_read_at(file, out->bytes, out->size, 0) < out->size) {
         free(out->bytes);
         out->bytes = NULL;
@@ -120,9 +119,8 @@ static kprof_status add_file(code_reader *reader, uint32_t file, int64_t *row)
     source_file found = {.compiled = reader->code.sources[file]};
     sqlite3_stmt *insert = NULL;
     find_source(reader->options, path, &found);
-    const bool is_stale = found.is_stale && !(found.bytes && found.is_given);
-    if (found.no_memory || (is_stale && !note_stale(reader, path)))
-        return kprof_store_no_memory(report);
+    if (found.is_stale && !(found.bytes && found.is_given))
+        note_stale(reader, path);
     kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
     if (status == KPROF_OK) {
         sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
@@ -199,7 +197,8 @@ static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
     reader->file_rows[file] = *row;
     if (status != KPROF_OK || known != KPROF_NAMES_NONE)
         return status;
-    return kprof_names_keep(&reader->files, path, (size_t)*row) ? KPROF_OK : kprof_store_no_memory(reader->report);
+    kprof_names_keep(&reader->files, path, (size_t)*row);
+    return KPROF_OK;
 }
 
 /* "scale": a function without its namespaces, arguments and parameters; NULL when out of memory. */
@@ -228,8 +227,6 @@ static kprof_status add_lines(code_reader *reader, const kprof_code_instruction 
         const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
         int64_t file = 0;
         const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
-        if (!name)
-            return kprof_store_no_memory(report);
         status = file_row(reader, frame->file, &file);
         if (status == KPROF_OK)
             status = kprof_store_write(report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
@@ -268,8 +265,6 @@ static kprof_status add_function(code_reader *reader, const kprof_code_function 
     if (status != KPROF_OK || is_there > 0)
         return status;
     KPROF_AUTO_FREE char *own_name = short_name(function->mangled);
-    if (!own_name)
-        return kprof_store_no_memory(report);
     status = kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
     for (size_t i = 0; i < function->count && status == KPROF_OK; i++)
         status = add_instruction(reader, &function->instructions[i], row, own_name);
@@ -279,7 +274,8 @@ static kprof_status add_function(code_reader *reader, const kprof_code_function 
 static kprof_status take_name(void *user, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
-    return name && kprof_strlist_add(user, name) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_add(user, name);
+    return KPROF_OK;
 }
 
 static kprof_status end_code(code_reader *reader, int64_t code, const char *cubin, size_t size)
@@ -314,11 +310,9 @@ static kprof_status understand(code_reader *reader, const open_cubin *cubin, con
     snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
     kprof_status status = kprof_code_read(bytes, cubin->size, cubin->wanted, code);
     KPROF_THEN(status, kprof_code_disassemble(code, path, &reader->disassemblers));
-    if (status == KPROF_NO_MEMORY)
-        return kprof_store_no_memory(reader->report);
     reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
     reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
-    return reader->file_rows && reader->short_names ? KPROF_OK : kprof_store_no_memory(reader->report);
+    return KPROF_OK;
 }
 
 static void forget_code(code_reader *reader)
@@ -335,8 +329,6 @@ static void forget_code(code_reader *reader)
 static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
 {
     KPROF_AUTO_FREE char *bytes = kprof_calloc(cubin->size + 1, 1);
-    if (!bytes)
-        return kprof_store_no_memory(reader->report);
     const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
     kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)

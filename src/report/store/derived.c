@@ -61,7 +61,9 @@ void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[
 static kprof_status request_launch_metrics(kprof_report *report, const kprof_item *item)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = item->compiled ? kprof_expr_names(item->compiled, &names) : KPROF_OK;
+    if (item->compiled)
+        kprof_expr_names(item->compiled, &names);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
         const kprof_launch_metric *metric = kprof_launch_metric_find(names.items[i]);
         if (!metric || !metric->on_request)
@@ -79,8 +81,6 @@ static kprof_status add_item(kprof_report *report, kprof_derived *derived, const
     if (status != KPROF_OK || !item->name || !item->expression)
         return status;
     derived_item *added = KPROF_ADD(derived->items, derived->item_count);
-    if (!added)
-        return kprof_store_no_memory(report);
     kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
                               "derived"};
     added->item = item;
@@ -102,8 +102,6 @@ static kprof_status add_point_metric(kprof_report *report, const derived_point *
 static kprof_status add_point(kprof_report *report, kprof_derived *derived, const derived_point *point)
 {
     derived_point *added = KPROF_ADD(derived->points, derived->point_count);
-    if (!added)
-        return kprof_store_no_memory(report);
     *added = *point;
     kprof_status status = add_point_metric(report, point, "intensity", &added->intensity);
     return status == KPROF_OK ? add_point_metric(report, point, "pct_of_roof", &added->pct) : status;

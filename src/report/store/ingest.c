@@ -72,8 +72,6 @@ static const char *const log_levels[] = {"error", "warning", "info", "debug"};
 kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
 {
     *out = kprof_calloc(1, sizeof **out);
-    if (!*out)
-        return kprof_store_no_memory(report);
     (*out)->report = report;
     return KPROF_OK;
 }
@@ -126,8 +124,6 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     if (find_device(ingest, device->device))
         return kprof_store_bad_record("it describes a device twice:", device->device);
     known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
-    if (!known)
-        return kprof_store_no_memory(ingest->report);
     /* All processes that use a device share its row. */
     kprof_status status = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, &known->row, "siss", device->uuid,
                                            (int64_t)device->device, device->name, device->chip);
@@ -140,7 +136,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
         return status;
     const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
     known->chip = kprof_strdup(or_empty(device->chip));
-    known->attributes = malloc(attribute_bytes + 1);
+    known->attributes = kprof_calloc(1, attribute_bytes + 1);
     if (!known->chip || !known->attributes) {
         KPROF_FREE(known->chip, known->attributes);
         return kprof_store_no_memory(ingest->report);
@@ -166,8 +162,6 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
 {
     known->chip = kprof_strdup(or_empty(metrics->chip));
     known->rows = kprof_calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
-    if (!known->chip || !known->rows)
-        return kprof_store_no_memory(ingest->report);
     known->count = metrics->count;
     known->witness_count = metrics->witness_count;
     kprof_status status = KPROF_OK;
@@ -187,8 +181,6 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
     if (find_metrics(ingest, or_empty(metrics->chip)))
         return kprof_store_bad_record("it names the metrics of a chip twice; count", metrics->count);
     known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
-    if (!known)
-        return kprof_store_no_memory(ingest->report);
     ingest->table_is_current = false;
     kprof_status status = metric_rows(ingest, metrics, known);
     if (status == KPROF_OK) {
@@ -242,8 +234,7 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
     kprof_status status = kernel_row(ingest->report, kernel, &known.row);
     if (status != KPROF_OK)
         return status;
-    if (!KPROF_APPEND(ingest->kernels, ingest->kernel_count))
-        return kprof_store_no_memory(ingest->report);
+    KPROF_APPEND(ingest->kernels, ingest->kernel_count);
     known_kernel *place = &ingest->kernels[kernel_place(ingest, kernel->kernel)];
     memmove(place + 1, place, (size_t)(&ingest->kernels[ingest->kernel_count++] - place) * sizeof *place);
     *place = known;
@@ -258,7 +249,8 @@ static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
     const char *name = (const char *)sqlite3_column_text(row, 1);
     if (!name || id >= table->size)
         return KPROF_OK;
-    return kprof_names_keep(&table->names, name, id) ? KPROF_OK : kprof_store_no_memory(ingest->report);
+    kprof_names_keep(&table->names, name, id);
+    return KPROF_OK;
 }
 
 static kprof_status take_size(void *user, sqlite3_stmt *row)
@@ -297,8 +289,6 @@ static kprof_status prepare_table(kprof_ingest *ingest)
         return status;
     table->values = kprof_calloc(size, sizeof *table->values);
     table->present = kprof_calloc(size, sizeof *table->present);
-    if (!table->values || !table->present)
-        return kprof_store_no_memory(ingest->report);
     table->size = size;
     status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
     KPROF_THEN(status, find_launch_rows(ingest));
@@ -501,8 +491,6 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
     int64_t id = -1;
     kprof_status status = is_early ? KPROF_OK : kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, &id);
     int64_t *place = status == KPROF_OK ? KPROF_APPEND(ingest->census, ingest->census_count) : NULL;
-    if (status == KPROF_OK && !place)
-        return kprof_store_no_memory(ingest->report);
     if (place) {
         *place = id;
         ingest->census_count++;

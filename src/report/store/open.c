@@ -97,8 +97,6 @@ static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
         cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
     KPROF_AUTO_FREE char *sets = cJSON_PrintUnformatted(array);
     cJSON_Delete(array);
-    if (!sets)
-        return kprof_store_no_memory(report);
     return kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line, run->working_directory,
                              run->kprof_version, sets, run->start_unix_ns);
 }
@@ -200,7 +198,7 @@ kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const
     kprof_status status = open_new(path, mode, -1, &report);
     if (status != KPROF_OK)
         return status;
-    status = report->path ? fill_new(report, run) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    status = fill_new(report, run);
     if (status != KPROF_OK) {
         kprof_report_discard(report);
         return status;
@@ -216,7 +214,7 @@ static kprof_status check_side_files(const kprof_report *report)
     const char *path = sqlite3_db_filename(report->db, "main"); /* without links, as SQLite opens it */
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
         KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
-        kprof_status status = name ? KPROF_OK : kprof_store_no_memory(report);
+        kprof_status status = KPROF_OK;
         if (name && stat(name, &info) == 0 && !S_ISREG(info.st_mode))
             status = kprof_fail(KPROF_BAD_REPORT,
                                 "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
@@ -411,7 +409,7 @@ kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int
     kprof_status status = open_new(path, mode, seed, &report);
     if (status != KPROF_OK)
         return status;
-    status = report->path ? check_seed(report) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    status = check_seed(report);
     KPROF_THEN(status, begin_log(report));
     KPROF_THEN(status, kprof_report_load_plans(report));
     if (status != KPROF_OK) {

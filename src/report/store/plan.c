@@ -36,8 +36,6 @@ static kprof_status add_sampled_metrics(kprof_report *report, const kprof_plan *
 static kprof_status add_section(kprof_report *report, const char *chip, const kprof_section *section)
 {
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
-    if (!json)
-        return kprof_store_no_memory(report);
     return kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
 }
 
@@ -45,8 +43,6 @@ static kprof_status add_section(kprof_report *report, const char *chip, const kp
 static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, const kprof_section *shown)
 {
     kprof_section *sections = kprof_calloc(plan->section_count + 1, sizeof *sections);
-    if (!sections)
-        return kprof_store_no_memory(report);
     kprof_status status = KPROF_OK;
     size_t count = 0;
     const size_t all = plan->section_count + (shown->item_count > 0);
@@ -54,7 +50,7 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, co
         /* The report keeps a copy for its derived values, made the way a reader will make it. */
         KPROF_AUTO_FREE char *json =
             kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
-        status = json ? kprof_section_from_json(report->path, json, &sections[count]) : kprof_store_no_memory(report);
+        status = kprof_section_from_json(report->path, json, &sections[count]);
         if (status == KPROF_OK)
             count++;
     }
@@ -72,8 +68,6 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
 {
     const size_t plain = plan->shown.count;
     KPROF_AUTO_FREE kprof_item *items = kprof_calloc(plain + plan->computed_count + 1, sizeof *items);
-    if (!items)
-        return kprof_store_no_memory(report);
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < plain && status == KPROF_OK; i++) {
         items[i].name = items[i].label = plan->shown.items[i];
@@ -147,11 +141,9 @@ static kprof_status take_section(void *user, sqlite3_stmt *row)
         return kprof_store_damaged(stored->report, "section");
     if (stored->chip && strcmp(stored->chip, chip) != 0)
         status = end_chip(stored);
-    if (status == KPROF_OK && !stored->chip && !(stored->chip = kprof_strdup(chip)))
-        status = kprof_store_no_memory(stored->report);
+    if (status == KPROF_OK && !stored->chip)
+        stored->chip = kprof_strdup(chip);
     kprof_section *grown = status == KPROF_OK ? KPROF_APPEND(stored->items, stored->count) : NULL;
-    if (status == KPROF_OK && !grown)
-        status = kprof_store_no_memory(stored->report);
     KPROF_THEN(status, kprof_section_from_json(stored->report->path, json, grown));
     stored->count += status == KPROF_OK;
     return status;
@@ -209,7 +201,8 @@ static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_e
 {
     const derived_passes *to = user;
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_expr_names(expression, &names);
+    kprof_expr_names(expression, &names);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         status = kprof_store_write(to->report, KPROF_SQL_ADD_PASSES_OF, "sis", to->chip, metric, names.items[i]);
     return status;

@@ -37,8 +37,6 @@ void kprof_report_file_remove(const char *path)
 static kprof_status make_draft(const char *path, char **draft)
 {
     *draft = kprof_strprintf("%s.new-XXXXXX", path);
-    if (!*draft)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
     int fd = mkostemp(*draft, O_CLOEXEC);
     if (fd >= 0) {
         close(fd);

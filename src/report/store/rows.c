@@ -178,8 +178,6 @@ kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *
 kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id)
 {
     KPROF_AUTO_FREE char *name = kprof_strprintf("%s" KPROF_SPREAD_SUFFIX, witness);
-    if (!name)
-        return kprof_store_no_memory(report);
     kprof_model_metric row = {name, "%",
                               "how far the passes of a launch differ in this counter: (highest - lowest) / mean",
                               KPROF_WITNESS_KIND};

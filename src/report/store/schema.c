@@ -149,7 +149,7 @@ kprof_status kprof_schema_create(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
-        kprof_status status = sql ? kprof_store_exec(report, sql) : kprof_store_no_memory(report);
+        kprof_status status = kprof_store_exec(report, sql);
         if (status != KPROF_OK)
             return status;
     }
@@ -179,8 +179,7 @@ kprof_status kprof_schema_check(kprof_report *report)
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], report->version);
         schema_check check = {tables[i].name, sql, false};
         static const char query[] = "SELECT name, sql FROM sqlite_schema WHERE type='table'";
-        kprof_status status =
-            sql ? kprof_store_query(report, query, compare_table, &check) : kprof_store_no_memory(report);
+        kprof_status status = kprof_store_query(report, query, compare_table, &check);
         if (status != KPROF_OK)
             return status;
         if (!check.found)

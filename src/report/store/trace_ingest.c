@@ -82,10 +82,8 @@ static kprof_status name_row(kprof_report *report, const kprof_name_record *name
         return status;
     KPROF_AUTO_FREE char *demangled = name->mangled ? kprof_demangle(name->text) : kprof_strdup(name->text);
     KPROF_AUTO_FREE char *function = demangled && name->mangled ? kprof_name_function_base(demangled) : NULL;
-    status = !demangled || (name->mangled && !function)
-                 ? kprof_store_no_memory(report)
-                 : kprof_store_write(report, KPROF_SQL_ADD_TRACE_NAME, "sss", name->text, demangled,
-                                     function ? function : demangled);
+    status = kprof_store_write(report, KPROF_SQL_ADD_TRACE_NAME, "sss", name->text, demangled,
+                               function ? function : demangled);
     if (status == KPROF_OK)
         *row = sqlite3_last_insert_rowid(report->db);
     return status;
@@ -97,8 +95,6 @@ static kprof_status store_name(kprof_trace_ingest *ingest, const kprof_name_reco
     if (name->name != ingest->name_count + 1 || name->name > MOST_NAMES)
         return kprof_store_bad_record("a name of its trace is not the next one,", name->name);
     int64_t *place = KPROF_APPEND(ingest->names, ingest->name_count);
-    if (!place)
-        return kprof_store_no_memory(ingest->report);
     kprof_status status = name_row(ingest->report, name, &row);
     *place = row;
     ingest->name_count += status == KPROF_OK;
