@@ -210,8 +210,7 @@ int main(void)
         cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
         cmocka_unit_test(several_words_are_near),          cmocka_unit_test(a_spelling_must_be_nearer),
         cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
-        cmocka_unit_test(very_long_words_are_bounded),
-        cmocka_unit_test(test_memory_that_runs_out),
+        cmocka_unit_test(very_long_words_are_bounded),     cmocka_unit_test(test_memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static int by_text(const void *a, const void *b)
 
 static text_line *read_lines(const kprof_source_text *text)
 {
-    text_line *lines = calloc(text->line_count + 1, sizeof *lines);
+    text_line *lines = kprof_calloc(text->line_count + 1, sizeof *lines);
     for (size_t i = 0; i < text->line_count && lines; i++) {
         const char *at = text->text + text->lines[i];
         const char *end = text->text + (i + 1 < text->line_count ? text->lines[i + 1] : text->size);
@@ -92,7 +92,7 @@ static size_t count_alike(const text_line *sorted, size_t at, size_t count)
 
 static bool join_unique(alignment *of)
 {
-    text_line *old = calloc(of->counts[0] + 1, sizeof *old), *new = calloc(of->counts[1] + 1, sizeof *new);
+    text_line *old = kprof_calloc(of->counts[0] + 1, sizeof *old), *new = kprof_calloc(of->counts[1] + 1, sizeof *new);
     const size_t old_count = old ? take_free(of, 0, old) : 0, new_count = new ? take_free(of, 1, new) : 0;
     const bool whole = old && new;
     for (size_t i = 0, k = 0; i < old_count && k < new_count;) {
@@ -140,10 +140,10 @@ static void join_edited(alignment *of)
 
 bool kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out)
 {
-    alignment of = {
-        .lines = {read_lines(from), read_lines(to)},
-        .counts = {from->line_count, to->line_count},
-        .other = {calloc(from->line_count + 1, sizeof(uint32_t)), calloc(to->line_count + 1, sizeof(uint32_t))}};
+    alignment of = {.lines = {read_lines(from), read_lines(to)},
+                    .counts = {from->line_count, to->line_count},
+                    .other = {kprof_calloc(from->line_count + 1, sizeof(uint32_t)),
+                              kprof_calloc(to->line_count + 1, sizeof(uint32_t))}};
     bool whole = of.lines[0] && of.lines[1] && of.other[0] && of.other[1];
     if (whole) {
         join_ends(&of);

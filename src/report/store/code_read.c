@@ -37,7 +37,6 @@ typedef struct source_file {
     kprof_code_source compiled;
     bool is_stale; /* what is at its path has another size, or is newer */
     bool is_given; /* the user told where it is */
-    bool no_memory;
 } source_file;
 
 /* Is the file another one than was compiled? Tell that it is newer, too, as a change may keep the size; not of what
@@ -68,7 +67,7 @@ static bool load_file(void *user, int folder, const char *name)
         out->bytes = NULL;
     }
     close(file);
-    return !out->bytes && !out->no_memory;
+    return !out->bytes;
 }
 
 /* A relative path tells no place. */
