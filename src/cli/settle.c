@@ -503,9 +503,12 @@ kprof_status kprof_options_settle(kprof_options *options)
     const bool has_limit = launches > 0 || (options->filter.filter_mode == KPROF_FILTER_PER_DEVICE &&
                                             options->filter.launch_count > 0 && options->filter.device_mask != 0);
     if (options->kills && !has_limit && !kprof_filter_ends(&options->filter))
-        kprof_log(KPROF_LOG_WARNING,
-                  "--kill has no effect: nothing tells when all launches are measured; give --launch-count, and with "
-                  "--filter-mode per-gpu --devices");
+        kprof_log(
+            KPROF_LOG_WARNING, "--kill has no effect: nothing tells when all launches are measured; give %s",
+            options->filter.filter_mode == KPROF_FILTER_PER_CONFIG
+                ? "--schedule, or --launch-count without --filter-mode per-launch-config, as nobody knows how many "
+                  "there are of these"
+                : "--launch-count or --schedule, and with --filter-mode per-gpu --devices");
     options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
     if (options->call_stack && !is_given(options, offsetof(kprof_options, call_stack_type)))
         options->call_stack_type = KPROF_CALL_STACK_BOTH;

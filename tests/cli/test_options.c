@@ -912,6 +912,7 @@ static void ending_the_application(void **state)
     for (size_t i = 0; i < LENGTH(idle); i++) {
         assert_int_equal(parse(idle[i]), KPROF_OK);
         assert_non_null(strstr(captured.last, "--kill has no effect: nothing tells when all launches are measured"));
+        assert_int_equal(strstr(captured.last, "without --filter-mode per-launch-config") != NULL, i == 2);
     }
 }
 
