@@ -105,6 +105,21 @@ class Stacks(Case):
             self.assert_run(self.run_python("--python-include", "step/Net.forward"), 0)
             self.assertEqual(self.query("run.kprof", "SELECT position FROM launch"), [(0,)])
 
+    def test_callers_of_stacks(self):
+        """Stacks of one line are told apart by who called it; one that was cut has a root of its own."""
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n"
+                       "def walk(left): walk(left - 1) if left else ops.linear(1)\n"
+                       "def train(): walk(1)\ndef test(): walk(0)\ntrain()\ntest()\nwalk(400)\n")
+        self.assert_run(self.run_python("--call-stack-type", "python"), 0)
+        text = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "stack").out
+        for line in ("stack 1, train.py:4 in walk, from walk (train.py:4), train (train.py:5), <module>",
+                     "stack 2, train.py:4 in walk, from test (train.py:6), <module> (train.py:8)",
+                     "stack 3, train.py:4 in walk, from walk (train.py:4), walk (train.py:4), walk"):
+            self.assertIn(line, text)
+        lines = self.kprof("export", "run.kprof", "--to", "folded").out.splitlines()
+        self.assertEqual([line.startswith("(more frames);walk (") for line in lines], [False, False, True])
+
     def test_functions_around_deep_recursion(self):
         """Each frame that is kept counts."""
         with open(self.path("train.py"), "w") as file:

@@ -36,6 +36,8 @@ static void put_frame(kprof_strbuf *out, const char *text)
 static void put_stack(const folder *into, size_t number, kprof_strbuf *out)
 {
     const kprof_told_stack *stack = &into->stacks.stacks[number];
+    if (stack->is_cut && stack->count > 0) /* it began further outside */
+        kprof_strbuf_puts(out, "(more frames);");
     for (size_t i = kprof_told_stack_length(&into->stacks, stack); i-- > 0;) {
         put_frame(out, into->stacks.frames[stack->frames[i]].text);
         kprof_strbuf_puts(out, i > 0 ? ";" : "");

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_CALLERS 3
+
 static kprof_value_source source_of(const kprof_model_launch *launch)
 {
     if (kprof_model_is_multiplexed(launch))
@@ -255,6 +257,8 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
                 kprof_names_add(&out->uuids, model->devices[i].uuid, i);
     if (added)
         status = kprof_code_profiles_load(context->reports->file, model, &out->code);
+    if (out->by == KPROF_GROUP_STACK)
+        KPROF_THEN(status, kprof_told_stacks_load(context->reports->file, &out->stacks));
     if (added && status != KPROF_OK)
         return status;
     status = kprof_page_walk(context, count_launch, out);
@@ -280,6 +284,7 @@ void kprof_groups_free(kprof_groups *groups)
     kprof_names_free(&groups->keys);
     kprof_names_free(&groups->configurations);
     kprof_code_profiles_free(&groups->code);
+    kprof_told_stacks_free(&groups->stacks);
 }
 
 double kprof_group_time_ns(const kprof_group *group)
@@ -316,15 +321,32 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
                             are_samples ? kprof_ending(samples, "s") : kprof_ending(launches, "es"));
 }
 
+/* Tell from where the innermost line of the user's own was reached, as stacks may have that in common. */
+static void describe_callers(const kprof_told_stacks *stacks, size_t number, kprof_strbuf *out)
+{
+    const kprof_told_stack *stack = number < stacks->stack_count ? &stacks->stacks[number] : NULL;
+    const size_t length = stack ? kprof_told_stack_length(stacks, stack) : 0;
+    size_t own = 0;
+    for (size_t i = 0; i < length && own <= MOST_CALLERS + 1; i++) {
+        const kprof_told_frame *frame = &stacks->frames[stack->frames[i]];
+        if (frame->is_installed || own++ == 0) /* the line itself */
+            continue;
+        kprof_strbuf_puts(out, own == 2 ? ", from " : ", ");
+        kprof_strbuf_puts(out, own > MOST_CALLERS + 1 ? "..." : frame->text);
+    }
+}
+
 static void describe_stack(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
     const kprof_model_stack *stack = group->stack > 0 ? &groups->model->stacks[group->stack - 1] : NULL;
     if (!stack)
         kprof_strbuf_puts(out, "no call stack");
-    else if (groups->by == KPROF_GROUP_STACK)
-        kprof_strbuf_printf(out, "stack %lld, %s", (long long)group->stack, stack->line);
-    else
+    else if (groups->by != KPROF_GROUP_STACK)
         kprof_strbuf_puts(out, stack->line);
+    else {
+        kprof_strbuf_printf(out, "stack %lld, %s", (long long)group->stack, stack->line);
+        describe_callers(&groups->stacks, (size_t)group->stack - 1, out);
+    }
 }
 
 /* Keys end in texts, behind two numbers. */

@@ -5,6 +5,7 @@
 #include "report/model/code.h"
 #include "report/model/robust.h"
 #include "report/model/rollup.h"
+#include "report/model/stacks.h"
 #include "report/page/page.h"
 
 typedef enum kprof_value_source { KPROF_SOURCE_NONE, KPROF_SOURCE_LAUNCHES, KPROF_SOURCE_SAMPLES } kprof_value_source;
@@ -44,6 +45,7 @@ typedef struct kprof_groups {
     kprof_names keys;                    /* -> the first group of it */
     kprof_names configurations;          /* group and shape, of all groups */
     kprof_code_profiles code;
+    kprof_told_stacks stacks; /* of groups of stacks alone */
 } kprof_groups;
 
 /* Group the launches that the filter and the conditions take, in the order of their first launches. NO_MATCH, with a
