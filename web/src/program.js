@@ -7,6 +7,7 @@ const LABELS = 190; // width of the names of rows, in pixels
 const ROW = 18;
 const GAP = 6;
 const SERIES = 36; // height of a counter
+const MOST_PIXELS = 32767; // from top to bottom of a canvas; higher ones stay empty
 const COLORS = {
     kernel: "#4c6ef5",
     gpu_memcpy: "#f08c00",
@@ -99,6 +100,7 @@ class ProgramTimeline {
     // countersOf: the link to the counters of a kernel by its name, or null
     constructor(trace, countersOf) {
         Object.assign(this, { model: read(trace), countersOf, words: "", chosen: null, drag: null });
+        [this.hits, this.hasWords] = [[], new Map()]; // what was found, and whether a name has the words
         this.rowOf = new Map(this.model.rows.map((row) => [row.key, row]));
         [this.from, this.to] = [this.model.first, this.model.last];
         this.canvas = h("canvas", {
@@ -159,8 +161,9 @@ class ProgramTimeline {
         return Math.max(1, this.canvas.clientWidth - LABELS);
     }
 
+    // While it is drawn: asking for the width takes longer than all else.
     x(at) {
-        return LABELS + ((at - this.from) / (this.to - this.from)) * this.width;
+        return LABELS + (at - this.from) * this.pixels;
     }
 
     timeAt(px) {
@@ -188,37 +191,44 @@ class ProgramTimeline {
         this.look(this.drag.from - by, this.drag.from - by + (this.to - this.from));
     }
 
-    look(low, high) {
+    place(low, high) {
         const { first, last } = this.model;
         const span = Math.min(Math.max(high - low, 0.01), last - first);
         this.from = Math.min(Math.max(low, first), last - span);
         this.to = this.from + span;
+    }
+
+    look(low, high) {
+        this.place(low, high);
         this.draw();
     }
 
-    isHit(event) {
-        return this.words !== "" && event.name.toLowerCase().includes(this.words);
+    isHit({ name }) {
+        if (this.words === "") return false;
+        if (!this.hasWords.has(name)) this.hasWords.set(name, name.toLowerCase().includes(this.words));
+        return this.hasWords.get(name);
     }
 
     // Search for words, and show the first that has them.
     find(words) {
         this.words = words.trim().toLowerCase();
         this.chosen = null;
-        this.next();
-        this.draw();
+        this.hasWords = new Map();
+        this.hits = this.model.rows.flatMap((row) => row.events.filter((event) => this.isHit(event)));
+        this.hits.sort((a, b) => a.ts - b.ts);
+        this.found.textContent = this.words === "" ? "" : `${this.hits.length.toLocaleString("en-US")} found`;
+        if (this.hits.length) this.next();
+        else this.draw();
     }
 
     // The next that was found behind the one that is shown.
     next() {
-        const hits = this.model.rows.flatMap((row) => row.events.filter((event) => this.isHit(event)));
-        hits.sort((a, b) => a.ts - b.ts);
-        this.found.textContent = this.words === "" ? "" : `${hits.length.toLocaleString("en-US")} found`;
         const isOn = this.chosen && this.isHit(this.chosen);
-        const next = hits.find((event) => !isOn || event.ts > this.chosen.ts) ?? hits[0];
+        const next = this.hits.find((event) => !isOn || event.ts > this.chosen.ts) ?? this.hits[0];
         if (!next) return;
-        this.show(next);
         const half = (this.to - this.from) / 2;
-        if (next.ts < this.from || next.ts + next.dur > this.to) this.look(next.ts - half, next.ts + half);
+        if (next.ts < this.from || next.ts + next.dur > this.to) this.place(next.ts - half, next.ts + half);
+        this.show(next);
     }
 
     eventAt(px, py) {
@@ -297,7 +307,6 @@ class ProgramTimeline {
 
     drawEvent(pen, row, event) {
         const [left, right] = [Math.max(LABELS, this.x(event.ts)), this.x(event.ts + event.dur)];
-        if (right < LABELS || left > this.canvas.clientWidth) return;
         const [width, top] = [Math.max(1, right - left), row.y + event.level * ROW];
         pen.globalAlpha = this.words !== "" && !this.isHit(event) ? 0.25 : 1;
         pen.fillStyle = this.isHit(event) ? "#d9480f" : (COLORS[event.cat] ?? OTHER);
@@ -319,6 +328,8 @@ class ProgramTimeline {
     drawRow(pen, row) {
         const at = [];
         for (const event of row.events) {
+            if (event.ts > this.to) break;
+            if (event.ts + event.dur < this.from) continue;
             const right = this.x(event.ts + event.dur);
             if (right <= (at[event.level] ?? 0) && !this.isHit(event) && event !== this.chosen) continue;
             at[event.level] = Math.max(Math.floor(this.x(event.ts)) + 1, right);
@@ -343,7 +354,8 @@ class ProgramTimeline {
     draw() {
         if (!this.canvas.isConnected || !this.canvas.clientWidth) return;
         const { first, height, rows } = this.model;
-        const scale = window.devicePixelRatio || 1;
+        const scale = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / height);
+        this.pixels = this.width / (this.to - this.from);
         const pen = this.canvas.getContext("2d");
         const span = [this.from - first, this.to - first, this.to - this.from].map(time);
         this.canvas.style.setProperty("height", `${height}px`);
