@@ -35,8 +35,8 @@ static char *read_page(const char *name)
     return text;
 }
 
-/* Is the option the head of a paragraph? Options are ended by something that is no letter or dash. */
-static bool has_paragraph(const char *page, const kprof_option_row *row)
+/* The head of the option's paragraph, or NULL. Options are ended by something that is no letter or dash. */
+static const char *head_of(const char *page, const kprof_option_row *row)
 {
     char word[64];
     int length = snprintf(word, sizeof word, "--%s", row->name);
@@ -44,20 +44,34 @@ static bool has_paragraph(const char *page, const kprof_option_row *row)
         at += 5;
         const char *end = strchr(at, '\n'), *found = strstr(at, word);
         if (found && found < end && !isalpha((unsigned char)found[length]) && found[length] != '-')
-            return true;
+            return at;
     }
-    return false;
+    return NULL;
 }
 
-static void check_page(const char *name, unsigned mask)
+/* The head has the option's letter in this command, or none if it has none. */
+static void check_letter(const char *head, const kprof_option_row *row, const kprof_command *command)
 {
+    char word[] = {'-', kprof_option_letter(row, command), '\0'}, line[160];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(head, "\n"), head);
+    const char *dash = strchr(line, '-');
+    if (word[1] ? !dash || strncmp(dash, word, 2) != 0 : dash && isalpha((unsigned char)dash[1]))
+        fail_msg("%s(1): --%s should have %s", command->manual, row->name, word[1] ? word : "no letter");
+}
+
+static void check_page(const kprof_command *command, unsigned mask)
+{
+    const char *name = command->manual;
     char *page = read_page(name);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        if (has_paragraph(page, row) != ((row->commands & mask) != 0))
+        const char *head = head_of(page, row);
+        if ((head != NULL) != ((row->commands & mask) != 0))
             fail_msg("%s: --%s is %s", name, row->name, row->commands & mask ? "missing" : "no option of this command");
         if ((row->commands & mask) && row->argument && !strstr(page, row->argument))
             fail_msg("%s: --%s should name its argument as \"%s\"", name, row->name, row->argument);
+        if (head)
+            check_letter(head, row, command);
     }
     free(page);
 }
@@ -75,7 +89,7 @@ static void every_option_has_a_paragraph(void **state)
 {
     (void)state;
     for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
-        check_page(kprof_commands[i].manual, mask_of_page(kprof_commands[i].manual));
+        check_page(&kprof_commands[i], mask_of_page(kprof_commands[i].manual));
 }
 
 static void check_words(const kprof_command *command, const char *page)
