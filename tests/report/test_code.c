@@ -624,7 +624,7 @@ static void expect_text(kprof_source_state expected, const kprof_source_places *
     char *line;
     assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
     assert_int_equal(find_text(&of, places, &line), expected);
-    const bool has_text = expected != KPROF_SOURCE_MISSING && expected != KPROF_SOURCE_CHANGED;
+    const bool has_text = expected < KPROF_SOURCE_CHANGED;
     if (has_text)
         assert_string_equal(line, "        c[i] = a[i] + b[i];");
     else
@@ -681,6 +681,14 @@ static void test_recorded_paths(void **state)
     execute("UPDATE code_file SET path='../../..', hash='0', bytes=0 WHERE id=1");
     expect_text(KPROF_SOURCE_MISSING, &nowhere);
     expect_text(KPROF_SOURCE_MISSING, &named);
+    char link[700];
+    snprintf(link, sizeof link, "%s/vectorAdd.cu", folder);
+    snprintf(sql, sizeof sql, "UPDATE code_file SET path='%s', hash=NULL, bytes=NULL WHERE id=1", link);
+    assert_int_equal(symlink(files[0], link), 0);
+    execute(sql);
+    expect_text(KPROF_SOURCE_LINK, &nowhere);
+    files[0] = link;
+    expect_text(KPROF_SOURCE_UNCHECKED, &named);
 }
 
 static void test_stored_text(void **state)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SHOWN_MAX 4096 /* bytes of a line that are shown */
@@ -72,6 +73,10 @@ static void search_places(search *of, const kprof_source_places *places)
     of->is_given = false;
     if (!of->out->text && !of->no_memory && of->file->path[0] == '/' && of->file->bytes >= 0)
         try_file(of, AT_FDCWD, of->file->path);
+    struct stat found;
+    if (of->out->state == KPROF_SOURCE_MISSING && of->file->path[0] == '/' && lstat(of->file->path, &found) == 0 &&
+        S_ISLNK(found.st_mode))
+        of->out->state = KPROF_SOURCE_LINK;
 }
 
 typedef struct stored_text {

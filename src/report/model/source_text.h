@@ -11,6 +11,7 @@ typedef enum kprof_source_state {
     KPROF_SOURCE_FOUND,     /* it is that of a file on this machine, which is the same */
     KPROF_SOURCE_UNCHECKED, /* likewise, of a file that the user named, but the report does not tell its hash */
     KPROF_SOURCE_CHANGED,   /* there is a file, but it is another one */
+    KPROF_SOURCE_LINK,      /* the path is a link, which is followed only where the user names it */
     KPROF_SOURCE_MISSING,
 } kprof_source_state;
 

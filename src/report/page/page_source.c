@@ -714,6 +714,7 @@ static const char *const file_states[] = {
     [KPROF_SOURCE_FOUND] = "text from this machine",
     [KPROF_SOURCE_UNCHECKED] = "text from this machine; the report does not tell whether it is the same",
     [KPROF_SOURCE_CHANGED] = "no text: the file here is not the one that was compiled",
+    [KPROF_SOURCE_LINK] = "no text: a link, which is not followed; --resolve-source-file FILE names the file",
     [KPROF_SOURCE_MISSING] = "no text: not found; --source-folders DIR tells where it is",
 };
 
@@ -894,8 +895,8 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     memset(page->is_advised, 0, sizeof page->is_advised);
     kprof_status status = note_missing(shown);
     KPROF_THEN(status, note_advice(page, NULL));
-    KPROF_THEN(status, note_files(shown, KPROF_SOURCE_CHANGED));
-    KPROF_THEN(status, note_files(shown, KPROF_SOURCE_MISSING));
+    for (kprof_source_state state = KPROF_SOURCE_CHANGED; state <= KPROF_SOURCE_MISSING; state++)
+        KPROF_THEN(status, note_files(shown, state));
     const size_t note_count = page->note_count - first_note;
     KPROF_AUTO_FREE const char **notes = kprof_calloc(note_count + 1, sizeof *notes);
     for (size_t i = 0; notes && i < note_count; i++)
