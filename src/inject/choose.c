@@ -20,7 +20,7 @@ static void write_seen(kprof_kernel *kernel)
 {
     kprof_record record = {.type = KPROF_RECORD_SEEN};
     record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
-    if (record.seen.launches > 0 && !kernel->is_range) /* 0: it may not have been announced yet */
+    if (record.seen.launches > 0) /* else it may not have been announced yet */
         kprof_process_write(&record);
 }
 

@@ -102,10 +102,14 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         status = kprof_store_integer(report, "SELECT count(DISTINCT mangled) FROM kernel", &kernels);
     out->kernels = (size_t)kernels;
     count_census(&model, out);
-    for (size_t i = 0; i < model.process_count; i++)
+    bool have_all_told =
+        true; /* else the kernels of a killed process tell more; they count ranges of the program, too */
+    for (size_t i = 0; i < model.process_count; i++) {
+        have_all_told = have_all_told && model.processes[i].launches >= 0;
         told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
+    }
     if (out->launches == 0) /* no census has counted them */
-        out->launches = seen > told ? seen : told;
+        out->launches = seen > told && (!have_all_told || told == 0) ? seen : told;
     if (out->launches < stored) /* a killed process may have counted fewer than it stored */
         out->launches = stored;
     kprof_model_free(&model);
