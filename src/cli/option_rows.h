@@ -119,9 +119,9 @@ OPTION(CLI, NUMBER, top, "top", SHOWING,
 OPTION(CLI, CHOICE, source_view, "print-source", SHOWING,
        "rows of the source page: instructions, lines of PTX, lines, or lines and their instructions (cuda, or sass "
        "where no line is known)",
-       .argument = "sass|ptx|cuda|cuda,sass", .initial = KPROF_VIEW_BEST,
+       .argument = "sass|ptx|cuda|cuda,sass|sass,cuda", .initial = KPROF_VIEW_BEST,
        .choices = KPROF_CHOICES({"sass", KPROF_VIEW_SASS}, {"ptx", KPROF_VIEW_PTX}, {"cuda", KPROF_VIEW_CUDA},
-                                {"cuda,sass", KPROF_VIEW_BOTH}))
+                                {"cuda,sass", KPROF_VIEW_BOTH}, {"sass,cuda", KPROF_VIEW_BOTH}))
 OPTION(CLI, CHOICE, inlined, "inlined", SHOWING,
        "line of an inlined instruction on the source page: in its function, or where the kernel calls that (callee)",
        .argument = "callee|caller", .initial = KPROF_INLINED_CALLEE,

@@ -32,15 +32,28 @@ static kprof_status settle_import(kprof_options *options)
     return KPROF_OK;
 }
 
+static bool is_given(const kprof_options *options, size_t field)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        if (kprof_option_rows[i].field == field && options->given[i])
+            return true;
+    return false;
+}
+
 /* "--list-sets" is "list sets". */
 static kprof_status settle_alias(kprof_options *options)
 {
     const kprof_option_row *alias = options->alias;
+    const bool is_run = options->command == kprof_commands;
+    if (!alias && is_run && !options->application && is_given(options, offsetof(kprof_options, query_mode))) {
+        options->command = kprof_command_find("list"); /* the mode implies --query-metrics */
+        options->argument = "metrics";
+    }
     if (!alias)
         return KPROF_OK;
     const char *word;
     const kprof_command *command = kprof_command_of_alias(alias, &word);
-    if (options->command != kprof_commands && options->command != command)
+    if (!is_run && options->command != command)
         return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s; it is the command kprof %s%s%s", alias->name,
                           options->command->name, command->name, word ? " " : "", word ? word : "");
     options->command = command;
@@ -244,14 +257,6 @@ static kprof_status settle_conditions(kprof_options *options)
     for (size_t i = 0; i < options->filters.count && status == KPROF_OK; i++)
         status = kprof_condition_parse_filter(options->filters.items[i], &options->conditions[i]);
     return status;
-}
-
-static bool is_given(const kprof_options *options, size_t field)
-{
-    for (size_t i = 0; i < kprof_option_row_count; i++)
-        if (kprof_option_rows[i].field == field && options->given[i])
-            return true;
-    return false;
 }
 
 static bool is_csv(const kprof_options *options)

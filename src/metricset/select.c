@@ -414,8 +414,21 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     return nearest;
 }
 
+/* "dram__bytes_*.sum" as a pattern. */
+static void tell_pattern(const char *word, kprof_strbuf *out)
+{
+    kprof_strbuf_puts(out, "; did you mean \"regex:^");
+    for (; *word; word++)
+        kprof_strbuf_printf(out, "%s%c", *word == '*' ? "." : *word == '.' ? "\\" : "", *word);
+    kprof_strbuf_puts(out, "$\"?");
+}
+
 kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
+    if (strchr(word, '*')) {
+        tell_pattern(word, out);
+        return KPROF_OK;
+    }
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE char *base = kprof_strndup(word, kprof_metric_base_length(word));
     const char *suffix = word + kprof_metric_base_length(word);

@@ -350,6 +350,7 @@ static void lists_have_words(void **state)
                                           {"--list-chips", "chips"},
                                           {"list metrics --chips GH100 --metrics dram__bytes", "metrics"},
                                           {"--query-metrics --query-metrics-mode all", "metrics"},
+                                          {"--query-metrics-mode all --metrics dram__bytes", "metrics"},
                                           {"--list-metrics --set full --section Occupancy app", "collected"}};
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
@@ -520,6 +521,7 @@ static void rows_of_the_source_page(void **state)
         {"--csv --sort sectors", 10, false, KPROF_VIEW_BEST},
         {"--csv-layout ncu", 0, true, KPROF_VIEW_SASS},
         {"--csv-layout ncu --print-source cuda,sass", 0, true, KPROF_VIEW_BOTH},
+        {"--csv-layout ncu --print-source sass,cuda", 0, true, KPROF_VIEW_BOTH},
         {"--print-source cuda", 10, false, KPROF_VIEW_CUDA},
         {"--print-source ptx", 10, false, KPROF_VIEW_PTX},
     };
@@ -617,7 +619,7 @@ static void values_of_ncu_have_hints(void **state)
     assert_int_equal(options.most_launches, 3);
     assert_int_equal(parse("--print-summary per-gpu app"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_DEVICE);
-    assert_refused("--print-source tileir app", "give sass|ptx|cuda|cuda,sass: kprof keeps no tile IR");
+    assert_refused("--print-source tileir app", "give sass|ptx|cuda|cuda,sass|sass,cuda: kprof keeps no tile IR");
     assert_null(strstr(captured.last, "did you mean"));
     assert_refused("--apply-rules maybe app", "give yes|no");
 }

@@ -747,6 +747,7 @@ class Pages(Case):
         self.assertNotIn("Rule Name", rows("--apply-rules", "no")[0])
         self.assertFalse([name for name in rows("--page", "raw")[0] if "Triage" in name])
         self.assertEqual(rows("--page", "raw")[1]["device__attribute_display_name"], "NVIDIA H200")
+        self.assertEqual(list(rows("--page", "raw", "--metrics", "dram__bytes.sum")[0])[10:], ["CC", "dram__bytes.sum"])
 
     def test_ncu_has_tables_on_request(self):
         read = {"Metric Name": "dram__bytes_read.sum", "Section Name": "Memory Workload Analysis Tables"}

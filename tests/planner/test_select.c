@@ -132,6 +132,7 @@ static void test_unknown(void **state)
     assert_refused("dram__write_bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes_write.sum\"?");
     assert_refused("sm__active_cycles.avg", KPROF_UNKNOWN_NAME, "did you mean \"sm__cycles_active.avg\"?");
     assert_refused("l2__throughput.avg", KPROF_UNKNOWN_NAME, "did you mean \"lts__throughput.avg\"?");
+    assert_refused("dram__bytes_*.sum", KPROF_UNKNOWN_NAME, "did you mean \"regex:^dram__bytes_.*\\.sum$\"?");
     assert_refused("smsp__warp_active.avg", KPROF_UNKNOWN_NAME, "did you mean \"smsp__warps_active.avg\"?");
     assert_refused("lts__hit_rate.pct", KPROF_UNKNOWN_NAME, "did you mean \"lts__t_sector_hit_rate.pct\"?");
     assert_refused("sm__warps_active.avg.pct_of_peak_sustained", KPROF_UNKNOWN_NAME,

@@ -42,6 +42,25 @@ static void put_unit(kprof_csv_line *row, const char *base)
     kprof_csv_put_text(row, unit);
 }
 
+/* Does the report show sections other than that of single metrics? */
+static bool has_sections(const kprof_model *model)
+{
+    bool has = false;
+    for (size_t i = 0; i < model->chip_count; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        for (size_t k = 0; k < chip->shown_count; k++)
+            has = has || strcmp(chip->sections[k].id, KPROF_NAMED_SECTION_ID) != 0;
+    }
+    return has;
+}
+
+/* Metrics that are chosen from a report stand alone. */
+static bool shows_gpu(const kprof_emitter *emitter)
+{
+    const kprof_model *model = emitter->launches.model;
+    return !emitter->launches.in_sections && (!model->is_shown || has_sections(model));
+}
+
 /* The names of a launch's columns; or as many empty ones. */
 static void put_launch_columns(kprof_csv *csv, bool are_empty)
 {
@@ -51,21 +70,14 @@ static void put_launch_columns(kprof_csv *csv, bool are_empty)
         kprof_csv_text(&csv->row, are_empty ? "" : nvtx_columns[i]);
     for (size_t i = 0; i < COUNT_OF(launch_columns); i++)
         kprof_csv_text(&csv->row, are_empty ? "" : launch_columns[i].name);
-    if (!csv->base.launches.in_sections)
+    if (shows_gpu(&csv->base))
         kprof_csv_text(&csv->row, are_empty ? "" : gpu_column.name);
 }
 
-/* Does the report have sections other than that of single metrics? ncu has no rules for the latter. */
+/* ncu has no rules for single metrics. */
 static bool has_rules(const kprof_emitter *emitter)
 {
-    const kprof_model *model = emitter->launches.model;
-    bool has = false;
-    for (size_t i = 0; i < model->chip_count && emitter->options->findings; i++) {
-        const kprof_model_chip *chip = &model->chips[i];
-        for (size_t k = 0; k < chip->shown_count; k++)
-            has = has || strcmp(chip->sections[k].id, KPROF_NAMED_SECTION_ID) != 0;
-    }
-    return has;
+    return emitter->options->findings && has_sections(emitter->launches.model);
 }
 
 /* Readers of ncu's files do not know kprof's own comparison of passes. */
@@ -149,7 +161,7 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     if (emitter->launches.model->has_nvtx)
         put_nvtx(row, launch->record.nvtx);
     put_cells(row, &texts, launch_columns, COUNT_OF(launch_columns));
-    if (!emitter->launches.in_sections)
+    if (shows_gpu(emitter))
         put_cells(row, &texts, &gpu_column, 1);
 }
 
