@@ -60,20 +60,6 @@ static kprof_status open_reader(comparer *with, int side)
     return open_values(&walk, &with->diff->metrics, side, out);
 }
 
-/* Do the passes of a sample agree? If not, set the sample apart, as other pages do. */
-static kprof_status check_sample(const side_reader *reader, bool *agrees)
-{
-    kprof_disagreement *found;
-    size_t count;
-    const kprof_model_launch sample = {.values = reader->values};
-    kprof_status status = kprof_disagreements(reader->model, &sample, &found, &count);
-    if (status != KPROF_OK)
-        return status;
-    kprof_disagreements_free(found, count);
-    *agrees = count == 0;
-    return KPROF_OK;
-}
-
 /* Fill columns[metric * launches + launch] with what is compared; samples that are set apart are NaN. */
 static kprof_status read_columns(comparer *with, int side, const kprof_launch_group *group, kprof_sample *columns)
 {
@@ -81,11 +67,11 @@ static kprof_status read_columns(comparer *with, int side, const kprof_launch_gr
     side_reader *reader = &with->readers[side];
     for (size_t i = 0; i < columns->count; i++) {
         kprof_status status = kprof_value_reader_read(&reader->reader, group->ids[i], reader->values, reader->asked);
-        bool agrees = true;
-        if (status == KPROF_OK && group->replayed == 0)
-            status = check_sample(reader, &agrees);
         if (status != KPROF_OK)
             return status;
+        const kprof_model_launch sample = {.values =
+                                               reader->values}; /* whose passes may disagree, as other pages see */
+        const bool agrees = group->replayed > 0 || kprof_disagreements(reader->model, &sample, NULL) == 0;
         for (size_t k = 0; k < metrics->count; k++) {
             const size_t index = metrics->items[k].indexes[side];
             const bool is_there = agrees && index != SIZE_MAX;
@@ -264,16 +250,14 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
     return status;
 }
 
-static bool add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlist *out)
+static void add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlist *out)
 {
     const kprof_model *baseline = models[KPROF_BASELINE], *newer = models[KPROF_NEW];
-    bool added = true;
-    for (size_t i = 0; i < newer->metric_count && added; i++)
-        added = kprof_strlist_add(out, newer->metrics[i].name);
-    for (size_t i = 0; i < baseline->metric_count && added; i++)
+    for (size_t i = 0; i < newer->metric_count; i++)
+        kprof_strlist_add(out, newer->metrics[i].name);
+    for (size_t i = 0; i < baseline->metric_count; i++)
         if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
-            added = kprof_strlist_add(out, baseline->metrics[i].name);
-    return added;
+            kprof_strlist_add(out, baseline->metrics[i].name);
 }
 
 /* Name similar metrics that the reports have, or the page that lists all. */
@@ -282,17 +266,16 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
 {
     kprof_strlist names = KPROF_STRLIST_INIT, near = KPROF_STRLIST_INIT;
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
-    if (add_names(models, &names) && kprof_nearest_few(condition->metric, &names, NAMES_TOLD, &near)) {
-        for (size_t i = 0; i < near.count; i++)
-            kprof_strbuf_printf(&told, "%s\"%s\"",
-                                i == 0               ? "did you mean "
-                                : i + 1 < near.count ? ", "
-                                                     : " or ",
-                                near.items[i]);
-        if (near.count == 0)
-            kprof_strbuf_printf(&told, "kprof report %s --page raw lists its metrics",
-                                request->settings[KPROF_NEW].file);
-    }
+    add_names(models, &names);
+    kprof_nearest_few(condition->metric, &names, NAMES_TOLD, &near);
+    for (size_t i = 0; i < near.count; i++)
+        kprof_strbuf_printf(&told, "%s\"%s\"",
+                            i == 0               ? "did you mean "
+                            : i + 1 < near.count ? ", "
+                                                 : " or ",
+                            near.items[i]);
+    if (near.count == 0)
+        kprof_strbuf_printf(&told, "kprof report %s --page raw lists its metrics", request->settings[KPROF_NEW].file);
     kprof_status status =
         kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
                    condition->metric, kprof_strbuf_text(&told), near.count ? "?" : "");
@@ -398,8 +381,8 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
         walks[side] = (kprof_model_walk){reports[side].file, models[side], context->options->filter, false};
     kprof_work work = {{reports[KPROF_BASELINE].file, reports[KPROF_NEW].file}, 0};
     comparer with = {.context = context, .diff = out, .work = &work};
-    kprof_status status = kprof_diff_metrics_find(models, context->options->all_rows, &out->metrics);
-    KPROF_THEN(status, find_condition_metrics(models, out));
+    kprof_diff_metrics_find(models, context->options->all_rows, &out->metrics);
+    kprof_status status = find_condition_metrics(models, out);
     KPROF_THEN(status, kprof_launch_pairs_find(walks, &work, &out->pairs));
     KPROF_THEN(status, list_kernels(out));
     KPROF_THEN(status, compare_all(&with));

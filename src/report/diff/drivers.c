@@ -88,31 +88,27 @@ static bool both_have(const kprof_model *const models[KPROF_SIDES], const char *
     return index_of(models[KPROF_BASELINE], name) != SIZE_MAX && index_of(models[KPROF_NEW], name) != SIZE_MAX;
 }
 
-static bool add_row(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const driver_row *row)
+static void add_row(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const driver_row *row)
 {
     const char *chosen = NULL;
     for (size_t i = 0; i < sizeof row->names / sizeof *row->names && row->names[i] && !chosen; i++)
         chosen = both_have(models, row->names[i]) ? row->names[i] : NULL;
     const bool is_time = strcmp(row->theme, "time") == 0;
     if (!chosen && !is_time)
-        return true;
+        return;
     kprof_diff_metric *metric = add_metric(metrics, models, chosen ? chosen : row->names[0], kprof_strdup(row->label));
-    if (!metric)
-        return false;
     metric->theme = row->theme;
     metric->is_tested = is_time;
-    return true;
 }
 
-kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out)
+void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out)
 {
     *out = (kprof_diff_metrics){0};
-    bool added = true;
-    for (size_t i = 0; i < ROW_COUNT && added; i++)
-        added = add_row(out, models, &rows[i]);
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        add_row(out, models, &rows[i]);
     const size_t row_count = out->count;
     const kprof_model *baseline = models[KPROF_BASELINE];
-    for (size_t i = 0; i < baseline->metric_count && added; i++) {
+    for (size_t i = 0; i < baseline->metric_count; i++) {
         const char *name = baseline->metrics[i].name;
         bool is_driver = false;
         for (size_t k = 0; k < row_count; k++)
@@ -121,11 +117,9 @@ kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES
             continue;
         kprof_diff_metric *metric =
             add_metric(out, models, name, is_stall(name) ? stall_label(name) : kprof_strdup(name));
-        added = metric != NULL;
-        if (metric && is_stall(name))
+        if (is_stall(name))
             metric->theme = "stalls";
     }
-    return KPROF_OK;
 }
 
 size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const char *name)

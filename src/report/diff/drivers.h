@@ -22,8 +22,7 @@ enum { KPROF_DIFF_TIME, KPROF_DIFF_CYCLES };
 
 /* Find the time, the cycles and the metrics that explain a change, as far as a report has them; then all others that
  * both have, if `all` is set. NO_MEMORY with a message. Free with kprof_diff_metrics_free, also after a failure. */
-kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all,
-                                     kprof_diff_metrics *out) KPROF_MUST_CHECK;
+void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out);
 void kprof_diff_metrics_free(kprof_diff_metrics *metrics); /* members */
 /* The place of a metric, which is added if it is not there; SIZE_MAX when out of memory. */
 size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],

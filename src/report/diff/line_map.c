@@ -90,11 +90,10 @@ static size_t count_alike(const text_line *sorted, size_t at, size_t count)
     return end - at;
 }
 
-static bool join_unique(alignment *of)
+static void join_unique(alignment *of)
 {
     text_line *old = kprof_calloc(of->counts[0] + 1, sizeof *old), *new = kprof_calloc(of->counts[1] + 1, sizeof *new);
-    const size_t old_count = old ? take_free(of, 0, old) : 0, new_count = new ? take_free(of, 1, new) : 0;
-    const bool whole = old && new;
+    const size_t old_count = take_free(of, 0, old), new_count = take_free(of, 1, new);
     for (size_t i = 0, k = 0; i < old_count && k < new_count;) {
         const int order = compare_texts(&old[i], &new[k]);
         const size_t olds = order <= 0 ? count_alike(old, i, old_count) : 0;
@@ -104,9 +103,7 @@ static bool join_unique(alignment *of)
         i += olds;
         k += news;
     }
-    free(old);
-    free(new);
-    return whole;
+    KPROF_FREE(old, new);
 }
 
 /* What stands beside lines that are joined is joined, too, if it is alike. */
@@ -138,22 +135,18 @@ static void join_edited(alignment *of)
     }
 }
 
-bool kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out)
+void kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out)
 {
     alignment of = {.lines = {read_lines(from), read_lines(to)},
                     .counts = {from->line_count, to->line_count},
                     .other = {kprof_calloc(from->line_count + 1, sizeof(uint32_t)),
                               kprof_calloc(to->line_count + 1, sizeof(uint32_t))}};
-    bool whole = of.lines[0] && of.lines[1] && of.other[0] && of.other[1];
-    if (whole) {
-        join_ends(&of);
-        whole = join_unique(&of);
-        extend(&of);
-        join_edited(&of);
-    }
+    join_ends(&of);
+    join_unique(&of);
+    extend(&of);
+    join_edited(&of);
     *out = (kprof_line_map){of.other[0], from->line_count};
     KPROF_FREE(of.lines[0], of.lines[1], of.other[1]);
-    return whole;
 }
 
 void kprof_line_map_free(kprof_line_map *map)

@@ -88,24 +88,21 @@ static void merge(counted_places *places)
     places->count = places->merged = count;
 }
 
-/* Add a row of values; false when out of memory. */
-static bool add_place(counted_places *places, int side, const kprof_profiled_code *code, const double *values)
+/* Add a row of values. */
+static void add_place(counted_places *places, int side, const kprof_profiled_code *code, const double *values)
 {
     const double samples = kprof_profiled_number(code, values, KPROF_NUMBER_SAMPLES);
     double pct;
     const kprof_profiled_reason *reason = kprof_profiled_stall(code, values, 0, &pct);
     if (!(samples > 0))
-        return true;
+        return;
     if (places->count > 2 * places->merged + 64)
         merge(places);
     counted_place *place = KPROF_ADD(places->items, places->count);
-    if (!place)
-        return false;
     *place = (counted_place){.place = ""};
     place->samples[side] = samples;
     if (reason)
         kprof_profiled_reason_name(reason, place->stalls[side], sizeof place->stalls[side]);
-    return true;
 }
 
 /* The file of the new report that is of this path or, where there is none, of this name. */
@@ -132,8 +129,7 @@ static kprof_status compare_texts(kprof_moves *moves, const kprof_code_file *fil
     KPROF_THEN(status, kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new));
     if (status == KPROF_OK && old.text && new.text) {
         out->state = KPROF_FILE_EDITED;
-        if (!kprof_line_map_make(&old, &new, &out->lines))
-            status = kprof_store_no_memory(moves->context->reports[KPROF_BASELINE].file);
+        kprof_line_map_make(&old, &new, &out->lines);
     }
     kprof_source_text_free(&old);
     kprof_source_text_free(&new);
@@ -226,8 +222,7 @@ static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *pr
         const size_t before = places->count;
         if (line && !line->file)
             continue;
-        if (!add_place(places, side, code, line ? line->values : kprof_profiled_values(code, i)))
-            return kprof_store_no_memory(profiles->report);
+        add_place(places, side, code, line ? line->values : kprof_profiled_values(code, i));
         if (places->count == before)
             continue;
         counted_place *added = &places->items[places->count - 1];

@@ -287,10 +287,6 @@ static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
         kprof_change_is_repeated(&kernel->changes[KPROF_DIFF_TIME]))
         return false;
     double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
-    if (!weights) {
-        page->emitter->status = KPROF_NO_MEMORY;
-        return false;
-    }
     kprof_driver_weights(metrics, kernel->changes, weights);
     bool is_changed = false;
     for (size_t i = 0; i < metrics->count && !is_changed; i++)
@@ -392,16 +388,14 @@ typedef struct unjudged_list {
     bool have_counts;   /* instructions and the like were compared, and are equal then */
 } unjudged_list;
 
-static bool add_unjudged(const kprof_diff *diff, const kprof_diff_kernel *kernel, unjudged_list *to)
+static void add_unjudged(const kprof_diff *diff, const kprof_diff_kernel *kernel, unjudged_list *to)
 {
     const char *name = group_of(kernel)->kernel->function;
     size_t index = kprof_names_find(&to->names, name);
     if (index == KPROF_NAMES_NONE) {
-        unjudged_function *added = KPROF_APPEND(to->functions, to->count);
-        if (!added || !kprof_names_add(&to->names, name, to->count))
-            return false;
-        added->name = name;
-        index = to->count++;
+        index = to->count;
+        kprof_names_add(&to->names, name, index);
+        KPROF_ADD(to->functions, to->count)->name = name;
     }
     to->functions[index].count++;
     for (int side = 0; side < KPROF_SIDES; side++) {
@@ -413,7 +407,6 @@ static bool add_unjudged(const kprof_diff *diff, const kprof_diff_kernel *kernel
         const kprof_change *change = &kernel->changes[i];
         to->have_counts = to->have_counts || (change->metric_class == KPROF_CLASS_EXACT && !isnan(change->difference));
     }
-    return true;
 }
 
 /* Say once why many kernels have no verdict, and which they are. */
@@ -500,24 +493,18 @@ static int by_weight(const void *a, const void *b)
     return left->metric < right->metric ? -1 : 1;
 }
 
-/* Sorted; NULL when out of memory. Caller frees. */
+/* Sorted; caller frees. */
 static driver *list_drivers(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     const kprof_diff_metrics *metrics = &page->diff->metrics;
     driver *drivers = kprof_calloc(metrics->count + 1, sizeof *drivers);
     KPROF_AUTO_FREE double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
-    const bool whole = drivers && weights;
-    if (whole && kernel->changes)
+    if (kernel->changes)
         kprof_driver_weights(metrics, kernel->changes, weights);
-    for (size_t i = 0; whole && i < metrics->count; i++)
+    for (size_t i = 0; i < metrics->count; i++)
         drivers[i] = (driver){i, kernel->changes ? weight_if_real(page, &kernel->changes[i], weights[i]) : 0};
-    if (whole) {
-        qsort(drivers, metrics->count, sizeof *drivers, by_weight);
-        return drivers;
-    }
-    page->emitter->status = KPROF_NO_MEMORY;
-    free(drivers);
-    return NULL;
+    qsort(drivers, metrics->count, sizeof *drivers, by_weight);
+    return drivers;
 }
 
 static bool is_judged(const kprof_diff_kernel *kernel)
@@ -705,16 +692,15 @@ static kprof_status check_comparable(const diff_page *page, const kprof_run_diff
 }
 
 /* Shorten each name to a line, if lines are limited. */
-static bool make_short_names(diff_page *page)
+static void make_short_names(diff_page *page)
 {
     const size_t width = page->context->options->width, count = page->diff->kernel_count;
     if (width == 0)
-        return true;
+        return;
     KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
-    for (size_t i = 0; names && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         names[i] = name_of(page, group_of(&page->diff->kernels[i]));
-    page->short_names = names ? kprof_short_names_new(names, count, width) : NULL;
-    return page->short_names;
+    page->short_names = kprof_short_names_new(names, count, width);
 }
 
 static kprof_status show_page(diff_page *page, const kprof_run_differences *differences)
@@ -724,17 +710,13 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
         return status;
     show_comparison(page);
     show_differences(page, differences);
-    bool *unjudged = kprof_calloc(page->diff->kernel_count + 1, sizeof *unjudged);
-    if (!unjudged || !make_short_names(page)) {
-        free(unjudged);
-        return kprof_page_end(page->emitter, kprof_fail(KPROF_NO_MEMORY, "comparing the reports: out of memory"));
-    }
+    KPROF_AUTO_FREE bool *unjudged = kprof_calloc(page->diff->kernel_count + 1, sizeof *unjudged);
+    make_short_names(page);
     for (size_t i = 0; i < page->diff->kernel_count; i++)
         unjudged[i] = is_unjudged(page, &page->diff->kernels[i]);
     show_verdicts(page, unjudged);
     show_unjudged(page, unjudged);
     show_unmatched(page);
-    free(unjudged);
     show_conditions(page);
     status = show_moves(page);
     KPROF_THEN(status, show_kernels(page));

@@ -20,28 +20,24 @@ typedef struct grouping {
     size_t *count;
 } grouping;
 
-/* The number of a text, the same for equal ones; false when out of memory. */
-static bool number_text(kprof_names *texts, const char *text, size_t *out)
+/* The number of a text, the same for equal ones. */
+static size_t number_text(kprof_names *texts, const char *text)
 {
-    *out = kprof_names_find(texts, text);
-    if (*out != KPROF_NAMES_NONE)
-        return true;
-    *out = texts->count;
-    return kprof_names_add(texts, text, *out);
+    kprof_names_add(texts, text, texts->count);
+    return kprof_names_find(texts, text);
 }
 
-static bool number_names(kprof_names *texts, const kprof_model *model, name_numbers *out)
+static void number_names(kprof_names *texts, const kprof_model *model, name_numbers *out)
 {
     out->demangled = kprof_calloc(model->kernel_count + 1, sizeof *out->demangled);
     out->functions = kprof_calloc(model->kernel_count + 1, sizeof *out->functions);
     out->devices = kprof_calloc(model->device_count + 1, sizeof *out->devices);
-    bool whole = out->demangled && out->functions && out->devices;
-    for (size_t i = 0; i < model->kernel_count && whole; i++)
-        whole = number_text(texts, model->kernels[i].demangled, &out->demangled[i]) &&
-                number_text(texts, model->kernels[i].function, &out->functions[i]);
-    for (size_t i = 0; i < model->device_count && whole; i++)
-        whole = number_text(texts, model->devices[i].name, &out->devices[i]);
-    return whole;
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        out->demangled[i] = number_text(texts, model->kernels[i].demangled);
+        out->functions[i] = number_text(texts, model->kernels[i].function);
+    }
+    for (size_t i = 0; i < model->device_count; i++)
+        out->devices[i] = number_text(texts, model->devices[i].name);
 }
 
 /* Append "65536,1,1". */
@@ -105,20 +101,16 @@ static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kpr
 }
 
 /* Do not mix values of replayed launches with those of samples. */
-static bool add_id(kprof_launch_group *group, const kprof_model_launch *launch)
+static void add_id(kprof_launch_group *group, const kprof_model_launch *launch)
 {
     if (kprof_model_is_multiplexed(launch)) {
         group->multiplexed++;
         if (group->replayed > 0)
-            return true;
+            return;
     } else if (group->replayed++ == 0) {
         group->id_count = 0;
     }
-    int64_t *id = KPROF_ADD(group->ids, group->id_count);
-    if (!id)
-        return false;
-    *id = launch->id;
-    return true;
+    *KPROF_ADD(group->ids, group->id_count) = launch->id;
 }
 
 static kprof_status add_launch(void *user, const kprof_model_launch *launch)
@@ -129,13 +121,13 @@ static kprof_status add_launch(void *user, const kprof_model_launch *launch)
     if (status != KPROF_OK)
         return status;
     group->launches++;
-    if (launch->measured <= 0 || add_id(group, launch))
-        return KPROF_OK;
-    return kprof_store_no_memory(to->walk->report);
+    if (launch->measured > 0)
+        add_id(group, launch);
+    return KPROF_OK;
 }
 
 /* Count the launches of each kernel that a report omits. There are `texts` names. */
-static kprof_status find_untold(const grouping *to, size_t texts)
+static void find_untold(const grouping *to, size_t texts)
 {
     const kprof_model *model = to->walk->model;
     kprof_launch_group *groups = *to->groups;
@@ -148,7 +140,6 @@ static kprof_status find_untold(const grouping *to, size_t texts)
     }
     for (size_t i = 0; i < *to->count; i++)
         groups[i].untold = untold[groups[i].demangled];
-    return KPROF_OK;
 }
 
 /* Find the groups of both reports. */
@@ -164,7 +155,7 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         without_values.values = false;
         number_names(&texts, walks[side].model, &numbers[side]);
         status = kprof_model_launches(&without_values, add_launch, &to);
-        KPROF_THEN(status, find_untold(&to, texts.count));
+        find_untold(&to, texts.count);
         kprof_names_free(&to.keys);
     }
     for (int side = 0; side < KPROF_SIDES; side++)
@@ -173,7 +164,7 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
 }
 
 /* Map the keys of the groups that have no partner yet; a key of several groups is marked at the first of them. */
-static bool map_keys(kprof_launch_group *groups, size_t count, kprof_match match, kprof_names *keys)
+static void map_keys(kprof_launch_group *groups, size_t count, kprof_match match, kprof_names *keys)
 {
     for (size_t i = 0; i < count; i++) {
         if (groups[i].partner != SIZE_MAX)
@@ -181,41 +172,32 @@ static bool map_keys(kprof_launch_group *groups, size_t count, kprof_match match
         free(groups[i].key);
         groups[i].is_one_of_several = false;
         groups[i].key = make_key(&groups[i], match);
-        if (!groups[i].key)
-            return false;
         size_t first = kprof_names_find(keys, groups[i].key);
         if (first != KPROF_NAMES_NONE)
             groups[first].is_one_of_several = true;
-        else if (!kprof_names_add(keys, groups[i].key, i))
-            return false;
+        else
+            kprof_names_add(keys, groups[i].key, i);
     }
-    return true;
 }
 
-static kprof_status match_groups(kprof_launch_pairs *to, kprof_match match)
+static void match_groups(kprof_launch_pairs *to, kprof_match match)
 {
     kprof_names keys[KPROF_SIDES] = {{0}, {0}};
     kprof_launch_group *baseline = to->groups[KPROF_BASELINE], *newer = to->groups[KPROF_NEW];
-    bool done = true;
     for (int side = 0; side < KPROF_SIDES; side++)
-        done = done && map_keys(to->groups[side], to->group_counts[side], match, &keys[side]);
-    for (size_t i = 0; done && i < to->group_counts[KPROF_NEW]; i++) {
+        map_keys(to->groups[side], to->group_counts[side], match, &keys[side]);
+    for (size_t i = 0; i < to->group_counts[KPROF_NEW]; i++) {
         if (newer[i].partner != SIZE_MAX || newer[i].is_one_of_several ||
             kprof_names_find(&keys[KPROF_NEW], newer[i].key) != i)
             continue;
         size_t found = kprof_names_find(&keys[KPROF_BASELINE], newer[i].key);
         if (found == KPROF_NAMES_NONE || baseline[found].is_one_of_several)
             continue;
-        kprof_launch_pair *pair = KPROF_APPEND(to->pairs, to->count);
-        done = pair != NULL;
-        if (!pair)
-            break;
-        *pair = (kprof_launch_pair){{&baseline[found], &newer[i]}, match};
-        baseline[found].partner = newer[i].partner = to->count++;
+        baseline[found].partner = newer[i].partner = to->count;
+        *KPROF_ADD(to->pairs, to->count) = (kprof_launch_pair){{&baseline[found], &newer[i]}, match};
     }
     for (int side = 0; side < KPROF_SIDES; side++)
         kprof_names_free(&keys[side]);
-    return KPROF_OK;
 }
 
 static int by_new_group(const void *a, const void *b)
@@ -230,7 +212,7 @@ kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], 
     *out = (kprof_launch_pairs){0};
     kprof_status status = find_all_groups(walks, work, out);
     for (kprof_match match = KPROF_MATCH_SAME; match < KPROF_MATCH_COUNT && status == KPROF_OK; match++)
-        status = match_groups(out, match);
+        match_groups(out, match);
     if (out->count > 1)
         qsort(out->pairs, out->count, sizeof *out->pairs, by_new_group);
     for (size_t i = 0; i < out->count; i++)

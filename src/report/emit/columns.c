@@ -42,7 +42,8 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
         kprof_samples_note(model, launch->samples, &out->samples_note);
     out->line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";
     describe_stack(model, launch, &out->launched_from);
-    return kprof_disagreements_describe(model, launch, &out->disagreements);
+    kprof_disagreements_describe(model, launch, &out->disagreements);
+    return KPROF_OK;
 }
 
 void kprof_launch_texts_free(kprof_launch_texts *texts)

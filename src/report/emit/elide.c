@@ -100,24 +100,20 @@ static bool tell_apart(char **text, size_t width, size_t number)
 }
 
 /* Short names in the order of `names`, whose equal ones are neighbours. */
-static bool shorten_all(const long_name *names, size_t count, size_t width, char **out)
+static void shorten_all(const long_name *names, size_t count, size_t width, char **out)
 {
     KPROF_AUTO(kprof_names) taken = {0};
-    bool whole = true;
-    for (size_t i = 0; i < count && whole; i++) {
+    for (size_t i = 0; i < count; i++) {
         char **text = &out[names[i].index];
         if (i > 0 && strcmp(names[i].text, names[i - 1].text) == 0) {
             *text = kprof_strdup(out[names[i - 1].index]);
-            whole = *text != NULL;
             continue;
         }
         *text = kprof_text_width(names[i].text) > width ? shorten(&names[i], width) : kprof_strdup(names[i].text);
-        for (size_t number = 2; *text && kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++)
-            if (!tell_apart(text, width, number))
-                break;
-        whole = *text && kprof_names_add(&taken, *text, i);
+        for (size_t number = 2; kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++)
+            tell_apart(text, width, number);
+        kprof_names_add(&taken, *text, i);
     }
-    return whole;
 }
 
 char **kprof_short_names_new(const char *const *names, size_t count, size_t width)
@@ -125,20 +121,14 @@ char **kprof_short_names_new(const char *const *names, size_t count, size_t widt
     KPROF_AUTO_FREE long_name *all = kprof_calloc(count + 1, sizeof *all);
     char **out = kprof_calloc(count + 1, sizeof *out);
     width = width > KPROF_SHORT_NAME ? width : KPROF_SHORT_NAME;
-    for (size_t i = 0; all && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         /* The return type of a kernel is always the same. */
         const bool cut_void = kprof_text_width(names[i]) > width && strncmp(names[i], "void ", 5) == 0;
         all[i] = (long_name){cut_void ? names[i] + 5 : names[i], i, 0};
     }
-    bool whole = all && out;
-    if (whole) {
-        find_shared(all, count);
-        whole = shorten_all(all, count, width, out);
-    }
-    if (whole)
-        return out;
-    kprof_short_names_free(out, count);
-    return NULL;
+    find_shared(all, count);
+    shorten_all(all, count, width, out);
+    return out;
 }
 
 void kprof_short_names_free(char **short_names, size_t count)

@@ -268,20 +268,17 @@ static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, r
 {
     KPROF_AUTO_FREE kprof_emit_field *fields = kprof_calloc(record->count + 1, sizeof *fields);
     KPROF_AUTO_FREE char **made = kprof_calloc(record->count + 1, TEXTS_OF_FIELD * sizeof *made);
-    bool whole = fields && made;
-    for (size_t i = 0; i < record->count && whole; i++) {
+    for (size_t i = 0; i < record->count; i++) {
         fields[i] = record->fields[i];
         char **texts = made + i * TEXTS_OF_FIELD;
-        whole = clean(&fields[i].text, &texts[0]) && clean(&fields[i].label, &texts[1]) &&
-                clean(&fields[i].unit, &texts[2]);
+        clean(&fields[i].text, &texts[0]);
+        clean(&fields[i].label, &texts[1]);
+        clean(&fields[i].unit, &texts[2]);
         fields[i].longer_text = texts[0] ? NULL : fields[i].longer_text;
         fields[i].short_text = texts[0] ? NULL : fields[i].short_text; /* a part of the text is as clean as it is */
     }
-    if (whole)
-        operation(emitter, &(kprof_emit_record){fields, record->count});
-    else
-        emitter->status = KPROF_NO_MEMORY;
-    for (size_t i = 0; made && i < record->count * TEXTS_OF_FIELD; i++)
+    operation(emitter, &(kprof_emit_record){fields, record->count});
+    for (size_t i = 0; i < record->count * TEXTS_OF_FIELD; i++)
         free(made[i]);
 }
 

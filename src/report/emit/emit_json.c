@@ -133,12 +133,8 @@ static cJSON *device_object(const kprof_model_device *device)
 static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_disagreement *found;
-    size_t count;
+    const size_t count = kprof_disagreements(emitter->launches.model, launch, &found);
     cJSON *array = cJSON_CreateArray();
-    if (kprof_disagreements(emitter->launches.model, launch, &found, &count) != KPROF_OK) {
-        emitter->status = KPROF_NO_MEMORY;
-        return array;
-    }
     for (size_t i = 0; i < count; i++) {
         cJSON *object = append_object(array);
         add_text(object, "witness", found[i].witness);

@@ -132,14 +132,11 @@ static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *
     const kprof_model *model = emitter->launches.model;
     if (!text->short_names) {
         KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
-        for (size_t i = 0; names && i < model->kernel_count; i++)
+        for (size_t i = 0; i < model->kernel_count; i++)
             names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
-        text->short_names = names ? kprof_short_names_new(names, model->kernel_count, text_width(emitter)) : NULL;
+        text->short_names = kprof_short_names_new(names, model->kernel_count, text_width(emitter));
     }
-    if (text->short_names)
-        return text->short_names[kernel - model->kernels];
-    emitter->status = KPROF_NO_MEMORY;
-    return name;
+    return text->short_names[kernel - model->kernels];
 }
 
 /* The kernel's name and describe_launch's text, in one line if it can be. */
@@ -168,10 +165,7 @@ static void show_note(kprof_emitter *emitter, const char *what, const char *text
 static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_disagreement *found;
-    size_t count;
-    emitter->status = kprof_disagreements(emitter->launches.model, launch, &found, &count);
-    if (emitter->status != KPROF_OK)
-        return;
+    const size_t count = kprof_disagreements(emitter->launches.model, launch, &found);
     for (size_t i = 0; i < count; i++) {
         kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
         kprof_strbuf text = KPROF_STRBUF_INIT;

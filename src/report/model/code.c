@@ -275,9 +275,8 @@ static kprof_status read_values(code_loader *load)
     return kprof_store_query(load->report, sql, read_value, load);
 }
 
-/* Compilers that run beside a program may make a kernel of one name and shape several times: "softmax_kernel (2)".
- * False when out of memory. */
-static bool tell_apart(const code_loader *load, kprof_profiled_function *own)
+/* Compilers that run beside a program may make a kernel of one name and shape several times: "softmax_kernel (2)". */
+static void tell_apart(const code_loader *load, kprof_profiled_function *own)
 {
     enum { COMPARED = 100 };
     const kprof_profiled_function *first = load->code->functions;
@@ -285,11 +284,10 @@ static bool tell_apart(const code_loader *load, kprof_profiled_function *own)
     for (size_t i = 0; &first[i] < own && i < COMPARED; i++)
         number += strcmp(first[i].mangled, own->mangled) == 0;
     if (number == 1)
-        return true;
+        return;
     char *name = kprof_strprintf("%s (%zu)", own->demangled, number);
     free(own->demangled);
     own->demangled = name;
-    return name;
 }
 
 static kprof_status read_function(void *user, sqlite3_stmt *row)
@@ -563,7 +561,9 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
     KPROF_THEN(status, load_functions(&load));
     KPROF_THEN(status, place_values(&load));
     free(load.rows);
-    return status == KPROF_OK ? kprof_profiled_lines_make(&out->code, false, &out->lines) : status;
+    if (status == KPROF_OK)
+        kprof_profiled_lines_make(&out->code, false, &out->lines);
+    return status;
 }
 
 kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,

@@ -247,8 +247,7 @@ typedef struct kprof_profiled_lines {
 
 /* Add up instructions by their innermost lines or, where `outer`, by those that the inlined functions were called from
  * in the kernel itself. To be freed with kprof_profiled_lines_free, also after a failure. */
-kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer,
-                                       kprof_profiled_lines *out) KPROF_MUST_CHECK;
+void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out);
 void kprof_profiled_lines_free(kprof_profiled_lines *lines); /* members */
 
 /* The instructions of a profile, and the lines that they are of themselves. */

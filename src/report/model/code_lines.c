@@ -205,26 +205,21 @@ static size_t count_lines(const placed *sorted, size_t count)
     return lines;
 }
 
-kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out)
+void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out)
 {
     const size_t count = code->instruction_count;
     *out = (kprof_profiled_lines){0};
     KPROF_AUTO_FREE placed *sorted = kprof_calloc(count + 1, sizeof *sorted);
-    for (size_t i = 0; i < count && sorted; i++)
+    for (size_t i = 0; i < count; i++)
         sorted[i] = (placed){place_of(code, i, outer), i};
-    if (sorted && count > 1)
-        qsort(sorted, count, sizeof *sorted, by_place);
-    const size_t lines = sorted ? count_lines(sorted, count) : 0;
+    qsort(sorted, count, sizeof *sorted, by_place);
+    const size_t lines = count_lines(sorted, count);
     out->items = kprof_calloc(lines + 1, sizeof *out->items);
     out->members = kprof_calloc(count + 1, sizeof *out->members);
     out->by_caller = kprof_calloc(count + 1, sizeof *out->by_caller);
     out->values = kprof_calloc(lines * code->column_count + 1, sizeof *out->values);
-    const bool whole = sorted && out->items && out->members && out->by_caller && out->values;
-    if (whole) {
-        fill_lines(code, sorted, out);
-        sort_by_caller(code, out);
-    }
-    return KPROF_OK;
+    fill_lines(code, sorted, out);
+    sort_by_caller(code, out);
 }
 
 void kprof_profiled_lines_free(kprof_profiled_lines *lines)

@@ -26,21 +26,20 @@ struct kprof_rules {
 };
 
 /* A finding that was not evaluated hides no other finding. */
-static bool bind_unless(bound_finding *out, const kprof_finding_list *findings)
+static void bind_unless(bound_finding *out, const kprof_finding_list *findings)
 {
     char *const *ids = out->finding->unless;
     out->unless = kprof_calloc(kprof_strings_count(ids) + 1, sizeof *out->unless);
-    for (; out->unless && ids && *ids; ids++) {
+    for (; ids && *ids; ids++) {
         size_t i = 0;
         while (i < findings->count && strcmp(findings->items[i]->id, *ids) != 0)
             i++;
         if (i < findings->count)
             out->unless[out->unless_count++] = i;
     }
-    return out->unless != NULL;
 }
 
-static bool make_rule(bound_finding *out, const kprof_finding *finding, const kprof_model *model)
+static void make_rule(bound_finding *out, const kprof_finding *finding, const kprof_model *model)
 {
     const size_t operands = finding->operands.count;
     out->finding = finding;
@@ -48,38 +47,26 @@ static bool make_rule(bound_finding *out, const kprof_finding *finding, const kp
     out->counters = kprof_calloc(operands + 1, sizeof *out->counters);
     out->values = kprof_calloc(finding->threshold_count + finding->value_count + operands + 1, sizeof *out->values);
     out->options = kprof_calloc(finding->value_count + 1, sizeof *out->options);
-    if (!out->columns || !out->counters || !out->values || !out->options)
-        return false;
     for (size_t i = 0; i < operands; i++) {
         out->columns[i] = kprof_names_find(&model->metric_names, finding->operands.items[i]);
         out->counters[i] = kprof_code_counter_find(finding->operands.items[i]);
     }
     for (size_t i = 0; i < finding->threshold_count; i++)
         out->values[i] = finding->thresholds[i].value;
-    return true;
 }
 
-kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model, kprof_rules **out)
+kprof_rules *kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model)
 {
-    kprof_rules *rules = *out = kprof_calloc(1, sizeof *rules);
-    bool made = rules != NULL;
-    if (made) {
-        rules->rules = kprof_calloc(findings->count + 1, sizeof *rules->rules);
-        rules->found = kprof_calloc(findings->count + 1, sizeof *rules->found);
-        rules->is_found = kprof_calloc(findings->count + 1, sizeof *rules->is_found);
-        made = rules->rules && rules->found && rules->is_found;
+    kprof_rules *rules = kprof_calloc(1, sizeof *rules);
+    rules->rules = kprof_calloc(findings->count + 1, sizeof *rules->rules);
+    rules->found = kprof_calloc(findings->count + 1, sizeof *rules->found);
+    rules->is_found = kprof_calloc(findings->count + 1, sizeof *rules->is_found);
+    for (size_t i = 0; i < findings->count; i++) {
+        make_rule(&rules->rules[i], findings->items[i], model);
+        bind_unless(&rules->rules[i], findings);
     }
-    for (size_t i = 0; made && i < findings->count; i++) {
-        made = make_rule(&rules->rules[i], findings->items[i], model) && bind_unless(&rules->rules[i], findings);
-        rules->findings.count = i + 1;
-    }
-    if (made) {
-        rules->findings.items = rules->found;
-        return KPROF_OK;
-    }
-    kprof_rules_free(rules);
-    *out = NULL;
-    return kprof_fail(KPROF_NO_MEMORY, "evaluating findings: out of memory");
+    rules->findings = (kprof_findings){.items = rules->found, .count = findings->count};
+    return rules;
 }
 
 void kprof_rules_free(kprof_rules *rules)

@@ -45,8 +45,7 @@ typedef struct kprof_findings {
 
 /* Definitions bound to the metrics of a report. The list and the model are borrowed. */
 typedef struct kprof_rules kprof_rules;
-kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model,
-                             kprof_rules **out) KPROF_MUST_CHECK;
+kprof_rules *kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model);
 void kprof_rules_free(kprof_rules *rules);
 /* Evaluate for values[metric_count of the model]: those of a launch, or averages over launches of a kernel. `counters`:
  * sums over its instructions, [KPROF_COUNTER_COUNT], NaN where there is none; NULL: there are none at all. The result

@@ -200,22 +200,19 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
 }
 
 /* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
-static bool join_items(kprof_section *into, kprof_section *from)
+static void join_items(kprof_section *into, kprof_section *from)
 {
     KPROF_AUTO(kprof_names) known = {0};
-    bool added = true;
-    kprof_item *items = kprof_realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *items);
-    into->items = items ? items : into->items;
-    for (size_t i = 0; items && i < into->item_count && added; i++)
-        added = kprof_names_add(&known, items[i].name, i);
-    for (size_t i = 0; items && i < from->item_count && added; i++) {
+    into->items = kprof_realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *into->items);
+    for (size_t i = 0; i < into->item_count; i++)
+        kprof_names_add(&known, into->items[i].name, i);
+    for (size_t i = 0; i < from->item_count; i++) {
         if (kprof_names_find(&known, from->items[i].name) != KPROF_NAMES_NONE)
             continue;
-        items[into->item_count++] = from->items[i];
+        into->items[into->item_count++] = from->items[i];
+        kprof_names_add(&known, from->items[i].name, 0);
         from->items[i] = (kprof_item){0}; /* it has changed hands */
-        added = kprof_names_add(&known, items[into->item_count - 1].name, 0);
     }
-    return items && added;
 }
 
 /* Both definitions are of one section. `own`: that of the new report. */
@@ -225,12 +222,12 @@ static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_
     kprof_status status = kprof_section_from_json(merge->into->path, *own, &whole);
     if (status != KPROF_OK)
         return status;
-    char *json = join_items(&whole, section) ? kprof_section_to_json(&whole) : NULL;
-    kprof_section_free(&whole);
+    join_items(&whole, section);
     free(*own);
-    *own = json;
+    *own = kprof_section_to_json(&whole);
+    kprof_section_free(&whole);
     return change(merge, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
-                  (const char *const[]){chip, section->id, json, NULL});
+                  (const char *const[]){chip, section->id, *own, NULL});
 }
 
 /* `key`: its chip and id. */

@@ -119,8 +119,8 @@ static kprof_status load_stack(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
         return kprof_store_damaged(load->report, "stack");
-    kprof_model_stack *added = KPROF_ADD(model->stacks, model->stack_count);
-    *added = (kprof_model_stack){kprof_store_text(load->report, row, 1), kprof_store_text(load->report, row, 2)};
+    *KPROF_ADD(model->stacks, model->stack_count) =
+        (kprof_model_stack){kprof_store_text(load->report, row, 1), kprof_store_text(load->report, row, 2)};
     return KPROF_OK;
 }
 
@@ -165,74 +165,60 @@ static kprof_status load_seen(void *user, sqlite3_stmt *row)
 }
 
 /* Control characters can hide in JSON escapes, where the check of the column does not see them. */
-static bool clean(char **text)
+static void clean(char **text)
 {
     if (!*text)
-        return true;
+        return;
     char *safe = kprof_clean_text(*text);
-    if (!safe)
-        return false;
     free(*text);
     *text = safe;
-    return true;
 }
 
 static bool clean_item(void *user, kprof_item *item, const char *column)
 {
+    char **const texts[] = {&item->name, &item->label, &item->unit, &item->help};
     (void)user;
     (void)column;
-    return clean(&item->name) && clean(&item->label) && clean(&item->unit) && clean(&item->help);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        clean(texts[i]);
+    return true;
 }
 
-static bool clean_table(kprof_table *table)
+static void clean_section(kprof_section *section)
 {
-    bool done = clean(&table->id) && clean(&table->title);
-    for (size_t i = 0; i < table->column_count; i++)
-        done = done && clean(&table->column_labels[i]);
-    for (size_t i = 0; i < table->row_count; i++)
-        done = done && clean(&table->rows[i].label);
-    return done;
-}
-
-static bool clean_roofline(kprof_roofline *roofline)
-{
-    bool done = clean(&roofline->id) && clean(&roofline->label);
-    for (size_t i = 0; i < roofline->roof_count; i++)
-        done = done && clean(&roofline->roofs[i].label);
-    return done;
-}
-
-static bool clean_section(kprof_section *section)
-{
-    bool done = clean(&section->id) && clean(&section->name) && clean(&section->help);
-    for (size_t i = 0; i < section->table_count; i++)
-        done = done && clean_table(&section->tables[i]);
-    for (size_t i = 0; i < section->roofline_count; i++)
-        done = done && clean_roofline(&section->rooflines[i]);
-    return done && kprof_section_visit(section, clean_item, NULL);
+    clean(&section->id);
+    clean(&section->name);
+    clean(&section->help);
+    for (size_t i = 0; i < section->table_count; i++) {
+        kprof_table *table = &section->tables[i];
+        clean(&table->id);
+        clean(&table->title);
+        for (size_t k = 0; k < table->column_count; k++)
+            clean(&table->column_labels[k]);
+        for (size_t k = 0; k < table->row_count; k++)
+            clean(&table->rows[k].label);
+    }
+    for (size_t i = 0; i < section->roofline_count; i++) {
+        kprof_roofline *roofline = &section->rooflines[i];
+        clean(&roofline->id);
+        clean(&roofline->label);
+        for (size_t k = 0; k < roofline->roof_count; k++)
+            clean(&roofline->roofs[k].label);
+    }
+    kprof_section_visit(section, clean_item, NULL);
 }
 
 /* The chip that a column names, added when it is new. */
 static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_model_chip **out)
 {
     kprof_model *model = load->model;
-    char *name = kprof_store_text(load->report, row, column);
-    size_t index = find_chip(model, name);
-    if (index != SIZE_MAX) {
-        free(name);
-        *out = &model->chips[index];
-        return KPROF_OK;
-    }
-    if (model->chip_count == KPROF_CHIPS_MAX) {
-        free(name);
+    KPROF_AUTO_FREE char *name = kprof_store_text(load->report, row, column);
+    const size_t index = find_chip(model, name);
+    if (index == SIZE_MAX && model->chip_count == KPROF_CHIPS_MAX)
         return kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
-    }
-    *out = KPROF_ADD(model->chips, model->chip_count);
-    if (!*out) {
-        free(name);
-        return kprof_store_no_memory(load->report);
-    }
-    (*out)->name = name;
+    *out = index == SIZE_MAX ? KPROF_ADD(model->chips, model->chip_count) : &model->chips[index];
+    if (index == SIZE_MAX)
+        (*out)->name = kprof_strdup(name);
     return KPROF_OK;
 }
 
@@ -257,12 +243,8 @@ static bool count_formula(void *bytes, kprof_item *item, const char *column)
 /* Add the section of a chip, which the chip owns then. */
 static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_section *section)
 {
-    kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
-    if (!place) {
-        kprof_section_free(section);
-        return kprof_store_no_memory(load->report);
-    }
-    chip->shown_count = ++chip->section_count;
+    kprof_section *place = KPROF_ADD(chip->sections, chip->section_count);
+    chip->shown_count = chip->section_count;
     *place = *section;
     size_t count = 1 + count_values(place);
     chip->value_count += count;
@@ -272,7 +254,9 @@ static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_sec
     kprof_section_visit(place, count_formula, &load->formulas);
     if (load->formulas > KPROF_FORMULA_BYTES)
         return kprof_store_too_much(load->report, KPROF_FORMULA_BYTES, "characters of expressions in its sections");
-    return load->report->keeps_text || clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);
+    if (!load->report->keeps_text)
+        clean_section(place);
+    return KPROF_OK;
 }
 
 static kprof_status load_section(void *user, sqlite3_stmt *row)
@@ -322,9 +306,8 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
         return kprof_store_damaged(load->report, "schedule");
-    uint32_t *place = KPROF_ADD(passes->items, passes->count);
+    *KPROF_ADD(passes->items, passes->count) = (uint32_t)pass;
     chip->scheduled++;
-    *place = (uint32_t)pass;
     return KPROF_OK;
 }
 
@@ -343,43 +326,40 @@ static char *passes_to_text(const kprof_model_passes *passes)
     return kprof_strbuf_take(&text);
 }
 
-static kprof_status name_passes(loader *load)
+static void name_passes(loader *load)
 {
     const kprof_model *model = load->model;
-    for (size_t i = 0; i < model->chip_count; i++) {
+    for (size_t i = 0; i < model->chip_count; i++)
         for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
             kprof_model_passes *passes = &model->chips[i].schedule[k];
             passes->text = passes->count > 0 ? passes_to_text(passes) : NULL;
         }
-    }
-    return KPROF_OK;
 }
 
-/* Replace a text of a row by another one and keep `most` bytes of it at most. False when out of memory. */
-static bool replace_text(const char **own, const char *text, size_t most)
+/* Replace a text of a row by another one and keep `most` bytes of it at most. */
+static void replace_text(const char **own, const char *text, size_t most)
 {
     size_t length = strnlen(text, most + 1);
     if (text == *own && length <= most)
-        return true;
+        return;
     for (length = length > most ? most : length; (text[length] & 0xc0) == 0x80;)
         length--; /* not within a character */
     char *copy = kprof_strndup(text, length);
     free((char *)*own);
     *own = copy;
-    return copy != NULL;
 }
 
 /* Names of devices and processes stand above each launch. */
-static bool shorten_names(kprof_model *model)
+static void shorten_names(kprof_model *model)
 {
-    bool is_done = true;
-    for (size_t i = 0; i < model->device_count && is_done; i++)
-        is_done = replace_text(&model->devices[i].name, model->devices[i].name, KPROF_NAME_BYTES) &&
-                  replace_text(&model->devices[i].chip, model->devices[i].chip, KPROF_NAME_BYTES);
-    for (size_t i = 0; i < model->process_count && is_done; i++)
-        is_done = replace_text(&model->processes[i].name, model->processes[i].name, KPROF_NAME_BYTES) &&
-                  replace_text(&model->processes[i].host, model->processes[i].host, KPROF_NAME_BYTES);
-    return is_done;
+    for (size_t i = 0; i < model->device_count; i++) {
+        replace_text(&model->devices[i].name, model->devices[i].name, KPROF_NAME_BYTES);
+        replace_text(&model->devices[i].chip, model->devices[i].chip, KPROF_NAME_BYTES);
+    }
+    for (size_t i = 0; i < model->process_count; i++) {
+        replace_text(&model->processes[i].name, model->processes[i].name, KPROF_NAME_BYTES);
+        replace_text(&model->processes[i].host, model->processes[i].host, KPROF_NAME_BYTES);
+    }
 }
 
 /* Resolve the references between rows of the tables, and list the witnesses among the metrics. */
@@ -412,8 +392,7 @@ static kprof_status connect(loader *load)
             continue;
         if (model->witness_count == KPROF_WITNESSES_MAX)
             return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
-        size_t *witness = KPROF_ADD(model->witnesses, model->witness_count);
-        *witness = i;
+        *KPROF_ADD(model->witnesses, model->witness_count) = i;
     }
     return KPROF_OK;
 }
@@ -450,7 +429,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
     KPROF_THEN(status, connect(&load));
-    KPROF_THEN(status, name_passes(&load));
+    name_passes(&load);
     if (status == KPROF_OK && !out->command_line)
         status = kprof_store_damaged(report, "run");
     if (status != KPROF_OK)

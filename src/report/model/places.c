@@ -161,7 +161,7 @@ static void move_column(const kprof_profiled_code *code, size_t column, const ch
 }
 
 /* finder->moved: NULL where nothing is to be moved. */
-static bool move_samples(kprof_place_finder *finder, const place_metrics *metrics)
+static void move_samples(kprof_place_finder *finder, const place_metrics *metrics)
 {
     const kprof_profiled_code *code = &finder->loaded->code;
     free(finder->moved);
@@ -171,11 +171,8 @@ static bool move_samples(kprof_place_finder *finder, const place_metrics *metric
             continue;
         if (!finder->moved)
             finder->moved = kprof_calloc(code->instruction_count + 1, sizeof *finder->moved);
-        if (!finder->moved)
-            return false;
         move_column(code, metrics->columns[i].count, metrics->columns[i].cause, finder->moved);
     }
-    return true;
 }
 
 static void weigh_candidate(const kprof_place_finder *finder, const place_metrics *metrics, candidate *out)
@@ -222,21 +219,13 @@ static void find_sampled(const kprof_place_finder *finder, const candidate *from
                              (out->at.line == 0 && most->sampled_at != from->instructions[0]);
 }
 
-static bool add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
+static void add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
 {
-    kprof_found_place *place = KPROF_APPEND(finder->places, finder->place_count);
-    if (!place)
-        return false;
-    finder->place_count++;
+    kprof_found_place *place = KPROF_ADD(finder->places, finder->place_count);
     *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
     if (metrics->are_of_scoreboard)
         find_wait(&finder->loaded->code, from, metrics, place);
     find_sampled(finder, from, place);
-    const kprof_code_place *const named[] = {&place->at, &place->waits_for, &place->sampled_at};
-    bool whole = true;
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        whole = whole && !named[i]->name.failed && !named[i]->caller.failed;
-    return whole;
 }
 
 /* The heaviest candidates of a finding, which are in order. */
@@ -280,25 +269,22 @@ static void rank_line(const kprof_place_finder *finder, const kprof_profiled_lin
     }
 }
 
-static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t *added)
+static size_t locate(kprof_place_finder *finder, const kprof_found *found)
 {
     const kprof_profiled_code *code = &finder->loaded->code;
     ranking among = {.metrics = choose_metrics(code, found), .most = (size_t)found->finding->places.most};
     const double total = weigh(code->totals, &among.metrics);
-    *added = 0;
-    if (!move_samples(finder, &among.metrics))
-        return false;
+    size_t added = 0;
+    move_samples(finder, &among.metrics);
     for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++)
         rank_line(finder, &finder->loaded->lines.items[i], &among);
-    for (size_t i = 0; i < among.most && among.best[i].weight > 0; i++) {
-        const double share_pct = 100 * among.best[i].weight / total;
-        if (i > 0 && share_pct < LEAST_SHARE_PCT)
+    for (; added < among.most && among.best[added].weight > 0; added++) {
+        const double share_pct = 100 * among.best[added].weight / total;
+        if (added > 0 && share_pct < LEAST_SHARE_PCT)
             break;
-        if (!add_place(finder, &among.best[i], &among.metrics, share_pct))
-            return false;
-        ++*added;
+        add_place(finder, &among.best[added], &among.metrics, share_pct);
     }
-    return true;
+    return added;
 }
 
 static void clear_place(kprof_code_place *place)
@@ -407,11 +393,11 @@ kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof
     clear_places(finder);
     kprof_status status = profile ? kprof_code_load(finder->profiles, profile, &finder->loaded) : KPROF_OK;
     KPROF_AUTO_FREE size_t *counts = profile ? kprof_calloc(findings->count + 1, sizeof *counts) : NULL;
-    bool whole = !profile || counts;
-    for (size_t i = 0; i < findings->count && status == KPROF_OK && profile && whole; i++)
-        whole = findings->items[i].state != KPROF_FOUND || locate(finder, &findings->items[i], &counts[i]);
+    for (size_t i = 0; i < findings->count && status == KPROF_OK && profile; i++)
+        if (findings->items[i].state == KPROF_FOUND)
+            counts[i] = locate(finder, &findings->items[i]);
     /* Once all are there, so that their memory stays where it is. */
-    for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile && whole; first += counts[i++])
+    for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile; first += counts[i++])
         kprof_rules_place(rules, i, counts[i] > 0 ? finder->places + first : NULL, counts[i]);
     return status;
 }

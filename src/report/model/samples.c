@@ -71,20 +71,16 @@ static sample_group *add_group(sample_walker *walker, const kprof_model_launch *
 {
     char key[KEY_SIZE];
     write_key(walker->walk->model, launch, key);
-    sample_group *added = KPROF_APPEND(walker->groups, walker->group_count);
-    if (!added || !kprof_names_keep(&walker->keys, key, walker->group_count))
-        return NULL;
+    kprof_names_keep(&walker->keys, key, walker->group_count);
+    sample_group *added = KPROF_ADD(walker->groups, walker->group_count);
     added->first = launch->id;
-    walker->group_count++;
     return added;
 }
 
-static bool add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
+static void add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
 {
     if (group->samples++ == 0)
         group->reason = kprof_strdup(launch->reason);
-    if (!group->reason)
-        return false;
     if (launch->record.pass_count > group->pass_count) {
         group->pass_count = launch->record.pass_count;
         group->whole = 0;
@@ -92,13 +88,8 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
     group->whole += launch->record.pass_count == group->pass_count;
     group->measured = launch->measured > group->measured ? launch->measured : group->measured;
     const size_t fit = GROUP_CELLS_MAX / (walker->walk->model->metric_count + 1);
-    if (group->id_count == KPROF_SAMPLES_MAX || (group->id_count > 0 && group->id_count >= fit)) /* read no more */
-        return true;
-    int64_t *id = KPROF_ADD(group->ids, group->id_count);
-    if (!id)
-        return false;
-    *id = launch->id;
-    return true;
+    if (group->id_count < KPROF_SAMPLES_MAX && (group->id_count == 0 || group->id_count < fit)) /* else read no more */
+        *KPROF_ADD(group->ids, group->id_count) = launch->id;
 }
 
 /* Count the cost of reading and showing a launch. The first walk does so, before anything is printed, so that a report
@@ -134,11 +125,12 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
             return status;
     }
     group->last = launch->id;
-    return launch->measured <= 0 || add_sample(walker, group, launch) ? KPROF_OK
-                                                                      : kprof_store_no_memory(walker->walk->report);
+    if (launch->measured > 0)
+        add_sample(walker, group, launch);
+    return KPROF_OK;
 }
 
-static kprof_status allocate(const sample_walker *walker, const sample_group *group, joined_values *joined)
+static void allocate(const sample_walker *walker, const sample_group *group, joined_values *joined)
 {
     size_t metrics = walker->walk->model->metric_count + 1;
     joined->samples = kprof_calloc((group->id_count + 1) * metrics, sizeof *joined->samples);
@@ -147,19 +139,6 @@ static kprof_status allocate(const sample_walker *walker, const sample_group *gr
     joined->asked = kprof_calloc(metrics, sizeof *joined->asked);
     joined->sample_asked = kprof_calloc(metrics, sizeof *joined->sample_asked);
     joined->spreads = kprof_calloc(metrics, sizeof *joined->spreads);
-    return KPROF_OK;
-}
-
-static kprof_status check_sample(const kprof_model *model, const double *values, bool *agrees)
-{
-    kprof_disagreement *found;
-    size_t count;
-    kprof_status status = kprof_disagreements(model, &(kprof_model_launch){.values = values}, &found, &count);
-    if (status != KPROF_OK)
-        return status;
-    kprof_disagreements_free(found, count);
-    *agrees = count == 0;
-    return KPROF_OK;
 }
 
 /* Read the samples and keep those whose passes agree. If there are none, keep all. */
@@ -169,14 +148,12 @@ static kprof_status read_samples(sample_walker *walker, const sample_group *grou
     size_t agreeing = 0;
     for (size_t i = 0; i < group->id_count; i++) {
         double *values = joined->samples + i * model->metric_count;
-        bool agrees = false;
         kprof_status status = kprof_value_reader_read(&walker->reader, group->ids[i], values, joined->sample_asked);
-        KPROF_THEN(status, check_sample(model, values, &agrees));
-        for (size_t k = 0; k < model->metric_count && status == KPROF_OK; k++)
-            joined->asked[k] = joined->asked[k] || joined->sample_asked[k];
         if (status != KPROF_OK)
             return status;
-        if (agrees)
+        for (size_t k = 0; k < model->metric_count; k++)
+            joined->asked[k] = joined->asked[k] || joined->sample_asked[k];
+        if (kprof_disagreements(model, &(kprof_model_launch){.values = values}, NULL) == 0)
             memmove(joined->samples + agreeing++ * model->metric_count, values, model->metric_count * sizeof *values);
     }
     joined->result.read = group->id_count;
@@ -238,8 +215,8 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     if (launch->id != group->first)
         return KPROF_OK;
     joined_values joined = {0};
-    kprof_status status = allocate(walker, group, &joined);
-    KPROF_THEN(status, read_samples(walker, group, &joined));
+    allocate(walker, group, &joined);
+    kprof_status status = read_samples(walker, group, &joined);
     if (status == KPROF_OK) {
         find_medians(walker->walk->model, launch, &joined);
         status = show_joined(walker, group, launch, &joined);

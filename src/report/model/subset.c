@@ -298,11 +298,10 @@ static kprof_status take_shown(const kprof_model *model, bool *taken)
 }
 
 /* Add to a chip the section of the metrics that are named. */
-static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const bool *taken)
+static void add_named(kprof_model *model, kprof_model_chip *chip, const bool *taken)
 {
-    kprof_section *sections = kprof_realloc(chip->sections, (chip->section_count + 1) * sizeof *sections);
-    chip->sections = sections;
-    kprof_section *section = &sections[chip->shown_count];
+    chip->sections = kprof_realloc(chip->sections, (chip->section_count + 1) * sizeof *chip->sections);
+    kprof_section *section = &chip->sections[chip->shown_count];
     memmove(section + 1, section, (chip->section_count - chip->shown_count) * sizeof *section);
     *section = (kprof_section){.order = KPROF_NAMED_SECTION_ORDER};
     chip->section_count++;
@@ -310,17 +309,14 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     section->id = kprof_strdup(KPROF_NAMED_SECTION_ID);
     section->name = kprof_strdup(KPROF_NAMED_SECTION_NAME);
     section->items = kprof_calloc(model->metric_count + 1, sizeof *section->items);
-    bool whole = section->id && section->name && section->items;
-    for (size_t i = 0; i < model->metric_count && whole; i++) {
+    for (size_t i = 0; i < model->metric_count; i++) {
         if (!taken[i])
             continue;
         kprof_item *item = &section->items[section->item_count++];
         item->name = kprof_strdup(model->metrics[i].name);
         item->label = kprof_strdup(model->metrics[i].name);
-        whole = item->name && item->label;
     }
     chip->value_count += section->item_count;
-    return KPROF_OK;
 }
 
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model)
@@ -334,7 +330,7 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     kprof_status status = take_sections(subset, path, model);
     KPROF_THEN(status, take_metrics(subset, path, model, taken));
     for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
-        status = add_named(model, &model->chips[i], taken);
+        add_named(model, &model->chips[i], taken);
     KPROF_THEN(status, take_shown(model, taken));
     /* Findings need the values that are known without counters, and the witnesses say whether a value's passes agree: a
      * part made of sections keeps both. A part made of named metrics needs neither. */

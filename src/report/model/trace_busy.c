@@ -229,21 +229,13 @@ typedef struct queue {
     size_t count, capacity;
 } queue;
 
-static bool push(queue *of, int64_t begin)
+static void push(queue *of, int64_t begin)
 {
-    if (of->count == of->capacity) {
-        const size_t capacity = of->capacity ? 2 * of->capacity : 1024;
-        int64_t *grown = kprof_realloc(of->begins, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        of->begins = grown;
-        of->capacity = capacity;
-    }
-    size_t i = of->count++;
+    KPROF_ADD(of->begins, of->count);
+    size_t i = of->count - 1;
     for (; i > 0 && of->begins[(i - 1) / 2] > begin; i = (i - 1) / 2)
         of->begins[i] = of->begins[(i - 1) / 2];
     of->begins[i] = begin;
-    return true;
 }
 
 static void pop(queue *of)

@@ -69,13 +69,12 @@ kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launc
     return joining;
 }
 
-kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
-                                 size_t *count)
+size_t kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out)
 {
-    *count = 0;
-    *out = kprof_calloc(model->witness_count + 1, sizeof **out);
-    bool whole = *out != NULL;
-    for (size_t i = 0; i < model->witness_count && whole; i++) {
+    size_t count = 0;
+    if (out)
+        *out = kprof_calloc(model->witness_count + 1, sizeof **out);
+    for (size_t i = 0; i < model->witness_count; i++) {
         size_t metric = model->witnesses[i];
         const char *name = model->metrics[metric].name;
         if (!is_disagreeing(model, launch, metric))
@@ -83,17 +82,12 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
         const size_t length = strlen(name),
                      suffix = strlen(KPROF_SPREAD_SUFFIX); /* a report of somebody else's may lack it */
         const bool ends = length > suffix && strcmp(name + length - suffix, KPROF_SPREAD_SUFFIX) == 0;
-        char *witness = kprof_strndup(name, ends ? length - suffix : length);
-        whole = witness != NULL;
-        if (whole)
-            (*out)[(*count)++] = (kprof_disagreement){witness, launch->values[metric]};
+        if (out)
+            (*out)[count] =
+                (kprof_disagreement){kprof_strndup(name, ends ? length - suffix : length), launch->values[metric]};
+        count++;
     }
-    if (whole)
-        return KPROF_OK;
-    kprof_disagreements_free(*out, *count);
-    *out = NULL;
-    *count = 0;
-    return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    return count;
 }
 
 void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count)
@@ -103,17 +97,13 @@ void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count)
     free(disagreements);
 }
 
-kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch, kprof_strbuf *out)
+void kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch, kprof_strbuf *out)
 {
     kprof_disagreement *found;
-    size_t count;
-    kprof_status status = kprof_disagreements(model, launch, &found, &count);
-    if (status != KPROF_OK)
-        return status;
+    const size_t count = kprof_disagreements(model, launch, &found);
     for (size_t i = 0; i < count; i++) {
         const kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
         kprof_strbuf_printf(out, "%s%s %s %s", i > 0 ? "; " : "", found[i].witness, spread.number, spread.unit);
     }
     kprof_disagreements_free(found, count);
-    return KPROF_OK;
 }

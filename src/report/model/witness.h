@@ -10,13 +10,12 @@ typedef struct kprof_disagreement {
 } kprof_disagreement;
 
 /* The witnesses that vary more between the passes of a launch than a kernel does that repeats the same work:
- * instructions may not vary at all, cycles and time by a tenth. Caller frees each `witness` and the array. */
-kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
-                                 size_t *count) KPROF_MUST_CHECK;
+ * instructions may not vary at all, cycles and time by a tenth. Return how many; *out, which may be NULL, gets them,
+ * for kprof_disagreements_free. */
+size_t kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out);
 void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count);
 /* Append them as words, "witness 12.5 %; witness 3 %"; nothing when there are none. */
-kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch,
-                                          kprof_strbuf *out) KPROF_MUST_CHECK;
+void kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch, kprof_strbuf *out);
 
 /* Does a value from these passes join passes that may have done different work? Yes, if a witness that disagrees was
  * counted in at least two of them. */

@@ -102,48 +102,37 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
 {
     const size_t metrics = groups->model->metric_count + 1;
     const size_t previous = *group ? (size_t)(*group - groups->items) : KPROF_NAMES_NONE;
-    kprof_rollup_total *totals = kprof_calloc(metrics, sizeof *totals);
-    const bool is_too_much = (groups->count + 1) * metrics > KPROF_SUMMARY_MAX;
-    kprof_group *added = totals && !is_too_much ? KPROF_APPEND(groups->items, groups->count) : NULL;
-    if (!added) {
-        KPROF_FREE(totals, key);
+    const size_t index = groups->count;
+    if ((groups->count + 1) * metrics > KPROF_SUMMARY_MAX) {
+        free(key);
         return kprof_store_too_much(groups->report, KPROF_SUMMARY_MAX, "values to sum up");
     }
+    kprof_group *added = KPROF_ADD(groups->items, groups->count);
     *added = (kprof_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .key = key};
     added->stack = launch->stack;
     added->shape = launch->record;
-    added->totals = totals;
-    const size_t index = groups->count++;
+    added->totals = kprof_calloc(metrics, sizeof *added->totals);
     *group = added;
     if (previous != KPROF_NAMES_NONE)
         groups->items[previous].next = index;
-    else if (!kprof_names_add(&groups->keys, key, index))
-        return kprof_store_no_memory(groups->report);
+    else
+        kprof_names_add(&groups->keys, key, index);
     return KPROF_OK;
 }
 
-static bool count_configuration(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+static void count_configuration(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
 {
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&text, "%zu ", (size_t)(group - groups->items));
     put_shape(&text, &launch->record);
-    bool added = !text.failed;
-    if (added && kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE) {
-        added = kprof_names_keep(&groups->configurations, text.data, 0);
-        group->configurations++;
-    }
-    return added;
+    group->configurations += kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE;
+    kprof_names_keep(&groups->configurations, text.data, 0);
 }
 
-static bool add_duration(const kprof_groups *groups, kprof_group *group, const double *values)
+static void add_duration(const kprof_groups *groups, kprof_group *group, const double *values)
 {
-    if (groups->duration == KPROF_NAMES_NONE || isnan(values[groups->duration]))
-        return true;
-    double *duration = KPROF_ADD(group->durations, group->duration_count);
-    if (!duration)
-        return false;
-    *duration = values[groups->duration];
-    return true;
+    if (groups->duration != KPROF_NAMES_NONE && !isnan(values[groups->duration]))
+        *KPROF_ADD(group->durations, group->duration_count) = values[groups->duration];
 }
 
 /* Note which values of the launch join passes that disagree. */
@@ -159,28 +148,21 @@ static void mark_disagreeing(const kprof_groups *groups, kprof_group *group, con
     }
 }
 
-static kprof_status count_single(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+static void count_single(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
 {
-    kprof_disagreement *found;
-    size_t count;
-    kprof_status status = kprof_disagreements(groups->model, launch, &found, &count);
-    if (status != KPROF_OK)
-        return status;
     group->launches++;
     group->samples += source_of(launch) == KPROF_SOURCE_SAMPLES && launch->measured > 0;
     group->not_measured += kprof_model_is_missing(launch);
     if (launch->measured > 0 && *launch->reason && group->noted++ == 0)
         group->note = kprof_strdup(launch->reason);
     kprof_rollup_add(groups->rollup, launch->values, group->totals);
-    if (count > 0)
+    if (kprof_disagreements(groups->model, launch, NULL) > 0)
         mark_disagreeing(groups, group, launch);
-    kprof_disagreements_free(found, count);
     add_duration(groups, group, launch->values);
-    return KPROF_OK;
 }
 
 /* A launch that stands for several: count its samples, not their medians. */
-static kprof_status count_samples(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+static void count_samples(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
 {
     const kprof_model_samples *samples = launch->samples;
     kprof_model_launch sample = *launch;
@@ -195,7 +177,6 @@ static kprof_status count_samples(kprof_groups *groups, kprof_group *group, cons
     }
     if (samples->set_apart < samples->read)
         group->disagreeing += samples->set_apart;
-    return KPROF_OK;
 }
 
 /* Samples of many launches tell more than those of a few. */
@@ -224,10 +205,11 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
         group->source = source_of(launch);
     count_configuration(groups, group, launch);
     note_code(groups, group, launch);
-    return launch->samples ? count_samples(groups, group, launch) : count_single(groups, group, launch);
+    (launch->samples ? count_samples : count_single)(groups, group, launch);
+    return KPROF_OK;
 }
 
-static kprof_status find_untold(kprof_groups *groups)
+static void find_untold(kprof_groups *groups)
 {
     const kprof_model *model = groups->model;
     groups->untold = kprof_calloc(model->kernel_count + 1, sizeof *groups->untold);
@@ -237,7 +219,6 @@ static kprof_status find_untold(kprof_groups *groups)
         uint64_t *untold = &groups->untold[kprof_names_find(&groups->kernels, groups->items[i].kernel->mangled)];
         *untold -= *untold < groups->items[i].launches ? *untold : groups->items[i].launches;
     }
-    return KPROF_OK;
 }
 
 kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_groups *out)
@@ -245,24 +226,20 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     const kprof_model *model = &context->reports->model;
     *out = (kprof_groups){.model = model, .report = context->reports->file, .by = context->options->group_by};
     out->duration = kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
-    kprof_status status = KPROF_OK;
     out->rollup = kprof_rollup_new(model);
-    if (status != KPROF_OK)
-        return status;
-    bool added = true;
-    for (size_t i = 0; i < model->kernel_count && added; i++)
-        added = kprof_names_add(&out->kernels, model->kernels[i].mangled, i);
-    for (size_t i = 0; i < model->device_count && added; i++)
-        added = kprof_names_add(&out->devices, model->devices[i].name, i) &&
-                kprof_names_add(&out->uuids, model->devices[i].uuid, i);
-    if (added)
-        status = kprof_code_profiles_load(context->reports->file, model, &out->code);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        kprof_names_add(&out->kernels, model->kernels[i].mangled, i);
+    for (size_t i = 0; i < model->device_count; i++) {
+        kprof_names_add(&out->devices, model->devices[i].name, i);
+        kprof_names_add(&out->uuids, model->devices[i].uuid, i);
+    }
+    kprof_status status = kprof_code_profiles_load(context->reports->file, model, &out->code);
     if (out->by == KPROF_GROUP_STACK)
         KPROF_THEN(status, kprof_told_stacks_load(context->reports->file, &out->stacks));
-    if (added && status != KPROF_OK)
-        return status;
-    status = kprof_page_walk(context, count_launch, out);
-    return status == KPROF_OK ? find_untold(out) : status;
+    KPROF_THEN(status, kprof_page_walk(context, count_launch, out));
+    if (status == KPROF_OK)
+        find_untold(out);
+    return status;
 }
 
 uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group)

@@ -256,7 +256,7 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     status = load_hot(context, &hot);
     KPROF_THEN(status, kprof_report_has_timelines(page.file, &page.has_timelines));
     if (status == KPROF_OK && context->options->findings)
-        status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
+        page.rules = kprof_rules_new(context->options->findings, &context->reports->model);
     if (status == KPROF_OK && page.rules)
         status = kprof_place_finder_new(&hot.profiles, &page.finder);
     KPROF_THEN(status, kprof_page_launches(context, &page, show_launch));

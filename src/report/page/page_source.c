@@ -699,7 +699,7 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
         return status;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines};
     if (page->context->options->inlined == KPROF_INLINED_CALLER) {
-        status = kprof_profiled_lines_make(&loaded->code, true, &lines);
+        kprof_profiled_lines_make(&loaded->code, true, &lines);
         shown.lines = &lines;
     }
     shown.columns = kprof_calloc(page->metric_count + 1, sizeof *shown.columns);

@@ -130,21 +130,17 @@ static kprof_status find_share(shares *all, const kprof_model_kernel *kernel, ke
 static kprof_status add_time(shares *all, const kprof_model_launch *launch, timed_launches *counts)
 {
     kprof_model_launch with_values = *launch;
-    kprof_disagreement *found = NULL;
-    size_t count = 0;
     kprof_status status = kprof_value_reader_read(&all->reader, launch->id, all->values, all->asked);
     const double time_ns = all->values[all->duration];
     if (status != KPROF_OK || !isfinite(time_ns))
         return status;
     with_values.values = all->values;
-    if (kprof_model_is_multiplexed(launch))
-        status = kprof_disagreements(all->model, &with_values, &found, &count);
-    kprof_disagreements_free(found, count);
-    counts->timed += count == 0;
-    counts->timed_ns += count == 0 ? time_ns : 0;
-    counts->set_apart += count > 0;
-    counts->set_apart_ns += count > 0 ? time_ns : 0;
-    return status;
+    const bool agrees = !kprof_model_is_multiplexed(launch) || kprof_disagreements(all->model, &with_values, NULL) == 0;
+    counts->timed += agrees;
+    counts->timed_ns += agrees ? time_ns : 0;
+    counts->set_apart += !agrees;
+    counts->set_apart_ns += agrees ? 0 : time_ns;
+    return KPROF_OK;
 }
 
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)

@@ -208,14 +208,13 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
                                         "kern_worth",
                                         "count_command"};
     kprof_trace_names names;
-    bool added = true;
-    for (size_t i = 0; i < asked->count && added; i++) {
+    for (size_t i = 0; i < asked->count; i++) {
         if (!kprof_trace_stats_find(asked->items[i], &names))
             return KPROF_UNKNOWN_NAME;
-        added = kprof_strlist_add(out, asked->items[i]);
+        kprof_strlist_add(out, asked->items[i]);
     }
-    for (size_t i = 0; asked->count == 0 && i < sizeof usual / sizeof *usual && added; i++)
-        added = kprof_strlist_add(out, usual[i]);
+    for (size_t i = 0; asked->count == 0 && i < sizeof usual / sizeof *usual; i++)
+        kprof_strlist_add(out, usual[i]);
     return KPROF_OK;
 }
 

@@ -34,10 +34,9 @@ static char **make_short_names(const kprof_page_context *context, size_t columns
 {
     const kprof_model *model = &context->reports->model;
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
-    for (size_t i = 0; names && i < model->kernel_count; i++)
+    for (size_t i = 0; i < model->kernel_count; i++)
         names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
-    char **out = names ? kprof_short_names_new(names, model->kernel_count, columns) : NULL;
-    return out;
+    return kprof_short_names_new(names, model->kernel_count, columns);
 }
 
 kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)

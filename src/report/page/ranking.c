@@ -162,7 +162,7 @@ static int compare_rows(const void *a, const void *b, void *key)
     return order ? order : KPROF_COMPARE(left->group, right->group);
 }
 
-static kprof_status allocate(const kprof_page_context *context, kprof_ranking *out)
+static void allocate(const kprof_page_context *context, kprof_ranking *out)
 {
     const size_t metrics = context->reports->model.metric_count + 1;
     size_t most = 1;
@@ -172,7 +172,6 @@ static kprof_status allocate(const kprof_page_context *context, kprof_ranking *o
     out->rows = kprof_calloc(out->groups.count + 1, sizeof *out->rows);
     out->rolled_up.values = kprof_calloc(metrics, sizeof *out->rolled_up.values);
     out->rolled_up.methods = kprof_calloc(metrics, sizeof *out->rolled_up.methods);
-    return KPROF_OK;
 }
 
 static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
@@ -232,11 +231,11 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     kprof_sort_key sort = options->sort;
     *out = (kprof_ranking){.time_ns = NAN};
     kprof_status status = kprof_groups_collect(context, &out->groups);
-    KPROF_THEN(status, allocate(context, out));
-    if (status == KPROF_OK && options->findings)
-        status = kprof_rules_new(options->findings, out->groups.model, &out->rules);
     if (status != KPROF_OK)
         return status;
+    allocate(context, out);
+    if (options->findings)
+        out->rules = kprof_rules_new(options->findings, out->groups.model);
     for (size_t i = 0; i < out->groups.count; i++)
         fill_row(out, &out->groups.items[i], &out->rows[i]);
     out->count = out->groups.count;

@@ -101,11 +101,10 @@ static bool may_keep(const kprof_code_options *options, const char *path)
 
 static const char storing[] = "storing code";
 
-static bool note_stale(code_reader *reader, const char *path)
+static void note_stale(code_reader *reader, const char *path)
 {
     if (reader->stale_count++ == 0)
         reader->first_stale = kprof_strdup(path);
-    return reader->first_stale;
 }
 
 /* Store a file of the cubin: its size and hash if it can be read and is the one that was compiled, as far as the

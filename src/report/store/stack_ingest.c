@@ -85,8 +85,8 @@ static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof
     return innermost;
 }
 
-/* "train.py:57 in step", "app+0x1234", or in parentheses why there is none. False when out of memory. */
-static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_record *record, origin *out)
+/* "train.py:57 in step", "app+0x1234", or in parentheses why there is none. */
+static void describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_record *record, origin *out)
 {
     const known_frame *own = find_own(ingest, record);
     kprof_strbuf line = KPROF_STRBUF_INIT;
@@ -108,7 +108,6 @@ static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
         kprof_strbuf_printf(&line, " (%s)", record->reason);
     out->line = kprof_strbuf_take(&line);
     out->module = kprof_strdup(own ? own->file : "");
-    return out->line && out->module;
 }
 
 static bool add_frame(cJSON *array, const known_frame *frame)
