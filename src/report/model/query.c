@@ -102,8 +102,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         status = kprof_store_integer(report, "SELECT count(DISTINCT mangled) FROM kernel", &kernels);
     out->kernels = (size_t)kernels;
     count_census(&model, out);
-    bool have_all_told =
-        true; /* else the kernels of a killed process tell more; they count ranges of the program, too */
+    bool have_all_told = true; /* else kernels tell more, of a killed process; they count ranges, too */
     for (size_t i = 0; i < model.process_count; i++) {
         have_all_told = have_all_told && model.processes[i].launches >= 0;
         told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
