@@ -258,6 +258,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
 
 
+def _in_folder(folder, name):
+    """Of a name kprof expands placeholders, such as %p, and of a folder it must not."""
+    return os.path.join(folder.replace("%", "%%"), name)
+
+
 def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
     """Measure this process' launches from now on, with the sets, sections and metrics given, or else those of the run.
     The report of them is removed with the result, unless `keep` names it; `overwrite` lets that replace a file."""
@@ -270,7 +275,7 @@ def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
     try:
         prepare()
         folder = _open["folder"] = None if keep else _Folder()
-        path = os.path.abspath(os.path.expanduser(keep)) if keep else os.path.join(folder.name, "part.kprof")
+        path = _in_folder(os.getcwd(), os.path.expanduser(keep)) if keep else _in_folder(folder.name, "part.kprof")
         _ask("start", str(os.getpid()), *words, "--export", path, *["--force-overwrite"] * bool(overwrite))
     except BaseException as failed:  # among them an interrupted cell
         _open.clear()

@@ -98,7 +98,8 @@ static inline int kprof_ctl(const char *const *words, char *answer)
 
 static inline int kprof_ctl_of_this(const char *command, const char *set, const char *report, char *answer)
 {
-    char pid[24], folder[2048], path[4096], unread[KPROF_CTL_ANSWER];
+    char pid[24], folder[2048], path[4096] = "", unread[KPROF_CTL_ANSWER];
+    size_t at = 0;
     const char *words[8];
     size_t count = 0;
     answer = answer ? answer : unread;
@@ -109,11 +110,18 @@ static inline int kprof_ctl_of_this(const char *command, const char *set, const 
         words[count++] = "--set";
         words[count++] = set;
     }
-    if (report && *report != '/' && !getcwd(folder, sizeof folder))
-        return kprof_ctl_fail(answer, "there is no current folder", strerror(errno));
+    if (report && *report != '/') {
+        if (!getcwd(folder, sizeof folder - 1))
+            return kprof_ctl_fail(answer, "there is no current folder", strerror(errno));
+        strcat(folder, "/");
+        for (const char *c = folder; *c; c++) { /* kprof expands placeholders, which this is none of */
+            path[at++] = *c;
+            if (*c == '%')
+                path[at++] = '%';
+        }
+    }
     if (report) {
-        if (snprintf(path, sizeof path, "%s%s%s", *report == '/' ? "" : folder, *report == '/' ? "" : "/", report) >=
-            (int)sizeof path)
+        if (snprintf(path + at, sizeof path - at, "%s", report) >= (int)(sizeof path - at))
             return kprof_ctl_fail(answer, "the path of the report is too long", "");
         words[count++] = "--export";
         words[count++] = path;

@@ -84,12 +84,15 @@ static bool add_each(const char *option, const kprof_strlist *values, kprof_strl
     return added;
 }
 
-/* The other kprof may have another current folder. */
+/* The other kprof may have another current folder. It expands placeholders, which names of folders are not. */
 static bool add_path(const char *path, kprof_strlist *out)
 {
     KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
-    KPROF_AUTO_FREE char *whole = kprof_strprintf("%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
-    return folder && whole && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole);
+    KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
+    for (const char *at = folder; at && *at; at++)
+        kprof_strbuf_printf(&whole, *at == '%' ? "%%%%" : "%c", *at);
+    kprof_strbuf_printf(&whole, "%s%s", path[0] == '/' ? "" : "/", path);
+    return folder && !whole.failed && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole.data);
 }
 
 static bool add_options(const kprof_options *options, kprof_strlist *out)

@@ -292,6 +292,31 @@ print({"result", "dict", "path", "launches"} <= set(dir(p)))
         self.assertEqual(lines[:2] + lines[3:], ["1 True 2", "1", "1", "unarmed 1", "True"])
         self.assertIn("kept.kprof: exists already; use overwrite=True or another name", lines[2])
 
+    def test_folders_whose_names_look_like_placeholders(self):
+        os.mkdir(self.path("100%p"))
+        run = self.under_kprof("""
+import tempfile
+os.chdir("100%p")
+tempfile.tempdir = os.getcwd()
+launch(ADD)
+for keep in (None, "kept", f"{os.getpid()}_%p"):
+    with kprof.profile(keep=keep) as p:
+        launch(SCALE)
+    print(p.dict()["scale"]["launches"], os.path.exists(p.path))
+""")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "1 True\n" * 3)
+        self.assertIn("kept.kprof", os.listdir(self.path("100%p")))
+        run = self.collect(["--armed", "no"], ["init", f"run=cd 100%p; {KPROF} ctl start -q -o part",
+                                               f"launch={SCALE}", f"run={KPROF} ctl stop -q"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches("100%p/part.kprof"), ["scale"])
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-f", "-o", "run", "sh",
+                         "-c", 'cd 100%p; exec "$@"', "sh", APP, "init", "control=start::own", f"launch={SCALE}",
+                         "control=stop")
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches("100%p/own.kprof"), ["scale"])
+
     def test_counters_that_another_tool_has(self):
         run = self.under_kprof("""
 try:
