@@ -468,6 +468,17 @@ static void print_tables(profile *run)
         kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &content}, &print, run->results);
 }
 
+/* The page of timelines is empty then. */
+static void warn_without_timelines(profile *run)
+{
+    bool is_there = true;
+    if (run->options->page == KPROF_PAGE_TIMELINE)
+        run->outcome.printing = kprof_report_has_timelines(run->report, &is_there);
+    if (!is_there)
+        kprof_log(KPROF_LOG_WARNING,
+                  "nothing was sampled over time; --set pmsampling samples counters while kernels run");
+}
+
 static void print_results(profile *run)
 {
     const kprof_outcome *outcome = &run->outcome;
@@ -479,7 +490,8 @@ static void print_results(profile *run)
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
     print.findings = run->options->apply_rules ? &run->findings : NULL;
-    run->outcome.printing = kprof_filters_translate(run->options, run->report);
+    warn_without_timelines(run);
+    KPROF_THEN(run->outcome.printing, kprof_filters_translate(run->options, run->report));
     if (run->outcome.printing == KPROF_OK)
         run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
 }

@@ -277,8 +277,18 @@ static bool is_told_what(const kprof_options *options)
     return selection->sets.count + selection->sections.count + selection->metrics.count > 0;
 }
 
-/* The page has a JSON document for each kernel, so it prints JSON lines. A run collects the set "agent" for it, unless
- * the user chooses sets, sections or metrics. */
+/* A run collects what its page is about, unless the user chooses sets, sections or metrics. */
+static void collect_for_page(kprof_options *options)
+{
+    const char *set = options->page == KPROF_PAGE_BRIEF      ? "agent"
+                      : options->page == KPROF_PAGE_SOURCE   ? "source"
+                      : options->page == KPROF_PAGE_TIMELINE ? "pmsampling"
+                                                             : NULL;
+    if (set && collects(options) && !is_told_what(options))
+        kprof_strlist_add(&options->selection.sets, set);
+}
+
+/* The page has a JSON document for each kernel, so it prints JSON lines. */
 static kprof_status settle_brief(kprof_options *options)
 {
     if (options->page != KPROF_PAGE_BRIEF)
@@ -287,8 +297,6 @@ static kprof_status settle_brief(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL;
-    if (!is_told_what(options) && collects(options))
-        kprof_strlist_add(&options->selection.sets, "agent");
     return KPROF_OK;
 }
 
@@ -315,8 +323,6 @@ static kprof_status settle_source(kprof_options *options)
                                     : "rows of the code: give --page source too");
     if (!is_source)
         return KPROF_OK;
-    if (collects(options) && !is_told_what(options))
-        kprof_strlist_add(&options->selection.sets, "source");
     if (is_csv(options) && !has_top && options->sort == KPROF_UNSET)
         options->all_rows = true;
     else if (!has_top && !options->all_rows)
@@ -386,6 +392,9 @@ static kprof_status settle_format(kprof_options *options)
 static kprof_status settle_pages(kprof_options *options)
 {
     kprof_status status = settle_format(options);
+    if (options->page == KPROF_PAGE_CENSUS && !options->census && options->command->mask == KPROF_IN(profile))
+        return kprof_fail(KPROF_USAGE, "--page census shows what --census counts: give --census, too");
+    collect_for_page(options);
     KPROF_THEN(status, check_rows(options));
     KPROF_THEN(status, settle_source(options));
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;

@@ -501,6 +501,22 @@ static void brief_pages(void **state)
     assert_refused("report r.kprof --page raw --brief", "--page and --brief exclude each other");
 }
 
+static void a_run_collects_what_its_page_shows(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--page timeline app"), KPROF_OK);
+    assert_string_equal(options.selection.sets.items[0], "pmsampling");
+    assert_int_equal(parse("--page source app"), KPROF_OK);
+    assert_string_equal(options.selection.sets.items[0], "source");
+    assert_int_equal(parse("--page timeline --metrics dram__bytes.sum app"), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 0);
+    assert_int_equal(parse("report r.kprof --page timeline"), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 0);
+    assert_refused("--page census app", "--page census shows what --census counts: give --census, too");
+    assert_int_equal(parse("--census --page census app"), KPROF_OK);
+    assert_int_equal(parse("-i r.kprof --page census"), KPROF_OK);
+}
+
 /* Text shows the hottest rows, tables all in the order of the program; and ncu's table has instructions. */
 static void rows_of_the_source_page(void **state)
 {
@@ -1242,6 +1258,7 @@ int main(void)
         cmocka_unit_test(output_choices),
         cmocka_unit_test(summaries),
         cmocka_unit_test(brief_pages),
+        cmocka_unit_test(a_run_collects_what_its_page_shows),
         cmocka_unit_test(nvtx_ranges),
         cmocka_unit_test(rows_of_the_source_page),
         cmocka_unit_test(refused_values),

@@ -96,7 +96,8 @@ class Timeline(Case):
         self.assertIn("replays alone", self.show())
 
     def test_nothing_of_it_happens_unless_it_is_asked_for(self):
-        self.measure("--set", "detailed")
+        run = self.measure("--set", "detailed", "--page", "timeline")
+        self.assertIn("nothing was sampled over time; --set pmsampling", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM timeline_pass"), [(0,)])
         run = self.kprof("report", "run.kprof", "--page", "timeline")
         self.assertNotEqual(run.code, 0)
