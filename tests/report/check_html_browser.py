@@ -697,6 +697,11 @@ class Pages(unittest.TestCase):
         self.evaluate("document.querySelector('.source input').focus()")
         self.browser.press("Escape", 27)
         self.assertEqual(self.evaluate("document.activeElement.textContent"), f"{GENERATED}:2000")
+        self.search_source(f"{GENERATED}:1005") # a closed line shows the start of a long text
+        height = "document.querySelector('.source tbody tr').offsetHeight"
+        closed = self.evaluate(height)
+        self.click("document.querySelector('.source tbody button')")
+        self.assertGreater(self.evaluate(height), 3 * closed)
 
     def search_source(self, text):
         search = "document.querySelector('.source input')"

@@ -152,7 +152,7 @@ GENERATED = "ctjdbz5ca6omwk7rvwnvyotfgbfnkqflfbzbzzqvcpbkdlbbn5ms.py" # as torch
 
 def make_long_source(report, target, count):
     """softmax_kernel, of such a file, has that many more instructions, 16 in each of the lines from 1000 on and the
-    last 1,000 in line 2000, with a sample each; one of their texts is a tag."""
+    last 1,000 in line 2000, with a sample each; one of their texts is a tag. Line 1005 has 4,000 letters."""
     sample = "smsp__pcsamp_warps_issue_stalled_wait"
     numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 - 1)"
     return change(report, target,
@@ -163,7 +163,8 @@ def make_long_source(report, target, count):
                    "SELECT 2, 4096 + 16 * i, 0, (SELECT id FROM code_file WHERE path LIKE ?1), "
                    "iif(i < ?2 - 1000, 1000 + i / 16, 2000) FROM n",
                    ["%softmax.py", count]),
-                  ("UPDATE code_file SET path = ?1 WHERE path LIKE '%softmax.py'", [f"/tmp/{GENERATED}"]),
+                  ("UPDATE code_file SET path = ?1, content = ?2 WHERE path LIKE '%softmax.py'",
+                   [f"/tmp/{GENERATED}", "\n" * 1004 + "x " * 2000]),
                   (f"{numbers} INSERT INTO instruction_value SELECT 2, 2, 4096 + 16 * i, "
                    "(SELECT id FROM metric WHERE name = ?1), 1 FROM n", [sample, count]))
 
