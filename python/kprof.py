@@ -237,7 +237,7 @@ def prepare(*options):
               f"if name in {names}}}), flush=True); sys.stdin.read()")
     _Host.folder = _Folder()
     errors = open(os.path.join(_Host.folder.name, "messages"), "w+")
-    process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o", os.path.join(_Host.folder.name, "all"),
+    process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o", _in_folder(_Host.folder.name, "all"),
                                 *options, "--", sys.executable, "-ISc", waiter], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
     line = process.stdout.readline()

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "cli/remote.h"
 #include "core/config.h"
 #include "core/folder.h"
@@ -89,8 +90,8 @@ static bool add_path(const char *path, kprof_strlist *out)
 {
     KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
     KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
-    for (const char *at = folder; at && *at; at++)
-        kprof_strbuf_printf(&whole, *at == '%' ? "%%%%" : "%c", *at);
+    if (folder)
+        kprof_export_path_quote(folder, &whole);
     kprof_strbuf_printf(&whole, "%s%s", path[0] == '/' ? "" : "/", path);
     return folder && !whole.failed && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole.data);
 }

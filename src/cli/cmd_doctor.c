@@ -138,7 +138,10 @@ static kprof_status measure(const examination *of, const char *program, const ch
     while (given && given[count])
         count++;
     KPROF_AUTO_FREE char **arguments = kprof_calloc(count + MOST_OPTIONS, sizeof *arguments);
-    const char *const fixed[] = {self, "--quiet", "--launch-count", "1", "--force-overwrite", "--export", report};
+    KPROF_AUTO(kprof_strbuf) export = KPROF_STRBUF_INIT;
+    kprof_export_path_quote(report, &export);
+    const char *const fixed[] = {
+        self, "--quiet", "--launch-count", "1", "--force-overwrite", "--export", kprof_strbuf_or_null(&export)};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         arguments[words++] = (char *)fixed[i];
     if (options->injection_path) {

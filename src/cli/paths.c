@@ -270,6 +270,12 @@ static kprof_status claim(const char *path, bool *claimed)
     return KPROF_OK;
 }
 
+void kprof_export_path_quote(const char *path, kprof_strbuf *out)
+{
+    for (; *path; path++)
+        kprof_strbuf_printf(out, *path == '%' ? "%%%%" : "%c", *path);
+}
+
 kprof_status kprof_export_path_expand(const char *pattern, char **out)
 {
     for (unsigned number = 1;; number++) {

@@ -29,6 +29,8 @@ typedef struct kprof_finding_source {
 kprof_status kprof_findings_locate(const kprof_options *options, kprof_finding_source *out) KPROF_MUST_CHECK;
 void kprof_findings_free(kprof_finding_source *source); /* members */
 
+/* Append a path as a pattern that stands for itself. */
+void kprof_export_path_quote(const char *path, kprof_strbuf *out);
 /* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (lowest number that gives a new file) and %% of
  * --export, and append ".kprof" where it is missing. Caller frees *out. USAGE on another % or an unset variable. */
 kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUST_CHECK;

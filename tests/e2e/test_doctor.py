@@ -88,6 +88,10 @@ class Doctor(Case):
         self.assertEqual((rows["CUPTI"]["verdict"], rows["CUPTI"]["code"]), ("warning", "cupti-newer"))
         self.assertEqual(rows["measurement"]["verdict"], "fine")
 
+    def test_a_folder_whose_name_looks_like_a_placeholder(self):
+        os.mkdir(self.path("100%p%z"))
+        self.assertEqual(self.measure(f"launch={VECTOR_ADD}", env={"TMPDIR": self.path("100%p%z")})["verdict"], "fine")
+
     def test_a_folder_that_nobody_can_use(self):
         row = self.doctor(code=108, env={"TMPDIR": "/nonexistent"})["disk"]
         self.assertEqual((row["verdict"], row["code"]), ("fault", "folder-unusable"))

@@ -316,6 +316,16 @@ for keep in (None, "kept", f"{os.getpid()}_%p"):
                          "control=stop")
         self.assert_run(run, 0)
         self.assertEqual(self.launches("100%p/own.kprof"), ["scale"])
+        run = self.alone(f"""
+import tempfile
+tempfile.tempdir = os.path.join(os.getcwd(), "100%p")
+kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", {METRIC!r})
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE)
+print(p.dict()["scale"]["launches"])
+""")
+        self.assertEqual((run.code, run.out), (0, "1\n"), run.err)
 
     def test_counters_that_another_tool_has(self):
         run = self.under_kprof("""
