@@ -2,6 +2,7 @@
 #include "inject/multiplex.h"
 
 #include "inject/engine.h"
+#include "inject/range.h"
 #include "inject/samples.h"
 
 #include <stdio.h>
@@ -92,7 +93,7 @@ bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context, con
     const size_t groups = samples->group_count < PROMPT_GROUPS ? samples->group_count : PROMPT_GROUPS;
     const size_t passes = context->metrics->pass_count, others = samples->windows - samples->prompt;
     const size_t patience = others <= passes ? 0 : (size_t)PATIENCE_PER_WINDOW * (others - passes);
-    if (++samples->gone_by > patience)
+    if (++samples->gone_by > patience || (group && kprof_samples_need_no_turns(samples, group)))
         return true;
     const bool is_prompt = group && group->complete == 0 && samples->prompt < groups * passes;
     samples->prompt += is_prompt;
@@ -117,8 +118,9 @@ bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
 static bool is_used_up(kprof_samples *samples)
 {
     const bool is_full = kprof_samples_are_full(samples);
+    const size_t passes = samples->metrics->pass_count;
     samples->since_full = is_full ? samples->since_full + 1 : 0;
-    return is_full && samples->since_full > samples->metrics->pass_count;
+    return is_full && samples->since_full > (kprof_range_is_asked_for() && passes == 1 ? 0 : passes);
 }
 
 bool kprof_multiplex_goes_on(const kprof_profiled_context *context)

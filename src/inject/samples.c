@@ -92,10 +92,14 @@ bool kprof_samples_are_enough(const kprof_group *group)
     return group->complete >= kprof_engine.process.config.multiplex_samples;
 }
 
-/* Ranges that take one pass wait for no other window. */
+bool kprof_samples_need_no_turns(const kprof_samples *samples, const kprof_group *group)
+{
+    return group->shape.kernel->is_range && samples->metrics && samples->metrics->pass_count == 1;
+}
+
 static uint32_t most_in_window(const kprof_samples *samples, const kprof_group *group)
 {
-    if (group->shape.kernel->is_range && samples->metrics && samples->metrics->pass_count == 1)
+    if (kprof_samples_need_no_turns(samples, group))
         return UINT32_MAX;
     uint32_t most = 1 + MORE_PER_COMPLETE * group->complete;
     return most < MOST_IN_WINDOW ? most : MOST_IN_WINDOW;

@@ -74,6 +74,8 @@ kprof_group *kprof_samples_get_group(kprof_samples *samples, const kprof_batch_l
 bool kprof_samples_are_enough(const kprof_group *group);
 /* Can a launch of the group add the window's pass to a sample? */
 bool kprof_samples_lack_pass(const kprof_samples *samples, const kprof_group *group);
+/* Is the group of ranges that take one pass, so that each is measured in the window that is open? */
+bool kprof_samples_need_no_turns(const kprof_samples *samples, const kprof_group *group);
 /* Has the group had all launches that it may have in this window? */
 bool kprof_samples_had_turn(const kprof_samples *samples, const kprof_group *group);
 /* Does no further sample fit? */

@@ -69,6 +69,10 @@ class Measured(Case):
             self.assertEqual([row[1] for row in self.rows()], list(range(0, 54, 6)))
             self.assertEqual(len({row[2] for row in self.rows()}), 1)
             self.assertRegex(self.kprof("report", "run.kprof", "--page", "session").out, r"\n +9  step\n")
+        run = self.collect(["--replay-mode", "app-range", "--nvtx-include", "step/", "--multiplex-samples", "200"],
+                           STEP * 100)
+        self.assert_run(run, 0)
+        self.assertIn("(100 ranges profiled", run.err)
         run = self.kprof("--injection-path", INJECTION, "--section", "SpeedOfLight", "--replay-mode", "app-range",
                          "--nvtx-include", "step/", "-f", "-o", "run", APP, *STEP * 9)
         self.assert_run(run, 0)
