@@ -570,6 +570,17 @@ static const char *meaning_of(const char *word)
         {"Hottest", "The line or instruction with most samples, and what its warps wait for."},
         {"Gain up to", "What the finding that is worth most may save, as a share of the time of all kernels."},
         {"Of time", "The kernel's share of the time of all kernels."},
+        {"Top stalls", "What warps wait for at a line or instruction, with the shares of its samples."},
+        {"Waits for", "Of a line or instruction: the instruction whose value its warps wait for, or the barrier, "
+                      "fence, sleep or end "
+                      "that they wait at. Of where samples moved: what most warps wait for there."},
+        {"Costs",
+         "What a good access does not have: sectors beyond those that its bytes need, turns in shared memory that bank "
+         "conflicts add, traffic of local memory, branches that part the threads of a warp, atomic operations."},
+        {"Excess sectors", "Sectors of global memory that an access moved beyond those that its bytes need."},
+        {"Divergent branches", "Branches that part the threads of a warp."},
+        {"Called from", "The line of the kernel itself that called the inlined function of the line."},
+        {"Points", "The difference of two shares: from 20 to 25 % it is 5 points."},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (is_called(rows[i].word, word))

@@ -113,6 +113,8 @@ static void test_words_of_pages(void **state)
         {"sectors/req", "column", NULL, NULL},
         {"Hit Rate", "column", NULL, NULL},
         {"Worth most", "word", NULL, NULL},
+        {"Waits for", "word", NULL, NULL},
+        {"costs", "word", NULL, NULL},
         {"Long Scoreboard, Share", "derived", "derived__stall_share_long_scoreboard.pct", NULL},
         {"Memory", NULL, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL},
     };
