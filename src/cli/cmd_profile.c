@@ -653,7 +653,11 @@ static kprof_status run_share(profile *run, share_reports *reports)
         run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default", NULL}, &run->report);
     KPROF_THEN(status, run_apart(run, reports->parent));
     kprof_plans_swap_run(&run->plans, number);
-    kprof_status closed = kprof_report_close(run->report);
+    kprof_status closed = KPROF_OK;
+    if (status == KPROF_OK && run->outcome.collecting == KPROF_OK)
+        closed = kprof_report_close(run->report);
+    else /* its folder will be removed */
+        kprof_report_discard(run->report);
     run->report = whole;
     if (status == KPROF_OK)
         kprof_strlist_add(&reports->paths, path);
@@ -764,6 +768,11 @@ static kprof_status run_all_shares(profile *run)
         may = status == KPROF_OK && goes_on(run, &first, i + 1);
     }
     first.collecting = run->outcome.collecting;
+    if (status == KPROF_OUTPUT || first.collecting == KPROF_OUTPUT)
+        kprof_log(KPROF_LOG_ERROR, "what the runs measure is kept in %s until the last one has ended: %s",
+                  reports.parent,
+                  run->options->buffers_in_memory ? "--app-replay-buffer file keeps it in TMPDIR"
+                                                  : "set TMPDIR to a folder with more space");
     run->outcome = first;
     if (status == KPROF_OK && first.collecting == KPROF_OK)
         status = join_shares(run, &reports);

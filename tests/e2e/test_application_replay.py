@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+import shutil
 
 from harness import *
 
@@ -107,6 +109,17 @@ class Runs(Case):
         self.few("--app-replay-buffer", "memory", APP, f"launch={SCALE}*2")
         self.assertEqual(self.launches(), ["scale", "scale"])
         self.assertEqual({name for name in set(os.listdir("/dev/shm")) - before if name.startswith("kprof-")}, set())
+
+    def test_no_space(self):
+        """Where the runs keep what they measure is told, and another place."""
+        for buffer, way_out in (("memory", "in /dev/shm until the last one has ended: --app-replay-buffer file keeps"),
+                                ("file", f"in {self.tmp} until the last one has ended: set TMPDIR to a folder with")):
+            run = self.kprof("--injection-path", INJECTION, *FEW, "--replay-mode", "application", "--app-replay-buffer",
+                             buffer, APP, "liftlimit", f"launch={SCALE}*3000", preexec_fn=limit_file_size(500 << 10))
+            self.assertEqual(run.code, 108, run.err)
+            self.assertIn(f"what the runs measure is kept {way_out}", run.err)
+            for folder in re.findall(r"kprof recover (/dev/shm/kprof-\w+) makes", run.err):
+                shutil.rmtree(folder)
 
     def test_fewer_launches_later(self):
         for mode, code in ("strict", 110), ("balanced", 110), ("relaxed", 0):
