@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* Look at the marks this often. */
 #define LOOK_NS INT64_C(2000000)
@@ -67,6 +68,15 @@ void kprof_wait_note(int64_t waited_ns)
     mine.longest_ns = mine.waited_ns > mine.longest_ns ? mine.waited_ns : mine.longest_ns;
 }
 
+/* A thread that was held up may begin after the call that wanted it, when another thread captures: the wait would end
+ * the capture. */
+static void await_captures(void)
+{
+    const struct timespec pause = {0, LOOK_NS};
+    while (kprof_engine.device->target_capturing())
+        nanosleep(&pause, NULL);
+}
+
 static void *wait_for_work(void *user)
 {
     struct waits *waits = &the_waits;
@@ -76,6 +86,7 @@ static void *wait_for_work(void *user)
     pthread_cond_broadcast(&waits->changed);
     pthread_mutex_unlock(&waits->mutex);
     bool entered = kprof_engine.device->target_enter_context(self->context);
+    await_captures();
     kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
         kprof_engine.device->target_leave_context();

@@ -47,11 +47,12 @@
 static pthread_t own_thread; /* that runs the tests */
 static atomic_bool others_may_close;
 
-/* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
+/* To the thread that watches for pauses, which has the gate, a stream is always being captured: a pause of the test
+ * closes no batch. */
 static inline bool is_capturing_to_others(void)
 {
     const bool is_other = !pthread_equal(pthread_self(), own_thread);
-    return (is_other && !atomic_load(&others_may_close)) || sim_device.target_capturing();
+    return (is_other && kprof_gate_is_own() && !atomic_load(&others_may_close)) || sim_device.target_capturing();
 }
 
 static char folder[] = "/tmp/kprof-engine-XXXXXX";

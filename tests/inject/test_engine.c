@@ -66,7 +66,7 @@ static void wait_ms(long ms)
 /* To the thread that watches for pauses, a stream is being captured. */
 static bool is_capturing(void)
 {
-    bool watches = !pthread_equal(pthread_self(), own_thread);
+    bool watches = !pthread_equal(pthread_self(), own_thread) && kprof_gate_is_own();
     return (watches && atomic_load(&faults.busy)) || sim_device.target_capturing();
 }
 

@@ -28,6 +28,9 @@ static int inside;             /* threads that have entered a context */
 static uint64_t passed, ahead; /* marks */
 static uint64_t first;         /* the oldest of those ahead */
 static bool moves;             /* a mark is passed at each look */
+static bool captures;          /* a stream is captured, */
+static unsigned captures_seen; /* as was asked so often */
+static bool waited_within;     /* a wait began meanwhile */
 
 static int add_inside(int change)
 {
@@ -64,6 +67,7 @@ static kprof_progress marks_look(const void *context)
 static kprof_status target_synchronize(void)
 {
     pthread_mutex_lock(&mutex);
+    waited_within = waited_within || captures;
     bool is_idle = current != &contexts[BUSY] || other;
     while (busy && !is_idle)
         pthread_cond_wait(&changed, &mutex);
@@ -71,7 +75,18 @@ static kprof_status target_synchronize(void)
     return current == &contexts[BROKEN] ? KPROF_INTERNAL : KPROF_OK;
 }
 
-static const kprof_device_ops device_ops = {.target_enter_context = target_enter_context,
+/* The capture ends while the thread looks. */
+static bool target_capturing(void)
+{
+    pthread_mutex_lock(&mutex);
+    const bool are = captures;
+    captures = captures && ++captures_seen < 3;
+    pthread_mutex_unlock(&mutex);
+    return are;
+}
+
+static const kprof_device_ops device_ops = {.target_capturing = target_capturing,
+                                            .target_enter_context = target_enter_context,
                                             .target_leave_context = target_leave_context,
                                             .marks_look = marks_look,
                                             .target_synchronize = target_synchronize};
@@ -124,6 +139,17 @@ static void test_busy(void **state)
     set_busy(false);
     assert_ends(&contexts[BUSY]);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
+}
+
+/* It would end the capture of another thread. */
+static void test_no_wait_begins_within_a_capture(void **state)
+{
+    (void)state;
+    captures = true;
+    kprof_wait_allow(LONG_NS);
+    assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
+    assert_int_equal(captures_seen, 3);
+    assert_false(waited_within);
 }
 
 /* Ends what is busy, long after the time in which a wait is given up where nothing ends. */
@@ -260,6 +286,7 @@ int main(void)
     kprof_engine.waits.hold_ns = HOLD_NS;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idle_and_broken),
+        cmocka_unit_test(test_no_wait_begins_within_a_capture),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_progress_beside),
