@@ -258,8 +258,8 @@ void kprof_contexts_release(void)
 bool kprof_contexts_have_counters(void)
 {
     context_list *list = &the_contexts;
-    bool have = false;
     pthread_mutex_lock(&list->mutex);
+    bool have = kprof_early_is_there();
     for (const kprof_profiled_context *c = list->contexts; c; c = c->next)
         have = have || c->has_counters;
     pthread_mutex_unlock(&list->mutex);

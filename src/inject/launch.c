@@ -17,6 +17,7 @@
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
+#include "inject/lock.h"
 #include "inject/nvtx.h"
 #include "inject/preload.h"
 #include "inject/process.h"
@@ -532,7 +533,8 @@ static bool enter_unarmed(const kprof_call *call)
 }
 
 /* The process was disarmed while a batch was open, or about to be. Keep calls out until that batch is replayed: later,
- * its restore would undo what the application does now. After that no call needs kprof any more. */
+ * its restore would undo what the application does now. Until the counters are given back, too, CUPTI must not wait for
+ * work that comes meanwhile, nor during a capture. After that no call needs kprof any more. */
 static void try_to_settle(const kprof_call *call)
 {
     if (!kprof_gate_enter_exclusive(0))
@@ -540,10 +542,13 @@ static void try_to_settle(const kprof_call *call)
     if (!atomic_load(&kprof_engine.process.armed)) { /* else kprof ctl has armed it meanwhile */
         kprof_batch_end(call->name);
         kprof_contexts_end_samples();
-        bool can_wait = !kprof_engine.device->target_capturing();
-        if (can_wait)
+        if (!kprof_engine.device->target_capturing()) {
             kprof_contexts_release_memory();
-        atomic_store(&kprof_the_launches.settled, can_wait);
+            kprof_contexts_release();
+            atomic_store(&kprof_the_launches.settled, !kprof_contexts_have_counters());
+        }
+        if (atomic_load(&kprof_the_launches.settled))
+            kprof_lock_give();
     }
     kprof_gate_leave_exclusive();
 }

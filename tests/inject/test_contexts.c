@@ -60,6 +60,11 @@ void kprof_early_leave_to(const void *context)
     (void)context;
 }
 
+bool kprof_early_is_there(void)
+{
+    return false;
+}
+
 void kprof_early_end(void) {}
 
 void kprof_early_forget(const void *context)

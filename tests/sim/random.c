@@ -293,6 +293,12 @@ static bool has_waits(void)
     return group.traits.holds || group.traits.spins || group.traits.peers;
 }
 
+/* Does the engine find itself idle at once? */
+static bool is_hasty(void)
+{
+    return has_waits() || sim.interrupt;
+}
+
 /* So that batches can begin, and go on, behind kernels that wait for the host. */
 static void choose_batches_behind(void)
 {
@@ -318,7 +324,7 @@ static void choose_waits(uint64_t random)
     if (group.traits.spins && random % 12 == 0)
         choose_batches_behind();
     sim.holds = UINT_MAX;
-    sim_clock_set_back_ms(has_waits() ? HASTE_MS : 0);
+    sim_clock_set_back_ms(is_hasty() ? HASTE_MS : 0);
 }
 
 static void choose_profiler_calls(uint64_t random)
@@ -606,11 +612,11 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     await_arming();
     if (seed % 3 == 0)
         check_errors();
-    if (hooked && seed % 3 == 1 && sim.pauses == 0 && !has_waits()) {
+    if (hooked && seed % 3 == 1 && sim.pauses == 0 && !is_hasty()) {
         finish();
         kprof_launch_prepare(); /* where no thread of the engine runs yet */
     }
-    if (hooked && has_waits()) /* else the engine, which finds itself idle at once, may be replaying */
+    if (hooked && is_hasty()) /* else the engine, which finds itself idle at once, may be replaying */
         end_contexts();
     sim_drain();
     sim_program_read_memory(&group.program, result);
