@@ -165,6 +165,10 @@ OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING | STATS | TRACE, 
 OPTION(CLI, CHOICE, with_tables, "print-details", SHOWING,
        "in ncu's layout of CSV, also the cells of a section's tables; other formats have them all (header)",
        .argument = "header|body|all", .choices = KPROF_CHOICES({"header", 0}, {"body", 1}, {"all", 1}))
+OPTION(CLI, CHOICE, nvtx_rename, "print-nvtx-rename", SHOWING,
+       "in ncu's layout of CSV, put the innermost pushed NVTX range before the names of kernels; other formats have "
+       "the ranges beside these (none)",
+       .argument = "none|kernel", .choices = KPROF_CHOICES({"none", 0}, {"kernel", 1}))
 OPTION(ELSEWHERE, SET, with_tables, "details-all", SHOWING, "--print-details all", .value = 1)
 OPTION(CLI, CHOICE, metric_title, "print-metric-name", SHOWING,
        "what metrics are called in sections: what people read, their full names, or both (label)",

@@ -170,6 +170,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .kernel_base = bases[options->kernel_base],
         .metric_title = (kprof_metric_title)options->metric_title,
         .with_tables = options->with_tables,
+        .nvtx_renames = options->nvtx_rename,
         .group_by = (kprof_grouping)options->group_by,
         .sort = (kprof_sort_key)options->sort,
         .top = options->top,

@@ -375,6 +375,9 @@ static kprof_status settle_format(kprof_options *options)
     } else if (options->format == KPROF_FORMAT_CSV && kprof_is_called_ncu()) {
         options->format = KPROF_FORMAT_CSV_NCU;
     }
+    if (options->nvtx_rename && options->format != KPROF_FORMAT_CSV_NCU)
+        kprof_log(KPROF_LOG_WARNING, "--print-nvtx-rename has no effect but in ncu's layout of CSV: the ranges stand "
+                                     "below the kernel's name; --group-by nvtx has rows of them");
     if (options->html_path) {
         if (options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->print_summary != KPROF_UNSET ||
             options->log_file)

@@ -257,7 +257,8 @@ typedef struct kprof_print_options {
     bool findings_are_named; /* the user named them: show them even when the page shows none of their sections */
     const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
     kprof_metric_title metric_title;
-    bool with_tables; /* ncu's layout has the cells of tables, too */
+    bool with_tables;  /* ncu's layout has the cells of tables, too */
+    bool nvtx_renames; /* and the innermost pushed NVTX range before the kernel's name */
     kprof_grouping group_by;
     kprof_sort_key sort;
     uint64_t top; /* the summary, brief and source pages show this many rows; 0: all */

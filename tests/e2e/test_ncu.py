@@ -1,5 +1,7 @@
 """Command lines of ncu: which of them run, and what they choose."""
 
+import csv
+import io
 import re
 import shlex
 
@@ -281,6 +283,19 @@ class Scripts(Case):
         run = self.profile_ncu()
         self.assertIn(METRIC, run.out) # and not on stderr, as elsewhere
         self.assertEqual(run.err, "")
+
+    def test_kernels_are_renamed_by_ranges(self):
+        self.run_ncu("--injection-path", INJECTION, "--metrics", METRIC, "--nvtx", "-o", "a", APP, "push=step",
+                     "push=for/ward", f"launch={SCALE}", "pop", "pop", f"launch={SCALE}")
+        for page in ("raw", "details"):
+            rows = [list(csv.DictReader(io.StringIO(self.run_ncu("-i", "a", "--csv", "--page", page, *words).out)))
+                    for words in ([], ["--print-nvtx-rename", "none"], ["--print-nvtx-rename=kernel"])]
+            self.assertEqual(rows[0], rows[1])
+            names = {row["ID"]: row["Kernel Name"] for row in rows[0]}
+            self.assertEqual([row["Kernel Name"] for row in rows[2]],
+                             [("for/ward/" if row["ID"] == "0" else "") + names[row["ID"]] for row in rows[2]])
+        told = self.run_ncu("-i", "a", "--print-nvtx-rename", "kernel").err
+        self.assertIn("--print-nvtx-rename has no effect but", told)
 
     def test_version(self):
         first, second = self.run_ncu("--version").out.splitlines()

@@ -152,10 +152,25 @@ static void put_nvtx(kprof_csv_line *row, const char *text)
     kprof_nvtx_parsed_free(&ranges);
 }
 
+/* "range/kernel", as ncu has it; NULL where no range was pushed. */
+static char *name_in_range(const kprof_model_launch *launch, const char *kernel)
+{
+    const char *text = launch->record.nvtx;
+    KPROF_AUTO_FREE char *innermost = kprof_strndup(text, kprof_nvtx_innermost_length(text));
+    KPROF_AUTO(kprof_nvtx_parsed) ranges;
+    if (!kprof_nvtx_parse_text(innermost, &ranges) || ranges.count == 0)
+        return NULL;
+    const kprof_nvtx_range *last = &ranges.items[ranges.count - 1];
+    return last->is_started ? NULL : kprof_strprintf("%s/%s", last->name, kernel);
+}
+
 static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
     KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
+    const bool renames = emitter->options->nvtx_renames && !kprof_launch_is_graph(&launch->record);
+    KPROF_AUTO_FREE char *renamed = renames ? name_in_range(launch, texts.kernel) : NULL;
+    texts.kernel = renamed ? renamed : texts.kernel;
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     put_cells(row, &texts, process_columns, COUNT_OF(process_columns));
     if (emitter->launches.model->has_nvtx)
