@@ -107,6 +107,16 @@ def try_joined(page, path):
     check(text_of(page, "#found") == "3 found" and text_of(page, "#detail").startswith(ADD), "not found there")
     check(follow(page, "#detail a")[0] == "#kernel-0", "no way back")
     check(page.complaints() == [] and page.requests() == [], f"{page.complaints()}, {page.requests()}")
+    page.open(path, width=400)
+    page.settle()
+    cells = "[...document.querySelectorAll('.cards tbody tr > [data-label]')]"
+    names = ".map(cell => cell.dataset.label)"
+    hidden = page.evaluate(f"{cells}.filter(cell => cell.getBoundingClientRect().right > "
+                           f"document.body.clientWidth){names}")
+    check(hidden == [], f"in a narrow window these are cut: {hidden}")
+    unnamed = page.evaluate(f"{cells}.filter(cell => cell.classList.contains('number') && "
+                            f"getComputedStyle(cell, '::before').content === 'none'){names}")
+    check(unnamed == [], f"in a narrow window these have no name: {unnamed}")
 
 
 def main():
