@@ -42,7 +42,7 @@ enum { KPROF_INSTRUCTION_NEEDS = 3 };
     X("mio_throttle", "MIO Throttle", "mio", "mio", COUNT,                                                             \
       "The queue for shared memory and special instructions is full")                                                  \
     X("misc", "Misc", "misc", "misc", COUNT, "Another reason")                                                         \
-    X("no_instructions", "No Instructions", "no_inst", "no_inst", COUNT,                                               \
+    X("no_instructions", "No Instruction", "no_inst", "no_inst", COUNT,                                                \
       "The warp waits for the instruction to be fetched")                                                              \
     X("not_selected", "Not Selected", "not_selected", "not_selected", COUNT,                                           \
       "The warp could issue, and its scheduler chose another one")                                                     \
@@ -50,7 +50,7 @@ enum { KPROF_INSTRUCTION_NEEDS = 3 };
     X("short_scoreboard", "Short Scoreboard", "short_sb", "short_sb", COUNT,                                           \
       "The warp waits for a value from shared memory or a special instruction")                                        \
     X("sleeping", "Sleeping", "sleep", "sleeping", COUNT, "All threads of the warp sleep")                             \
-    X("tex_throttle", "Tex Throttle", "tex", "tex", COUNT, "The queue for texture instructions is full")               \
+    X("tex_throttle", "TEX Throttle", "tex", "tex", COUNT, "The queue for texture instructions is full")               \
     X("wait", "Wait", "wait", "wait", COUNT, "The warp waits a fixed number of cycles for the instruction before")
 
 typedef struct kprof_instruction_metric {
