@@ -255,8 +255,8 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"lost_sum", "What Is Lost",
      "WITH whole AS (SELECT total(span) AS span, total(busy) AS busy, total(kernels) AS kernels, total(memory) AS "
      "memory FROM temp.gpu_busy), idle AS (SELECT cause, total(ns) AS ns FROM temp.gpu_idle GROUP BY cause), found AS "
-     "(SELECT 'GPU idle' AS name, span-busy AS ns, 15 AS goal, 'Kernels and copies leave the GPU idle; gpu_idle_sum "
-     "tells why' AS advice FROM whole UNION ALL "
+     "(SELECT 'GPU idle' AS name, span-busy AS ns, 15 AS goal, 'Kernels and copies leave the GPU idle: see GPU Idle "
+     "Time by Cause (gpu_idle_sum)' AS advice FROM whole UNION ALL "
      "SELECT 'Launch-bound', ns, 10, 'Kernels are shorter than their launches: larger kernels, fusion or CUDA graphs' "
      "FROM idle WHERE cause='launching' UNION ALL "
      "SELECT 'Synchronization', ns, 10, 'The host waits for the GPU before it asks for more: wait less often, or "
