@@ -221,6 +221,8 @@ static golden_case source_cases[] = {
       .source_folders = &source_folders,
       .top = 2}},
     {"source-sass.txt", {TEXT(SOURCE), .width = 120, .source_view = KPROF_VIEW_SASS, .filter = &only_softmax, HERE}},
+    {"source-sass-narrow.txt",
+     {TEXT(SOURCE), .width = 80, .source_view = KPROF_VIEW_SASS, .filter = &only_softmax, HERE}},
     {"source-sectors.txt", {TEXT(SOURCE), .sort = KPROF_SORT_SECTORS, .filter = &only_softmax, HERE}},
     {"source-no-lines.txt", {TEXT(SOURCE), .width = 80, .filter = &only_incr, .source_view = KPROF_VIEW_CUDA, HERE}},
     {"source-stripped.txt", {TEXT(SOURCE), .filter = &only_stripped, HERE}},

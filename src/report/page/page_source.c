@@ -392,8 +392,8 @@ static size_t put_sample_fields(const shown_code *shown, const shown_row *row, c
     const double samples = kprof_profiled_number(shown->code, row->values, KPROF_NUMBER_SAMPLES);
     const bool was_sampled = shown->samples > 0;
     size_t count = 0;
-    kprof_emit_field stalls =
-        kprof_field_text("stalls", "Top stalls", texts->stalls.length > 0 ? texts->stalls.data : NULL);
+    kprof_emit_field stalls = kprof_field_folding(
+        kprof_field_text("stalls", "Top stalls", texts->stalls.length > 0 ? texts->stalls.data : NULL));
     stalls.missing = "";
     out[count++] = shown_if(
         kprof_field_pct("samples_pct", "Samples", was_sampled ? 100 * samples / shown->samples : NAN), was_sampled);
