@@ -713,7 +713,8 @@ static const char *const file_states[] = {
     [KPROF_SOURCE_STORED] = "text from the report",
     [KPROF_SOURCE_FOUND] = "text from this machine",
     [KPROF_SOURCE_UNCHECKED] = "text from this machine; the report does not tell whether it is the same",
-    [KPROF_SOURCE_CHANGED] = "no text: the file here is not the one that was compiled",
+    [KPROF_SOURCE_CHANGED] =
+        "no text: the file here is not the one that was compiled; --source-folders DIR tells where that is",
     [KPROF_SOURCE_LINK] = "no text: a link, which is not followed; --resolve-source-file FILE names the file",
     [KPROF_SOURCE_MISSING] = "no text: not found; --source-folders DIR tells where it is",
 };
