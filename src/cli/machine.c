@@ -251,7 +251,9 @@ static kprof_check judge_permission(const kprof_machine *m, char text[512])
 static kprof_check judge_others(const kprof_machine *m, char text[512])
 {
     if (m->holder[0]) {
-        snprintf(text, 512, "%s may hold the counters of GPUs", m->holder);
+        snprintf(text, 512, "%s may hold the counters of GPUs%s%.300s", m->holder,
+                 m->injection ? ", and CUDA_INJECTION64_PATH names another profiler, " : "",
+                 m->injection ? m->injection : "");
         return (kprof_check){"other tools", KPROF_CHECK_WARNING, KPROF_OK,
                              strstr(m->holder, "dcgm") || strstr(m->holder, "hostengine")
                                  ? "pause it for the run: dcgmi profile --pause, and --resume afterwards"

@@ -259,6 +259,9 @@ static void warnings_are_no_faults(void **state)
                KPROF_OK);
     strcpy(machine.holder, "ncu (process 5)");
     assert_row(&machine, (const char *const[]){"other tools", "warning", "counters-held", "ncu", "wait"}, KPROF_OK);
+    machine.injection = "/other.so";
+    assert_row(&machine, (const char *const[]){"other tools", "warning", "counters-held", "/other.so", "wait"},
+               KPROF_OK);
     machine = fine_machine();
     machine.injection = "/other.so";
     assert_row(&machine, (const char *const[]){"other tools", "warning", "other-profiler", "/other.so", "unset"},
