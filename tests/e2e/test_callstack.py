@@ -120,6 +120,14 @@ class Stacks(Case):
         lines = self.kprof("export", "run.kprof", "--to", "folded").out.splitlines()
         self.assertEqual([line.startswith("(more frames);walk (") for line in lines], [False, False, True])
 
+    def test_lines_of_a_census(self):
+        """It does not know from where kernels were launched, so that rows of lines say whose time they tell."""
+        run = self.run_python("--census", "--top", "2", "--call-stack-type", "python")
+        self.assert_run(run, 0)
+        for by, count in (("line", 2), ("stack", 2), ("kernel", 0), ("config", 0)):
+            out = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", by).out
+            self.assertEqual(out.count("time of the launches measured alone, not of the census"), count, out)
+
     def test_functions_around_deep_recursion(self):
         """Each frame that is kept counts."""
         with open(self.path("train.py"), "w") as file:

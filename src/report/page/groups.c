@@ -290,6 +290,8 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
     else if (are_samples)
         kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, kprof_ending(samples, "s"));
     kprof_untold_note(kprof_group_untold(groups, group), out);
+    if (groups->model->census_count > 0 && groups->by != KPROF_GROUP_KERNEL && groups->by != KPROF_GROUP_CONFIG)
+        kprof_strbuf_puts(kprof_strbuf_part(out), "time of the launches measured alone, not of the census");
     kprof_group_tell_missing(group, out);
     if (group->disagreeing > 0)
         kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s",
