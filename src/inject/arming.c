@@ -120,11 +120,12 @@ static bool await_unseen(void)
     return kprof_engine.device->unseen_await();
 }
 
-/* From here on launches are inside the gate, too, as soon as they are told. */
+/* From here on launches are inside the gate, too. Not before all are told: one that CUPTI was about to tell of when its
+ * callbacks were turned off would enter, and nobody would hear that it leaves. */
 static kprof_status tell_launches(void)
 {
-    atomic_store(&kprof_engine.process.is_arming, true);
     kprof_status status = kprof_engine.device->target_follow(true);
+    atomic_store(&kprof_engine.process.is_arming, status == KPROF_OK);
     if (status == KPROF_OK && (has_ended() || !await_unseen() || !enter_alone()))
         status =
             kprof_fail(KPROF_NOT_COLLECTED, has_ended() ? "the process ends" : "a thread stayed inside a CUDA call");

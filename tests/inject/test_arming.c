@@ -2,6 +2,7 @@
  * then. The engine runs on the simulated machine. */
 #include "engine_test.h"
 
+#include "inject/arming.h"
 #include "inject/idle.h"
 #include "inject/launch_state.h"
 #include "inject/range.h"
@@ -58,6 +59,31 @@ static void test_launch_that_enters_as_measuring_stops(void **state)
     kprof_gate_leave_exclusive();
 }
 
+static bool is_late; /* a launch enters that CUPTI was about to tell of when its callbacks were turned off */
+
+static kprof_status follow(bool follows)
+{
+    const sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = last_tag};
+    const kprof_call call = sim_describe(&step);
+    if (is_late && follows)
+        sim.hooks->enter(&call);
+    is_late = false;
+    return sim_device.target_follow(follows);
+}
+
+/* Nobody is told of the launch's end, as the callbacks are still off then. */
+static void test_launch_that_is_told_late(void **state)
+{
+    (void)state;
+    const kprof_control_wish wish = {1, true, 0};
+    set_armed(false);
+    is_late = true;
+    assert_int_equal(kprof_arming_follow(&wish), KPROF_CONTROL_ARMED);
+    assert_false(is_late);
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
 /* A child that is forked within a range may end it. The engine stays as it is there: no thread begins, and no lock of
  * the parent's is waited for. */
 static void test_range_that_ends_in_a_forked_child(void **state)
@@ -86,6 +112,7 @@ static int start(void **state)
     (void)state;
     device = sim_device;
     device.target_capturing = is_capturing;
+    device.target_follow = follow;
     return start_engine_on(&device);
 }
 
@@ -93,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_launch_that_enters_as_measuring_stops, arm_again),
+        cmocka_unit_test_teardown(test_launch_that_is_told_late, arm_again),
         cmocka_unit_test(test_range_that_ends_in_a_forked_child),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);

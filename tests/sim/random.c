@@ -7,6 +7,7 @@
 #include "inject/batch.h"
 #include "inject/captures.h"
 #include "inject/engine.h"
+#include "inject/gate.h"
 #include "inject/launch.h"
 #include "inject/life.h"
 #include "inject/process.h"
@@ -609,6 +610,8 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     for (unsigned context = 0; hooked && sim.tells_contexts && context < contexts; context++)
         sim.hooks->context_created(&sim.contexts[context]);
     sim_program_run(&group.program, result);
+    if (atomic_load(&kprof_the_gate.inside) != 0)
+        sim_violation("%d calls of the program have not left the gate", atomic_load(&kprof_the_gate.inside));
     await_arming();
     if (seed % 3 == 0)
         check_errors();
