@@ -4,6 +4,7 @@
 #include "cli/paths.h"
 #include "cli/plans.h"
 #include "core/log.h"
+#include "report/model/trace_stats.h"
 #include "report/report.h"
 
 #include <stddef.h>
@@ -211,6 +212,14 @@ static kprof_status offer_kernels(const answers *to)
     return status;
 }
 
+/* The tables that kprof makes of a trace. */
+static void offer_tables(const answers *to)
+{
+    for (size_t i = 0; i < kprof_trace_stats_count; i++)
+        if (!kprof_trace_stats_tables[i].why_none)
+            offer(to, kprof_trace_stats_tables[i].name, kprof_trace_stats_tables[i].title);
+}
+
 /* Files, if an option's argument or a command's operand is described as such. */
 static void ask_for_files(const answers *to, const char *described)
 {
@@ -235,6 +244,8 @@ static kprof_status offer_values(const answers *to, const kprof_option_row *row)
         return offer_chips(&item);
     if (row->field == offsetof(kprof_options, filter.kernel))
         return offer_kernels(&item);
+    if (row->field == offsetof(kprof_options, stats_reports))
+        offer_tables(&item);
     bool is_selection = row->field == offsetof(kprof_options, selection.sets) ||
                         row->field == offsetof(kprof_options, selection.sections) ||
                         row->field == offsetof(kprof_options, selection.excluded) ||

@@ -118,7 +118,7 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
     return NULL;
 }
 
-static kprof_status fail_unknown(const char *name)
+static kprof_status fail_unknown(const kprof_command *command, const char *name)
 {
     const char *names[KPROF_OPTIONS_MAX];
     for (size_t i = 0; i < kprof_option_row_count; i++)
@@ -127,7 +127,8 @@ static kprof_status fail_unknown(const char *name)
     if (!nearest)
         nearest = kprof_ncu_option_spelled_like(name);
     return nearest ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest)
-                   : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
+                   : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof %s%s--help lists the options", name,
+                                command->name, *command->name ? " " : "");
 }
 
 static const kprof_option_row *find_whole(const char *name)
@@ -155,7 +156,7 @@ static named find_name(const kprof_options *options, const char *name)
 }
 
 /* A unique beginning of one: kprof's go before ncu's. */
-static kprof_status find_beginning(const char *name, named *out)
+static kprof_status find_beginning(const kprof_command *command, const char *name, named *out)
 {
     *out = (named){NULL, NULL};
     for (size_t i = 0; i < kprof_option_row_count; i++) {
@@ -172,7 +173,7 @@ static kprof_status find_beginning(const char *name, named *out)
     const kprof_ncu_option *second = out->ncu ? kprof_ncu_option_next(name, out->ncu) : NULL;
     if (second)
         return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->ncu->name, second->name);
-    return out->ncu ? KPROF_OK : fail_unknown(name);
+    return out->ncu ? KPROF_OK : fail_unknown(command, name);
 }
 
 static kprof_status take_row(cursor *at, const kprof_option_row *row, char *value)
@@ -196,7 +197,7 @@ static kprof_status parse_long(cursor *at)
     kprof_status status = KPROF_OK;
     named found = find_name(at->options, name);
     if (!found.row && !found.ncu)
-        status = find_beginning(name, &found);
+        status = find_beginning(at->options->command, name, &found);
     at->is_lost = status != KPROF_OK && !value;
     if (status == KPROF_OK && found.row)
         status = take_row(at, found.row, value ? value + 1 : NULL);
@@ -219,7 +220,8 @@ static kprof_status parse_letters(cursor *at)
             return take_ncu(at, (char[]){'-', *letter, '\0'}, ncu, letter[1] ? letter + 1 : NULL);
         at->is_lost = !row;
         if (!row)
-            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
+            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof %s%s--help lists the options", *letter,
+                              at->options->command->name, *at->options->command->name ? " " : "");
         done = kprof_option_takes_argument(row);
         status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : kprof_flag_store(row, at->options);
         mark_given(at->options, row);

@@ -87,6 +87,8 @@ class Completion:
         self.assert_offered("--set basic,defau", "basic,default")
         self.assert_offered("--section SpeedOf", "SpeedOfLight")
         self.assert_offered("report run.kprof --rule WarpSt", "WarpStall")
+        self.assert_offered("stats run.kprof --report gpu_busy,cuda_gpu_kern_s", "gpu_busy,cuda_gpu_kern_sum",
+                            never=["gpu_busy,osrt_sum"])
 
     def test_an_option_is_no_value(self):
         self.assert_offered("--metrics --page ra", "raw", never=["details"])

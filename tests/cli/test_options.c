@@ -684,6 +684,8 @@ static void unknown_options(void **state)
     assert_refused("--colour never app", "did you mean --color?");
     assert_refused("--zzzzzzzzzzzz app", "kprof --help");
     assert_refused("--nothing-like-it app", "kprof --help");
+    assert_refused("doctor --nothing-like-it", "kprof doctor --help");
+    assert_refused("stats r.kprof -Z", "kprof stats --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--preload-lib x app", "--preload-lib (--preload-library): this option of ncu is not supported");
