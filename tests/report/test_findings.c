@@ -427,7 +427,7 @@ static void verdict_tells_what_is_known(void **state)
     kprof_catalog *catalog = fixture_findings_load(false, &list);
     const kprof_findings *findings = apply(&list, &launch, &rules);
     expect_row(findings, KPROF_ROW_LIMIT, "", "not known; collect --section SpeedOfLight");
-    expect_row(findings, KPROF_ROW_BEST, "", "no finding; --set full looks for 2 more");
+    expect_row(findings, KPROF_ROW_BEST, "", "no finding; --set full looks for 2 more findings");
     expect_row(findings, KPROF_ROW_NEXT, "", "");
     kprof_rules_free(rules);
     set_value(&launch, "sm__throughput" PCT, 20);
@@ -440,7 +440,7 @@ static void verdict_tells_what_is_known(void **state)
     expect_row(findings, KPROF_ROW_STALL, "", "not known; collect --section WarpStateStats");
     expect_row(findings, KPROF_ROW_OCCUPANCY, "registers", "10 % achieved; limited by registers");
     expect_row(findings, KPROF_ROW_BEST, "Waves",
-               "Warp slots are empty: up to 90 % of the time of that part; --set full looks for 1 more");
+               "Warp slots are empty: up to 90 % of the time of that part; --set full looks for 1 more finding");
     expect_row(findings, KPROF_ROW_NEXT, "Occupancy", "section Occupancy");
     kprof_rules_free(rules);
     /* A gain of the kernel's time comes before a greater one of a part. */

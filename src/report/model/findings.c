@@ -451,7 +451,7 @@ static void describe_best(const kprof_findings *findings, bool base_units, kprof
     }
     const size_t lacking = near ? 0 : count_lacking(findings, false);
     if (lacking > 0)
-        kprof_strbuf_printf(&out->text, "; --set full looks for %zu more", lacking);
+        kprof_strbuf_printf(&out->text, "; --set full looks for %zu more finding%s", lacking, lacking == 1 ? "" : "s");
 }
 
 kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_verdict_row row, bool base_units)
