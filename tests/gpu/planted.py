@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Holds findings to the kernels of tests/gpu/planted, in code as programs have it: each has one fault, and a twin
 (KERNEL_ok) has none. A finding has to name the line with the fault, and what it waits for, and no such line of the
-twin, with the set full and with the set source. Comments in the sources mark the lines. Exits 1 when one fails, 77
-where there is no GPU.
+twin, with the set full and with the set source. Comments in the sources mark the lines. And each sample of a wait has
+to be about what its reason is taken for: Long Scoreboard about accesses to other memory than the shared one. Exits 1
+when one fails, 77 where there is no GPU.
 
     planted.py [--output FILE] [--set SET]... [--without-triton] [--judge REPORT...]"""
 import argparse
 import collections
+import contextlib
 import json
 import pathlib
 import re
+import sqlite3
 import sys
 
 import harness
@@ -21,6 +24,19 @@ LIMIT_S = 200
 
 # Of a kernel: the findings one of which has to name one of the lines, and the lines that it waits for.
 Mark = collections.namedtuple("Mark", "findings lines sources")
+
+
+# Samples of instructions that wait for one kind of others alone, and those of them that the other reason tells.
+REASONS = """
+    WITH kinds AS (
+        SELECT w.function_id, w.offset, max(coalesce(space, 'Shared') != 'Shared') AS is_far,
+               max(coalesce(space, 'Shared') = 'Shared') AS is_near
+        FROM code_wait AS w JOIN code_instruction AS i ON i.function_id = w.function_id AND i.offset = producer_offset
+        GROUP BY w.function_id, w.offset)
+    SELECT coalesce(sum(value), 0), coalesce(sum(value * ((name LIKE '%long%') != is_far)), 0)
+    FROM instruction_value JOIN metric ON metric.id = metric_id JOIN kinds USING (function_id, offset)
+    WHERE is_far != is_near AND name IN ('smsp__pcsamp_warps_issue_stalled_long_scoreboard',
+                                         'smsp__pcsamp_warps_issue_stalled_short_scoreboard')"""
 
 
 def sources():
@@ -73,6 +89,12 @@ def launches_of(report):
     return json.loads(harness.run([harness.kprof(), "report", report, "--json"]).stdout)["launches"]
 
 
+def samples_by_reason(report):
+    """Samples of waits, and how many of them are not about what their reason is taken for."""
+    with contextlib.closing(sqlite3.connect(f"file:{report}?mode=ro", uri=True)) as database:
+        return database.execute(REASONS).fetchone()
+
+
 def judge(report, marks):
     """Rows of (kernel, findings, lines, what is wrong) for the kernels of a report."""
     launches = {launch["kernel"]["function"]: launch for launch in launches_of(report)}
@@ -82,6 +104,12 @@ def judge(report, marks):
         fault = fault_of(mark, launches[kernel], launches[f"{kernel}_ok"]) if there else "not measured"
         rows.append((kernel, " or ".join(sorted(mark.findings)), " ".join(sorted(mark.lines)), fault or "right"))
     return rows
+
+
+def judge_reasons(report):
+    """A row as above for all kernels of a report."""
+    samples, others = samples_by_reason(report)
+    return "all", "reasons of waits", f"{samples:.0f} samples", f"{others:.0f} are of others" if others else "right"
 
 
 def record(program, words, kernels, which):
@@ -107,13 +135,16 @@ def measure(options):
     for name, words, paths in programs(options.without_triton):
         marks = read_marks(paths)
         for which in options.set or SETS:
-            yield f"{name}, set {which}", judge(record(name, words, marks, which), marks)
+            report = record(name, words, marks, which)
+            yield f"{name}, set {which}", judge(report, marks)
+            yield f"{name}, set {which}, samples", [judge_reasons(report)]
 
 
 def judged(reports):
     for report in reports:
         rows = judge(report, read_marks(sources()))
         yield report.name, [row for row in rows if row[-1] != "not measured"]
+        yield f"{report.name}, samples", [judge_reasons(report)]
 
 
 def main():

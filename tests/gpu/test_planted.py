@@ -51,6 +51,10 @@ class Recorded(unittest.TestCase):
         self.assertEqual([row for row in rows if row[-1] != "right" and row[0] not in LATER], [])
         self.assertEqual(len(rows) - len(LATER), 24)
 
+    def test_reasons_of_samples_are_about_the_kind_of_what_is_waited_for(self):
+        self.assertEqual(planted.samples_by_reason(RECORDED), (307437, 0))
+        self.assertEqual(planted.judge_reasons(RECORDED)[-1], "right")
+
     def test_busy_kernels_wait_for_nothing(self):
         launches = {one["kernel"]["function"]: one for one in planted.launches_of(RECORDED)}
         for kernel in ("barrier_imbalance_ok", "nbody_records_ok", "reduce_interleaved"):
