@@ -77,36 +77,40 @@ static kprof_status refuse(const char *word, bool is_pid, long pid)
                       "process %s was not started under kprof; start it as kprof --armed no ./app", word);
 }
 
-static bool add_each(const char *option, const kprof_strlist *values, kprof_strlist *out)
+static void add_each(const char *option, const kprof_strlist *values, kprof_strlist *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < values->count && added; i++)
-        added = kprof_strlist_add(out, option) && kprof_strlist_add(out, values->items[i]);
-    return added;
+    for (size_t i = 0; i < values->count; i++) {
+        kprof_strlist_add(out, option);
+        kprof_strlist_add(out, values->items[i]);
+    }
 }
 
 /* The other kprof may have another current folder. It expands placeholders, which names of folders are not. */
-static bool add_path(const char *path, kprof_strlist *out)
+static void add_path(const char *path, kprof_strlist *out)
 {
     KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
     KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
     if (folder)
         kprof_export_path_quote(folder, &whole);
     kprof_strbuf_printf(&whole, "%s%s", path[0] == '/' ? "" : "/", path);
-    return folder && !whole.failed && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole.data);
+    kprof_strlist_add(out, "--export");
+    kprof_strlist_add(out, whole.data);
 }
 
-static bool add_options(const kprof_options *options, kprof_strlist *out)
+static void add_options(const kprof_options *options, kprof_strlist *out)
 {
     const kprof_selection *selection = &options->selection;
-    return add_each("--set", &selection->sets, out) && add_each("--section", &selection->sections, out) &&
-           add_each("--metrics", &selection->metrics, out) &&
-           (!options->export_path || add_path(options->export_path, out)) &&
-           (!options->force_overwrite || kprof_strlist_add(out, "--force-overwrite"));
+    add_each("--set", &selection->sets, out);
+    add_each("--section", &selection->sections, out);
+    add_each("--metrics", &selection->metrics, out);
+    if (options->export_path)
+        add_path(options->export_path, out);
+    if (options->force_overwrite)
+        kprof_strlist_add(out, "--force-overwrite");
 }
 
 /* The run of this directory, which is owned from here on; it is added if the line has not named it yet, with the words
- * that each gets. NULL: out of memory. */
+ * that each gets. */
 static target *find_run(char *dir, targets *out)
 {
     for (size_t i = 0; i < out->count; i++)
@@ -115,13 +119,10 @@ static target *find_run(char *dir, targets *out)
             return &out->items[i];
         }
     target *added = KPROF_ADD(out->items, out->count);
-    if (!added) {
-        free(dir);
-        return NULL;
-    }
     added->dir = dir;
-    return kprof_strlist_add(&added->words, out->options->argument) && add_options(out->options, &added->words) ? added
-                                                                                                                : NULL;
+    kprof_strlist_add(&added->words, out->options->argument);
+    add_options(out->options, &added->words);
+    return added;
 }
 
 /* "PID" of a process of the application, or of kprof itself, which stands for all, or the session directory. */
@@ -137,8 +138,9 @@ static kprof_status read_target(const char *word, targets *out)
     if (!dir)
         return refuse(word, is_pid, pid);
     target *found = find_run(dir, out);
-    return found && (!is_one || kprof_strlist_add(&found->words, word)) ? KPROF_OK
-                                                                        : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (is_one)
+        kprof_strlist_add(&found->words, word);
+    return KPROF_OK;
 }
 
 static bool send_words(int fd, const kprof_strlist *words)
@@ -203,8 +205,8 @@ static void list_run(const char *dir)
 static kprof_status choose_only(const kprof_strlist *live, targets *out)
 {
     if (live->count == 1) {
-        char *dir = kprof_strdup(live->items[0]);
-        return dir && find_run(dir, out) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        find_run(kprof_strdup(live->items[0]), out);
+        return KPROF_OK;
     }
     if (live->count == 0)
         return kprof_fail(KPROF_NO_APPLICATION,
@@ -228,9 +230,10 @@ static kprof_status find_targets(targets *out)
         return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...|DIR...]");
     for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
         status = read_target(options->reports.items[i], out);
-    if (status == KPROF_OK && out->count == 0)
-        status =
-            kprof_session_find_live(&live) ? choose_only(&live, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK && out->count == 0) {
+        kprof_session_find_live(&live);
+        status = choose_only(&live, out);
+    }
     if (status == KPROF_OK && out->count > 1 && options->export_path && !strchr(options->export_path, '%'))
         return kprof_fail(KPROF_USAGE, "-o %s: each of %zu runs needs a report of its own, such as -o %s_%%q{RANK}",
                           options->export_path, out->count, options->export_path);

@@ -49,16 +49,16 @@ static kprof_emit_field passes_of(const kprof_explanation *of)
 static char *join_places(const kprof_finding *finding)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    bool added = true;
-    for (char **name = finding ? finding->places.metrics : NULL; name && *name && added; name++)
-        added = kprof_strlist_add(&names, *name);
-    for (size_t i = 0; finding && finding->places.of != SIZE_MAX && added; i++) {
+    for (char **name = finding ? finding->places.metrics : NULL; name && *name; name++)
+        kprof_strlist_add(&names, *name);
+    for (size_t i = 0; finding && finding->places.of != SIZE_MAX; i++) {
         const kprof_finding_value *value = &finding->values[finding->places.of];
         if (i == value->option_count)
             break;
-        added = !value->options[i].place || kprof_strlist_add(&names, value->options[i].place);
+        if (value->options[i].place)
+            kprof_strlist_add(&names, value->options[i].place);
     }
-    return added ? join(&names) : NULL;
+    return join(&names);
 }
 
 static void show_metric(kprof_emitter *emitter, const answer *asked)

@@ -216,7 +216,7 @@ static kprof_status name_report(profile *run)
 static void mention_old_sessions(void)
 {
     KPROF_AUTO(kprof_strlist) old = KPROF_STRLIST_INIT;
-    (void)kprof_session_find_old(&old);
+    kprof_session_find_old(&old);
     if (old.count == 1)
         kprof_log(KPROF_LOG_INFO, "an earlier run was cut short; kprof recover %s makes a report of it", old.items[0]);
     else if (old.count > 1)

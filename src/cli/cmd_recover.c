@@ -53,9 +53,8 @@ static kprof_status open_session(const kprof_options *options, kprof_session *ou
     kprof_status status = KPROF_OK;
     if (options->argument)
         return kprof_session_reopen(options->argument, out);
-    if (!kprof_session_find_old(&found)) {
-        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    } else if (found.count == 0) {
+    kprof_session_find_old(&found);
+    if (found.count == 0) {
         kprof_log(KPROF_LOG_INFO, "no run was cut short: there is nothing to recover");
     } else if (found.count == 1) {
         status = kprof_session_reopen(found.items[0], out);

@@ -116,37 +116,32 @@ static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 }
 
 /* A variable whose list gets one more entry at its end: what the user has in it stays first. */
-static bool add_longer(kprof_strlist *out, const char *name, char separator, const char *entry)
+static void add_longer(kprof_strlist *out, const char *name, char separator, const char *entry)
 {
     const char *value = secure_getenv(name);
-    KPROF_AUTO(kprof_strbuf) variable = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&variable, "%s=", name);
     if (value && *value)
-        kprof_strbuf_printf(&variable, "%s%c", value, separator);
-    kprof_strbuf_puts(&variable, entry);
-    return !variable.failed && kprof_strlist_add(out, variable.data);
+        kprof_strlist_take(out, kprof_strprintf("%s=%s%c%s", name, value, separator, entry));
+    else
+        kprof_strlist_take(out, kprof_strprintf("%s=%s", name, entry));
 }
 
 /* The environment with the injection in it. TEARDOWN_CUPTI, which makes PyTorch finalise CUPTI, is left out. */
-static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
+static void make_environment(const kprof_child_spec *spec, kprof_strlist *out)
 {
     static const char *const longer[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
-    bool added = true;
-    for (char **variable = environ; *variable && added; variable++)
+    for (char **variable = environ; *variable; variable++)
         if (!is_replaced(spec, *variable) && !(spec->preloaded && kprof_begins_with_one(*variable, longer)))
-            added = kprof_strlist_add(out, *variable);
-    kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT, nvtx = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&injection, "CUDA_INJECTION64_PATH=%s", spec->injection_library);
-    kprof_strbuf_printf(&session, KPROF_SESSION_ENV "=%s", spec->session_dir);
-    kprof_strbuf_printf(&nvtx, "NVTX_INJECTION64_PATH=%s", spec->injection_library);
-    added = added && !injection.failed && !session.failed && !nvtx.failed && kprof_strlist_add(out, injection.data) &&
-            kprof_strlist_add(out, session.data) && (!spec->nvtx || kprof_strlist_add(out, nvtx.data)) &&
-            (!spec->preloaded || add_longer(out, "LD_PRELOAD", ':', spec->preloaded)) &&
-            /* AddressSanitizer refuses to start a program with a library before its own, unless this option turns
-             * the check off. kprof's library replaces no function of AddressSanitizer. */
-            (!spec->preloaded || add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0"));
-    KPROF_FREE_TEXTS(&injection, &session, &nvtx);
-    return added;
+            kprof_strlist_add(out, *variable);
+    kprof_strlist_take(out, kprof_strprintf("CUDA_INJECTION64_PATH=%s", spec->injection_library));
+    kprof_strlist_take(out, kprof_strprintf(KPROF_SESSION_ENV "=%s", spec->session_dir));
+    if (spec->nvtx)
+        kprof_strlist_take(out, kprof_strprintf("NVTX_INJECTION64_PATH=%s", spec->injection_library));
+    if (!spec->preloaded)
+        return;
+    add_longer(out, "LD_PRELOAD", ':', spec->preloaded);
+    /* AddressSanitizer refuses to start a program with a library before its own, unless this option turns the check
+     * off. kprof's library replaces no function of AddressSanitizer. */
+    add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0");
 }
 
 static kprof_status fork_with(const kprof_child_spec *spec, char **environment, kprof_child *out)
@@ -184,10 +179,10 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
 kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
 {
     KPROF_AUTO(kprof_strlist) list = KPROF_STRLIST_INIT;
-    KPROF_AUTO_FREE char **environment =
-        make_environment(spec, &list) ? kprof_calloc(list.count + 1, sizeof *environment) : NULL;
-    if (environment) /* execvpe wants a NULL at the end; a strlist has none */
-        memcpy(environment, list.items, list.count * sizeof *environment);
+    make_environment(spec, &list);
+    KPROF_AUTO_FREE char **environment = kprof_calloc(list.count + 1, sizeof *environment);
+    /* execvpe wants a NULL at the end; a strlist has none */
+    memcpy(environment, list.items, list.count * sizeof *environment);
     return fork_with(spec, environment, out);
 }
 

@@ -12,13 +12,11 @@ typedef struct kprof_open_part {
     const void *closer; /* NULL: it is open */
 } open_part;
 
-static bool copy_pids(const kprof_pids *from, kprof_pids *out)
+static void copy_pids(const kprof_pids *from, kprof_pids *out)
 {
-    bool copied = true;
     *out = (kprof_pids){NULL, 0};
-    for (size_t i = 0; i < from->count && copied; i++)
-        copied = kprof_pids_add(out, from->items[i]);
-    return copied;
+    for (size_t i = 0; i < from->count; i++)
+        kprof_pids_add(out, from->items[i]);
 }
 
 static kprof_status set_path(open_part *part, const kprof_options *options)

@@ -46,19 +46,17 @@ static bool is_same(const char *a, const char *b)
     return is_one;
 }
 
-static bool add_folder(kprof_strlist *out, const char *folder, const char *part)
+static void add_folder(kprof_strlist *out, const char *folder, const char *part)
 {
     char path[2 * PATH_MAX];
-    bool added = true;
     snprintf(path, sizeof path, "%s/%s", folder, part);
     DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && added && (entry = readdir(dir));) {
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         snprintf(path, sizeof path, "%s/%s/%s", folder, part, entry->d_name);
-        added = kprof_strlist_add(out, path);
+        kprof_strlist_add(out, path);
     }
     if (dir)
         closedir(dir);
-    return added;
 }
 
 /* The files of sets, sections and findings, shipped ones and the user's. */
@@ -75,30 +73,30 @@ static kprof_status add_set_files(const kprof_options *options, kprof_strlist *o
     return status;
 }
 
-static bool add_taken(kprof_strlist *out, char *path)
+static void add_taken(kprof_strlist *out, char *path)
 {
-    bool added = !path || kprof_strlist_add(out, path);
-    free(path);
-    return added;
+    if (path)
+        kprof_strlist_take(out, path);
 }
 
 /* All that the command reads: the report, the program and the files that its arguments name, libraries, sets. */
 static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out)
 {
     bool is_report = kprof_command_reads_reports(options->command);
-    bool added = is_report && options->baseline ? add_taken(out, kprof_report_path(options->baseline)) : true;
-    if (added && is_report && options->argument)
-        added = add_taken(out, kprof_report_path(options->argument));
-    for (size_t i = 0; added && i < options->reports.count; i++)
-        added = add_taken(out, kprof_report_path(options->reports.items[i]));
+    if (is_report && options->baseline)
+        add_taken(out, kprof_report_path(options->baseline));
+    if (is_report && options->argument)
+        add_taken(out, kprof_report_path(options->argument));
+    for (size_t i = 0; i < options->reports.count; i++)
+        add_taken(out, kprof_report_path(options->reports.items[i]));
     if (options->application)
-        added = add_taken(out, kprof_program_find(options->application[0]));
-    for (char **word = options->application; added && word && *word; word++)
-        added = kprof_strlist_add(out, *word);
+        add_taken(out, kprof_program_find(options->application[0]));
+    for (char **word = options->application; word && *word; word++)
+        kprof_strlist_add(out, *word);
     if (options->injection_path)
-        added = added && kprof_strlist_add(out, options->injection_path);
+        kprof_strlist_add(out, options->injection_path);
     if (options->nvdisasm)
-        added = added && kprof_strlist_add(out, options->nvdisasm);
+        kprof_strlist_add(out, options->nvdisasm);
     return is_report && !kprof_catalog_is_there() ? KPROF_OK : add_set_files(options, out);
 }
 

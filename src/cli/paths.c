@@ -34,18 +34,14 @@ static bool is_build_tree(const char *dir)
     return strncmp(dir, KPROF_BUILD_DIR, length) == 0 && (dir[length] == '/' || dir[length] == '\0');
 }
 
-/* The first of "base/candidate" that exists; NULL, and the places in `tried`, when there is none, or NULL and a failed
- * `tried` when out of memory. */
+/* The first of "base/candidate" that exists; NULL, and the places in `tried`, when there is none. */
 static char *first_existing(const char *base, const char *const *candidates, kprof_strbuf *tried)
 {
     for (; *candidates; candidates++) {
         char path[2 * PATH_MAX], resolved[PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", (*candidates)[0] == '/' ? "" : base, *candidates);
-        if (realpath(path, resolved)) {
-            char *found = kprof_strdup(resolved);
-            tried->failed = !found;
-            return found;
-        }
+        if (realpath(path, resolved))
+            return kprof_strdup(resolved);
         kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", path);
     }
     return NULL;
@@ -94,10 +90,11 @@ kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *
 {
     KPROF_AUTO_FREE char *shipped = NULL;
     kprof_status status = locate(installed_sets, built_sets, "the folder of metric sets", &shipped);
-    bool added = status == KPROF_OK && kprof_strlist_add(out, shipped);
-    for (size_t i = 0; added && i < options->section_folders.count; i++)
-        added = kprof_strlist_add(out, options->section_folders.items[i]);
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    kprof_strlist_add(out, shipped);
+    kprof_strlist_add_all(out, &options->section_folders);
+    return KPROF_OK;
 }
 
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out)

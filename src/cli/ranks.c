@@ -47,29 +47,26 @@ static unsigned least_loaded(const size_t *loads, unsigned count)
 }
 
 /* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
-static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
+static void take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
     KPROF_AUTO_FREE size_t *loads = kprof_calloc(rank->count, sizeof *loads);
-    bool added = loads != NULL;
-    for (size_t left = shares->count; left > 0 && added; left--) {
+    for (size_t left = shares->count; left > 0; left--) {
         const kprof_plan *share = &shares->plans[left - 1];
         const unsigned owner = least_loaded(loads, rank->count);
         loads[owner] += share->pass_count;
-        added = owner != rank->number || kprof_strlist_add_all_unique(out, &share->collect);
+        if (owner == rank->number)
+            kprof_strlist_add_all_unique(out, &share->collect);
     }
-    return KPROF_OK;
 }
 
 /* Append what all ranks have: the time, and what takes no counters. */
-static kprof_status take_common(const kprof_plan *plan, kprof_strlist *out)
+static void take_common(const kprof_plan *plan, kprof_strlist *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < plan->collect.count && added; i++) {
+    for (size_t i = 0; i < plan->collect.count; i++) {
         const char *name = plan->collect.items[i];
         if (plan->schedule.metrics[i].count == 0 || strcmp(name, KPROF_TIME_METRIC) == 0)
-            added = kprof_strlist_add_unique(out, name);
+            kprof_strlist_add_unique(out, name);
     }
-    return KPROF_OK;
 }
 
 /* Throughputs, and the host that knows their units. */
@@ -145,8 +142,8 @@ static kprof_status choose(const kprof_rank_source *from, const kprof_rank *rank
     kprof_shares shares;
     const kprof_shares_wish wish = {.catalog = from->catalog, .host = from->host, .keeps_repeats = true};
     kprof_status status = kprof_shares_make(&wish, plan, &shares);
-    KPROF_THEN(status, take_shares(&shares, rank, out));
-    KPROF_THEN(status, take_common(plan, out));
+    take_shares(&shares, rank, out);
+    take_common(plan, out);
     KPROF_THEN(status, compute_throughputs(from->host, &shares, plan));
     kprof_shares_free(&shares);
     return status;

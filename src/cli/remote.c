@@ -152,8 +152,8 @@ static kprof_status read_pids(client *from)
         const long pid = strtol(words->items[i], &end, 10);
         if (words->items[i][0] < '0' || words->items[i][0] > '9' || *end || errno || pid <= 0)
             status = kprof_fail(KPROF_USAGE, "kprof ctl: \"%s\" is no process id", words->items[i]);
-        else if (!kprof_pids_add(&from->whom, pid))
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        else
+            kprof_pids_add(&from->whom, pid);
     }
     return status;
 }
@@ -170,8 +170,12 @@ static bool tell_process(const teller *how, long pid)
     kprof_control before;
     const bool is_lost = !how->wish->armed && kprof_control_read(folder, pid, &before) && before.wish.armed &&
                          before.state == KPROF_CONTROL_FAILED;
-    return kprof_control_wish_for(folder, pid, how->wish) && kprof_pids_add(&how->from->told, pid) &&
-           (!is_lost || kprof_pids_add(&how->from->lost, pid));
+    if (!kprof_control_wish_for(folder, pid, how->wish))
+        return false;
+    kprof_pids_add(&how->from->told, pid);
+    if (is_lost)
+        kprof_pids_add(&how->from->lost, pid);
+    return true;
 }
 
 /* A process that has not called CUDA yet finds its wish when it does. */

@@ -208,35 +208,33 @@ static int is_session_name(const struct dirent *entry)
 }
 
 /* Append the sessions whose kprof is so, and that have the file, unless it is NULL. */
-static bool find_sessions(kprof_owner owner, const char *file, kprof_strlist *out)
+static void find_sessions(kprof_owner owner, const char *file, kprof_strlist *out)
 {
     char parent[PATH_MAX], dir[PATH_MAX + 300];
     struct dirent **entries;
     const char *reason;
     int count = realpath(kprof_sessions_folder(), parent) ? scandir(parent, &entries, is_session_name, alphasort) : -1;
-    bool is_whole = true;
     for (int i = 0; i < count; i++) {
         snprintf(dir, sizeof dir, "%s/%s", parent, entries[i]->d_name);
         int folder = kprof_folder_open(dir, &reason);
         if (folder >= 0 && kprof_folder_owner(folder) == owner && (!file || faccessat(folder, file, F_OK, 0) == 0))
-            is_whole = kprof_strlist_add(out, dir) && is_whole;
+            kprof_strlist_add(out, dir);
         if (folder >= 0)
             close(folder);
         free(entries[i]);
     }
     if (count >= 0)
         free(entries);
-    return is_whole;
 }
 
-bool kprof_session_find_old(kprof_strlist *out)
+void kprof_session_find_old(kprof_strlist *out)
 {
-    return find_sessions(KPROF_OWNER_GONE, NULL, out);
+    find_sessions(KPROF_OWNER_GONE, NULL, out);
 }
 
-bool kprof_session_find_live(kprof_strlist *out)
+void kprof_session_find_live(kprof_strlist *out)
 {
-    return find_sessions(KPROF_OWNER_LIVES, KPROF_SESSION_SOCKET, out);
+    find_sessions(KPROF_OWNER_LIVES, KPROF_SESSION_SOCKET, out);
 }
 
 /* NULL, or why the folder is none that can be recovered. */

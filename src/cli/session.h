@@ -42,10 +42,10 @@ void kprof_session_note_free(kprof_session_note *note); /* members, not the stru
 void kprof_session_ask_to_close(const kprof_session *session, bool wanted);
 
 /* Append the directories of this user's sessions in $TMPDIR, or /tmp, whose kprof is gone: it was killed, or kept what
- * it could not store. False when out of memory. */
-bool kprof_session_find_old(kprof_strlist *out);
+ * it could not store. */
+void kprof_session_find_old(kprof_strlist *out);
 /* Append the directories of this user's sessions there whose kprof lives and takes commands of kprof ctl. */
-bool kprof_session_find_live(kprof_strlist *out);
+void kprof_session_find_live(kprof_strlist *out);
 /* Open such a session. USAGE where `dir` is none, belongs to others or to a kprof that lives. */
 kprof_status kprof_session_reopen(const char *dir, kprof_session *out) KPROF_MUST_CHECK;
 

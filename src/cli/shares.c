@@ -25,12 +25,10 @@ static kprof_status take_throughput(const kprof_shares_wish *wish, const char *n
     return status;
 }
 
-static kprof_status add_parts(const kprof_shares *shares, kprof_strlist *out)
+static void add_parts(const kprof_shares *shares, kprof_strlist *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < shares->throughput_count && added; i++)
-        added = kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
-    return KPROF_OK;
+    for (size_t i = 0; i < shares->throughput_count; i++)
+        kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
 }
 
 /* The metrics of one pass of the plan next to each other, as they fit together. */
@@ -49,7 +47,9 @@ static kprof_status list_names(const kprof_shares_wish *wish, const kprof_plan *
             if (status == KPROF_OK && !is_in_parts)
                 kprof_strlist_add(out, plan->collect.items[i]);
         }
-    return status == KPROF_OK ? add_parts(shares, out) : status;
+    if (status == KPROF_OK)
+        add_parts(shares, out);
+    return status;
 }
 
 /* Plan a run with as many of the names as one pass has space for; `names` becomes what is left. */

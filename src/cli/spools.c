@@ -69,12 +69,9 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
     return KPROF_OK;
 }
 
-bool kprof_pids_add(kprof_pids *pids, long pid)
+void kprof_pids_add(kprof_pids *pids, long pid)
 {
-    long *added = KPROF_APPEND(pids->items, pids->count);
-    if (added)
-        pids->items[pids->count++] = pid;
-    return added;
+    *KPROF_ADD(pids->items, pids->count) = pid;
 }
 
 bool kprof_pids_have(const kprof_pids *pids, long pid)

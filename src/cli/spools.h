@@ -19,8 +19,7 @@ typedef struct kprof_pids {
     long *items; /* [count], owned */
     size_t count;
 } kprof_pids;
-/* False when out of memory. */
-bool kprof_pids_add(kprof_pids *pids, long pid);
+void kprof_pids_add(kprof_pids *pids, long pid);
 bool kprof_pids_have(const kprof_pids *pids, long pid);
 /* False also of one that has ended and that its parent has not waited for. */
 bool kprof_pid_lives(long pid);

@@ -185,7 +185,7 @@ static kprof_status store_ordinals(const kprof_option_row *row, const char *text
     KPROF_AUTO(kprof_strlist) items = KPROF_STRLIST_INIT;
     kprof_value_list(text, &items);
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && items.count == 0)
+    if (items.count == 0)
         status = refuse_value(row, text);
     for (size_t i = 0; i < items.count && status == KPROF_OK; i++) {
         uint64_t ordinal;

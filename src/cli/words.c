@@ -22,10 +22,9 @@ char *kprof_words_join(char *const *words)
     return kprof_strbuf_take(&joined);
 }
 
-bool kprof_words_split(const char *text, kprof_strlist *out)
+void kprof_words_split(const char *text, kprof_strlist *out)
 {
-    bool added = true;
-    for (text += strspn(text, " "); *text && added; text += strspn(text, " ")) {
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         kprof_strbuf word = KPROF_STRBUF_INIT;
         bool is_quoted = false;
         for (; *text && (is_quoted || *text != ' '); text++) {
@@ -36,7 +35,6 @@ bool kprof_words_split(const char *text, kprof_strlist *out)
             else
                 kprof_strbuf_append(&word, text, 1);
         }
-        added = kprof_strlist_take(out, kprof_strbuf_take(&word));
+        kprof_strlist_take(out, kprof_strbuf_take(&word));
     }
-    return added;
 }

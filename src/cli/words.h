@@ -4,7 +4,7 @@
 #include "core/strbuf.h"
 
 /* Join words with blanks. A word that is empty or has other characters than a shell takes as they are is quoted as for
- * sh. Caller frees; NULL when out of memory. */
+ * sh. Caller frees. */
 char *kprof_words_join(char *const *words);
-/* Split a text that was joined so. False when out of memory. */
-bool kprof_words_split(const char *text, kprof_strlist *out);
+/* Split a text that was joined so. */
+void kprof_words_split(const char *text, kprof_strlist *out);

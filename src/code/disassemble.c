@@ -44,7 +44,7 @@ static kprof_status run_program(kprof_code *code, const trial *of, const kprof_s
     char *const all[] = {program_and_cubin[0], "-c", program_and_cubin[1], NULL};
     kprof_status status = kprof_nvdisasm_run(symbols->length > 0 ? some : all, &limits, &text, reason);
     if (status == KPROF_OK && text.length > 0)
-        status = kprof_code_take_listing(code, text.data, text.length);
+        kprof_code_take_listing(code, text.data, text.length);
     if (status == KPROF_OK && !has_text(code)) {
         kprof_strbuf_puts(reason, "it printed none of the code");
         status = KPROF_INTERNAL;

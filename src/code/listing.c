@@ -21,7 +21,6 @@ typedef struct reader {
     size_t labels_placed; /* these stand before an instruction that has been read */
     kprof_strbuf waits;
     size_t steps_left;
-    bool failed;
 } reader;
 
 static int compare_functions(const void *a, const void *b)
@@ -61,7 +60,7 @@ static char *make_text(const reader *r, const kprof_code_function *function, con
 
 static void give_text(reader *r, kprof_code_function *function)
 {
-    for (size_t i = 0; i < function->count && !r->failed; i++) {
+    for (size_t i = 0; i < function->count; i++) {
         kprof_code_instruction *instruction = &function->instructions[i];
         size_t at = function->section_offset / KPROF_CODE_INSTRUCTION_BYTES + i;
         const char *line = at < r->listing.line_count ? r->listing.lines[at] : NULL;
@@ -69,7 +68,6 @@ static void give_text(reader *r, kprof_code_function *function)
             continue;
         instruction->text = make_text(r, function, line);
         instruction->access = kprof_sass_access(line);
-        r->failed = !instruction->text;
     }
 }
 
@@ -80,12 +78,10 @@ static void end_section(reader *r)
     r->listing.labels = (kprof_code_label *)r->labels.data;
     r->listing.label_count = r->labels_placed;
     kprof_code_sort_labels((kprof_code_label *)r->labels.data, r->labels_placed);
-    for (size_t i = r->first; i < r->end && !r->failed; i++) {
+    for (size_t i = r->first; i < r->end; i++) {
         give_text(r, r->functions[i]);
-        if (!r->failed)
-            r->failed = kprof_code_find_waits(r->functions[i], &r->listing, &r->waits, &r->steps_left) != KPROF_OK;
+        kprof_code_find_waits(r->functions[i], &r->listing, &r->waits, &r->steps_left);
     }
-    r->failed = r->failed || r->labels.failed;
     free(r->listing.lines);
     r->listing = (kprof_code_listing){0};
     kprof_strbuf_clear(&r->labels);
@@ -110,7 +106,6 @@ static void begin_section(reader *r, const char *name)
     }
     r->listing.line_count = bytes / KPROF_CODE_INSTRUCTION_BYTES;
     r->listing.lines = kprof_calloc(r->listing.line_count + 1, sizeof *r->listing.lines);
-    r->failed = r->failed || !r->listing.lines;
 }
 
 /* Cut off what follows the operands: the semicolon, or "&wr=0x0 ?trans1 ;". */
@@ -163,17 +158,15 @@ static void take_line(reader *r, char *line)
         take_instruction(r, line);
 }
 
-kprof_status kprof_code_take_listing(kprof_code *code, char *text, size_t size)
+void kprof_code_take_listing(kprof_code *code, char *text, size_t size)
 {
     reader r = {.code = code, .steps_left = KPROF_CODE_MOST_STEPS};
     r.functions = kprof_calloc(code->function_count + 1, sizeof *r.functions);
     r.is_taken = kprof_calloc(code->function_count + 1, sizeof *r.is_taken);
-    r.failed = !r.functions || !r.is_taken;
-    for (size_t i = 0; i < code->function_count && !r.failed; i++)
+    for (size_t i = 0; i < code->function_count; i++)
         r.functions[i] = &code->functions[i];
-    if (!r.failed && code->function_count > 0)
-        qsort(r.functions, code->function_count, sizeof *r.functions, compare_functions);
-    for (char *line = text, *end = text + size; line < end && !r.failed;) {
+    qsort(r.functions, code->function_count, sizeof *r.functions, compare_functions);
+    for (char *line = text, *end = text + size; line < end;) {
         char *newline = memchr(line, '\n', (size_t)(end - line));
         char *next = newline ? newline + 1 : end;
         if (newline)
@@ -187,5 +180,4 @@ kprof_status kprof_code_take_listing(kprof_code *code, char *text, size_t size)
     free(code->waits);
     code->waits = (uint64_t *)r.waits.data;
     code->wait_count = r.waits.length / sizeof *code->waits;
-    return KPROF_OK;
 }

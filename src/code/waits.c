@@ -385,12 +385,12 @@ static void trace(tracer *t, size_t number, kprof_strbuf *waits)
         tidy(instruction, waits);
 }
 
-kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing,
-                                   kprof_strbuf *waits, size_t *steps_left)
+void kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing, kprof_strbuf *waits,
+                           size_t *steps_left)
 {
     size_t count = function->count;
     if (count == 0 || count > KPROF_CODE_MOST_TRACED)
-        return KPROF_OK;
+        return;
     tracer t = {.function = function,
                 .listing = listing,
                 .sass = kprof_calloc(count, sizeof *t.sass),
@@ -403,10 +403,9 @@ kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_co
         if (function->section_offset > 0) /* callers of a part of a kernel may wait for less than it needs */
             t.is_unknown[0] = true;
         read_barriers(&t);
-        for (size_t i = 0; i < count && *steps_left != 0 && !waits->failed; i++)
+        for (size_t i = 0; i < count && *steps_left != 0; i++)
             trace(&t, i, waits);
     }
     KPROF_FREE(t.sass, t.is_unknown, t.seen, t.queue, t.found);
     kprof_strbuf_free(&t.edges);
-    return KPROF_OK;
 }

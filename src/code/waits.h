@@ -22,5 +22,5 @@ const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing,
 
 /* Give a function's instructions their waits, which are appended to `waits`, an array of uint64_t. `steps_left` is what
  * remains of KPROF_CODE_MOST_STEPS; when it is 0 the rest has none. Returns KPROF_OK or KPROF_NO_MEMORY. */
-kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing,
-                                   kprof_strbuf *waits, size_t *steps_left) KPROF_MUST_CHECK;
+void kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing, kprof_strbuf *waits,
+                           size_t *steps_left);

@@ -451,7 +451,7 @@ static kprof_status explain_metric(explainer *by, const char *word)
                   strncmp(out->metric, "derived__", 9) != 0;
     split_name(out);
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && launch) {
+    if (launch) {
         out->kind = "launch";
         out->has_passes = true;
         copy_text(&out->unit, launch->unit);

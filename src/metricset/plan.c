@@ -260,19 +260,18 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
 /* A value that is computed is shown instead of what it is computed from. */
 static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
 {
-    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < out->computed_count; i++)
         if (strcmp(out->computed[i].name, meaning->item.name) == 0)
             return KPROF_OK;
     KPROF_APPEND(out->computed, out->computed_count);
     out->computed[out->computed_count++] = meaning->item;
     meaning->item = (kprof_item){0};
-    for (size_t i = 0; i < meaning->metrics.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < meaning->metrics.count; i++) {
         const char *name = meaning->metrics.items[i];
         if (!kprof_launch_metric_find(name))
             kprof_strlist_add_unique(&out->collect, name);
     }
-    return status;
+    return KPROF_OK;
 }
 
 static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_plan *out)
@@ -661,7 +660,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
     add_section_instructions(from, host, out);
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && selection->is_traced && out->instructions.samples)
+    if (selection->is_traced && out->instructions.samples)
         status = leave_to_trace(selection, out);
     KPROF_THEN(status, add_timelines(from, selection, host, out));
     if (status == KPROF_OK)

@@ -539,7 +539,7 @@ static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *h
     KPROF_AUTO_FREE char *name =
         kprof_strprintf("%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && !kprof_host_has_metric(host, name))
+    if (!kprof_host_has_metric(host, name))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
     KPROF_THEN(status, kprof_host_breakdown(host, name, &candidates));
     return KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));

@@ -77,13 +77,12 @@ static kprof_status change(kprof_merge *merge, const char *sql, const char *cons
 /* The id of the row with this text; 0: there is none, and the text is remembered. Takes the text over. */
 static kprof_status know(kprof_names *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
 {
-    kprof_status status = KPROF_OK;
     size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(known, text->data);
     *id = number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
     if (*id == 0)
         kprof_names_keep(known, text->data, (size_t)new_id);
     kprof_strbuf_free(text);
-    return status;
+    return KPROF_OK;
 }
 
 /* A device or kernel gets one row, even when several reports have it. */

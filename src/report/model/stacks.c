@@ -61,7 +61,7 @@ static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *
     kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
     size_t at = key.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->places, key.data);
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && at == KPROF_NAMES_NONE) {
+    if (at == KPROF_NAMES_NONE) {
         at = into->frame_count;
         status = add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
     }

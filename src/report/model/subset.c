@@ -121,7 +121,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
     }
     tell_what_there_is(list, &hint);
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && lacking.length > 0 && found > 0)
+    if (lacking.length > 0 && found > 0)
         kprof_log(KPROF_LOG_INFO, "%s: not in this report: %s", path, lacking.data);
     else if (status == KPROF_OK && lacking.length > 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
@@ -138,7 +138,7 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
     KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
     kprof_alias_choose(alias, &supply, &chosen);
     kprof_status status = KPROF_OK;
-    if (status == KPROF_OK && chosen.count == 0)
+    if (chosen.count == 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
                             list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
                             entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
@@ -285,9 +285,7 @@ static void take_timelines(const kprof_model *model, const kprof_model_chip *chi
 static kprof_status take_shown(const kprof_model *model, bool *taken)
 {
     kprof_view view;
-    kprof_status status = kprof_view_sections(model, KPROF_TITLE_LABEL, &view);
-    if (status != KPROF_OK)
-        return status;
+    kprof_view_sections(model, KPROF_TITLE_LABEL, &view);
     for (size_t i = 0; i < view.column_count; i++)
         if (view.columns[i].metric < model->metric_count)
             taken[view.columns[i].metric] = true;

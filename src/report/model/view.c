@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kprof_status no_memory(void)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "reading the report's sections: out of memory");
-}
-
 /* The chip and section that showed a metric last, and the label that it had below the heading of a section. */
 typedef struct shown_place {
     const kprof_view_chip *chip;
@@ -27,25 +22,19 @@ typedef struct builder {
     const kprof_view_chip *chip;
     const kprof_section *section;
     kprof_view_section *target;
-    bool failed;
 } builder;
 
-static const char *keep(builder *build, const char *text)
+/* Keep a text that was made, as long as the view. */
+static const char *keep(builder *build, char *text)
 {
     kprof_strlist *labels = &build->view->labels;
-    if (!kprof_strlist_add(labels, text)) {
-        build->failed = true;
-        return "";
-    }
+    kprof_strlist_take(labels, text);
     return labels->items[labels->count - 1];
 }
 
 static const char *keep_label(builder *build, const char *const parts[2], const char *between)
 {
-    KPROF_AUTO_FREE char *text = kprof_strprintf("%s%s%s", parts[0], between, parts[1]);
-    const char *kept = text ? keep(build, text) : "";
-    build->failed = build->failed || !text;
-    return kept;
+    return keep(build, kprof_strprintf("%s%s%s", parts[0], between, parts[1]));
 }
 
 static void add_column(builder *build, kprof_emit_metric *metric)
@@ -55,14 +44,9 @@ static void add_column(builder *build, kprof_emit_metric *metric)
     if (metric->column != KPROF_NAMES_NONE)
         return;
     metric->column = view->column_count;
-    kprof_emit_metric *added = KPROF_APPEND(view->columns, view->column_count);
-    if (!added || !KPROF_APPEND(build->places, view->column_count) ||
-        !kprof_names_add(&build->columns, metric->name, metric->column)) {
-        build->failed = true;
-        return;
-    }
-    *added = *metric;
-    view->column_count++;
+    kprof_names_add(&build->columns, metric->name, metric->column);
+    KPROF_APPEND(build->places, view->column_count);
+    *KPROF_ADD(view->columns, view->column_count) = *metric;
 }
 
 static kprof_emit_metric *add_metric(builder *build, const char *name, const char *label, const char *unit)
@@ -77,8 +61,6 @@ static kprof_emit_metric *add_metric(builder *build, const char *name, const cha
     metric->unit = unit ? unit : index == KPROF_NAMES_NONE ? "" : model->metrics[index].unit;
     add_column(build, metric);
     build->target->metric_count++;
-    if (build->failed)
-        return metric;
     shown_place *place = &build->places[metric->column];
     metric->repeated = place->section == build->section;
     metric->shown_before = place->chip == build->chip;
@@ -91,7 +73,7 @@ static kprof_emit_metric *add_metric(builder *build, const char *name, const cha
 static void set_help(const builder *build, kprof_emit_metric *metric, const char *help)
 {
     metric->help = help;
-    if (!build->failed && !build->view->columns[metric->column].help)
+    if (!build->view->columns[metric->column].help)
         build->view->columns[metric->column].help = help;
 }
 
@@ -100,8 +82,6 @@ static void add_item(builder *build, const kprof_item *item)
 {
     kprof_emit_metric *metric = add_metric(build, item->name, item->label, item->unit);
     set_help(build, metric, item->help);
-    if (build->failed)
-        return;
     const char **label = &build->places[metric->column].item_label;
     metric->told_before = *label && strcmp(*label, metric->label) == 0;
     *label = *label ? *label : metric->label;
@@ -156,8 +136,7 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
     out->cells = kprof_calloc(table->row_count * table->column_count + 1, sizeof *out->cells);
     size_t *order = kprof_calloc(table->row_count + 1, sizeof *order);
     out->order = order;
-    build->failed = build->failed || !out->cells || !order;
-    for (size_t i = 0; i < table->row_count * table->column_count && !build->failed; i++) {
+    for (size_t i = 0; i < table->row_count * table->column_count; i++) {
         const kprof_item *item = &table->rows[i / table->column_count].cells[i % table->column_count];
         if (!item->name)
             continue;
@@ -165,7 +144,7 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
         set_help(build, cell, item->help);
         out->cells[i] = cell;
     }
-    for (size_t i = 0; i < table->row_count && !build->failed; i++)
+    for (size_t i = 0; i < table->row_count; i++)
         order[i] = i;
     out->whole = whole_of(build, table);
 }
@@ -178,7 +157,7 @@ static kprof_emit_metric *add_point_metric(builder *build, const kprof_roofline 
     kprof_roofline_metric_name(name, sizeof name, (const char *const[]){line->id, level, what});
     const char *label = keep_label(build, (const char *const[]){line->label, level}, " against ");
     label = keep_label(build, (const char *const[]){label, is_pct ? "of the roof" : "intensity"}, ": ");
-    return add_metric(build, keep(build, name), label, is_pct ? "%" : "flop/byte");
+    return add_metric(build, keep(build, kprof_strdup(name)), label, is_pct ? "%" : "flop/byte");
 }
 
 /* Work, traffic and peaks are often labelled like the roofline or the roof that they belong to: say what they are. */
@@ -194,13 +173,9 @@ static void build_roofline(builder *build, const kprof_roofline *line, kprof_emi
     out->id = line->id;
     out->label = line->label;
     out->points = kprof_calloc(line->roof_count + 1, sizeof *out->points);
-    if (!out->points) {
-        build->failed = true;
-        return;
-    }
     out->work = add_rate(build, &line->work, line->label, "achieved");
     out->peak = add_rate(build, &line->peak, line->label, "peak");
-    for (size_t i = 0; i < line->roof_count && !build->failed; i++) {
+    for (size_t i = 0; i < line->roof_count; i++) {
         const kprof_roof *roof = &line->roofs[i];
         kprof_emit_point *point = &out->points[out->point_count++];
         point->level = roof->label;
@@ -217,12 +192,11 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
     build->target = out;
     out->tables = kprof_calloc(section->table_count + 1, sizeof *out->tables);
     out->rooflines = kprof_calloc(section->roofline_count + 1, sizeof *out->rooflines);
-    build->failed = build->failed || !out->tables || !out->rooflines;
-    for (size_t i = 0; i < section->item_count && !build->failed; i++)
+    for (size_t i = 0; i < section->item_count; i++)
         add_item(build, &section->items[i]);
-    for (size_t i = 0; i < section->table_count && !build->failed; i++)
+    for (size_t i = 0; i < section->table_count; i++)
         build_table(build, &section->tables[i], &out->tables[i]);
-    for (size_t i = 0; i < section->roofline_count && !build->failed; i++)
+    for (size_t i = 0; i < section->roofline_count; i++)
         build_roofline(build, &section->rooflines[i], &out->rooflines[i]);
 }
 
@@ -230,9 +204,8 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
 {
     out->metrics = kprof_calloc(chip->value_count + 1, sizeof *out->metrics);
     out->sections = kprof_calloc(chip->shown_count + 1, sizeof *out->sections);
-    build->failed = build->failed || !out->metrics || !out->sections;
     build->chip = out;
-    for (size_t i = 0; i < chip->shown_count && !build->failed; i++) {
+    for (size_t i = 0; i < chip->shown_count; i++) {
         kprof_view_section *section = &out->sections[out->section_count++];
         section->metrics = out->metrics + out->metric_count;
         build_section(build, &chip->sections[i], section);
@@ -243,38 +216,28 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
 /* Cells of tables keep the words of their rows and columns where a table is drawn. */
 static void entitle(builder *build, kprof_metric_title title, kprof_view_chip *chip)
 {
-    kprof_strbuf both = KPROF_STRBUF_INIT;
-    for (size_t i = 0; title != KPROF_TITLE_LABEL && i < chip->metric_count && !build->failed; i++) {
+    for (size_t i = 0; title != KPROF_TITLE_LABEL && i < chip->metric_count; i++) {
         kprof_emit_metric *metric = &chip->metrics[i];
-        kprof_strbuf_clear(&both);
-        kprof_strbuf_printf(&both, "%s (%s)", metric->label, metric->name);
         if (title == KPROF_TITLE_NAME || strcmp(metric->label, metric->name) == 0)
             metric->label = metric->name;
         else
-            metric->label = keep(build, kprof_strbuf_text(&both));
+            metric->label = keep(build, kprof_strprintf("%s (%s)", metric->label, metric->name));
     }
-    build->failed = build->failed || both.failed;
-    kprof_strbuf_free(&both);
 }
 
-kprof_status kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out)
+void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out)
 {
     memset(out, 0, sizeof *out);
     out->model = model;
     out->in_sections = true;
     builder build = {.view = out};
     out->chips = kprof_calloc(model->chip_count + 1, sizeof *out->chips);
-    build.failed = !out->chips;
-    for (size_t i = 0; i < model->chip_count && !build.failed; i++) {
+    for (size_t i = 0; i < model->chip_count; i++) {
         build_chip(&build, &model->chips[i], &out->chips[i]);
         entitle(&build, title, &out->chips[i]);
     }
     kprof_names_free(&build.columns);
     free(build.places);
-    if (!build.failed)
-        return KPROF_OK;
-    kprof_view_free(out);
-    return no_memory();
 }
 
 /* The first section of any chip that shows a metric gives it its place, label and help on the raw page. */
@@ -295,16 +258,10 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const kprof_emit_metric *)a)->name, ((const kprof_emit_metric *)b)->name);
 }
 
-kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
+void kprof_view_all(const kprof_model *model, kprof_view *out)
 {
-    kprof_status status = kprof_view_sections(model, KPROF_TITLE_LABEL, out);
-    if (status != KPROF_OK)
-        return status;
+    kprof_view_sections(model, KPROF_TITLE_LABEL, out);
     kprof_emit_metric *columns = kprof_calloc(model->metric_count + 1, sizeof *columns);
-    if (!columns) {
-        kprof_view_free(out);
-        return no_memory();
-    }
     for (size_t i = 0; i < model->metric_count; i++) {
         const kprof_model_metric *metric = &model->metrics[i];
         columns[i] = (kprof_emit_metric){.metric = i, .value = NAN};
@@ -326,7 +283,6 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
     out->columns = columns;
     out->in_sections = false;
     out->column_count = out->slot_count = count;
-    return KPROF_OK;
 }
 
 static void free_section(kprof_view_section *section)

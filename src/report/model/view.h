@@ -69,9 +69,9 @@ typedef struct kprof_view {
 } kprof_view;
 
 /* Resolve the sections of every chip (the details and statistics pages). `title`: what labels tell. */
-kprof_status kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out) KPROF_MUST_CHECK;
+void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out);
 /* Every metric of launches, with the first section that shows it, for the raw page; sorted by name. */
-kprof_status kprof_view_all(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
+void kprof_view_all(const kprof_model *model, kprof_view *out);
 void kprof_view_free(kprof_view *view); /* members */
 
 /* Take a launch's value of a metric, and the passes that it came from. */

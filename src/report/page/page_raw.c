@@ -20,10 +20,8 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
     kprof_launch_page page = {.view = &view};
-    kprof_status status = kprof_view_all(&context->reports->model, &view);
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_page_begin(context, &page.emitter);
+    kprof_view_all(&context->reports->model, &view);
+    kprof_status status = kprof_page_begin(context, &page.emitter);
     KPROF_THEN(status, kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch)));
     kprof_view_free(&view);
     return status;

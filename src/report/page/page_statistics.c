@@ -117,13 +117,11 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     const kprof_model *model = &context->reports->model;
     kprof_view view;
     kprof_groups groups;
-    kprof_status status = kprof_view_sections(model, context->options->metric_title, &view);
-    if (status != KPROF_OK)
-        return status;
+    kprof_view_sections(model, context->options->metric_title, &view);
     statistics_page page = {.groups = &groups, .view = &view};
     page.rolled_up.values = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.values);
     page.rolled_up.methods = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.methods);
-    status = kprof_groups_collect(context, &groups);
+    kprof_status status = kprof_groups_collect(context, &groups);
     KPROF_THEN(status, show_groups(context, &page));
     KPROF_FREE(page.rolled_up.values, page.rolled_up.methods);
     kprof_groups_free(&groups);

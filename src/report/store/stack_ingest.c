@@ -208,8 +208,7 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
     KPROF_AUTO_FREE char *frames = make_json(ingest, record);
     int64_t *row = KPROF_APPEND(ingest->stacks, ingest->stack_count);
     describe_origin(ingest, record, &found);
-    kprof_status status = KPROF_OK;
-    KPROF_THEN(status, kprof_store_find(report, KPROF_SQL_FIND_STACK, &id, "sis", frames, is_cut, record->reason));
+    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_STACK, &id, "sis", frames, is_cut, record->reason);
     if (status == KPROF_OK && id == 0) {
         status = kprof_store_write(report, KPROF_SQL_ADD_STACK, "sssis", found.line, found.module, frames, is_cut,
                                    record->reason);
