@@ -5,6 +5,7 @@ Usage: check_chrome.py WRITE_FIXTURE KPROF"""
 import collections
 import json
 import pathlib
+import random
 import sqlite3
 import subprocess
 import sys
@@ -140,6 +141,27 @@ def check_overlaps(kprof, report):
     check(ends == [(start - base) / 1e3, (end - base) / 1e3], f"overheads are {ends}")
 
 
+def check_any_ranges(kprof, report):
+    """Ranges of two threads that begin and end anywhere: each is drawn once, and none overlaps another in its row."""
+    source = random.Random(1)
+    with sqlite3.connect(report) as database:
+        [(step, last)] = database.execute("SELECT min(r.id), max(r.id) FROM trace_range r JOIN trace_name s ON "
+                                          "s.id=style_id WHERE s.text='PushPop'")
+        begins = [source.randrange(200) for _ in range(300)]
+        times = [(begin + source.choice((0, 1, source.randrange(200))), begin) for begin in begins]
+        for end, begin in sorted(times, key=lambda pair: (pair[0], -pair[1])): # as they are recorded
+            database.execute("INSERT INTO trace_range SELECT NULL, process_id, start_ns+?, start_ns+?, thread+?, "
+                             "thread+?, name_id, domain_id, style_id FROM trace_range WHERE id=?",
+                             (begin, end, *[source.randrange(2)] * 2, step))
+        database.execute("DELETE FROM trace_range WHERE id<=?", (last,))
+    database.close()
+    events = [event for event in exported(kprof, report)["traceEvents"] if event.get("cat") == "user_annotation" or
+              event["ph"] == "M"]
+    check_rows(events)
+    of = collections.Counter(event["ph"] for event in events)
+    check(of["X"] + of["b"] == 300 and of["b"] == of["e"] > 0, f"300 ranges are {of}")
+
+
 def check_early_start(kprof, report):
     """A damaged report may begin before 1970."""
     with sqlite3.connect(report) as database:
@@ -169,6 +191,7 @@ def main():
             check(trace["baseTimeNanoseconds"] == start, f"base is {trace['baseTimeNanoseconds']}")
             database.close()
             check_overlaps(kprof, report)
+            check_any_ranges(kprof, report)
             check_early_start(kprof, report)
     print("\n".join(failures[:20]), end="")
     sys.exit(1 if failures else 0)
