@@ -153,7 +153,7 @@ static kprof_status measure(const examination *of, const char *program, const ch
         arguments[words++] = (char *)program;
     memcpy(arguments + words, given, count * sizeof *arguments);
     KPROF_AUTO(kprof_child) child = {0};
-    const kprof_child_limits limits = {.most_bytes = 1 << 20, .limit_ns = LIMIT_NS};
+    const kprof_child_limits limits = {.limit_ns = LIMIT_NS};
     int64_t lap_ns = kprof_monotonic_ns();
     const char *ended = kprof_child_run(arguments, &limits, &child);
     return judge_run(of, &child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3);

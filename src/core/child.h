@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct kprof_child_limits {
-    size_t most_bytes; /* of its output */
+    size_t most_bytes; /* of its output; 0: all of it is dropped */
     int64_t limit_ns;
 } kprof_child_limits;
 

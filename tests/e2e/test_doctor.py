@@ -34,6 +34,7 @@ class Doctor(Case):
         self.assert_clean()
 
     def test_what_a_measurement_lacks_is_told(self):
+        self.assertEqual(self.measure("run=head -c 3000000 /dev/zero", f"launch={VECTOR_ADD}")["verdict"], "fine")
         row = self.measure("say=ran", code=106)
         self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 106))
         self.assertIn("kprof --launch-count 1", row["fix"])
