@@ -799,6 +799,7 @@ class Pages(unittest.TestCase):
         self.open("diff")
         text = self.evaluate("document.querySelector('main').innerText")
         self.assertIn("Verdicts", text)
+        self.assertNotIn("Conditions", text)  # none was asked for
         self.open("diff", width=400)
         table = "[...document.querySelectorAll('table')].find(t => t.caption?.textContent === 'Verdicts')"
         cells = self.evaluate(f"[...{table}.tBodies[0].rows[0].cells].map(c => [c.dataset.label, c.innerText, "

@@ -77,8 +77,9 @@ static kprof_emit_field conditions_field(const kprof_diff *diff, char text[96])
             counts[diff->kernels[i].gates[k]]++;
     snprintf(text, 96, "%zu passed, %zu failed, %zu inconclusive", counts[KPROF_GATE_PASSED], counts[KPROF_GATE_FAILED],
              counts[KPROF_GATE_INCONCLUSIVE]);
-    return kprof_field_with_role(kprof_field_text("passed", "Conditions", diff->request->condition_count ? text : NULL),
-                                 KPROF_ROLE_PEOPLE);
+    return kprof_field_with_role(
+        or_nothing(kprof_field_text("passed", "Conditions", diff->request->condition_count ? text : NULL)),
+        KPROF_ROLE_PEOPLE);
 }
 
 static void show_comparison(const diff_page *page)
