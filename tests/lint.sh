@@ -214,6 +214,7 @@ rule "nothing is left to be done in shipped files" unfinished_work
 rule "secure_getenv asks for variables that choose files (tests/lint.sh has the others)" environment
 rule "no emitter asks which page it prints, no page in which format" pages_and_formats
 rule "the mutations of tests/sim apply to the engine, and their tests exist" mutations_apply
+rule "patches and merges leave no copies behind" select_files '\.(orig|rej)$'
 rule "JSON files parse" json_parses
 rule "scripts parse" scripts_parse
 rule "shellcheck finds nothing" scripts_are_sound
