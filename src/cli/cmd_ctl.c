@@ -16,10 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define MOST_ANSWER_BYTES ((size_t)16 << 20)
+/* Where a line could mean several runs, wait this long for each of them to tell its processes. */
+#define PATIENCE_S 5
 
 /* A run that the line is about. */
 typedef struct target {
@@ -155,9 +158,10 @@ static bool send_words(int fd, const kprof_strlist *words)
     return shutdown(fd, SHUT_WR) == 0;
 }
 
-/* Ask, and read the whole answer. */
-static kprof_status ask(const target *to, kprof_strbuf *out)
+/* Ask, and read the whole answer. Wait for it this long; 0: as long as it takes. */
+static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
 {
+    const struct timeval limit = {.tv_sec = limit_s};
     struct sockaddr_un address;
     char block[4096];
     ssize_t size = -1;
@@ -167,6 +171,10 @@ static kprof_status ask(const target *to, kprof_strbuf *out)
         return kprof_fail(KPROF_NO_APPLICATION, "%s: %s", to->dir, reason);
     kprof_remote_address(folder, &address);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    }
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_words(fd, &to->words)) {
         while ((size = recv(fd, block, sizeof block, 0)) > 0 && out->length <= MOST_ANSWER_BYTES)
             kprof_strbuf_append(out, block, (size_t)size);
@@ -185,13 +193,13 @@ static kprof_status ask(const target *to, kprof_strbuf *out)
     return kprof_fail(KPROF_NO_APPLICATION, "the kprof of %s gives no answer: %s", to->dir, strerror(error));
 }
 
-/* Tell which processes a run has, so that one can be named. */
+/* Tell which processes a run has, so that one can be named. A kprof that is stopped does not say. */
 static void list_run(const char *dir)
 {
     kprof_strbuf answer = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
     target to = {.dir = (char *)dir, .words = KPROF_STRLIST_INIT};
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    const bool is_told = kprof_strlist_add(&to.words, "status") && ask(&to, &answer) == KPROF_OK;
+    const bool is_told = kprof_strlist_add(&to.words, "status") && ask(&to, PATIENCE_S, &answer) == KPROF_OK;
     (void)kprof_log_set_sink(before.sink, before.user);
     char *at = is_told ? answer.data : NULL;
     for (char *row; (row = strsep(&at, "\n"));)
@@ -297,7 +305,7 @@ static int read_answer(char *text, ctl_answer *out)
 static int tell_run(const target *to, ctl_answer *out)
 {
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-    const kprof_status status = ask(to, &text);
+    const kprof_status status = ask(to, 0, &text);
     return status == KPROF_OK ? read_answer(text.data, out) : kprof_status_exit_code(status);
 }
 

@@ -313,6 +313,11 @@ class Control(Case):
         run = self.kprof("ctl", "status")
         self.assertEqual(run.code, 101)
         found = re.findall(r"(/\S+), processes ([0-9]+)\n", run.err)
+        runs[0].send_signal(signal.SIGSTOP) # it gives no answer, which the list does not wait for
+        stopped = self.kprof("ctl", "status")
+        runs[0].send_signal(signal.SIGCONT)
+        self.assertEqual(stopped.code, 101)
+        self.assertEqual(sorted(re.findall(r"  (/[^\s,]+)", stopped.err)), sorted(folder for folder, _ in found))
         self.assertEqual(sorted(folder for folder, _ in found),
                          sorted(os.path.join(self.tmp, name) for name in os.listdir(self.tmp)))
         for _, pid in found:
