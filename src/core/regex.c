@@ -62,6 +62,8 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
     if (!regex->code) {
         char reason[256];
         free(regex);
+        if (code == PCRE2_ERROR_HEAP_FAILED)
+            kprof_memory_note_lack();
         (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof reason);
         size_t length = strlen(pattern);
         offset = offset < length ? offset : length;
@@ -115,6 +117,8 @@ kprof_regex_result kprof_regex_match(kprof_regex *regex, const char *text)
     pcre2_match_context_free(limits);
     pcre2_match_data_free(match);
     atomic_fetch_add_explicit(&regex->work, spent.work, memory_order_relaxed);
+    if (result == PCRE2_ERROR_NOMEMORY)
+        kprof_memory_note_lack();
     if (result >= 0)
         return KPROF_REGEX_YES;
     return result == PCRE2_ERROR_NOMATCH ? KPROF_REGEX_NO : KPROF_REGEX_TOO_LONG;

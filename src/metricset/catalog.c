@@ -29,6 +29,8 @@ static kprof_status open_file(const char *path, FILE **out)
     if (*out)
         return KPROF_OK;
     close(fd);
+    if (is_file)
+        kprof_memory_note_lack();
     return kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
 }
 

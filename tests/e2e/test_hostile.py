@@ -702,6 +702,7 @@ class Memory(Case):
                            "list sets --chips GH100", "list sections --verbose", "list findings",
                            "list aliases --chips GH100", "plan --chips GH100 --set full --csv",
                            "plan --chips GH100 --metrics dram__bytes.sum --max-passes 1", "recover",
+                           "list metrics --chips GH100 --metrics regex:dram__bytes",
                            "explain --chips GH100 dram__bytes.sum SpeedOfLight WarpStall flop_count_dp"), 5):
             with self.subTest(words):
                 self.fail_some(*words.split())

@@ -62,7 +62,7 @@ static kprof_status take_metric(void *user, sqlite3_stmt *row)
 {
     launch_values *all = user;
     const size_t id = (size_t)sqlite3_column_int64(row, 0);
-    kprof_names_keep(&all->names, or_empty((const char *)sqlite3_column_text(row, 1)), id);
+    kprof_names_keep(&all->names, kprof_store_column(row, 1), id);
     all->size = id + 1 > all->size ? id + 1 : all->size;
     return KPROF_OK;
 }
@@ -114,9 +114,8 @@ typedef struct base_list {
 static kprof_status take_base(void *user, sqlite3_stmt *row)
 {
     base_list *list = user;
-    const char *chip = (const char *)sqlite3_column_text(row, 1);
     int64_t *id = KPROF_APPEND(list->ids, list->chips.count);
-    kprof_strlist_add(&list->chips, or_empty(chip));
+    kprof_strlist_add(&list->chips, kprof_store_column(row, 1));
     *id = sqlite3_column_int64(row, 0);
     return KPROF_OK;
 }

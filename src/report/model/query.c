@@ -190,7 +190,7 @@ kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist 
 
 static kprof_status read_reason(void *user, sqlite3_stmt *row)
 {
-    kprof_strlist_add(user, or_empty((const char *)sqlite3_column_text(row, 0)));
+    kprof_strlist_add(user, kprof_store_column(row, 0));
     return KPROF_OK;
 }
 

@@ -46,7 +46,7 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
     const int count = sqlite3_column_count(statement);
     page->first_column = page->columns.count;
     for (int i = 0; i < count && i < MOST_COLUMNS; i++) {
-        kprof_strlist_add(&page->columns, sqlite3_column_name(statement, i));
+        kprof_strlist_add(&page->columns, or_empty(sqlite3_column_name(statement, i)));
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
         fields[i].type = type_of(statement, i);
     }
@@ -73,7 +73,6 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
     kprof_emit_field fields[MOST_COLUMNS];
     char *texts[MOST_COLUMNS] = {NULL};
     const int count = (int)(page->columns.count - page->first_column);
-    bool is_whole = true;
     memset(fields, 0, sizeof fields);
     for (int i = 0; i < count; i++) {
         const int type = sqlite3_column_type(statement, i);
@@ -86,11 +85,9 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
             fields[i].real = sqlite3_column_double(statement, i);
         } else if (type != SQLITE_NULL) {
             fields[i].text = texts[i] = kprof_store_text(page->report, statement, i);
-            is_whole = is_whole && texts[i];
         }
     }
-    if (is_whole)
-        kprof_show_record(page->emitter, fields, (size_t)count);
+    kprof_show_record(page->emitter, fields, (size_t)count);
     for (int i = 0; i < count; i++)
         free(texts[i]);
     return kprof_emitter_status(page->emitter);

@@ -130,9 +130,9 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     kprof_report *report = place->report;
     char own[32];
     snprintf(own, sizeof own, "%lld", (long long)ingest->launch);
-    const char *text = report->source_per_launch ? own : (const char *)sqlite3_column_text(launch, 2);
+    const char *text = report->source_per_launch ? own : kprof_store_column(launch, 2);
     free(ingest->reason);
-    ingest->reason = kprof_strdup(or_empty((const char *)sqlite3_column_text(launch, 3)));
+    ingest->reason = kprof_strdup(kprof_store_column(launch, 3));
     const size_t number = kprof_names_find(&ingest->profiles, text);
     ingest->profile = number + 1;
     if (number != KPROF_NAMES_NONE)

@@ -271,8 +271,7 @@ static kprof_status add_function(code_reader *reader, const kprof_code_function 
 
 static kprof_status take_name(void *user, sqlite3_stmt *row)
 {
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    kprof_strlist_add(user, name);
+    kprof_strlist_add(user, kprof_store_column(row, 0));
     return KPROF_OK;
 }
 

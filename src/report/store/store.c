@@ -84,12 +84,18 @@ kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, cons
                       report->path, limit, what);
 }
 
-char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column)
+const char *kprof_store_column(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
-    if (report->keeps_text)
-        return kprof_strdup(text ? text : "");
-    return kprof_clean_text(text);
+    if (!text && sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
+        kprof_memory_note_lack();
+    return or_empty(text);
+}
+
+char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column)
+{
+    const char *text = kprof_store_column(row, column);
+    return report->keeps_text ? kprof_strdup(text) : kprof_clean_text(text);
 }
 
 kprof_status kprof_store_exec(kprof_report *report, const char *sql)

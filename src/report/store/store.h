@@ -145,7 +145,9 @@ kprof_status kprof_store_bad_record(const char *what, uint64_t number);
 kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);
 /* The size of a report that is being read, as it is now. */
 kprof_status kprof_store_size(kprof_report *report, int64_t *bytes) KPROF_MUST_CHECK;
-/* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL); NULL when out of memory. */
+/* The text of a column, which is SQLite's; "" for NULL. Never NULL. */
+const char *kprof_store_column(sqlite3_stmt *row, int column);
+/* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL). */
 char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
 
 /* A prepared statement with its bindings cleared; owned by the report. First prepares `sql`: NULL is out of memory. */
