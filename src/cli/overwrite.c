@@ -73,24 +73,18 @@ static kprof_status add_set_files(const kprof_options *options, kprof_strlist *o
     return status;
 }
 
-static void add_taken(kprof_strlist *out, char *path)
-{
-    if (path)
-        kprof_strlist_take(out, path);
-}
-
 /* All that the command reads: the report, the program and the files that its arguments name, libraries, sets. */
 static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out)
 {
     bool is_report = kprof_command_reads_reports(options->command);
     if (is_report && options->baseline)
-        add_taken(out, kprof_report_path(options->baseline));
+        kprof_strlist_take(out, kprof_report_path(options->baseline));
     if (is_report && options->argument)
-        add_taken(out, kprof_report_path(options->argument));
+        kprof_strlist_take(out, kprof_report_path(options->argument));
     for (size_t i = 0; i < options->reports.count; i++)
-        add_taken(out, kprof_report_path(options->reports.items[i]));
+        kprof_strlist_take(out, kprof_report_path(options->reports.items[i]));
     if (options->application)
-        add_taken(out, kprof_program_find(options->application[0]));
+        kprof_strlist_take(out, kprof_program_find(options->application[0])); /* NULL: there is none */
     for (char **word = options->application; word && *word; word++)
         kprof_strlist_add(out, *word);
     if (options->injection_path)

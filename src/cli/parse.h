@@ -10,7 +10,7 @@ bool kprof_option_takes_argument(const kprof_option_row *row);
 
 /* Read a whole number of at most 18 digits. */
 bool kprof_value_number(const char *text, uint64_t *out);
-/* Append the items of a comma-separated list; commas inside brackets belong to the item. False when out of memory. */
+/* Append the items of a comma-separated list; commas inside brackets belong to the item. */
 void kprof_value_list(const char *text, kprof_strlist *out);
 
 /* Settle the options of a whole line. USAGE where they contradict one another. */

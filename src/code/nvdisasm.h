@@ -5,7 +5,7 @@
 #include "core/status.h"
 #include "core/strbuf.h"
 
-/* Append the paths of the executables named nvdisasm that the machine has, best first. False when out of memory. */
+/* Append the paths of the executables named nvdisasm that the machine has, best first. */
 void kprof_nvdisasm_find(kprof_strlist *out);
 
 /* Run a program, whose argument list ends with NULL, without input, and append what it prints to `out`. Where it cannot

@@ -149,7 +149,7 @@ size_t kprof_plan_pass_count(const kprof_plan *plan);
 kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload);
 /* The cost of the plan without its passes of instructions. */
 kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kprof_workload *workload);
-/* Add the metrics of a section that describe the launch itself and are not collected. False when out of memory. */
+/* Add the metrics of a section that describe the launch itself and are not collected. */
 void kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out);
 
 /* The size of a set on the host's chip, as `kprof list sets` shows it. */

@@ -21,7 +21,7 @@ typedef struct kprof_diff_metrics {
 enum { KPROF_DIFF_TIME, KPROF_DIFF_CYCLES };
 
 /* Find the time, the cycles and the metrics that explain a change, as far as a report has them; then all others that
- * both have, if `all` is set. NO_MEMORY with a message. Free with kprof_diff_metrics_free, also after a failure. */
+ * both have, if `all` is set. Free with kprof_diff_metrics_free. */
 void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out);
 void kprof_diff_metrics_free(kprof_diff_metrics *metrics); /* members */
 /* The place of a metric, which is added if it is not there; SIZE_MAX when out of memory. */

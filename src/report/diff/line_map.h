@@ -9,7 +9,6 @@ typedef struct kprof_line_map {
 } kprof_line_map;
 
 /* Compare two texts: what begins and ends them alike, lines that each has once, what is alike around these, and as many
- * edited lines as there were between them. Indents do not count. False when out of memory. `out` is to be freed with
- * kprof_line_map_free in both cases. */
+ * edited lines as there were between them. Indents do not count. `out` is to be freed with kprof_line_map_free. */
 void kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out);
 void kprof_line_map_free(kprof_line_map *map); /* members */

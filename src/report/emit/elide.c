@@ -87,7 +87,7 @@ static char *shorten(const long_name *name, size_t width)
 }
 
 /* If shortening made a name equal to an earlier one, replace its end by a number: "~2". */
-static bool tell_apart(char **text, size_t width, size_t number)
+static void tell_apart(char **text, size_t width, size_t number)
 {
     char suffix[32];
     kprof_strbuf out = KPROF_STRBUF_INIT;
@@ -96,7 +96,6 @@ static bool tell_apart(char **text, size_t width, size_t number)
     kprof_strbuf_puts(&out, suffix);
     free(*text);
     *text = kprof_strbuf_take(&out);
-    return *text != NULL;
 }
 
 /* Short names in the order of `names`, whose equal ones are neighbours. */

@@ -1,7 +1,6 @@
 /* Column widths and alignment. */
 #include "report/emit/grid.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,19 +253,10 @@ static void print_key_rest(const kprof_grid *grid, kprof_output *out, const grid
     }
 }
 
-/* A copy of the beginning of a text, which the caller frees; NULL, which the output remembers, when out of memory. */
-static char *take_part(kprof_output *out, const char *text, size_t bytes)
-{
-    char *part = kprof_strndup(text, bytes);
-    if (!part)
-        out->error = ENOMEM;
-    return part;
-}
-
 static void put_key(grid_line *line, const char *text, const column_width *width)
 {
-    KPROF_AUTO_FREE char *first = take_part(line->out, text, kprof_text_line(text, width->text));
-    put_aligned(line, first ? first : "", width->text, false);
+    KPROF_AUTO_FREE char *first = kprof_strndup(text, kprof_text_line(text, width->text));
+    put_aligned(line, first, width->text, false);
 }
 
 /* Is this the key column whose texts may take several lines? */
@@ -365,9 +355,9 @@ static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
         const size_t hang = is_first || *rest[i] == '\0' ? 0 : hang_of(text_at(grid, cells[i].text));
         const size_t room = width->text > hang ? width->text - hang : width->text;
         const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], room);
-        KPROF_AUTO_FREE char *text = take_part(out, rest[i], bytes);
+        KPROF_AUTO_FREE char *text = kprof_strndup(rest[i], bytes);
         line.pending += width->text - room;
-        put_aligned(&line, text ? text : "", room, grid->is_number[i]);
+        put_aligned(&line, text, room, grid->is_number[i]);
         put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);
         put_after(&line, is_first ? mark_of(&cells[i]) : "", width->mark);
         line.pending += COLUMN_GAP;

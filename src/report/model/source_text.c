@@ -15,7 +15,6 @@ typedef struct search {
     const kprof_code_file *file;
     kprof_source_text *out;
     bool is_given; /* the user told where to look */
-    bool no_memory;
 } search;
 
 static bool is_known(const kprof_code_file *file)
@@ -51,7 +50,6 @@ static void try_file(search *of, int folder, const char *path)
     /* Nothing but size and hash tells whether what is there belongs to the report. */
     const bool is_wanted = !has_other_size && (of->is_given || is_known(of->file));
     char *text = is_wanted ? kprof_calloc(1, size + 1) : NULL;
-    of->no_memory = is_wanted && !text;
     if (text && kprof_read_at(file, text, size, 0) == size)
         keep(of, text, size);
     else
@@ -63,7 +61,7 @@ static bool take_file(void *user, int folder, const char *name)
 {
     search *of = user;
     try_file(of, folder, name);
-    return !of->out->text && !of->no_memory;
+    return !of->out->text;
 }
 
 static void search_places(search *of, const kprof_source_places *places)
@@ -71,7 +69,7 @@ static void search_places(search *of, const kprof_source_places *places)
     of->is_given = true;
     kprof_source_search(places, of->file->path, take_file, of);
     of->is_given = false;
-    if (!of->out->text && !of->no_memory && of->file->path[0] == '/' && of->file->bytes >= 0)
+    if (!of->out->text && of->file->path[0] == '/' && of->file->bytes >= 0)
         try_file(of, AT_FDCWD, of->file->path);
     struct stat found;
     if (of->out->state == KPROF_SOURCE_MISSING && of->file->path[0] == '/' && lstat(of->file->path, &found) == 0 &&

@@ -226,7 +226,7 @@ static kprof_status walk_through(kprof_report *report)
 /* Kernels that were asked for and have not begun, by the time at which they begin: a heap, the first on top. */
 typedef struct queue {
     int64_t *begins; /* [count], owned */
-    size_t count, capacity;
+    size_t count;
 } queue;
 
 static void push(queue *of, int64_t begin)
