@@ -307,7 +307,11 @@ def stop():
 def _tell_nothing(result):
     """Warn where there is no value, since an empty table does not tell why."""
     launches = result.launches
-    if not launches and not result.census:
+    seen = int(result._query("SELECT total(launches) AS launches FROM seen")[0]["launches"])
+    if not launches and not result.census and seen:
+        warnings.warn(f"kprof: {seen} launches were made between start and stop, and the options of the run, such as "
+                      "-k, choose none of them", stacklevel=4)
+    elif not launches and not result.census:
         warnings.warn("kprof: no kernel was launched between start and stop: the code that launches has to be within "
                       "the block, in this process", stacklevel=4)
     elif launches and all(launch["reason"] and not launch["measured"] for launch in launches):

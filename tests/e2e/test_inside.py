@@ -113,6 +113,12 @@ attempt(lambda: int("mine"))
         self.assertIn("a block cannot be within another one", run.out.splitlines()[2])
         self.assertIn("nowhere/part.kprof: cannot create the report", run.out.splitlines()[3])
         self.assertIn("ValueError invalid literal", run.out.splitlines()[4])
+        run = self.under_kprof("""
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE, 3)
+""", "-k", "other")
+        self.assertIn("UserWarning: kprof: 3 launches were made between start and stop, and the options", run.err)
 
     def test_metrics_that_no_pass_counts(self):
         run = self.under_kprof("""
