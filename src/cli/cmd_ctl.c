@@ -11,6 +11,7 @@
 #include "report/model/number.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,10 +92,10 @@ static void add_each(const char *option, const kprof_strlist *values, kprof_strl
 /* The other kprof may have another current folder. It expands placeholders, which names of folders are not. */
 static void add_path(const char *path, kprof_strlist *out)
 {
-    KPROF_AUTO_FREE char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
+    char folder[PATH_MAX];
     KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
-    if (folder)
-        kprof_export_path_quote(folder, &whole);
+    if (path[0] != '/')
+        kprof_export_path_quote(getcwd(folder, sizeof folder) ? folder : "", &whole);
     kprof_strbuf_printf(&whole, "%s%s", path[0] == '/' ? "" : "/", path);
     kprof_strlist_add(out, "--export");
     kprof_strlist_add(out, whole.data);
@@ -231,11 +232,15 @@ static kprof_status choose_only(const kprof_strlist *live, targets *out)
 /* Find the runs, and make the words that each gets: the command, its options, and its processes. */
 static kprof_status find_targets(targets *out)
 {
+    char folder[PATH_MAX];
     const kprof_options *options = out->options;
     KPROF_AUTO(kprof_strlist) live = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (!options->argument)
         return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...|DIR...]");
+    if (options->export_path && options->export_path[0] != '/' && !getcwd(folder, sizeof folder))
+        return kprof_fail(KPROF_OUTPUT, "-o %s: there is no current folder (%m): give a whole path",
+                          options->export_path);
     for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
         status = read_target(options->reports.items[i], out);
     if (status == KPROF_OK && out->count == 0) {

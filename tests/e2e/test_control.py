@@ -337,6 +337,15 @@ class Control(Case):
         for process in runs:
             process.communicate(timeout=PATIENCE_S)
 
+    def test_folder_that_is_gone(self):
+        """A report of a name alone would go to the root of all folders."""
+        process = self.start("init")
+        os.mkdir(self.path("gone"))
+        run = subprocess.run(["sh", "-c", f"rmdir $PWD && {CTL} start -o part"], cwd=self.path("gone"), text=True,
+                             env=self.environment({}), capture_output=True)
+        self.assertEqual((run.returncode, "there is no current folder" in run.stderr), (108, True), run.stderr)
+        self.end(process, 106) # nothing was armed
+
     def test_from_outside_by_process_directory_or_kprof(self):
         process = self.start("init")
         session, = os.listdir(self.tmp)
