@@ -4,5 +4,5 @@
 #include "code/code.h"
 
 /* Give the functions' instructions in `code` their texts, accesses and waits. `text` ends with a NUL at text[size] and
- * is overwritten. Returns KPROF_OK also where nothing in it is about them, or KPROF_NO_MEMORY. */
+ * is overwritten. Nothing in it may be about them. */
 void kprof_code_take_listing(kprof_code *code, char *text, size_t size);

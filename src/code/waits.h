@@ -21,6 +21,6 @@ void kprof_code_sort_labels(kprof_code_label *labels, size_t count);
 const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing, const char *name, size_t length);
 
 /* Give a function's instructions their waits, which are appended to `waits`, an array of uint64_t. `steps_left` is what
- * remains of KPROF_CODE_MOST_STEPS; when it is 0 the rest has none. Returns KPROF_OK or KPROF_NO_MEMORY. */
+ * remains of KPROF_CODE_MOST_STEPS; when it is 0 the rest has none. */
 void kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing, kprof_strbuf *waits,
                            size_t *steps_left);
