@@ -130,6 +130,7 @@ class Records(Tracing):
                                   (("run", "--report", "foobarbaz"), 102, "man kprof-stats lists all"),
                                   (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
+                                  (("run", "--report", "mpi_event_sum"), 110, "does not trace MPI"),
                                   (("run", "--report", "nvtx_sum:x"), 102, "base, mangled or nvtx-name"),
                                   ((), 101, "which report?")):
             with self.subTest(words):

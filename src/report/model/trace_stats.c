@@ -101,6 +101,8 @@
     "n.id=operation_id"
 
 #define NOT_TRACED(what) "kprof does not trace " what
+#define NO_SYSTEM        NOT_TRACED("calls of the operating system")
+#define NO_GRAPHICS      NOT_TRACED("graphics")
 
 const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
@@ -378,8 +380,18 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "SELECT count(*) AS \"CPU Page Faults\", printf('0x%x', instruction) AS \"CPU Instruction Address\" FROM "
      "trace_managed WHERE instruction IS NOT NULL GROUP BY instruction ORDER BY 1 DESC, instruction",
      NULL, KPROF_NEEDS_MANAGED},
-    {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system"), KPROF_NEEDS_NOTHING},
-    {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system"), KPROF_NEEDS_NOTHING},
+    {"osrt_sum", "OS Runtime Summary", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING},
+    {"osrt_trace", "OS Runtime Trace", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING},
+    {"syscall_sum", "Syscall Summary", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING},
+    {"mpi_event_sum", "MPI Event Summary", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING},
+    {"mpi_event_trace", "MPI Event Trace", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING},
+    {"openacc_sum", "OpenACC Summary", NULL, NOT_TRACED("OpenACC"), KPROF_NEEDS_NOTHING},
+    {"openmp_sum", "OpenMP Summary", NULL, NOT_TRACED("OpenMP"), KPROF_NEEDS_NOTHING},
+    {"nvvideo_api_sum", "NvVideo API Summary", NULL, NOT_TRACED("calls about video"), KPROF_NEEDS_NOTHING},
+    {"vulkan_api_sum", "Vulkan API Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
+    {"vulkan_api_trace", "Vulkan API Trace", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
+    {"vulkan_marker_sum", "Vulkan Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
+    {"opengl_khr_range_sum", "OpenGL KHR_debug Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
 };
 const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
 
