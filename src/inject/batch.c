@@ -206,6 +206,7 @@ static void begin_behind(kprof_batch *batch)
     kprof_batch_state *state = &batch->state;
     batch->behind.begun = true;
     batch->own.proof_waits = false;
+    kprof_lock_note_stuck(true);
     kprof_status status =
         kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on);
     KPROF_THEN(status, kprof_own_run_begin_proof(&batch->own, state));

@@ -39,8 +39,8 @@ typedef struct line {
     uint32_t served;   /* the ticket before the one whose turn it is: the futex */
     uint32_t last;     /* the last ticket given out: it is nobody's turn where that is served */
     uint32_t progress; /* changes while the holder makes progress */
-    uint32_t unused;
-    int64_t since_ns; /* when it became that ticket's turn */
+    uint32_t stuck;    /* the holder's work may wait for what others do next: 1, else 0 */
+    int64_t since_ns;  /* when it became that ticket's turn */
 } line;
 
 /* This process' place in the line of the GPU chosen last. */
@@ -56,6 +56,7 @@ static struct lock {
     size_t gpu_count, gpu;   /* gpu: the one chosen last */
     struct place place;
     int64_t progress_ns; /* when this process last told of progress */
+    bool is_stuck;       /* as it last told */
 } the_lock = {.place = {.fd = -1}};
 
 typedef enum place_state { MINE, WAITING, LOST } place_state;
@@ -151,12 +152,12 @@ static uint32_t *map_line(int fd)
     return map == MAP_FAILED ? NULL : map;
 }
 
-static void wake(int fd, uint32_t ticket)
+static void wake(int fd, uint32_t bits)
 {
     uint32_t *word = map_line(fd);
     if (!word)
         return;
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, wake_bit(ticket));
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, bits);
     munmap(word, sizeof(line));
 }
 
@@ -172,9 +173,10 @@ static void pass_on(int fd, line *now, uint32_t ticket)
     while (ticket != now->last && !is_taken(fd, ticket + 1))
         ticket++;
     now->served = ticket;
+    now->stuck = 0;
     now->since_ns = kprof_monotonic_ns();
     if (write_line(fd, now) && ticket != now->last)
-        wake(fd, ticket + 1);
+        wake(fd, wake_bit(ticket + 1));
 }
 
 /* Pass over the ticket whose turn it is, if its process is gone or does not take the turn. */
@@ -194,6 +196,7 @@ void kprof_lock_give(void)
 {
     struct place *place = &the_lock.place;
     const bool is_valid = has_place(place);
+    the_lock.is_stuck = false;
     if (is_valid && place->pid == getpid()) {
         if (begin_change(place->fd)) {
             line now = read_line(place->fd);
@@ -264,6 +267,12 @@ static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_
                   wake_bit(place->ticket));
 }
 
+static int64_t find_patience_ns(const line *now, unsigned timeout_ms)
+{
+    const int64_t hold_ns = atomic_load(&kprof_engine.waits.hold_ns), limit_ns = timeout_ms * MS_NS;
+    return now->stuck && hold_ns < limit_ns ? hold_ns : limit_ns;
+}
+
 /* Wait until the place is the first one, or is lost, or nobody has made progress for the time given. */
 static place_state wait_in_line(unsigned timeout_ms)
 {
@@ -273,7 +282,7 @@ static place_state wait_in_line(unsigned timeout_ms)
     int64_t changed_ns = kprof_monotonic_ns();
     place_state state = look(place, &now);
     while (word && state == WAITING) {
-        const int64_t limit_ns = changed_ns + timeout_ms * MS_NS;
+        const int64_t limit_ns = changed_ns + find_patience_ns(&now, timeout_ms);
         if (kprof_monotonic_ns() >= limit_ns)
             break;
         sleep_in_line(word, &now, limit_ns);
@@ -339,6 +348,20 @@ void kprof_lock_note_progress(void)
         return;
     locks->progress_ns = now_ns;
     (void)!pwrite(locks->place.fd, &mark, sizeof mark, offsetof(line, progress)); /* another change may undo it */
+}
+
+void kprof_lock_note_stuck(bool is_stuck)
+{
+    const struct place *place = &the_lock.place;
+    if (is_stuck == the_lock.is_stuck || !has_place(place) || place->pid != getpid() || !begin_change(place->fd))
+        return;
+    line now = read_line(place->fd);
+    now.stuck = is_stuck;
+    const bool is_told = look(place, &now) == MINE && write_line(place->fd, &now);
+    end_change(place->fd);
+    the_lock.is_stuck = is_told ? is_stuck : the_lock.is_stuck;
+    if (is_told && is_stuck)
+        wake(place->fd, FUTEX_BITSET_MATCH_ANY);
 }
 
 bool kprof_lock_is_wanted(void)

@@ -15,6 +15,9 @@ void kprof_lock_choose(const char *uuid);
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
 /* Tell those who wait that this process, whose turn it is, makes progress. Cheap: most calls only read a clock. */
 void kprof_lock_note_progress(void);
+/* Does the work of this process, whose turn it is, perhaps wait for what others do next? While it does, they wait for
+ * their turn only as long as a call may be held. */
+void kprof_lock_note_stuck(bool is_stuck);
 /* Does another process stand in line for a GPU that was ever chosen? Then it wants the counters, too, if this one keeps
  * them beyond its turn. */
 bool kprof_lock_is_wanted(void);

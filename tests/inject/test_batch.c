@@ -694,6 +694,19 @@ static void test_free_behind_work_that_waits(void **state)
     assert_false(sim.slots[SPARE_SLOT].live);
 }
 
+/* Do other processes that wait for their turn know that they may wait for this one in vain? */
+static bool is_told_stuck(void)
+{
+    char path[sizeof folder + 64];
+    uint32_t fields[4]; /* of the line: see lock.c */
+    snprintf(path, sizeof path, "%s/gpu.00112233445566778899aabbccddeeff.line", folder);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fread(fields, sizeof *fields, 4, file), 4);
+    fclose(file);
+    return fields[3] == 1;
+}
+
 /* A batch whose work does not end takes nothing more, and holds no call. It is closed by the next call, whatever that
  * is, that finds its work to have ended. */
 static void test_work_that_does_not_end_in_time(void **state)
@@ -704,6 +717,7 @@ static void test_work_that_does_not_end_in_time(void **state)
     hold(1);
     assert_false(try_to_close());
     assert_true(kprof_batch_is_open() && kprof_batch_is_sealed() && kprof_batch_replays() && !kprof_batch_records());
+    assert_true(is_told_stuck());
     unsigned third = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 5}); /* replays put back what comes meanwhile */
     do_call((sim_step){.op = SIM_QUERY});
@@ -712,6 +726,7 @@ static void test_work_that_does_not_end_in_time(void **state)
     assert_unmeasured(third, "the GPU's work did not end within 0.1 s, so that launches before it are still to be");
     let_go(1);
     close_when_ended();
+    assert_false(is_told_stuck());
     assert_measured(first);
     assert_measured(second);
     look(end);

@@ -18,9 +18,10 @@
 
 #include <cmocka.h>
 
-#define LONG_MS   60000
-#define GPU       "00112233445566778899aabbccddeeff"
-#define OTHER_GPU "ffeeddccbbaa99887766554433221100"
+#define LONG_MS    60000
+#define ENDLESS_MS 3600000 /* longer than a test may run */
+#define GPU        "00112233445566778899aabbccddeeff"
+#define OTHER_GPU  "ffeeddccbbaa99887766554433221100"
 
 static char folder[] = "/tmp/kprof-test-lock-XXXXXX";
 
@@ -201,6 +202,49 @@ static void test_wait_for_the_other(void **state)
     assert_int_equal(asked, 2);
     kprof_lock_give();
     assert_true(is_free());
+}
+
+/* A process whose work waits for others, and goes on when this one has given up. */
+static void get_stuck(void)
+{
+    char byte;
+    kprof_lock_give();
+    told = holder;
+    if (!kprof_lock_take(LONG_MS, NULL))
+        _exit(1);
+    kprof_lock_note_stuck(true);
+    tell();
+    if (read(STDIN_FILENO, &byte, 1) != 1)
+        _exit(1);
+    kprof_lock_note_stuck(false);
+    kprof_lock_give();
+    _exit(0);
+}
+
+static void test_no_wait_for_who_waits_for_others(void **state)
+{
+    (void)state;
+    int ready[2], go_on[2], status;
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(go_on), 0);
+    holder = ready[1];
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(go_on[0], STDIN_FILENO);
+        get_stuck();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_false(kprof_lock_take(ENDLESS_MS, NULL));
+    assert_int_equal(write(go_on[1], &byte, 1), 1);
+    assert_true(kprof_lock_take(ENDLESS_MS, NULL));
+    kprof_lock_give();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(go_on[i]);
+    }
 }
 
 /* The place stays while the process does something else, and others see that it is wanted. */
@@ -463,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_waiting_is_seen_by_others),
         cmocka_unit_test(test_take_again),
         cmocka_unit_test(test_wait_for_the_other),
+        cmocka_unit_test(test_no_wait_for_who_waits_for_others),
         cmocka_unit_test(test_place_is_kept),
         cmocka_unit_test(test_turn_that_is_not_taken),
         cmocka_unit_test(test_whoever_dies_in_line_is_passed_over),

@@ -66,6 +66,7 @@ void kprof_close_seal(kprof_batch *batch, const char *why)
                              "the launch that it stands behind did not end before other work came");
     atomic_store(&state->signs.records, false);
     atomic_store(&state->signs.sealed, true);
+    kprof_lock_note_stuck(true);
 }
 
 void kprof_close_deliver_reason(kprof_batch *batch, const char *reason)
@@ -256,6 +257,7 @@ static bool close_or(kprof_batch *batch, bool seals, const char *why)
     kprof_status awaited = kprof_ends_await(&batch->ends, state);
     bool is_closed = kprof_wait_is_idle(awaited) || !seals || !may_be_sealed(state);
     if (is_closed) {
+        kprof_lock_note_stuck(false);
         state->times.open_ms = (double)open_ns * 1e-6;
         batch->own.closed_by = kprof_state_is_sealed(state) ? batch->closing.why : why;
         kprof_recording_hold();
