@@ -76,7 +76,7 @@ static kprof_status list_sets(const kprof_options *options, kprof_listing *listi
         {.key = "chip", .label = "Chip"},
         {.key = "metrics", .label = "Metrics", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
         {.key = "passes", .label = "Passes", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
-        {.key = "instruction_pct", .label = "For instructions, %", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
+        {.key = "instruction_pct", .label = "Time for instructions, %", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
         {.key = "sections", .label = "Sections", .folds = true},
         {0},
     };
