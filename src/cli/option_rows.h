@@ -6,7 +6,7 @@ OPTION(ELSEWHERE, LIST, selection.sets, "set", RUN | PLAN | LIST | REPORT | CTL,
 OPTION(ELSEWHERE, LIST, selection.sections, "section", RUN | PLAN | LIST | REPORT | CTL,
        "collect these sections, or show those of a report; ids or regex:PATTERN", .argument = "ID[,ID]")
 OPTION(ELSEWHERE, LIST, selection.excluded, "section-exclude", RUN | PLAN | LIST,
-       "collect no sections of these ids or regex:PATTERN, of a set say", .argument = "ID[,ID]")
+       "leave out the sections of these ids or regex:PATTERN, such as some of a set", .argument = "ID[,ID]")
 OPTION(CLI, PATHS, section_folders, "section-folder", RUN | REPORT | PLAN | LIST | TELL,
        "also read sets, sections, findings and aliases from DIR", .argument = "DIR")
 OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT | CTL,
@@ -27,7 +27,7 @@ OPTION(ELSEWHERE, BYTES, selection.limits.workload.allocated_bytes, "allocated",
 OPTION(ELSEWHERE, ALIAS, alias, "plan", RUN,
        "kprof plan: tell what this run would collect and what that costs; start nothing", .note = "plan")
 OPTION(ELSEWHERE, SET, starts_unarmed, "wait", RUNNING | TRACE,
-       "--armed no: measure or trace only while kprof ctl start tells to", .value = 1)
+       "the same as --armed no: measure or trace only when kprof ctl start says so", .value = 1)
 OPTION(ELSEWHERE, ALIAS, alias, "list-sets", RUN, "kprof list sets: the sets, with their passes on each chip",
        .note = "list sets")
 OPTION(ELSEWHERE, ALIAS, alias, "list-sections", RUN, "kprof list sections: the sections", .note = "list sections")
@@ -50,7 +50,7 @@ OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these ch
 
 OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE | CTL,
        "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
-       "Of kprof export: write to FILE", .letter = 'o', .argument = "FILE")
+       "With kprof export: write to FILE", .letter = 'o', .argument = "FILE")
 OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE | CTL,
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
@@ -77,7 +77,7 @@ OPTION(CLI, PERCENT, time_tolerance_pct, "time-tolerance", REPORT | DIFF,
 OPTION(CLI, PERCENT, bytes_tolerance_pct, "bytes-tolerance", REPORT | DIFF,
        "of two reports: traffic that differs by less is the same (2)", .argument = "PERCENT")
 OPTION(CLI, FLAG, anyway, "anyway", REPORT | DIFF,
-       "compare two reports even where that misleads: of other chips or cache control")
+       "compare two reports even where that misleads: other chips, another cache control")
 OPTION(CLI, LIST, stats_reports, "report", STATS | TRACE,
        "print these tables of the trace, by the names that nsys gives them: cuda_gpu_kern_sum, nvtx_sum, ...",
        .argument = "NAME[,NAME]")

@@ -68,11 +68,11 @@ OPTION(RECORDER, CHOICE, starts_unarmed, "armed", RUNNING | TRACE,
        .argument = "yes|no", .choices = KPROF_CHOICES({"yes", 0}, {"no", 1}))
 OPTION(FILTER, STRING, range_filter, "range-filter", RUNNING,
        "only launches in these ranges between cudaProfilerStart and cudaProfilerStop, by their numbers, and in these "
-       "instances of the NVTX ranges of --nvtx-include; yes: which are numbered in each such range",
+       "instances of the NVTX ranges of --nvtx-include; yes: numbered anew in each such range",
        .argument = "[yes|no]:RANGES:RANGES")
 OPTION(FILTER, STRING, schedule, "schedule", RUNNING | TRACE,
-       "measure or trace only active steps, as torch.profiler.schedule does: skip the first, then wait, warm up and "
-       "measure, and that so often; 0: for ever",
+       "measure or trace only active steps, as torch.profiler.schedule does: skip the first steps, then wait, warm up "
+       "and measure, REPEAT times; 0: for ever",
        .argument = "SKIP_FIRST,WAIT,WARMUP,ACTIVE,REPEAT")
 OPTION(FILTER, STRING, step, "step", RUNNING | TRACE,
        "steps of --schedule are NVTX ranges, as --nvtx-include has them; else ranges of cudaProfilerStart with "
@@ -91,15 +91,15 @@ OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application re
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
        "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto); "
        "application: run the program once for each pass; "
-       "range: measure what an NVTX range of --nvtx-include, or one from cudaProfilerStart to "
-       "cudaProfilerStop, has as one, each time in one pass; app-range: so, in a run of the program for each pass",
+       "range: measure an NVTX range of --nvtx-include, or one from cudaProfilerStart to cudaProfilerStop, as one, "
+       "each time in one pass; app-range: the same, in a run of the program for each pass",
        .argument = "kernel|multiplex|auto|application|range|app-range",
        .choices = KPROF_CHOICES({"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL},
                                 {"auto", KPROF_REPLAY_WHERE_PROVED}, {"application", KPROF_REPLAY_APPLICATION},
                                 {"range", KPROF_RANGES}, {"app-range", KPROF_RANGES_OF_RUNS}))
 OPTION(CLI, CHOICE, run_match, "app-replay-match", RUNNING,
-       "with --replay-mode application: launches of several runs are the same where their kernels are, also their "
-       "grids and blocks, also contexts and streams (grid)",
+       "with --replay-mode application: match launches of several runs by kernel, also by grid and block, also by "
+       "context and stream (grid)",
        .argument = "name|grid|all", .initial = KPROF_MATCH_GRID,
        .choices = KPROF_CHOICES({"name", KPROF_MATCH_NAME}, {"grid", KPROF_MATCH_GRID}, {"all", KPROF_MATCH_ALL}))
 OPTION(CLI, CHOICE, run_order, "app-replay-mode", RUNNING,
@@ -109,7 +109,7 @@ OPTION(CLI, CHOICE, run_order, "app-replay-mode", RUNNING,
        .choices = KPROF_CHOICES({"strict", KPROF_ORDER_STRICT}, {"balanced", KPROF_ORDER_BALANCED},
                                 {"relaxed", KPROF_ORDER_RELAXED}))
 OPTION(CLI, CHOICE, buffers_in_memory, "app-replay-buffer", RUNNING,
-       "with --replay-mode application: keep what the runs before have measured in files, or in memory (file)",
+       "with --replay-mode application: keep what earlier runs have measured in files, or in memory (file)",
        .argument = "file|memory", .choices = KPROF_CHOICES({"file", 0}, {"memory", 1}))
 OPTION(RECORDER, COUNT, multiplex_samples, "multiplex-samples", RUNNING,
        "when launches are not repeated: take at most N samples of each kernel and shape (32)", .argument = "N",
@@ -143,7 +143,7 @@ OPTION(RECORDER, COUNT, sampling_passes, "warp-sampling-max-passes", RUNNING,
 OPTION(RECORDER, BYTES, sampling_buffer_bytes, "warp-sampling-buffer-size", RUNNING,
        "memory of the device for samples of instructions (64M)", .argument = "BYTES")
 OPTION(RECORDER, FLAG, follows_managed, "unified-memory", TRACE,
-       "record how memory moves that the host and GPUs share, and page faults of both, which take time")
+       "record moves of memory that the host and GPUs share, and page faults of both; that takes time")
 OPTION(CLI, FLAG, samples_program, "pm-sampling", RUNNING | TRACE,
        "of kprof trace: sample how busy the GPU's parts are, over the time of the program")
 OPTION(RECORDER, COUNT, timeline_interval_ns, "pm-sampling-interval", RUNNING | TRACE,
