@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <link.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MOST_FRAMES 512
@@ -57,4 +58,9 @@ const char *kprof_native_module(uintptr_t address, uint64_t *offset)
         return program;
     static char path[PATH_MAX];
     return info.dli_fname[0] != '/' && realpath(info.dli_fname, path) ? path : info.dli_fname;
+}
+
+bool kprof_native_is_program(const char *module)
+{
+    return strcmp(module, program) == 0;
 }

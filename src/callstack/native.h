@@ -13,3 +13,5 @@ size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut);
 /* The absolute path of the module with this return address, where it is known, valid until the next call, and the
  * offset of the call in its file's addresses. NULL: in none, as code that was generated. One thread at a time. */
 const char *kprof_native_module(uintptr_t address, uint64_t *offset);
+/* Is it the path of the program? What is there now may be another build, or nothing: /proc/self/exe is what runs. */
+bool kprof_native_is_program(const char *module);

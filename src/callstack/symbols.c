@@ -1,6 +1,7 @@
 /* Reads ELF files piece by piece: a mapped file that somebody shortens meanwhile would end the program. */
 #include "callstack/symbols.h"
 
+#include "callstack/native.h"
 #include "core/filter.h"
 
 #include <elf.h>
@@ -94,7 +95,9 @@ char *kprof_symbol_find(const char *module, uint64_t address)
     symbol_table table;
     Elf64_Sym symbol;
     char *name = NULL;
-    const int before = errno, file = open(module, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int before = errno;
+    const int file =
+        open(kprof_native_is_program(module) ? "/proc/self/exe" : module, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file >= 0 && find_table(file, &table) && find_symbol(file, &table, address, &symbol))
         name = read_name(file, &table, symbol.st_name);
     if (file >= 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -61,6 +62,32 @@ static void *read_own(size_t *bytes)
     return text;
 }
 
+/* This program, as a copy of which nothing is left. */
+__attribute__((noinline)) static int end_without_file(const char *path)
+{
+    kprof_native_prepare();
+    unlink(path);
+    char *name = name_of_caller();
+    const bool is_found = name && strcmp(name, "end_without_file") == 0;
+    free(name);
+    return is_found ? 0 : 1;
+}
+
+static void test_program_that_is_gone(void **state)
+{
+    char path[] = "/tmp/kprof-symbols-XXXXXX", command[64];
+    size_t bytes;
+    char *text = read_own(&bytes);
+    (void)state;
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, text, bytes) == (ssize_t)bytes && fchmod(file, 0700) == 0);
+    close(file);
+    snprintf(command, sizeof command, "%s gone", path);
+    assert_int_equal(system(command), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(text);
+}
+
 static void find_in(const char *path, const unsigned char *text, size_t bytes)
 {
     FILE *file = fopen(path, "wb");
@@ -101,10 +128,13 @@ static void test_damaged_files(void **state)
     assert_null(kprof_symbol_find("", 0));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "gone") == 0)
+        return end_without_file(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_function),
+        cmocka_unit_test(test_program_that_is_gone),
         cmocka_unit_test(test_names_of_cxx),
         cmocka_unit_test(test_damaged_files),
     };
