@@ -43,6 +43,8 @@ def try_page(page, path):
     check(label.startswith("6 rows of streams and threads, and 2 of counters;"), f"the rows are {label}")
     check(text_of(page, "#span") == "0 ns to 3 ms, 3 ms", f"it shows {text_of(page, '#span')}")
     check(page.evaluate("document.images.length") == 0, "a name became HTML")
+    legend = text_of(page, "#legend").split("\n")
+    check("".join(legend) == "NVTX rangescallskernelscopiessetsmanaged memory", f"the colours are {legend}")
     page.evaluate("document.getElementById('search').focus()")
     page.call("Input.insertText", text="onerror")
     page.settle()

@@ -17,6 +17,15 @@ const COLORS = {
     overhead: "#c92a2a",
 };
 const OTHER = "#868e96";
+const KINDS = {
+    user_annotation: "NVTX ranges",
+    calls: "calls",
+    kernel: "kernels",
+    gpu_memcpy: "copies",
+    gpu_memset: "sets",
+    managed: "managed memory",
+    overhead: "overheads",
+};
 const timelines = new Set();
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -108,14 +117,34 @@ class ProgramTimeline {
             tabindex: "0",
             "aria-label": `${this.model.rows.length} rows of streams and threads${this.counters()}; wheel or + and -: zoom, drag or arrows: move, click: details`,
         });
-        this.detail = h("div", { id: "detail", role: "status" }, "Wheel: zoom. Drag: move. Click: details.");
+        this.detail = h(
+            "div",
+            { id: "detail", role: "status" },
+            "Wheel, or + and -: zoom. Drag, or arrows: move. Click: details.",
+        );
         this.found = h("span", { id: "found", role: "status" });
         this.span = h("span", { id: "span" });
         this.search = h("input", { id: "search", type: "search", oninput: () => this.find(this.search.value) });
-        this.element = h("div", { class: "program" }, this.controls(trace), this.canvas, this.detail);
+        this.element = h("div", { class: "program" }, this.controls(trace), this.canvas, this.legend(), this.detail);
         this.listen();
         timelines.add(this);
         new ResizeObserver(() => this.draw()).observe(this.canvas);
+    }
+
+    // What the colours mean that the rows have.
+    legend() {
+        const seen = new Set();
+        for (const row of this.model.rows)
+            for (const event of row.events) seen.add(isCall(event) ? "calls" : event.cat);
+        const dot = (kind) =>
+            h("span", { class: "dot", vars: { "--mark": COLORS[kind] ?? OTHER }, "aria-hidden": "true" });
+        return h(
+            "p",
+            { id: "legend" },
+            Object.keys(KINDS)
+                .filter((kind) => seen.has(kind))
+                .map((kind) => h("span", {}, dot(kind), KINDS[kind])),
+        );
     }
 
     counters() {
