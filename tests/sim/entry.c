@@ -251,10 +251,11 @@ static const void *find_code(uint64_t crc, size_t *size)
     return found;
 }
 
-/* To the thread that watches for pauses, a stream is being captured, until it is asked to close what is open. */
+/* To the thread that watches for pauses, and has the gate then, a stream is being captured, until it is asked to close
+ * what is open. */
 static bool is_capturing(void)
 {
-    bool watches = !launched && gettid() != getpid();
+    bool watches = !launched && gettid() != getpid() && kprof_gate_is_own();
     bool is_kept_open = watches && getenv("KPROF_SIM_BUSY") && !kprof_lock_is_asked() &&
                         atomic_load(&kprof_the_idle.asked) == KPROF_NOT_ASKED;
     return is_kept_open || sim_device.target_capturing();
