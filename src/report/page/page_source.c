@@ -258,7 +258,7 @@ static void describe_costs(const shown_code *shown, const shown_row *row, kprof_
         const char *text;
     } costs[] = {
         {KPROF_NUMBER_EXCESS, KPROF_NUMBER_SECTORS, "sectors in excess"},
-        {KPROF_NUMBER_CONFLICTS, KPROF_NUMBER_WAVEFRONTS, "wavefronts of bank conflicts"},
+        {KPROF_NUMBER_CONFLICTS, KPROF_NUMBER_WAVEFRONTS, "wavefronts in excess (bank conflicts)"},
         {KPROF_NUMBER_LOCAL, KPROF_NUMBER_LOCAL, "sectors of local memory (spills, arrays)"},
         {KPROF_NUMBER_DIVERGENT, KPROF_NUMBER_DIVERGENT, "divergent branches"},
         {KPROF_NUMBER_ATOMICS, KPROF_NUMBER_ATOMICS, "atomic operations"},
