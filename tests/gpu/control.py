@@ -130,6 +130,7 @@ def main():
             for _ in range(options.runs if guests[0] else 0):
                 for name, result in take_run(names, options.turns, folder).items():
                     found.setdefault(name, []).append(result)
+                print(*(row(found, name) for name in found), sep="\n", file=sys.stderr) # lest time ends before
         except harness.Failure as error:
             wrong = [str(error)]
     if not wrong and guests[0] is None:
