@@ -310,7 +310,7 @@ static const list_row lists[] = {
 };
 
 /* "kprof list" alone: what can be listed. */
-static kprof_status list_lists(kprof_listing *listing)
+static void list_lists(kprof_listing *listing)
 {
     static const kprof_listing_column columns[] = {{.key = "list", .label = "kprof list ..."},
                                                    {.key = "summary", .label = "Shows"},
@@ -319,7 +319,6 @@ static kprof_status list_lists(kprof_listing *listing)
     listing->columns = columns;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         KPROF_LISTING_ADD(listing, lists[i].word, lists[i].summary, lists[i].used_by);
-    return KPROF_OK;
 }
 
 /* Chips are checked first: not every list is about them. */
@@ -330,8 +329,10 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
     kprof_strlist_free(&chips.names);
     if (status != KPROF_OK)
         return status;
-    if (!options->argument)
-        return list_lists(listing);
+    if (!options->argument) {
+        list_lists(listing);
+        return KPROF_OK;
+    }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (strcmp(options->argument, lists[i].word) == 0)
             return lists[i].fill(options, listing);

@@ -697,7 +697,7 @@ static kprof_status keep_plans(profile *run, const char *path)
 }
 
 /* List the metrics that the runs have collected in parts. */
-static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
+static void list_greatest(const kprof_plans *plans, kprof_runs *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < plans->count; i++)
@@ -710,7 +710,6 @@ static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
             list[out->greatest_count++] =
                 (kprof_greatest){chip->plan.chip, chip->shares.throughputs[k].name, &chip->shares.throughputs[k].parts};
     }
-    return KPROF_OK;
 }
 
 static kprof_status refuse_runs(const kprof_runs *runs)
@@ -735,8 +734,8 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
                        .last_has_several = run->has_several,
                        .of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice)};
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
-    kprof_status status = list_greatest(&run->plans, &runs);
-    KPROF_THEN(status, keep_plans(run, plans));
+    list_greatest(&run->plans, &runs);
+    kprof_status status = keep_plans(run, plans);
     KPROF_THEN(status, kprof_merge_new(run->report, &merge));
     KPROF_THEN(status, kprof_merge_add(merge, plans, plans, NULL));
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++)

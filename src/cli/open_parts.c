@@ -19,12 +19,11 @@ static void copy_pids(const kprof_pids *from, kprof_pids *out)
         kprof_pids_add(out, from->items[i]);
 }
 
-static kprof_status set_path(open_part *part, const kprof_options *options)
+static void set_path(open_part *part, const kprof_options *options)
 {
     free(part->path);
     part->path = options->export_path ? kprof_strdup(options->export_path) : NULL;
     part->overwrites = options->force_overwrite;
-    return KPROF_OK;
 }
 
 kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
@@ -32,7 +31,8 @@ kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *pa
     open_part *added = KPROF_ADD(open->items, open->count);
     *added = (open_part){.part = *part};
     copy_pids(&part->pids, &added->part.pids);
-    return set_path(added, options);
+    set_path(added, options);
+    return KPROF_OK;
 }
 
 void kprof_open_parts_forget(kprof_open_parts *open, uint32_t turn)
@@ -95,8 +95,10 @@ kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *who
     if (count > 1)
         return kprof_fail(KPROF_USAGE,
                           "kprof ctl stop -o: %zu starts would end; name their reports by kprof ctl start -o", count);
-    if (is_within(&found->part.pids, whom))
-        return set_path(found, options);
+    if (is_within(&found->part.pids, whom)) {
+        set_path(found, options);
+        return KPROF_OK;
+    }
     const kprof_part part = {found->part.plan, found->part.first_turn, *whom};
     return kprof_open_parts_begin(open, &part, options);
 }

@@ -136,14 +136,13 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
 }
 
 /* As the recorder has them; what they hold is the plan's. */
-static kprof_status list_timelines(kprof_chip_plan *plan)
+static void list_timelines(kprof_chip_plan *plan)
 {
     const kprof_timeline_plan *from = &plan->plan.timeline;
     plan->timelines = kprof_calloc(from->count + 1, sizeof *plan->timelines);
     for (size_t i = 0; i < from->count; i++)
         plan->timelines[i] =
             (kprof_chip_timeline){from->passes[i].metrics, {from->passes[i].image.data, from->passes[i].image.size}};
-    return KPROF_OK;
 }
 
 static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
@@ -154,7 +153,8 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     limited.limits = plans->limits;
     limited.limits.max_passes = plans->by_application ? 0 : plans->limits.max_passes;
     KPROF_THEN(status, plan_what_there_is(plans, &limited, out));
-    KPROF_THEN(status, list_timelines(out));
+    if (status == KPROF_OK)
+        list_timelines(out);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   kprof_plan_pass_count(&out->plan));
@@ -336,7 +336,8 @@ static kprof_status plan_samples(const kprof_options *options, kprof_strlist *ch
         status = kprof_host_open(chips->items[i], NULL, &chip->host);
         const kprof_sampled_section section = {SAMPLED_SECTION, is_linked(&out->probe, chips->items[i])};
         KPROF_THEN(status, kprof_plan_make_sampled(out->catalog, &section, chip->host, &chip->plan));
-        KPROF_THEN(status, list_timelines(chip));
+        if (status == KPROF_OK)
+            list_timelines(chip);
     }
     return status;
 }

@@ -495,15 +495,14 @@ static kprof_status settle_trace(kprof_options *options)
 }
 
 /* How many launches a range has is told as a metric is that somebody asks for. */
-static kprof_status ask_for_range_launches(kprof_options *options)
+static void ask_for_range_launches(kprof_options *options)
 {
     kprof_selection *selection = &options->selection;
     if (!kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
-        return KPROF_OK;
+        return;
     if (!is_told_what(options))
         kprof_strlist_add(&selection->sets, "default");
     kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES);
-    return KPROF_OK;
 }
 
 kprof_status kprof_options_settle(kprof_options *options)
@@ -543,5 +542,7 @@ kprof_status kprof_options_settle(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
     status = settle_pages(options);
-    return status == KPROF_OK ? ask_for_range_launches(options) : status;
+    if (status == KPROF_OK)
+        ask_for_range_launches(options);
+    return status;
 }

@@ -125,13 +125,12 @@ void kprof_spools_free(kprof_spools *spools)
     KPROF_FREE(spools->items, spools);
 }
 
-static kprof_status append_spool(kprof_spools *spools, spool *item)
+static void append_spool(kprof_spools *spools, spool *item)
 {
     KPROF_APPEND(spools->items, spools->count);
     if (!tsearch(item->name, &spools->names, compare_names))
         kprof_memory_note_lack();
     spools->items[spools->count++] = item;
-    return KPROF_OK;
 }
 
 /* Open a spool. One that is not readable is reported once and passed over: the others still count. */
@@ -150,7 +149,8 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
         kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
-    KPROF_THEN(status, append_spool(spools, item));
+    if (status == KPROF_OK)
+        append_spool(spools, item);
     if (status != KPROF_OK)
         spool_free(item);
     return status;

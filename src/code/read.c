@@ -109,7 +109,7 @@ static uint32_t read_control(const uint8_t *instruction)
     return high >> 41 & ((1 << 21) - 1);
 }
 
-static kprof_status add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
+static void add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
 {
     kprof_code_function *function = KPROF_ADD(out->functions, out->function_count);
     *function = *described;
@@ -125,7 +125,6 @@ static kprof_status add_function(symbols *from, const kprof_code_function *descr
         if (data && data->d_buf && at + KPROF_CODE_INSTRUCTION_BYTES <= data->d_size)
             instruction->control = read_control((const uint8_t *)data->d_buf + at);
     }
-    return KPROF_OK;
 }
 
 static kprof_status read_functions(symbols *from, kprof_code *out)
@@ -140,7 +139,8 @@ static kprof_status read_functions(symbols *from, kprof_code *out)
             continue;
         if (!is_within_limits(from, &function, out->function_count))
             return damaged(out, "the code is larger than kprof reads");
-        kprof_status status = add_function(from, &function, out);
+        add_function(from, &function, out);
+        kprof_status status = KPROF_OK;
         if (status != KPROF_OK)
             return status;
     }

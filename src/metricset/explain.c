@@ -274,7 +274,7 @@ static kprof_status find_places(explainer *by)
     return look_at_sections(by, look_at_values);
 }
 
-static kprof_status find_sets(explainer *by)
+static void find_sets(explainer *by)
 {
     for (size_t i = 0; i < by->catalog->set_count; i++) {
         const kprof_set_definition *set = &by->catalog->sets[i];
@@ -284,7 +284,6 @@ static kprof_status find_sets(explainer *by)
         if (is_in_set)
             kprof_strlist_add(&by->out->sets, set->id);
     }
-    return KPROF_OK;
 }
 
 /* Does an alias stand for the metric, or for the formula that is explained? */
@@ -464,13 +463,14 @@ static kprof_status explain_metric(explainer *by, const char *word)
     KPROF_THEN(status, find_places(by));
     if (status == KPROF_OK && !launch && !is_of_chip && !out->formula)
         status = settle_unknown(by, word);
-    KPROF_THEN(status, find_sets(by));
+    if (status == KPROF_OK)
+        find_sets(by);
     KPROF_THEN(status, find_aliases(by));
     return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
 }
 
 /* Nothing stands for the alias: on this chip, or on any. */
-static kprof_status explain_nothing(const explainer *by, const kprof_alias *alias)
+static void explain_nothing(const explainer *by, const kprof_alias *alias)
 {
     kprof_explanation *out = by->out;
     for (char **name = alias->closest; name && *name; name++)
@@ -480,7 +480,6 @@ static kprof_status explain_nothing(const explainer *by, const kprof_alias *alia
                                            alias->item.choices[0].text);
     }
     copy_text(&out->help, alias->item.help);
-    return KPROF_OK;
 }
 
 static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
@@ -491,8 +490,10 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
     if (status != KPROF_OK)
         return status;
     const char *text = by->host ? kprof_alias_on(alias, by->host) : kprof_alias_describe(alias).stands_for;
-    if (!text)
-        return explain_nothing(by, alias);
+    if (!text) {
+        explain_nothing(by, alias);
+        return KPROF_OK;
+    }
     const kprof_choice *choice = item->choices; /* the first that can be had */
     while (strcmp(choice->text, text) != 0)
         choice++;
@@ -521,7 +522,8 @@ static kprof_status explain_section(explainer *by, const char *word, bool *is)
     copy_text(&out->description, by->section->name);
     copy_text(&out->help, by->section->help);
     kprof_status status = find_places(by);
-    KPROF_THEN(status, find_sets(by));
+    if (status == KPROF_OK)
+        find_sets(by);
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
@@ -536,7 +538,8 @@ static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
     kprof_strlist_add_all(&out->members, &finding->operands);
     for (char **id = finding->sections; *id; id++)
         kprof_strlist_add_unique(&out->sections, *id);
-    kprof_status status = find_sets(by);
+    find_sets(by);
+    kprof_status status = KPROF_OK;
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
@@ -554,7 +557,8 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
                            ? "Each value of the table is a metric, and kprof explain tells more of it."
                            : "Each value below this heading is a metric, and kprof explain tells more of it.";
     copy_text(&by->out->description, text);
-    return find_sets(by);
+    find_sets(by);
+    return KPROF_OK;
 }
 
 /* Explains words that stand beside values on pages, and are no finding's name. */
@@ -682,7 +686,7 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
 }
 
 /* Sections that collect it show it on the source page, not among their values. */
-static kprof_status add_instruction_sections(explainer *by, const kprof_instruction_metric *row)
+static void add_instruction_sections(explainer *by, const kprof_instruction_metric *row)
 {
     for (size_t i = 0; i < by->catalog->section_count; i++) {
         const kprof_section_definition *section = &by->catalog->sections[i];
@@ -693,10 +697,10 @@ static kprof_status add_instruction_sections(explainer *by, const kprof_instruct
         if (has || (row->kind == KPROF_INSTRUCTION_COMPUTED && !row->needs[0] && section->samples))
             kprof_strlist_add_unique(&by->out->sections, section->id);
     }
-    return find_sets(by);
+    find_sets(by);
 }
 
-static kprof_status explain_instruction(explainer *by, const kprof_instruction_metric *row)
+static void explain_instruction(explainer *by, const kprof_instruction_metric *row)
 {
     kprof_explanation *out = by->out;
     out->description =
@@ -709,7 +713,7 @@ static kprof_status explain_instruction(explainer *by, const kprof_instruction_m
         kprof_strlist_add(&out->members, row->needs[i]);
     out->has_passes = true;
     out->pass_count = 1;
-    return add_instruction_sections(by, row);
+    add_instruction_sections(by, row);
 }
 
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
@@ -725,8 +729,10 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
     if (alias)
         return explain_alias(&by, alias);
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
-    if (row && (!host || kprof_instruction_metric_on(host, row)))
-        return explain_instruction(&by, row);
+    if (row && (!host || kprof_instruction_metric_on(host, row))) {
+        explain_instruction(&by, row);
+        return KPROF_OK;
+    }
     bool is_section;
     kprof_status status = explain_section(&by, word, &is_section);
     if (is_section)

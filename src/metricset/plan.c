@@ -246,7 +246,7 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
 }
 
 /* Tell a user who asks for a name of another tool what stands for it. */
-static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
+static void note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
 {
     const kprof_instruction_metric *own = kprof_instruction_of_word(alias->name);
     char *note =
@@ -254,15 +254,14 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
                         item->expression ? item->expression : item->name, own ? ", and for each instruction " : "",
                         own ? own->word : "", item->help ? ". " : "", item->help ? item->help : "");
     kprof_strlist_take_unique(&out->notes, note);
-    return KPROF_OK;
 }
 
 /* A value that is computed is shown instead of what it is computed from. */
-static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
+static void add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
 {
     for (size_t i = 0; i < out->computed_count; i++)
         if (strcmp(out->computed[i].name, meaning->item.name) == 0)
-            return KPROF_OK;
+            return;
     KPROF_APPEND(out->computed, out->computed_count);
     out->computed[out->computed_count++] = meaning->item;
     meaning->item = (kprof_item){0};
@@ -271,7 +270,6 @@ static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
         if (!kprof_launch_metric_find(name))
             kprof_strlist_add_unique(&out->collect, name);
     }
-    return KPROF_OK;
 }
 
 static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_plan *out)
@@ -279,9 +277,9 @@ static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_
     kprof_alias_meaning meaning;
     kprof_status status = kprof_alias_resolve(alias, host, &meaning);
     if (status == KPROF_OK && alias->is_foreign)
-        status = note_meaning(alias, &meaning.item, out);
+        note_meaning(alias, &meaning.item, out);
     if (status == KPROF_OK && meaning.item.expression)
-        status = add_computed(&meaning, out);
+        add_computed(&meaning, out);
     else if (status == KPROF_OK)
         kprof_strlist_add_unique(&out->shown, meaning.item.name);
     kprof_alias_meaning_free(&meaning);

@@ -40,7 +40,7 @@ typedef struct wanted_parts {
     size_t section_count, header_count;
 } wanted_parts;
 
-static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *out)
+static void list_parts(const kprof_queue_sources *from, wanted_parts *out)
 {
     const kprof_catalog *catalog = from->catalog;
     size_t headers = 0;
@@ -58,15 +58,14 @@ static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *ou
             out->headers[out->header_count++] = (header){section, item, priority_of(item->priority, section->priority)};
         }
     }
-    return KPROF_OK;
 }
 
 kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
 {
     wanted_parts parts = {0};
-    kprof_status status = list_parts(from, &parts);
-    if (status == KPROF_OK)
-        kprof_strlist_add_all(out, from->first);
+    list_parts(from, &parts);
+    kprof_strlist_add_all(out, from->first);
+    kprof_status status = KPROF_OK;
     if (parts.header_count > 0)
         qsort(parts.headers, parts.header_count, sizeof(*parts.headers), compare_headers);
     for (size_t i = 0; i < parts.header_count && status == KPROF_OK; i++)

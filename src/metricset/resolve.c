@@ -27,7 +27,7 @@ static bool is_available(const resolver *r, const char *name)
     return kprof_launch_metric_find(name) || is_supplied(r, name);
 }
 
-static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
+static void collect_names(const resolver *r, const kprof_strlist *names)
 {
     for (size_t i = 0; i < names->count; i++) {
         const char *name = names->items[i];
@@ -35,7 +35,6 @@ static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
             continue;
         kprof_strlist_add_unique(r->collect, name);
     }
-    return KPROF_OK;
 }
 
 /* A fallback replaces a metric that the chip lacks. Nothing replaces a metric that limits left out. */
@@ -52,17 +51,16 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
         return KPROF_OK;
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     kprof_expr_operands(choice->compiled, &required, &optional);
-    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < required.count && *taken; i++)
         *taken = is_available(r, required.items[i]);
     for (size_t i = 0; i < optional.count && *taken; i++)
         *taken = !lost_to_limits(r, optional.items[i]);
-    if (status == KPROF_OK && *taken)
-        status = collect_names(r, &required);
-    if (status == KPROF_OK && *taken)
-        status = collect_names(r, &optional);
+    if (*taken)
+        collect_names(r, &required);
+    if (*taken)
+        collect_names(r, &optional);
     KPROF_FREE_LISTS(&required, &optional);
-    return status;
+    return KPROF_OK;
 }
 
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, const char *label,

@@ -16,11 +16,10 @@ static const kprof_section_definition *find_section(const kprof_catalog *catalog
     return NULL;
 }
 
-static kprof_status note(kprof_plan *plan, const char *what, const char *why)
+static void note(kprof_plan *plan, const char *what, const char *why)
 {
     char *text = kprof_strprintf("%s: %s is not sampled: %s", plan->chip, what, why);
     kprof_strlist_take_unique(&plan->notes, text);
-    return KPROF_OK;
 }
 
 typedef struct sampler {
@@ -39,7 +38,7 @@ static kprof_status list_names(const sampler *s, bool are_linked, kprof_strlist 
             continue;
         const kprof_choice *chosen = kprof_item_sampled(item, s->host);
         if (!chosen)
-            status = note(s->plan, item->label, "CUPTI samples no such counter of the chip");
+            note(s->plan, item->label, "CUPTI samples no such counter of the chip");
         else if (strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) != 0 && !kprof_strlist_add_unique(out, chosen->text))
             status = KPROF_NO_MEMORY;
     }
@@ -47,14 +46,13 @@ static kprof_status list_names(const sampler *s, bool are_linked, kprof_strlist 
 }
 
 /* Move the pass of the other plan, if it has one with fewer metrics, behind that of this one. */
-static kprof_status append_pass(kprof_timeline_plan *plan, kprof_timeline_plan *other)
+static void append_pass(kprof_timeline_plan *plan, kprof_timeline_plan *other)
 {
     if (plan->count == 0 || other->count == 0 || other->passes->metrics.count == plan->passes->metrics.count)
-        return KPROF_OK;
+        return;
     kprof_timeline_pass *passes = KPROF_ADD(plan->passes, plan->count);
     *passes = *other->passes;
     other->count = 0;
-    return KPROF_OK;
 }
 
 static kprof_status plan_passes(const sampler *s, bool is_linked)
@@ -69,7 +67,8 @@ static kprof_status plan_passes(const sampler *s, bool is_linked)
     KPROF_THEN(status, kprof_timeline_make(s->host, &linked, 1, &s->plan->timeline));
     if (linked.count > names.count)
         KPROF_THEN(status, kprof_timeline_make(s->host, &names, 1, &without));
-    KPROF_THEN(status, append_pass(&s->plan->timeline, &without));
+    if (status == KPROF_OK)
+        append_pass(&s->plan->timeline, &without);
     kprof_timeline_free(&without);
     KPROF_FREE_LISTS(&names, &linked);
     return status;
@@ -89,7 +88,8 @@ static kprof_status drop_left_out(kprof_plan *plan)
             continue;
         }
         if (kprof_strlist_contains(&plan->timeline.left_out, item->name))
-            KPROF_THEN(status, note(plan, item->label, "one pass has no space for it beside the others"));
+            if (status == KPROF_OK)
+                note(plan, item->label, "one pass has no space for it beside the others");
         kprof_item_clear(item);
     }
     section->timeline_count = kept;

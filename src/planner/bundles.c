@@ -72,7 +72,7 @@ static kprof_status list_counters(kprof_packing *p, const kprof_config_image *im
     return status;
 }
 
-static kprof_status allocate(kprof_packing *p)
+static void allocate(kprof_packing *p)
 {
     size_t count = p->names.count + 1;
     if (!p->now.spots) /* there is no pass */
@@ -86,7 +86,6 @@ static kprof_status allocate(kprof_packing *p)
     p->question = kprof_calloc(count + KPROF_MAX_GUESTS * KPROF_MAX_GUEST_COUNTERS, sizeof(*p->question));
     p->listed = kprof_calloc(count, sizeof(*p->listed));
     p->moves = kprof_calloc(count + p->most_passes, sizeof(*p->moves));
-    return KPROF_OK;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -193,7 +192,8 @@ kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, co
     kprof_status status = kprof_raw_config_open(host, &out->config);
     KPROF_THEN(status, kprof_raw_config_begin(out->config, NULL, 0));
     KPROF_THEN(status, list_counters(out, image));
-    KPROF_THEN(status, allocate(out));
+    if (status == KPROF_OK)
+        allocate(out);
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++) {
         out->counters[i].name = out->names.items[i];
         status = find_places(out->config, &out->counters[i]);

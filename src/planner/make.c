@@ -14,12 +14,11 @@
 #define MANY_COUNTERS 8
 
 /* Copy what the packing has now. */
-static kprof_status take_arrangement(const kprof_packing *p, kprof_arrangement *out)
+static void take_arrangement(const kprof_packing *p, kprof_arrangement *out)
 {
     out->pass_count = p->now.pass_count;
     out->spots = kprof_calloc(1, (p->names.count + 1) * sizeof(*out->spots));
     memcpy(out->spots, p->now.spots, p->names.count * sizeof(*out->spots));
-    return KPROF_OK;
 }
 
 static void swap_arrangement(kprof_packing *p, kprof_arrangement *arrangement)
@@ -48,7 +47,8 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
     KPROF_THEN(status, kprof_packing_improve(p, KPROF_FEWER_PASSES));
     if (limits->max_passes > 0 && p->now.pass_count > limits->max_passes)
         return status;
-    KPROF_THEN(status, take_arrangement(p, &few));
+    if (status == KPROF_OK)
+        take_arrangement(p, &few);
     KPROF_THEN(status, kprof_packing_improve(p, KPROF_LESS_TIME));
     *fits = status == KPROF_OK && is_paid_for(p, limits, p->metric_count);
     if (status == KPROF_OK && !*fits) {
@@ -91,13 +91,13 @@ static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, 
     kprof_arrangement eager = {NULL, 0};
     KPROF_AUTO_FREE bool *kept_patiently = kprof_calloc(p->metric_count + 1, sizeof(*kept_patiently));
     double usefulness = fill(p, limits, false, kept);
-    kprof_status status = take_arrangement(p, &eager);
-    if (status == KPROF_OK && fill(p, limits, true, kept_patiently) > usefulness)
+    take_arrangement(p, &eager);
+    if (fill(p, limits, true, kept_patiently) > usefulness)
         memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
-    else if (status == KPROF_OK)
+    else
         swap_arrangement(p, &eager);
     free(eager.spots);
-    return status == KPROF_OK ? p->status : status;
+    return p->status;
 }
 
 /* Keep all names where the limits allow it, else the most useful ones, and arrange their counters in passes. */
@@ -113,8 +113,8 @@ static kprof_status arrange(kprof_packing *p, const kprof_limits *limits, bool *
 }
 
 /* Append to the schedule a metric of the wish, or with NULL the witness of this number. */
-static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_metric *metric, size_t witness,
-                                    kprof_schedule *out)
+static void schedule_metric(const kprof_packing *p, const kprof_pack_metric *metric, size_t witness,
+                            kprof_schedule *out)
 {
     const size_t number = out->metric_count++;
     kprof_pass_list *passes = &out->metrics[number];
@@ -132,7 +132,6 @@ static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_met
             out->last_passes[number] = pass;
         out->patched[number] = out->patched[number] || (is_here && out->passes[pass].patches_code);
     }
-    return KPROF_OK;
 }
 
 /* Describe each pass. Ask the image for its counters: NVPW reports the time in the first pass, wherever requested. */
@@ -172,11 +171,11 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
         size_t metric = 0;
         while (strcmp(names->items[metric], plan->collect.items[i]) != 0)
             metric++;
-        status = schedule_metric(p, &p->metrics[metric], 0, out);
+        schedule_metric(p, &p->metrics[metric], 0, out);
     }
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++)
         if (p->guests[i].counters.count > 0)
-            status = schedule_metric(p, NULL, i, out);
+            schedule_metric(p, NULL, i, out);
     return status;
 }
 

@@ -42,13 +42,12 @@ static kprof_status try_pass(kprof_host *host, const char *name, kprof_timeline_
 }
 
 /* Append an empty pass; there is space. */
-static kprof_status add_pass(kprof_timeline_plan *plan)
+static void add_pass(kprof_timeline_plan *plan)
 {
     kprof_timeline_pass *pass = &plan->passes[plan->count];
     *pass = (kprof_timeline_pass){.metrics = KPROF_STRLIST_INIT};
     plan->count++;
     kprof_strlist_add(&pass->metrics, KPROF_SAMPLE_ACTIVITY);
-    return KPROF_OK;
 }
 
 static kprof_status place(kprof_host *host, const char *name, size_t most, kprof_timeline_plan *plan)
@@ -60,7 +59,7 @@ static kprof_status place(kprof_host *host, const char *name, size_t most, kprof
     if (fits || status != KPROF_OK)
         return status;
     if (plan->count < most) {
-        status = add_pass(plan);
+        add_pass(plan);
         KPROF_THEN(status, try_pass(host, name, &plan->passes[plan->count - 1], &fits));
     }
     if (status != KPROF_OK || fits)

@@ -310,7 +310,7 @@ static kprof_status find_condition_metrics(const kprof_model *const models[KPROF
 }
 
 /* Make a kernel of each pair and of each group without one. */
-static kprof_status list_kernels(kprof_diff *diff)
+static void list_kernels(kprof_diff *diff)
 {
     const kprof_launch_pairs *pairs = &diff->pairs;
     const size_t most = pairs->group_counts[KPROF_BASELINE] + pairs->group_counts[KPROF_NEW];
@@ -331,7 +331,6 @@ static kprof_status list_kernels(kprof_diff *diff)
             kernel->verdict = side == KPROF_BASELINE ? KPROF_JUDGEMENT_ONLY_BASELINE : KPROF_JUDGEMENT_ONLY_NEW;
         }
     }
-    return KPROF_OK;
 }
 
 /* The time that a change adds to or takes from all launches. */
@@ -384,7 +383,8 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
     kprof_diff_metrics_find(models, context->options->all_rows, &out->metrics);
     kprof_status status = find_condition_metrics(models, out);
     KPROF_THEN(status, kprof_launch_pairs_find(walks, &work, &out->pairs));
-    KPROF_THEN(status, list_kernels(out));
+    if (status == KPROF_OK)
+        list_kernels(out);
     KPROF_THEN(status, compare_all(&with));
     KPROF_THEN(status, judge_all(out));
     *out->request->outcome = (kprof_diff_outcome){.pairs = out->pairs.count};

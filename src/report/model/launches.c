@@ -46,20 +46,19 @@ static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, b
 }
 
 /* Read what the filter counts a launch by. */
-static kprof_status read_place(const launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row,
-                               kprof_filter_launch *out)
+static void read_place(const launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row,
+                       kprof_filter_launch *out)
 {
     *out = (kprof_filter_launch){.device = launch->device->record.device,
                                  .kernel = (uint32_t)(launch->kernel - walker->walk->model->kernels)};
     if (!kprof_filter_needs_shape(walker->filter))
-        return KPROF_OK;
+        return;
     kprof_launch_row columns = {0};
     kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
     memcpy(out->grid, columns.record.grid, sizeof out->grid);
     memcpy(out->block, columns.record.block, sizeof out->block);
     out->dynamic_smem_bytes = columns.record.dynamic_smem_bytes;
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
-    return KPROF_OK;
 }
 
 static kprof_status take(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row, bool *taken)
@@ -75,7 +74,8 @@ static kprof_status take(launch_walker *walker, const kprof_model_launch *launch
     if (matches && kprof_filter_needs_nvtx(walker->filter))
         status = match_nvtx(walker, row, &matches);
     kprof_filter_launch place;
-    KPROF_THEN(status, read_place(walker, launch, row, &place));
+    if (status == KPROF_OK)
+        read_place(walker, launch, row, &place);
     if (status == KPROF_OK)
         *taken = kprof_filter_take_launch(walker->filter, matches, &place);
     return status;

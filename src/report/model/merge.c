@@ -75,14 +75,13 @@ static kprof_status change(kprof_merge *merge, const char *sql, const char *cons
 }
 
 /* The id of the row with this text; 0: there is none, and the text is remembered. Takes the text over. */
-static kprof_status know(kprof_names *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
+static void know(kprof_names *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
 {
     size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(known, text->data);
     *id = number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
     if (*id == 0)
         kprof_names_keep(known, text->data, (size_t)new_id);
     kprof_strbuf_free(text);
-    return KPROF_OK;
 }
 
 /* A device or kernel gets one row, even when several reports have it. */
@@ -94,8 +93,9 @@ static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void 
     kprof_strbuf text = KPROF_STRBUF_INIT;
     int64_t id = nothing, new_id = (int64_t)known->count + 1;
     kprof_rows_describe(table, row, &text);
-    kprof_status status = know(known, &text, new_id, &id);
-    if (status == KPROF_OK && id == 0) {
+    know(known, &text, new_id, &id);
+    kprof_status status = KPROF_OK;
+    if (id == 0) {
         id = new_id;
         status = kprof_rows_insert(merge->into, table, row, &id);
     }
@@ -153,7 +153,7 @@ static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, 
         int64_t there = 0, id = merge->process_count + (int64_t)i + 1;
         kprof_strbuf_printf(&text, "%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns,
                             process->host);
-        status = know(&merge->processes, &text, id, &there);
+        know(&merge->processes, &text, id, &there);
         if (status == KPROF_OK && there > 0)
             status = fail_twice(merge, process, there, path);
         else if (status == KPROF_OK && !kprof_strlist_add(&merge->brought_by, name))
@@ -230,11 +230,10 @@ static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_
 }
 
 /* `key`: its chip and id. */
-static kprof_status note_definition(kprof_merge *merge, const char *key, const char *json)
+static void note_definition(kprof_merge *merge, const char *key, const char *json)
 {
     kprof_strlist_add(&merge->definitions, json);
     kprof_names_keep(&merge->sections, key, merge->definitions.count);
-    return KPROF_OK;
 }
 
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
@@ -246,7 +245,7 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
     kprof_status status = KPROF_OK;
     if (!own)
-        status = note_definition(merge, key, json);
+        note_definition(merge, key, json);
     else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
         status = join_definition(merge, chip, section, own);
     else if (strcmp(*own, json) != 0)

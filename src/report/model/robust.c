@@ -212,7 +212,7 @@ static double approximate_p(const rank_sums *sums)
 }
 
 /* The rank, from 1, of the difference that bounds the interval from below, if no values tie; 0: there is none. */
-static kprof_status exact_bound(size_t count, size_t chosen, double tail, uint64_t *bound)
+static void exact_bound(size_t count, size_t chosen, double tail, uint64_t *bound)
 {
     uint32_t ranks[KPROF_EXACT_MAX];
     for (size_t i = 0; i < count; i++)
@@ -227,7 +227,6 @@ static kprof_status exact_bound(size_t count, size_t chosen, double tail, uint64
         if (below > tail * all)
             break;
     }
-    return KPROF_OK;
 }
 
 static uint64_t approximate_bound(size_t count, size_t chosen, double tail)
@@ -243,16 +242,15 @@ static kprof_status find_interval(kprof_sample from, kprof_sample to, double con
     const size_t count = from.count + to.count, chosen = from.count < to.count ? from.count : to.count;
     const double tail = (1 - confidence) / 2;
     uint64_t bound = 0;
-    kprof_status status = KPROF_OK;
     if (count <= KPROF_EXACT_MAX)
-        status = exact_bound(count, chosen, tail, &bound);
+        exact_bound(count, chosen, tail, &bound);
     else
         bound = approximate_bound(count, chosen, tail);
     if (bound > 0) {
         out->low = find_difference(from, to, bound);
         out->high = find_difference(from, to, (uint64_t)from.count * to.count + 1 - bound);
     }
-    return status;
+    return KPROF_OK;
 }
 
 static kprof_status find_p(kprof_sample small, kprof_sample large, double *p)

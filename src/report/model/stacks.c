@@ -40,14 +40,13 @@ static void describe_frame(const cJSON *frame, kprof_strbuf *out)
 }
 
 /* Add a copy of a frame to the list. */
-static kprof_status add_frame(const loader *load, const kprof_told_frame *frame, const char *key)
+static void add_frame(const loader *load, const kprof_told_frame *frame, const char *key)
 {
     kprof_told_stacks *into = load->into;
     kprof_told_frame *added = KPROF_ADD(into->frames, into->frame_count);
     *added = (kprof_told_frame){kprof_strdup(frame->text), kprof_strdup(frame->file), frame->is_native,
                                 kprof_stack_is_installed(frame->file, frame->is_native)};
     kprof_names_keep(&into->places, key, into->frame_count - 1);
-    return KPROF_OK;
 }
 
 /* The place of a frame in the list, which it is added to if it is new. */
@@ -60,14 +59,13 @@ static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *
     describe_frame(json, &text);
     kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
     size_t at = key.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->places, key.data);
-    kprof_status status = KPROF_OK;
     if (at == KPROF_NAMES_NONE) {
         at = into->frame_count;
-        status = add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
+        add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
     }
     *out = (uint32_t)at;
     KPROF_FREE_TEXTS(&text, &key);
-    return status;
+    return KPROF_OK;
 }
 
 static kprof_status read_frames(const loader *load, const cJSON *frames, kprof_told_stack *out)

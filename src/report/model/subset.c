@@ -218,7 +218,7 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
 }
 
 /* Put the sections that are taken before the others, which pages do not show. */
-static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
+static void hide_others(kprof_model_chip *chip, const bool *taken)
 {
     kprof_section *ordered = kprof_calloc(chip->section_count + 1, sizeof *ordered);
     size_t at = 0;
@@ -231,7 +231,6 @@ static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
             ordered[at++] = chip->sections[i];
     free(chip->sections);
     chip->sections = ordered;
-    return KPROF_OK;
 }
 
 /* Hide the sections that are not chosen. A chip may be left with none. */
@@ -257,7 +256,7 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
             taken[at + k] = taken[at + k] && strcmp(names[at + k], KPROF_NAMED_SECTION_ID) != 0;
         const bool *of_chip = taken + at;
         at += chip->section_count;
-        status = hide_others(chip, of_chip);
+        hide_others(chip, of_chip);
     }
     return status;
 }
@@ -282,7 +281,7 @@ static void take_timelines(const kprof_model *model, const kprof_model_chip *chi
 }
 
 /* Mark what the sections of the model show, too. */
-static kprof_status take_shown(const kprof_model *model, bool *taken)
+static void take_shown(const kprof_model *model, bool *taken)
 {
     kprof_view view;
     kprof_view_sections(model, KPROF_TITLE_LABEL, &view);
@@ -292,7 +291,6 @@ static kprof_status take_shown(const kprof_model *model, bool *taken)
     kprof_view_free(&view);
     for (size_t i = 0; i < model->chip_count; i++)
         take_timelines(model, &model->chips[i], taken);
-    return KPROF_OK;
 }
 
 /* Add to a chip the section of the metrics that are named. */
@@ -329,7 +327,8 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     KPROF_THEN(status, take_metrics(subset, path, model, taken));
     for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
         add_named(model, &model->chips[i], taken);
-    KPROF_THEN(status, take_shown(model, taken));
+    if (status == KPROF_OK)
+        take_shown(model, taken);
     /* Findings need the values that are known without counters, and the witnesses say whether a value's passes agree: a
      * part made of sections keeps both. A part made of named metrics needs neither. */
     for (size_t i = 0; i < model->metric_count; i++)

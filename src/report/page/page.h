@@ -73,7 +73,7 @@ kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const 
 void kprof_page_names_free(kprof_page_names *names);
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
-kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;
+void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model);
 /* Show the code of each kernel whose instructions were measured. *out holds what the emitter keeps of it until the page
  * ends; to be freed with kprof_page_code_free, also after a failure. */
 typedef struct kprof_page_code kprof_page_code;

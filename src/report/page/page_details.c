@@ -126,8 +126,8 @@ static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip 
 
 /* Choose the findings that the page shows: all, or, if sections were chosen, those of these sections and the one that
  * the verdict names. Open findings have their section but lack a value; without a measurement, all do. */
-static kprof_status choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
-                                    const kprof_model_launch *launch, kprof_emit_findings *all)
+static void choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
+                            const kprof_model_launch *launch, kprof_emit_findings *all)
 {
     const kprof_findings *findings = all->findings;
     const kprof_model_chip *chip = model_chip(page->emitter, launch);
@@ -146,7 +146,6 @@ static kprof_status choose_findings(const kprof_launch_page *page, const kprof_v
             has_collected_place(shown, page->view->model, found->finding, launch))
             all->open[all->open_count++] = found;
     }
-    return KPROF_OK;
 }
 
 /* The hottest line of each profile, looked for once. */
@@ -211,7 +210,9 @@ static kprof_status find_all(const kprof_launch_page *page, const kprof_view_chi
         return status;
     all->findings = kprof_rules_apply(page->rules, of.values, of.counters);
     status = kprof_places_find(page->finder, launch->id, page->rules);
-    return status == KPROF_OK ? choose_findings(page, shown, launch, all) : status;
+    if (status == KPROF_OK)
+        choose_findings(page, shown, launch, all);
+    return status;
 }
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)

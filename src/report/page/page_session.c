@@ -150,7 +150,7 @@ static int by_launches(const void *a, const void *b)
     return order ? order : strcmp((*left)->demangled, (*right)->demangled);
 }
 
-static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *model)
+static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
 {
     KPROF_AUTO_FREE const kprof_model_kernel **sorted = kprof_calloc(model->kernel_count + 1, sizeof *sorted);
     for (size_t i = 0; i < model->kernel_count; i++)
@@ -169,7 +169,6 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
         kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
-    return KPROF_OK;
 }
 
 static void show_messages(kprof_emitter *emitter, const kprof_model *model)
@@ -188,23 +187,23 @@ static void show_messages(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
-kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
+void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
 {
     show_run(emitter, model);
     show_processes(emitter, model);
     show_devices(emitter, model);
     show_passes(emitter, model);
     show_left_out(emitter, model);
-    kprof_status status = show_kernels(emitter, model);
-    if (status == KPROF_OK)
-        show_messages(emitter, model);
-    return status;
+    show_kernels(emitter, model);
+    show_messages(emitter, model);
 }
 
 kprof_status kprof_page_session(const kprof_page_context *context)
 {
     kprof_emitter *emitter = NULL;
     kprof_status status = kprof_page_begin(context, &emitter);
-    return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_session(emitter, &context->reports->model))
-                              : status;
+    if (status != KPROF_OK)
+        return status;
+    kprof_page_show_session(emitter, &context->reports->model);
+    return kprof_page_end(emitter, KPROF_OK);
 }

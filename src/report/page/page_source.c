@@ -801,7 +801,7 @@ static kprof_status take_launches(source_page *page)
 }
 
 /* Find the columns of rows, and get room for them. */
-static kprof_status prepare(source_page *page)
+static void prepare(source_page *page)
 {
     enum { OTHER_FIELDS = 32 };
     const kprof_model *model = page->model;
@@ -812,7 +812,6 @@ static kprof_status prepare(source_page *page)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
     page->fields = kprof_calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
-    return KPROF_OK;
 }
 
 static kprof_status show_profiles(source_page *page)
@@ -942,7 +941,8 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     source_page *page = &code->page;
     *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
-    KPROF_THEN(status, prepare(page));
+    if (status == KPROF_OK)
+        prepare(page);
     if (status == KPROF_OK && page->profiles.count > 0)
         status = take_launches(page);
     for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
@@ -963,7 +963,8 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     source_page page = {.context = context, .model = &context->reports->model};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
     page.profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    KPROF_THEN(status, prepare(&page));
+    if (status == KPROF_OK)
+        prepare(&page);
     KPROF_THEN(status, take_launches(&page));
     KPROF_THEN(status, kprof_page_begin(context, &page.emitter));
     if (page.emitter)

@@ -78,7 +78,7 @@ static kprof_status read_process(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-static kprof_status take_processes(shares *all)
+static void take_processes(shares *all)
 {
     for (size_t i = 0; i < all->model->process_count; i++) {
         const kprof_model_process *process = &all->model->processes[i];
@@ -86,7 +86,6 @@ static kprof_status take_processes(shares *all)
         KPROF_ADD(all->sources, all->source_count)->name =
             kprof_strprintf("%s %lld on %s", process->name, (long long)process->pid, process->host);
     }
-    return KPROF_OK;
 }
 
 static kprof_status find_sources(shares *all)
@@ -100,7 +99,7 @@ static kprof_status find_sources(shares *all)
         status = kprof_store_query(all->report, "SELECT id, name FROM source ORDER BY id", read_source, all);
     all->is_merged = all->source_count > 0;
     if (status == KPROF_OK && !all->is_merged)
-        status = take_processes(all);
+        take_processes(all);
     else if (status == KPROF_OK)
         status = kprof_store_query(all->report, "SELECT process_id, source_id FROM process_source ORDER BY process_id",
                                    read_process, all);

@@ -92,7 +92,7 @@ static kprof_status print_whole(const kprof_page_context *context)
         status = show_kernels(emitter, &ranking);
         KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
         KPROF_THEN(status, kprof_page_show_trace(emitter, context));
-        KPROF_THEN(status, kprof_page_show_session(emitter, &context->reports->model));
+        kprof_page_show_session(emitter, &context->reports->model);
         KPROF_THEN(status, kprof_page_show_code(emitter, context, &code));
         KPROF_THEN(status, show_stacks(emitter, context->reports));
         KPROF_THEN(status, kprof_page_show_details(emitter, context));

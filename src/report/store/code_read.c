@@ -300,7 +300,7 @@ typedef struct open_cubin {
 } open_cubin;
 
 /* Read the functions of a cubin that are wanted, and their texts by nvdisasm, which opens the very file anew. */
-static kprof_status understand(code_reader *reader, const open_cubin *cubin, const char *bytes)
+static void understand(code_reader *reader, const open_cubin *cubin, const char *bytes)
 {
     char path[64];
     kprof_code *code = &reader->code;
@@ -309,7 +309,6 @@ static kprof_status understand(code_reader *reader, const open_cubin *cubin, con
     KPROF_THEN(status, kprof_code_disassemble(code, path, &reader->disassemblers));
     reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
     reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
-    return KPROF_OK;
 }
 
 static void forget_code(code_reader *reader)
@@ -327,7 +326,9 @@ static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
 {
     KPROF_AUTO_FREE char *bytes = kprof_calloc(cubin->size + 1, 1);
     const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
-    kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
+    if (is_whole)
+        understand(reader, cubin, bytes);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
         status = add_function(reader, &reader->code.functions[i], cubin->id);
     return KPROF_THEN(status, end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size));
