@@ -334,9 +334,7 @@ int kprof_cmd_ctl(const kprof_options *options)
         tell_armed(&from, strcmp(options->argument, "start") == 0);
     else if (code == 0)
         code = kprof_status_exit_code(
-            from.listing.failed
-                ? KPROF_NO_MEMORY
-                : kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from.listing}));
+            kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from.listing}));
     kprof_listing_free(&from.listing);
     for (size_t i = 0; i < runs.count; i++) {
         kprof_strlist_free(&runs.items[i].words);

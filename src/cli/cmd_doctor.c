@@ -210,9 +210,7 @@ int kprof_cmd_doctor(const kprof_options *options)
     else
         kprof_machine_tell(&listing, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "not-tried"},
                            "no kernel was measured: mend the faults first");
-    kprof_status shown = listing.failed || gpus.failed ? KPROF_NO_MEMORY
-                                                       : kprof_results_show(options, &kprof_listing_page,
-                                                                            &(kprof_page_input){.content = &listing});
+    kprof_status shown = kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing});
     kprof_listing_free(&listing);
     kprof_listing_free(&gpus);
     return kprof_status_exit_code(shown == KPROF_OK ? status : shown);

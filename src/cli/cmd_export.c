@@ -25,7 +25,7 @@ typedef struct sink {
 } sink;
 
 /* The statement for duckdb: it reads the long layout of CSV from its stdin and writes Parquet. It gives all types, as
- * duckdb may guess wrong ones from a pipe. No word comes from the user. NULL when out of memory. */
+ * duckdb may guess wrong ones from a pipe. No word comes from the user. */
 static char *make_duckdb_query(void)
 {
     static const char *const types[] = {[KPROF_CELL_WHOLE] = "BIGINT",

@@ -20,9 +20,7 @@ static char *join(const char *const *words)
 
 static void add_taken(kprof_listing *listing, char *cell)
 {
-    listing->failed = listing->failed || !cell;
-    kprof_listing_add(listing, cell ? cell : "");
-    free(cell);
+    kprof_strlist_take(&listing->cells, cell);
 }
 
 /* Adds the rows of a chip to a list. */

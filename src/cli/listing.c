@@ -5,7 +5,7 @@
 
 void kprof_listing_add(kprof_listing *listing, const char *cell)
 {
-    listing->failed = !kprof_strlist_add(&listing->cells, cell) || listing->failed;
+    kprof_strlist_add(&listing->cells, cell);
 }
 
 void kprof_listing_add_cells(kprof_listing *listing, const char *const *cells, size_t count)

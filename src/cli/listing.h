@@ -16,7 +16,6 @@ typedef struct kprof_listing_column {
 typedef struct kprof_listing {
     const kprof_listing_column *columns; /* ended by one without a key */
     kprof_strlist cells;
-    bool failed; /* out of memory */
 } kprof_listing;
 
 void kprof_listing_add(kprof_listing *listing, const char *cell);

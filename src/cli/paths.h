@@ -47,7 +47,7 @@ bool kprof_has_extension(const char *path);
 /* Does the file begin as reports do? */
 bool kprof_is_report(const char *path);
 /* The report that a user means by `name`: that file, or NAME.kprof, which --export NAME has written, where `name`
- * itself is no report. Caller frees; NULL when out of memory. */
+ * itself is no report. Caller frees. */
 char *kprof_report_path(const char *name);
 /* Open that report; *out is NULL on failure. */
 kprof_status kprof_report_open_named(const char *name, kprof_report **out) KPROF_MUST_CHECK;

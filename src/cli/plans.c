@@ -161,7 +161,7 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     return status;
 }
 
-/* The first names and the number of the others, or all. Caller frees; NULL when out of memory. */
+/* The first names and the number of the others, or all. Caller frees. */
 static char *join_names(const kprof_strlist *names, size_t most)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;

@@ -404,7 +404,7 @@ static bool add_host(kprof_span **spans, size_t *count)
         return false;
     for (size_t i = 0; i < host_count; i++)
         bytes += host[i].size_bytes;
-    all = bytes <= MOST_HOST_BYTES ? realloc(*spans, (*count + host_count + 1) * sizeof *all) : NULL;
+    all = bytes <= MOST_HOST_BYTES ? kprof_realloc(*spans, (*count + host_count + 1) * sizeof *all) : NULL;
     for (size_t i = 0; all && i < host_count; i++)
         all[(*count)++] = host[i];
     *spans = all ? all : *spans;

@@ -445,7 +445,7 @@ static kprof_status add_allocations(kprof_snapshot *s)
 
 static kprof_span *copy_spans(const kprof_snapshot *s)
 {
-    kprof_span *out = malloc((s->span_count + 1) * sizeof *out);
+    kprof_span *out = kprof_realloc(NULL, (s->span_count + 1) * sizeof *out);
     if (out && s->span_count > 0)
         memcpy(out, s->spans, s->span_count * sizeof *out);
     return out;

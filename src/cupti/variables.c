@@ -192,7 +192,7 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
 {
     pthread_mutex_lock(&list.mutex);
     *out_count = 0;
-    *out = !list.incomplete && list.count > 0 ? malloc(list.count * sizeof **out) : NULL;
+    *out = !list.incomplete && list.count > 0 ? kprof_realloc(NULL, list.count * sizeof **out) : NULL;
     bool listed = !list.incomplete && (*out || list.count == 0);
     for (size_t i = 0; listed && i < list.count; i++)
         if (!context || !list.variables[i].context || list.variables[i].context == context)

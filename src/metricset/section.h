@@ -56,7 +56,7 @@ typedef struct kprof_section {
     size_t timeline_count;
 } kprof_section;
 
-/* Write a resolved section as JSON; kprof_section_from_json reads it back. Caller frees; NULL when out of memory. */
+/* Write a resolved section as JSON; kprof_section_from_json reads it back. Caller frees. */
 char *kprof_section_to_json(const kprof_section *section);
 void kprof_section_free(kprof_section *section); /* members, not the struct */
 

@@ -77,7 +77,6 @@ static void assert_row(const kprof_machine *machine, const char *const row[5], k
     kprof_listing listing = {0};
     bool found = false;
     assert_int_equal(kprof_machine_judge(machine, &listing), status);
-    assert_false(listing.failed);
     assert_int_equal(listing.cells.count % COLUMNS, 0);
     for (size_t i = 0; i < listing.cells.count; i += COLUMNS) {
         char *const *cells = listing.cells.items + i;

@@ -43,12 +43,12 @@ static bool is_stall(const char *name)
            strcmp(name + length - strlen(stall_suffix), stall_suffix) == 0;
 }
 
-/* "Stalls: long scoreboard"; caller frees, NULL when out of memory. */
+/* "Stalls: long scoreboard"; caller frees. */
 static char *stall_label(const char *name)
 {
     const char *reason = name + strlen(stall_prefix);
     char *label = kprof_strprintf("Stalls: %.*s", (int)(strlen(reason) - strlen(stall_suffix)), reason);
-    for (char *c = label; c && *c; c++)
+    for (char *c = label; *c; c++)
         *c = *c == '_' ? ' ' : *c;
     return label;
 }
@@ -59,15 +59,11 @@ static size_t index_of(const kprof_model *model, const char *name)
     return index == KPROF_NAMES_NONE ? SIZE_MAX : index;
 }
 
-/* Add a metric that at least one report has, or that the user asked for. Takes `label` over; NULL: out of memory. */
+/* Add a metric that at least one report has, or that the user asked for. Takes `label` over. */
 static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
                                      const char *name, char *label)
 {
-    kprof_diff_metric *metric = label ? KPROF_APPEND(metrics->items, metrics->count) : NULL;
-    if (!metric) {
-        free(label);
-        return NULL;
-    }
+    kprof_diff_metric *metric = KPROF_ADD(metrics->items, metrics->count);
     *metric = (kprof_diff_metric){.name = name, .unit = "", .theme = "other", .label = label};
     metric->metric_class = KPROF_CLASS_NOISY;
     for (int side = 0; side < KPROF_SIDES; side++) {
@@ -79,7 +75,6 @@ static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_mo
         metric->unit = known->unit;
         metric->metric_class = kprof_class_of(known);
     }
-    metrics->count++;
     return metric;
 }
 
@@ -127,7 +122,8 @@ size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *cons
     for (size_t i = 0; i < metrics->count; i++)
         if (strcmp(metrics->items[i].name, name) == 0)
             return i;
-    return add_metric(metrics, models, name, kprof_strdup(name)) ? metrics->count - 1 : SIZE_MAX;
+    add_metric(metrics, models, name, kprof_strdup(name));
+    return metrics->count - 1;
 }
 
 void kprof_diff_metrics_free(kprof_diff_metrics *metrics)

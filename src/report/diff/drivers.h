@@ -24,7 +24,7 @@ enum { KPROF_DIFF_TIME, KPROF_DIFF_CYCLES };
  * both have, if `all` is set. Free with kprof_diff_metrics_free. */
 void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out);
 void kprof_diff_metrics_free(kprof_diff_metrics *metrics); /* members */
-/* The place of a metric, which is added if it is not there; SIZE_MAX when out of memory. */
+/* The place of a metric, which is added if it is not there. */
 size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
                             const char *name);
 

@@ -46,7 +46,7 @@ static void put_shape(kprof_strbuf *key, const uint32_t shape[3])
     kprof_strbuf_printf(key, "%u,%u,%u\n", shape[0], shape[1], shape[2]);
 }
 
-/* Caller frees; NULL when out of memory. */
+/* Caller frees. */
 static char *make_key(const kprof_launch_group *group, kprof_match match)
 {
     const kprof_launch_record *shape = &group->shape;

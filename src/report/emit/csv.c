@@ -37,10 +37,6 @@ void kprof_csv_put_text(kprof_csv_line *row, const char *text)
     const bool is_formula = row->is_safe && *text && strchr("=+-@\t\r", *text);
     size_t length = strlen(text), room = 2 * length + 2;
     char *quoted = room <= sizeof fixed ? fixed : kprof_calloc(1, room);
-    if (!quoted) {
-        row->text.failed = true;
-        return;
-    }
     size_t size = csv_write(quoted, room, text, length);
     kprof_strbuf_puts(&row->text, is_formula ? "\"'" : "\"");
     kprof_strbuf_append(&row->text, quoted + 1, size - 1); /* without its first quote */
@@ -100,10 +96,6 @@ void kprof_csv_names(kprof_csv_line *row, const char *const *names)
 void kprof_csv_end_row(kprof_csv *csv)
 {
     kprof_strbuf *row = &csv->row.text;
-    if (row->failed) {
-        csv->base.status = KPROF_NO_MEMORY;
-        return;
-    }
     if (row->length > 0) {
         row->data[row->length - 1] = '\n';
         kprof_output_put(csv->base.out, row->data, row->length);
@@ -151,10 +143,6 @@ bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
     tail->is_safe = csv->row.is_safe;
     if (tail->text.length == 0)
         put(tail, metric);
-    if (tail->text.failed || csv->prefix.text.failed) {
-        csv->base.status = KPROF_NO_MEMORY;
-        return false;
-    }
     kprof_output_put(csv->base.out, csv->prefix.text.data, csv->prefix.text.length);
     kprof_output_put(csv->base.out, tail->text.data, tail->text.length);
     return true;

@@ -253,14 +253,12 @@ typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *r
 
 enum { TEXTS_OF_FIELD = 3 };
 
-/* Clean one text of a field; *made is the copy, if one is needed. False when out of memory. */
-static bool clean(const char **text, char **made)
+/* Clean one text of a field; *made is the copy, if one is needed. */
+static void clean(const char **text, char **made)
 {
     if (!*text || kprof_text_is_clean(*text))
-        return true;
-    *made = kprof_clean_text(*text);
-    *text = *made ? *made : "";
-    return *made;
+        return;
+    *text = *made = kprof_clean_text(*text);
 }
 
 /* Run an operation with a record of clean texts. */

@@ -232,7 +232,7 @@ void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launc
 /* The text of the first field that people see above the rows; NULL: there is none. */
 const char *kprof_record_heading(const kprof_emit_record *record);
 
-/* An emitter with these operations; NULL when out of memory. */
+/* An emitter with these operations. */
 kprof_emitter *kprof_emitter_allocate(const kprof_emitter_ops *ops);
 #define KPROF_EMIT_OPS(id, name, ...) extern const kprof_emitter_ops kprof_emit_##name;
 KPROF_FORMATS(KPROF_EMIT_OPS, KPROF_EMIT_OPS)

@@ -40,12 +40,7 @@ void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
 {
     kprof_grid_cell cell = {.text = add_text(grid, text)};
     cell.unit = *unit ? add_text(grid, unit) : cell.text + strlen(text);
-    kprof_grid_cell *added = KPROF_APPEND(grid->cells, grid->cell_count);
-    grid->failed = grid->failed || grid->texts.failed || !added;
-    if (grid->failed)
-        return;
-    *added = cell;
-    grid->cell_count++;
+    *KPROF_ADD(grid->cells, grid->cell_count) = cell;
 }
 
 void kprof_grid_miss(kprof_grid *grid)
@@ -62,13 +57,8 @@ void kprof_grid_mark(kprof_grid *grid)
 
 void kprof_grid_note(kprof_grid *grid, const char *label, const char *text)
 {
-    struct kprof_grid_note_text *added = KPROF_APPEND(grid->notes, grid->note_count);
-    char *copy = added ? kprof_strdup(text) : NULL;
-    grid->failed = grid->failed || !copy;
-    if (!copy)
-        return;
-    *added = (struct kprof_grid_note_text){grid->cell_count, label, copy};
-    grid->note_count++;
+    *KPROF_ADD(grid->notes, grid->note_count) =
+        (struct kprof_grid_note_text){grid->cell_count, label, kprof_strdup(text)};
 }
 
 static void clear(kprof_grid *grid)

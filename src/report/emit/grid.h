@@ -45,7 +45,6 @@ typedef struct kprof_grid {
     size_t key_count; /* at least 1 */
     size_t group;     /* so many other columns stay together; at least 1 */
     bool is_headed;   /* headers stand above no rows too */
-    bool failed;      /* out of memory */
 } kprof_grid;
 
 /* An empty grid; `kinds` has a letter for each column: 't' text, 'n' numbers. It keeps KPROF_GRID_COLUMNS_MAX. */
@@ -81,7 +80,7 @@ void kprof_text_labelled(kprof_output *out, kprof_text_place place, const char *
 
 /* Copies of the names in at most `width` columns each, at least KPROF_SHORT_NAME: names that are longer lose a part in
  * their middle. What tells a name from the one most like it stays, and different names stay different. Freed with
- * kprof_short_names_free; NULL when out of memory. */
+ * kprof_short_names_free. */
 #define KPROF_SHORT_NAME 24
 char **kprof_short_names_new(const char *const *names, size_t count, size_t width);
 void kprof_short_names_free(char **short_names, size_t count);

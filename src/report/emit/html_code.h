@@ -3,5 +3,5 @@
 
 #include "report/emit/json_text.h"
 
-/* An object of the part "code"; web/src/data.js reads it. NULL when out of memory. */
+/* An object of the part "code"; web/src/data.js reads it. */
 cJSON *kprof_html_code(const kprof_emit_code *code);

@@ -132,10 +132,6 @@ void kprof_json_put_text(kprof_output *out, const char *text)
 
 void kprof_json_write_text(kprof_emitter *emitter, char *text)
 {
-    if (!text) {
-        emitter->status = KPROF_NO_MEMORY;
-        return;
-    }
     kprof_json_put_text(emitter->out, text);
     cJSON_free(text);
 }

@@ -6,17 +6,17 @@
 
 #include <cjson/cJSON.h>
 
-/* Numbers as text: cJSON's printing follows the locale and is slow. null: it is not finite. NULL when out of memory. */
+/* Numbers as text: cJSON's printing follows the locale and is slow. null: it is not finite. */
 cJSON *kprof_json_number(double value);
 cJSON *kprof_json_integer(int64_t value);
 
 /* A cell of a launch; null where it is missing, unless its column always has a value. */
 cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell);
 
-/* A curve of theoretical occupancy; NULL when out of memory. */
+/* A curve of theoretical occupancy. */
 cJSON *kprof_json_what_if(const kprof_what_if *curve);
 
-/* A process, and all metrics that launches may show, with what each one means; NULL when out of memory. */
+/* A process, and all metrics that launches may show, with what each one means. */
 cJSON *kprof_json_process(const kprof_model_process *process);
 cJSON *kprof_json_metrics(const kprof_emit_launches *launches);
 
@@ -27,7 +27,7 @@ cJSON *kprof_json_found(const kprof_found *found, const char *text);
 
 /* Write JSON, in which anything may stand in strings. */
 void kprof_json_put_text(kprof_output *out, const char *text);
-/* Write what cJSON has printed, and free it; NULL, which is out of memory, becomes the emitter's status. */
+/* Write what cJSON has printed, and free it. */
 void kprof_json_write_text(kprof_emitter *emitter, char *text);
 /* Print a value in one line, and free it. */
 void kprof_json_write(kprof_emitter *emitter, cJSON *value);

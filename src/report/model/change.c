@@ -113,7 +113,7 @@ static kprof_status refuse(const condition_text *from, const char *part, const c
                       from->kind->example);
 }
 
-/* A copy without the blanks around it; NULL when out of memory. */
+/* A copy without the blanks around it. */
 static char *trimmed(const char *text, size_t length)
 {
     while (length > 0 && text[0] == ' ') {

@@ -83,7 +83,7 @@ static void free_rows(kprof_model *model)
     }
 }
 
-/* "default, full" of the stored JSON array. NULL when out of memory. */
+/* "default, full" of the stored JSON array. */
 static char *join_sets(const kprof_report *report, const char *json)
 {
     cJSON *array = json && strlen(json) <= KPROF_SETS_BYTES ? cJSON_Parse(json) : NULL;

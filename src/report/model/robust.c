@@ -151,13 +151,11 @@ static void add_ranks(kprof_sample small, kprof_sample large, rank_sums *sums)
     }
 }
 
-/* ways[s]: how many ways to choose `chosen` ranks add up to s. NULL when out of memory; the caller frees it. */
+/* ways[s]: how many ways to choose `chosen` ranks add up to s. The caller frees it. */
 static double *count_ways(const rank_sums *sums)
 {
     const size_t most = sums->count * (sums->count + 1), stride = most + 1;
     double *ways = kprof_calloc((sums->chosen + 1) * stride, sizeof *ways);
-    if (!ways)
-        return NULL;
     ways[0] = 1;
     for (size_t i = 0; i < sums->count; i++) {
         const size_t rank = sums->ranks[i];

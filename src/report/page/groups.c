@@ -45,7 +45,7 @@ static void put_line(const kprof_groups *groups, const kprof_model_launch *launc
         kprof_strbuf_printf(key, "%s %s", stack->line, stack->module);
 }
 
-/* Caller frees; NULL when out of memory. */
+/* Caller frees. */
 static char *make_key(const kprof_groups *groups, const kprof_model_launch *launch)
 {
     kprof_strbuf key = KPROF_STRBUF_INIT;

@@ -199,14 +199,14 @@ static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
     return KPROF_OK;
 }
 
-/* "scale": a function without its namespaces, arguments and parameters; NULL when out of memory. */
+/* "scale": a function without its namespaces, arguments and parameters. */
 static char *short_name(const char *mangled)
 {
     KPROF_AUTO_FREE char *demangled = kprof_demangle(mangled);
     return demangled ? kprof_name_function_base(demangled) : NULL;
 }
 
-/* The short name of an inlined function, made once: it stands with many instructions. NULL when out of memory. */
+/* The short name of an inlined function, made once: it stands with many instructions. */
 static const char *inlined_name(code_reader *reader, uint32_t name)
 {
     char **kept = &reader->short_names[name];

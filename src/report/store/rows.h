@@ -64,7 +64,7 @@ typedef struct kprof_model_message {
 #define KPROF_ROWS_ENUM(NAME, name, row) KPROF_ROWS_##NAME,
 typedef enum kprof_rows { KPROF_ROWS_MAP(KPROF_ROWS_ENUM) KPROF_ROWS_COUNT } kprof_rows;
 
-/* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
+/* The statement that makes a table in a report of this version. Caller frees. */
 char *kprof_rows_definition(const char *name, int version);
 
 /* Add a row. Its texts are borrowed. With *id below 0 the row gets the next id, which *id returns. */
@@ -89,7 +89,7 @@ void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
 void kprof_rows_list_plain(kprof_rows table, int version, kprof_strbuf *out);
 
 /* Fill `row` from `columns`; the first column is the id. Texts are those of kprof_store_text, and owned by the row.
- * Numbers that the report is too old to have are 0, or -1 if they are optional. False when out of memory. */
+ * Numbers that the report is too old to have are 0, or -1 if they are optional. */
 bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
 /* Free the texts of a row that was read. */
 void kprof_rows_free(kprof_rows table, const void *row);

@@ -136,7 +136,7 @@ static const char views[] =
     "CREATE VIEW metric_passes AS SELECT chip, metric.name AS metric, count(*) AS passes, min(pass) AS first, "
     "max(pass) AS last FROM schedule JOIN metric ON metric.id=schedule.metric_id GROUP BY chip, metric.id;";
 
-/* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
+/* The statement that makes a table in a report of this version. Caller frees. */
 static char *definition_of(const schema_entry *table, int version)
 {
     if (table->sql)

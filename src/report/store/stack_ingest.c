@@ -110,32 +110,30 @@ static void describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     out->module = kprof_strdup(own ? own->file : "");
 }
 
-static bool add_frame(cJSON *array, const known_frame *frame)
+static void add_frame(cJSON *array, const known_frame *frame)
 {
     cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(array, object)) {
-        cJSON_Delete(object);
-        return false;
+    cJSON_AddItemToArray(array, object);
+    if (*frame->function)
+        cJSON_AddStringToObject(object, "function", frame->function);
+    cJSON_AddStringToObject(object, frame->is_native ? "module" : "file", frame->file);
+    if (frame->place > 0)
+        cJSON_AddNumberToObject(object, frame->is_native ? "offset" : "line", (double)frame->place);
+    if (frame->source) {
+        cJSON_AddStringToObject(object, "file", frame->source);
+        cJSON_AddNumberToObject(object, "line", frame->line);
     }
-    const char *file = frame->is_native ? "module" : "file", *place = frame->is_native ? "offset" : "line";
-    const bool is_known = frame->place > 0;
-    return (!*frame->function || cJSON_AddStringToObject(object, "function", frame->function)) &&
-           cJSON_AddStringToObject(object, file, frame->file) &&
-           (!is_known || cJSON_AddNumberToObject(object, place, (double)frame->place)) &&
-           (!frame->source || (cJSON_AddStringToObject(object, "file", frame->source) &&
-                               cJSON_AddNumberToObject(object, "line", frame->line)));
 }
 
-/* NULL when out of memory. */
 static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
 {
     cJSON *array = cJSON_CreateArray();
-    bool added = array != NULL;
-    for (uint32_t i = 0; i < record->frame_count && added; i++) {
+    for (uint32_t i = 0; i < record->frame_count; i++) {
         const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
-        added = is_of_kprof(frame) || add_frame(array, frame);
+        if (!is_of_kprof(frame))
+            add_frame(array, frame);
     }
-    char *text = added ? cJSON_PrintUnformatted(array) : NULL;
+    char *text = cJSON_PrintUnformatted(array);
     cJSON_Delete(array);
     return text;
 }

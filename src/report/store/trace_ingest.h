@@ -22,11 +22,11 @@ typedef struct kprof_trace_ingest {
      : (kind) < KPROF_ACTIVITY_CALLER  ? 11                                                                            \
                                        : 12)
 
-/* The statement that makes the table "trace_<kind>"; NULL when out of memory. Caller frees. */
+/* The statement that makes the table "trace_<kind>". Caller frees. */
 char *kprof_trace_definition(const char *table);
 
 /* The statement that copies the activities of a kind from the attached database "source", whose names and stacks are
- * there already and whose processes get ids that are ?1 higher; NULL when out of memory. Caller frees. */
+ * there already and whose processes get ids that are ?1 higher. Caller frees. */
 char *kprof_trace_copy_statement(kprof_activity_kind kind);
 
 /* Store a record of a trace. BAD_SPOOL where it refers to what is not there, or is no record of a trace. */
