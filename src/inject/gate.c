@@ -14,6 +14,8 @@ kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .
 #define MS_NS            INT64_C(1000000)
 /* While a thread waits, it looks this often whether work ends. */
 #define LOOK_NS INT64_C(10000000)
+/* Where a call may hardly wait any more, but the GPU is idle, the thread waits on, and sleeps for so long each time. */
+#define NAP_NS INT64_C(100000)
 
 /* This thread, as the gate knows it. */
 static __thread struct {
@@ -79,7 +81,8 @@ static void end_stall(const stall *s)
  * thread is about to do. */
 static bool wait_for_change(const struct timespec *deadline, stall *s)
 {
-    struct timespec until = kprof_deadline_after_ns(s->limit_ns < LOOK_NS ? s->limit_ns : LOOK_NS);
+    const int64_t nap_ns = s->limit_ns > 0 && s->limit_ns < NAP_NS ? NAP_NS : s->limit_ns;
+    struct timespec until = kprof_deadline_after_ns(nap_ns < LOOK_NS ? nap_ns : LOOK_NS);
     bool is_last =
         deadline->tv_sec < until.tv_sec || (deadline->tv_sec == until.tv_sec && deadline->tv_nsec <= until.tv_nsec);
     kprof_gate *gate = &kprof_the_gate;
