@@ -208,13 +208,16 @@ static void sync_both(generator *g, unsigned stream)
     forget_streams(g, sim_context_of_stream(stream));
 }
 
-/* Tell the pool what to keep, trim it or ask. What it has is certain behind all work alone. */
+/* Tell the pool what to keep, trim it or ask. What it has is certain behind all work alone, and if no other thread
+ * captures: then the engine may not trim a pool that it has held. */
 static void add_pool_call(generator *g, unsigned stream, unsigned slot)
 {
     static const uint64_t limits[] = {0, 1, UINT64_MAX};
     static const sim_op ops[] = {SIM_POOL_LIMIT, SIM_POOL_TRIM, SIM_POOL_ASK, SIM_POOL_ASK};
+    const bool is_certain = g->program->traits.lanes == 1 || !g->program->traits.captures;
+    const sim_op op = ops[pick(g, 4)];
     sync_both(g, stream);
-    sim_step *step = add(g, ops[pick(g, 4)], stream);
+    sim_step *step = add(g, op == SIM_POOL_ASK && !is_certain ? SIM_POOL_TRIM : op, stream);
     step->a = slot_of(g, slot);
     step->value = limits[pick(g, 3)];
 }
