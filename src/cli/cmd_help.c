@@ -49,8 +49,9 @@ static int print_argument(const char *argument, int column, const help_stream *o
 static void print_option(const kprof_option_row *row, const kprof_command *topic, const help_stream *out)
 {
     char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
-    int length = fprintf(out->file, "  %4s--%s ", letter[1] ? letter : "", row->name);
-    length = print_argument(row->argument ? row->argument : "", length, out);
+    int length = fprintf(out->file, "  %4s--%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "");
+    if (row->argument)
+        length = print_argument(row->argument, length, out);
     print_wrapped(row->help, length, out);
 }
 

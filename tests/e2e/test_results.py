@@ -770,6 +770,7 @@ class Pages(Case):
         self.assertEqual(width("-w", "72", columns="60"), 72)
         for columns, widest in (("20", 64), ("80", 80), ("500", 100)):
             lines = self.kprof("--help", env={"COLUMNS": columns}).out.splitlines()
+            self.assertEqual([line for line in lines if line.endswith(" ")], [])
             self.assertEqual(max(map(len, lines)), widest)
         self.assertGreater(width(columns="none"), 99)
 
