@@ -123,7 +123,6 @@ static void note_context(void)
     static atomic_bool is_noted;
     if (!timeline.runs || !sim.hooks || !sim.hooks->context_created || atomic_exchange(&is_noted, true))
         return;
-    sim_utilization_reach(START_NS);
     sim.hooks->context_created(&sim.contexts[0]);
 }
 
@@ -368,5 +367,6 @@ void sim_timeline_prepare(kprof_device_ops *device)
     device->activities_flush = flush;
     device->activities_pause = pause_records;
     device->activities_now_ns = now;
+    sim_utilization_reach(START_NS); /* kprof's thread may sample before the application does anything */
     sim_utilization_prepare(device);
 }
