@@ -82,7 +82,7 @@ typedef struct kept_list {
 } kept_list;
 
 /* Add an item, or replace the one of its id. The catalog owns its members then. */
-static kprof_status keep(const kept_list *list, void *item)
+static void keep(const kept_list *list, void *item)
 {
     const char *id = *(char **)item;
     char *place = *list->items;
@@ -91,21 +91,18 @@ static kprof_status keep(const kept_list *list, void *item)
         i++;
     if (i < *list->count)
         list->free(place + i * list->size);
-    else if ((place = kprof_realloc(*list->items, (i + 1) * list->size)))
-        *list->count += 1;
     else
-        return KPROF_NO_MEMORY;
-    *list->items = place;
+        *list->items = place = kprof_realloc(place, (++*list->count) * list->size);
     memcpy(place + i * list->size, item, list->size);
-    return KPROF_OK;
 }
 
 /* Check the id of an item that was read, and keep the item, or free it. */
 static kprof_status keep_checked(kprof_status status, const kprof_json_place *place, const kept_list *list, void *item)
 {
     KPROF_THEN(status, check_id(place, *(char **)item));
-    KPROF_THEN(status, keep(list, item));
-    if (status != KPROF_OK)
+    if (status == KPROF_OK)
+        keep(list, item);
+    else
         list->free(item);
     return status;
 }

@@ -21,9 +21,8 @@ static kprof_status add_choice(const kprof_json_place *place, kprof_item_definit
 {
     kprof_choice *choice = &item->choices[item->choice_count++];
     choice->text = text;
-    kprof_status status = kprof_expr_parse(text, &choice->compiled);
-    if (status != KPROF_OK)
-        return status == KPROF_NO_MEMORY ? status : kprof_json_fail(place, "is not an expression");
+    if (kprof_expr_parse(text, &choice->compiled) != KPROF_OK)
+        return kprof_json_fail(place, "is not an expression");
     if (!item->name && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")])
         return kprof_json_fail(place,
                                "must be the name of a metric; an expression needs a \"name\" to be stored under");
@@ -50,8 +49,7 @@ kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON 
     }
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         kprof_json_place element = {&list, NULL, i};
-        char *text = kprof_strdup(texts.others[i]);
-        status = add_choice(&element, item, text);
+        status = add_choice(&element, item, kprof_strdup(texts.others[i]));
     }
     free(texts.first);
     kprof_strings_free(texts.others);
@@ -84,12 +82,8 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
                                               {.key = NULL}};
     kprof_item_definition *item = element;
     if (cJSON_IsString(value)) {
-        char *text = kprof_strdup(value->valuestring);
         item->choices = kprof_calloc(1, sizeof(*item->choices));
-        if (text && item->choices)
-            return add_choice(place, item, text);
-        free(text);
-        return KPROF_NO_MEMORY;
+        return add_choice(place, item, kprof_strdup(value->valuestring));
     }
     kprof_status status = kprof_json_read(place, value, fields, item);
     KPROF_THEN(status, check_kind(place, value, item));

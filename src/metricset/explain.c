@@ -351,11 +351,10 @@ static kprof_status ask_chip(explainer *by)
     out->kind = kinds[info.type];
     out->description = kprof_strbuf_take(&description);
     copy_text(&out->unit, unit);
-    if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT) {
+    if (info.type == KPROF_METRIC_THROUGHPUT) {
         KPROF_AUTO_FREE char *name =
             kprof_strprintf("%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
-        status = KPROF_OK;
-        if (status == KPROF_OK && kprof_host_has_metric(by->host, name))
+        if (kprof_host_has_metric(by->host, name))
             status = kprof_host_breakdown(by->host, name, &out->members);
     }
     kprof_metric_info_free(&info);
@@ -369,11 +368,11 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
     KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     const bool has_members = of->formula || of->finding;
-    for (size_t i = 0; has_members && i < of->members.count && status == KPROF_OK; i++)
-        kprof_strlist_add(&all, of->members.items[i]);
-    if (!has_members && by->is_base)
+    if (has_members)
+        kprof_strlist_add_all(&all, &of->members);
+    else if (by->is_base)
         status = kprof_full_names(by->host, of->metric, true, &all);
-    else if (!has_members)
+    else
         kprof_strlist_add(&all, of->metric);
     if (status == KPROF_OK && all.count > 0)
         status = kprof_host_check(by->host, &all);
@@ -390,11 +389,9 @@ static kprof_status count_passes(explainer *by)
     kprof_selection selection = {0};
     KPROF_AUTO(kprof_plan) plan = {0};
     kprof_explanation *out = by->out;
-    kprof_status status = KPROF_OK;
-    if (!by->section)
-        status = list_needed(by, &selection.metrics);
-    else if (!kprof_strlist_add(&selection.sections, by->section->id))
-        status = KPROF_NO_MEMORY;
+    if (by->section)
+        kprof_strlist_add(&selection.sections, by->section->id);
+    kprof_status status = by->section ? KPROF_OK : list_needed(by, &selection.metrics);
     const bool is_counted = selection.metrics.count + selection.sections.count > 0;
     if (status == KPROF_OK && is_counted)
         status = kprof_plan_make(by->catalog, &selection, by->host, &plan);
@@ -456,7 +453,7 @@ static kprof_status explain_metric(explainer *by, const char *word)
         copy_text(&out->unit, launch->unit);
         copy_text(&out->description, launch->description);
     }
-    if (status == KPROF_OK && is_of_chip)
+    if (is_of_chip)
         status = ask_chip(by);
     if (status == KPROF_OK && is_of_chip && by->is_base)
         status = list_full_names(by);
@@ -475,10 +472,9 @@ static void explain_nothing(const explainer *by, const kprof_alias *alias)
     kprof_explanation *out = by->out;
     for (char **name = alias->closest; name && *name; name++)
         kprof_strlist_add(&out->closest, *name);
-    if (alias->item.choice_count > 0) {
+    if (alias->item.choice_count > 0)
         out->description = kprof_strprintf("not available on %s, which cannot count %s", kprof_host_label(by->host),
                                            alias->item.choices[0].text);
-    }
     copy_text(&out->help, alias->item.help);
 }
 
@@ -539,8 +535,7 @@ static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
     for (char **id = finding->sections; *id; id++)
         kprof_strlist_add_unique(&out->sections, *id);
     find_sets(by);
-    kprof_status status = KPROF_OK;
-    return status == KPROF_OK && by->host ? count_passes(by) : status;
+    return by->host ? count_passes(by) : KPROF_OK;
 }
 
 /* The values below a heading of tables. *is: there is one. */

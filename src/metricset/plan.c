@@ -189,8 +189,8 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
             const char *why = kept > 0 ? why_lacking(catalog, lists[i], from, word) : NULL;
             if (why)
                 kprof_log(KPROF_LOG_WARNING, "--%s %s is left out: %s", options[i], word, why);
-            else if (!kprof_strlist_add(targets[i], word))
-                return KPROF_NO_MEMORY;
+            else
+                kprof_strlist_add(targets[i], word);
         }
     }
     return KPROF_OK;

@@ -84,19 +84,12 @@ static kprof_status add_named(const lookup *at, const char *word)
     if (kprof_is_group(word) || kprof_catalog_find_alias(at->query->catalog, word) || kprof_instruction_is_word(word))
         return add_bases(at, word);
     KPROF_AUTO_FREE char *base = kprof_strndup(word, kprof_metric_base_length(word));
-    kprof_status status = KPROF_NO_MEMORY;
-    bool is_full_name = base && strlen(base) < strlen(word) && kprof_strlist_contains(at->all, base);
-    if (is_full_name) {
-        KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-        status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
-        if (status != KPROF_OK)
-            return status;
-    }
-    if (base && !kprof_strlist_contains(at->all, base)) {
-        status = kprof_fail_unknown_metric(at->query->catalog, at->host, word);
-    } else if (base && kprof_strlist_add_unique(at->out, base)) {
-        status = KPROF_OK;
-    }
+    if (!kprof_strlist_contains(at->all, base))
+        return kprof_fail_unknown_metric(at->query->catalog, at->host, word);
+    const bool is_full_name = strlen(base) < strlen(word);
+    kprof_status status = is_full_name ? kprof_metrics_check(at->query->catalog, at->host, word) : KPROF_OK;
+    if (status == KPROF_OK)
+        kprof_strlist_add_unique(at->out, base);
     return status;
 }
 

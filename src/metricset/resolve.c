@@ -43,24 +43,24 @@ static bool lost_to_limits(const resolver *r, const char *name)
     return r->only && !is_available(r, name) && kprof_host_can_collect(r->host, name);
 }
 
-/* *taken: the chip has every metric that the choice cannot do without, and the limits left none out. */
-static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bool *taken)
+/* Take the choice if the chip has every metric that it cannot do without, and the limits left none out. */
+static bool try_choice(const resolver *r, const kprof_choice *choice)
 {
-    *taken = true;
+    bool taken = true;
     if (!r->host)
-        return KPROF_OK;
+        return true;
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     kprof_expr_operands(choice->compiled, &required, &optional);
-    for (size_t i = 0; i < required.count && *taken; i++)
-        *taken = is_available(r, required.items[i]);
-    for (size_t i = 0; i < optional.count && *taken; i++)
-        *taken = !lost_to_limits(r, optional.items[i]);
-    if (*taken)
+    for (size_t i = 0; i < required.count && taken; i++)
+        taken = is_available(r, required.items[i]);
+    for (size_t i = 0; i < optional.count && taken; i++)
+        taken = !lost_to_limits(r, optional.items[i]);
+    if (taken) {
         collect_names(r, &required);
-    if (*taken)
         collect_names(r, &optional);
+    }
     KPROF_FREE_LISTS(&required, &optional);
-    return KPROF_OK;
+    return taken;
 }
 
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, const char *label,
@@ -78,14 +78,9 @@ static kprof_status fill_item(const kprof_item_definition *from, const kprof_cho
 static kprof_status resolve_item(const resolver *r, const kprof_item_definition *from, const char *label,
                                  kprof_item *out)
 {
-    for (size_t i = 0; i < from->choice_count; i++) {
-        bool taken;
-        kprof_status status = try_choice(r, &from->choices[i], &taken);
-        if (status != KPROF_OK)
-            return status;
-        if (taken)
+    for (size_t i = 0; i < from->choice_count; i++)
+        if (try_choice(r, &from->choices[i]))
             return fill_item(from, &from->choices[i], label, out);
-    }
     return KPROF_OK;
 }
 
@@ -102,9 +97,9 @@ static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, 
     kprof_expr_operands(choice->compiled, &required, &optional);
     kprof_status status = KPROF_OK;
     size_t i = 0;
-    while (status == KPROF_OK && i < required.count && is_available(r, required.items[i]))
+    while (i < required.count && is_available(r, required.items[i]))
         i++;
-    const char *lacking = status == KPROF_OK && i < required.count ? required.items[i] : NULL;
+    const char *lacking = i < required.count ? required.items[i] : NULL;
     if (lacking && kprof_host_has_metric(r->host, lacking))
         kprof_strbuf_printf(out, ": it cannot collect metric \"%s\" per kernel", lacking);
     else if (lacking) {
@@ -165,7 +160,7 @@ static kprof_table_row *begin_row(kprof_table *table)
     kprof_table_row *row = &table->rows[table->row_count];
     if (!row->cells)
         row->cells = kprof_calloc(table->column_count, sizeof(*row->cells));
-    return row->cells ? row : NULL;
+    return row;
 }
 
 static kprof_status resolve_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
@@ -385,10 +380,10 @@ kprof_status kprof_section_resolve(const kprof_section_definition *definition, c
     resolver r = {supply ? supply->host : NULL, supply ? supply->only : NULL, collect,
                   definition->path ? definition->path : definition->id};
     *out = (kprof_section){.order = definition->order};
-    kprof_status status = KPROF_NO_MEMORY;
-    if (kprof_copy_text(&out->id, definition->id) && kprof_copy_text(&out->name, definition->name) &&
-        kprof_copy_text(&out->help, definition->help))
-        status = resolve_bodies(&r, definition, out);
+    kprof_copy_text(&out->id, definition->id);
+    kprof_copy_text(&out->name, definition->name);
+    kprof_copy_text(&out->help, definition->help);
+    kprof_status status = resolve_bodies(&r, definition, out);
     if (status != KPROF_OK)
         kprof_section_free(out);
     return status;
@@ -405,15 +400,14 @@ kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *h
 
 static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *out)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < item->choice_count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < item->choice_count; i++)
         kprof_expr_names(item->choices[i].compiled, out);
-    return status == KPROF_OK && out->count > KPROF_MOST_CANDIDATES
+    return out->count > KPROF_MOST_CANDIDATES
                ? kprof_fail(KPROF_BAD_METRICSET,
                             "the sections name more than the %d metrics that kprof looks up at once; choose fewer "
                             "sections, or split them",
                             KPROF_MOST_CANDIDATES)
-               : status;
+               : KPROF_OK;
 }
 
 static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_strlist *out)

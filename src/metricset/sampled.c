@@ -29,20 +29,18 @@ typedef struct sampler {
 } sampler;
 
 /* Add the names on the chip, each once, of links or of all else, and a note of each item without a counter there. */
-static kprof_status list_names(const sampler *s, bool are_linked, kprof_strlist *out)
+static void list_names(const sampler *s, bool are_linked, kprof_strlist *out)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < s->section->timeline_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < s->section->timeline_count; i++) {
         const kprof_item_definition *item = &s->section->timeline[i];
         if (item->linked != are_linked)
             continue;
         const kprof_choice *chosen = kprof_item_sampled(item, s->host);
         if (!chosen)
             note(s->plan, item->label, "CUPTI samples no such counter of the chip");
-        else if (strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) != 0 && !kprof_strlist_add_unique(out, chosen->text))
-            status = KPROF_NO_MEMORY;
+        else if (strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) != 0)
+            kprof_strlist_add_unique(out, chosen->text);
     }
-    return status;
 }
 
 /* Move the pass of the other plan, if it has one with fewer metrics, behind that of this one. */
@@ -59,12 +57,11 @@ static kprof_status plan_passes(const sampler *s, bool is_linked)
 {
     kprof_strlist names = KPROF_STRLIST_INIT, linked = KPROF_STRLIST_INIT;
     kprof_timeline_plan without = {0};
-    kprof_status status = list_names(s, false, &names);
-    if (status == KPROF_OK)
-        kprof_strlist_add_all(&linked, &names);
+    list_names(s, false, &names);
+    kprof_strlist_add_all(&linked, &names);
     if (is_linked)
-        KPROF_THEN(status, list_names(s, true, &linked));
-    KPROF_THEN(status, kprof_timeline_make(s->host, &linked, 1, &s->plan->timeline));
+        list_names(s, true, &linked);
+    kprof_status status = kprof_timeline_make(s->host, &linked, 1, &s->plan->timeline);
     if (linked.count > names.count)
         KPROF_THEN(status, kprof_timeline_make(s->host, &names, 1, &without));
     if (status == KPROF_OK)
@@ -75,11 +72,10 @@ static kprof_status plan_passes(const sampler *s, bool is_linked)
 }
 
 /* A section does not show what the first pass has not, as there is no space, or no link. */
-static kprof_status drop_left_out(kprof_plan *plan)
+static void drop_left_out(kprof_plan *plan)
 {
     kprof_section *section = plan->sections;
     const kprof_strlist *sampled = plan->timeline.count > 0 ? &plan->timeline.passes->metrics : &(kprof_strlist){0};
-    kprof_status status = KPROF_OK;
     size_t kept = 0;
     for (size_t i = 0; i < section->timeline_count; i++) {
         kprof_item *item = &section->timeline[i];
@@ -88,12 +84,10 @@ static kprof_status drop_left_out(kprof_plan *plan)
             continue;
         }
         if (kprof_strlist_contains(&plan->timeline.left_out, item->name))
-            if (status == KPROF_OK)
-                note(plan, item->label, "one pass has no space for it beside the others");
+            note(plan, item->label, "one pass has no space for it beside the others");
         kprof_item_clear(item);
     }
     section->timeline_count = kept;
-    return status;
 }
 
 static kprof_status fill(const sampler *s, bool is_linked)
@@ -105,7 +99,9 @@ static kprof_status fill(const sampler *s, bool is_linked)
     kprof_status status = plan_passes(s, is_linked);
     KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;
-    return status == KPROF_OK ? drop_left_out(out) : status;
+    if (status == KPROF_OK)
+        drop_left_out(out);
+    return status;
 }
 
 kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const kprof_sampled_section *section,

@@ -42,8 +42,7 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
     for (size_t i = 0; i < suffixes.count && status == KPROF_OK; i++) {
         if (first_level && count_dots(suffixes.items[i]) != level)
             continue;
-        char *name = kprof_strprintf("%s.%s", base, suffixes.items[i]);
-        kprof_strlist_take(out, name);
+        kprof_strlist_take(out, kprof_strprintf("%s.%s", base, suffixes.items[i]));
     }
     return status;
 }
@@ -92,9 +91,8 @@ static kprof_status list_bases(kprof_host *host, const char *pattern, kprof_strl
     KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
     kprof_status status = kprof_all_base_metrics(host, &all);
     for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
-        if ((!strstr(all.items[i], "TriageCompute.") || strstr(pattern, "Triage")) &&
-            !kprof_strlist_add(out, all.items[i]))
-            status = KPROF_NO_MEMORY;
+        if (!strstr(all.items[i], "TriageCompute.") || strstr(pattern, "Triage"))
+            kprof_strlist_add(out, all.items[i]);
     return status;
 }
 
@@ -189,9 +187,9 @@ static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char 
     if (why)
         return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name: %s", id, why);
     KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof *ids);
-    for (size_t i = 0; ids && i < catalog->section_count; i++)
+    for (size_t i = 0; i < catalog->section_count; i++)
         ids[i] = catalog->sections[i].id;
-    const char *nearest = ids ? kprof_nearest(id, ids, catalog->section_count) : NULL;
+    const char *nearest = kprof_nearest(id, ids, catalog->section_count);
     return nearest ? kprof_fail(KPROF_UNKNOWN_NAME,
                                 "group:%s: there is no section of that name; did you mean group:%s?", id, nearest)
                    : kprof_fail(KPROF_UNKNOWN_NAME,
@@ -369,7 +367,7 @@ static const char *longer_name(const char *word, const char *const *names, size_
     return beginning ? beginning : having;
 }
 
-/* Whether two letters at most are others, fewer or more, beside each other: "warp_active" for "warps_active". */
+/* Do they differ by two letters at most, in one place, as "warp_active" and "warps_active" do? */
 static bool is_slip_of(const char *word, const char *name)
 {
     const size_t length = strlen(word), other = strlen(name), shorter = length < other ? length : other;
@@ -388,7 +386,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
         return kprof_nearest(word, names, count);
     KPROF_AUTO_FREE char *unit = kprof_strndup(word, length);
     const char *same = in_another_order(word, names, count);
-    same = same || !unit ? same : under_related_unit(word, unit, names, count);
+    same = same ? same : under_related_unit(word, unit, names, count);
     if (same)
         return same;
     KPROF_AUTO_FREE const char **near = kprof_calloc(count + 1, sizeof *near);
@@ -397,21 +395,18 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         note_known_parts(names[i], parts, part_count);
-    for (size_t i = 0; i < count && near; i++)
+    for (size_t i = 0; i < count; i++)
         if (is_of_unit(names[i], word, length) && !has_other_number(names[i], parts, part_count))
             near[found++] = names[i];
     const bool is_known = found > 0;
-    for (size_t i = 0; i < count && near && unit && !is_known; i++)
+    for (size_t i = 0; i < count && !is_known; i++)
         if (has_near_unit(names[i], unit))
             near[found++] = names[i];
-    const char *spelling = near ? kprof_nearest_spelling(word, near, found) : NULL;
-    const char *nearest = near && !(spelling && is_slip_of(word, spelling)) ? longer_name(word, near, found) : NULL;
+    const char *spelling = kprof_nearest_spelling(word, near, found);
+    const char *nearest = spelling && is_slip_of(word, spelling) ? spelling : longer_name(word, near, found);
     nearest = nearest ? nearest : spelling;
-    if (near && !nearest)
-        nearest = beginning_of(word, near, found);
-    if (near && !nearest)
-        nearest = kprof_nearest(word, near, found);
-    return nearest;
+    nearest = nearest ? nearest : beginning_of(word, near, found);
+    return nearest ? nearest : kprof_nearest(word, near, found);
 }
 
 /* "dram__bytes_*.sum" as a pattern. */
@@ -432,12 +427,9 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE char *base = kprof_strndup(word, kprof_metric_base_length(word));
     const char *suffix = word + kprof_metric_base_length(word);
-    kprof_status status = KPROF_OK;
-    bool known_base = base && kprof_host_has_metric(host, base);
-    if (known_base)
-        status = kprof_full_names(host, base, false, &names);
-    else if (base)
-        status = kprof_all_base_metrics(host, &names);
+    const bool known_base = kprof_host_has_metric(host, base);
+    kprof_status status =
+        known_base ? kprof_full_names(host, base, false, &names) : kprof_all_base_metrics(host, &names);
     for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
         if (!known_base)
             kprof_strlist_add(&names, metric->name);
@@ -552,8 +544,8 @@ static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, 
     kprof_status status = KPROF_OK;
     if (is_base(word) && kprof_host_has_metric(host, word))
         status = kprof_full_names(host, word, true, &candidates);
-    else if (!kprof_strlist_add(&candidates, word))
-        status = KPROF_NO_MEMORY;
+    else
+        kprof_strlist_add(&candidates, word);
     bool repeated = candidates.count > 0 && kprof_strlist_contains(out, candidates.items[0]);
     KPROF_THEN(status, keep_collectable(host, word, &candidates, out));
     if (status == KPROF_OK && out->count == before && !repeated)

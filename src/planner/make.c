@@ -119,7 +119,7 @@ static void schedule_metric(const kprof_packing *p, const kprof_pack_metric *met
     const size_t number = out->metric_count++;
     kprof_pass_list *passes = &out->metrics[number];
     passes->items = kprof_calloc(out->pass_count + 1, sizeof(*passes->items));
-    for (uint32_t pass = 0; pass < out->pass_count && passes->items; pass++) {
+    for (uint32_t pass = 0; pass < out->pass_count; pass++) {
         bool is_here = !metric && kprof_guest_is_there(p, witness, pass), may_be_here = is_here;
         for (size_t i = 0; metric && i < metric->count; i++) {
             bool has_counter = p->now.spots[metric->counters[i]].pass == pass;
@@ -205,8 +205,7 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
     KPROF_THEN(status, kprof_packing_read(host, wish->names, &image, &packing));
     KPROF_THEN(status, arrange(&packing, wish->limits, kept));
     for (size_t i = 0; i < wish->names->count && status == KPROF_OK; i++)
-        if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, wish->names->items[i]))
-            status = KPROF_NO_MEMORY;
+        kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, wish->names->items[i]);
     kprof_strlist_sort(&out->collect);
     KPROF_THEN(status, kprof_guests_list(&packing, &out->collect));
     KPROF_THEN(status, kprof_packing_improve(&packing, KPROF_WITNESSES));
