@@ -16,11 +16,11 @@ static const char **asked_sets(const kprof_selection *selection, const char *def
 {
     bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
     const char **sets = kprof_calloc(selection->sets.count + 3, sizeof *sets);
-    for (size_t i = 0; sets && i < selection->sets.count; i++)
+    for (size_t i = 0; i < selection->sets.count; i++)
         sets[i] = selection->sets.items[i];
-    if (sets && nothing)
+    if (nothing)
         sets[0] = default_set;
-    for (size_t i = 0; sets && *rank; i++) /* behind them; kprof merge knows by it what to join */
+    for (size_t i = 0; *rank; i++) /* behind them; kprof merge knows by it what to join */
         if (!sets[i]) {
             sets[i] = rank;
             break;
@@ -42,7 +42,7 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         snprintf(rank_text, sizeof rank_text, KPROF_RANK_OF " %u of %u", rank.number, rank.count);
     KPROF_AUTO_FREE const char **sets = asked_sets(&options->selection, to->default_set, rank_text);
     kprof_run_info info = {
-        .command_line = command_line ? command_line : "",
+        .command_line = command_line,
         .working_directory = getcwd(directory, sizeof directory) ? directory : "",
         .kprof_version = KPROF_VERSION,
         .sets = sets,

@@ -197,18 +197,18 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
 /* Tell which processes a run has, so that one can be named. A kprof that is stopped does not say. */
 static void list_run(const char *dir)
 {
-    kprof_strbuf answer = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) answer = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
     target to = {.dir = (char *)dir, .words = KPROF_STRLIST_INIT};
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    const bool is_told = kprof_strlist_add(&to.words, "status") && ask(&to, PATIENCE_S, &answer) == KPROF_OK;
+    kprof_strlist_add(&to.words, "status");
+    const bool is_told = ask(&to, PATIENCE_S, &answer) == KPROF_OK;
     (void)kprof_log_set_sink(before.sink, before.user);
     char *at = is_told ? answer.data : NULL;
     for (char *row; (row = strsep(&at, "\n"));)
         if (strncmp(row, "process ", 8) == 0)
             kprof_strbuf_printf(&line, "%s%ld", line.length ? ", " : ", processes ", atol(row + 8));
-    kprof_log(KPROF_LOG_ERROR, "  %s%s", dir, line.length > 0 && !line.failed ? line.data : "");
+    kprof_log(KPROF_LOG_ERROR, "  %s%s", dir, kprof_strbuf_text(&line));
     kprof_strlist_free(&to.words);
-    KPROF_FREE_TEXTS(&answer, &line);
 }
 
 static kprof_status choose_only(const kprof_strlist *live, targets *out)

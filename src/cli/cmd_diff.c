@@ -20,7 +20,7 @@ typedef struct comparison {
 } comparison;
 
 /* Only a run's command line tells its settings. If this kprof cannot read that line, the settings are not known. */
-static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out)
+static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
 {
     kprof_options run;
     kprof_strlist_add(words, "");
@@ -33,7 +33,6 @@ static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out
     kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&run);
     words->items[words->count - 1] = last;
-    return status == KPROF_NO_MEMORY ? kprof_fail(status, "out of memory") : KPROF_OK;
 }
 
 static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out)
@@ -41,9 +40,11 @@ static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out
     KPROF_AUTO_FREE char *line = NULL;
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_report_command_line(report, &line);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK) {
         kprof_words_split(line, &words);
-    return KPROF_THEN(status, read_settings(&words, out));
+        read_settings(&words, out);
+    }
+    return status;
 }
 
 static kprof_status open_side(comparison *of, int side, const char *name)

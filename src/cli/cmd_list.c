@@ -18,11 +18,6 @@ static char *join(const char *const *words)
     return kprof_strbuf_take(&joined);
 }
 
-static void add_taken(kprof_listing *listing, char *cell)
-{
-    kprof_strlist_take(&listing->cells, cell);
-}
-
 /* Adds the rows of a chip to a list. */
 typedef kprof_status chip_lister(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
                                  kprof_listing *listing);
@@ -50,7 +45,7 @@ static kprof_status add_sets(const kprof_options *options, const kprof_catalog *
     for (size_t i = 0; i < kprof_catalog_set_count(catalog) && status == KPROF_OK; i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         kprof_listing_add(listing, set.id);
-        add_taken(listing, join(set.aliases));
+        kprof_strlist_take(&listing->cells, join(set.aliases));
         kprof_listing_add(listing, chip);
         kprof_set_cost cost;
         if (!host) {
@@ -60,7 +55,7 @@ static kprof_status add_sets(const kprof_options *options, const kprof_catalog *
             kprof_listing_add_number(listing, cost.pass_count);
             kprof_listing_add_number(listing, (size_t)(cost.instruction_pct + 0.5));
         }
-        add_taken(listing, join(set.section_ids));
+        kprof_strlist_take(&listing->cells, join(set.section_ids));
     }
     kprof_host_close(host);
     return status;
@@ -111,7 +106,7 @@ static void add_section(const kprof_catalog *catalog, size_t index, bool with_he
 {
     kprof_catalog_entry section = kprof_catalog_section(catalog, index);
     KPROF_LISTING_ADD(listing, section.id, section.name);
-    add_taken(listing, sets_with(catalog, section.id));
+    kprof_strlist_take(&listing->cells, sets_with(catalog, section.id));
     if (!with_help)
         return;
     KPROF_LISTING_ADD(listing, "", section.help);

@@ -278,9 +278,7 @@ static bool only_takes_census(const profile *run)
 static kprof_status save_config(const profile *run)
 {
     kprof_config config;
-    kprof_status status = kprof_plans_config(&run->plans, run->options, &config);
-    if (status != KPROF_OK)
-        return status;
+    kprof_plans_config(&run->plans, run->options, &config);
     config.root_pid = run->child.pid;
     const bool only_counts = only_takes_census(run), counts = run->takes_census;
     config.nvtx = run->nvtx && !only_counts;
@@ -295,7 +293,7 @@ static kprof_status save_config(const profile *run)
     if (run->plans.by_application) /* plans have one pass, but where metrics take several at once */
         config.replay_choice =
             run->options->replay_choice == KPROF_RANGES_OF_RUNS ? KPROF_RANGES : KPROF_REPLAY_WHERE_PROVED;
-    status = kprof_config_save(&config, run->session.dir);
+    kprof_status status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
 }
@@ -313,8 +311,9 @@ static kprof_status start_application(profile *run)
         .signals = &run->signals,
         .bystander = &run->bystander,
     };
-    kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
-    if (status == KPROF_OK && run->options->starts_unarmed)
+    run->spools = kprof_spools_new(&run->session, run->report, &run->progress);
+    kprof_status status = KPROF_OK;
+    if (run->options->starts_unarmed)
         status =
             kprof_remote_open(&(kprof_remote_run){&run->session, run->spools, run->options, &run->plans}, &run->remote);
     KPROF_THEN(status, kprof_child_fork(&spec, &run->child));
@@ -704,7 +703,7 @@ static void list_greatest(const kprof_plans *plans, kprof_runs *out)
         count += plans->chips[i].shares.throughput_count;
     kprof_greatest *list = kprof_calloc(count + 1, sizeof *list);
     out->greatest = list;
-    for (size_t i = 0; i < plans->count && list; i++) {
+    for (size_t i = 0; i < plans->count; i++) {
         const kprof_chip_plan *chip = &plans->chips[i];
         for (size_t k = 0; k < chip->shares.throughput_count; k++)
             list[out->greatest_count++] =

@@ -116,9 +116,8 @@ static kprof_status read_code(const recovery *run, kprof_report *report)
 static kprof_status ingest(recovery *run)
 {
     kprof_progress progress = {.out = NULL};
-    kprof_spools *spools = NULL;
-    kprof_status status = kprof_spools_new(&run->session, run->report, &progress, &spools);
-    KPROF_THEN(status, kprof_spools_finish(spools, 0));
+    kprof_spools *spools = kprof_spools_new(&run->session, run->report, &progress);
+    kprof_status status = kprof_spools_finish(spools, 0);
     KPROF_THEN(status, read_code(run, run->report));
     if (status == KPROF_OK) {
         const kprof_spools_summary summary = kprof_spools_summarize(spools);
@@ -134,12 +133,9 @@ static kprof_status ingest(recovery *run)
 static kprof_status store_part(const recovery *run, uint32_t plan, kprof_report *report, kprof_report_counts *counts)
 {
     kprof_progress progress = {.out = NULL};
-    kprof_spools *spools = NULL;
-    kprof_status status = kprof_spools_new(&run->session, report, &progress, &spools);
-    if (status != KPROF_OK)
-        return status;
+    kprof_spools *spools = kprof_spools_new(&run->session, report, &progress);
     kprof_spools_choose(spools, &(kprof_spools_choice){.plan = plan});
-    status = kprof_spools_poll(spools);
+    kprof_status status = kprof_spools_poll(spools);
     kprof_spools_free(spools);
     KPROF_THEN(status, read_code(run, report));
     return status == KPROF_OK ? kprof_report_count(report, counts) : status;

@@ -188,10 +188,9 @@ static kprof_status offer_kernels(const answers *to)
     const char *name = options->argument ? options->argument : options->baseline, *home = secure_getenv("HOME");
     if (!kprof_command_reads_reports(options->command) || !name)
         return KPROF_OK;
-    KPROF_AUTO_FREE char *typed = kprof_strprintf("%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
-                                                  home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
-    KPROF_AUTO_FREE char *path =
-        typed ? kprof_report_path(typed) : NULL; /* a shell that completes does not expand "~" */
+    const bool is_below_home = home && strncmp(name, "~/", 2) == 0; /* a shell that completes does not expand "~" */
+    KPROF_AUTO_FREE char *typed = kprof_strprintf("%s%s", is_below_home ? home : "", is_below_home ? name + 1 : name);
+    KPROF_AUTO_FREE char *path = kprof_report_path(typed);
     kprof_report *report = NULL;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;

@@ -26,13 +26,12 @@ static void set_path(open_part *part, const kprof_options *options)
     part->overwrites = options->force_overwrite;
 }
 
-kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
+void kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
 {
     open_part *added = KPROF_ADD(open->items, open->count);
     *added = (open_part){.part = *part};
     copy_pids(&part->pids, &added->part.pids);
     set_path(added, options);
-    return KPROF_OK;
 }
 
 void kprof_open_parts_forget(kprof_open_parts *open, uint32_t turn)
@@ -95,12 +94,12 @@ kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *who
     if (count > 1)
         return kprof_fail(KPROF_USAGE,
                           "kprof ctl stop -o: %zu starts would end; name their reports by kprof ctl start -o", count);
-    if (is_within(&found->part.pids, whom)) {
-        set_path(found, options);
-        return KPROF_OK;
-    }
     const kprof_part part = {found->part.plan, found->part.first_turn, *whom};
-    return kprof_open_parts_begin(open, &part, options);
+    if (is_within(&found->part.pids, whom))
+        set_path(found, options);
+    else
+        kprof_open_parts_begin(open, &part, options);
+    return KPROF_OK;
 }
 
 static kprof_status make(const kprof_open_parts *open, const open_part *part, kprof_strbuf *out)

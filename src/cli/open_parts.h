@@ -12,8 +12,7 @@ typedef struct kprof_open_parts {
 } kprof_open_parts;
 
 /* Launches of a part are being measured; they are to have the report that the options of the start name, if any. */
-kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part,
-                                    const kprof_options *options) KPROF_MUST_CHECK;
+void kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options);
 /* No process has begun the part of this turn: it will have no report. */
 void kprof_open_parts_forget(kprof_open_parts *open, uint32_t turn);
 /* Is this to be the report of a part that is not made yet? */

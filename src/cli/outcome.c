@@ -123,10 +123,10 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
 {
     const char *asked = options->filter.kernel;
     KPROF_AUTO_FREE const char **names = kprof_calloc(count ? count : 1, sizeof *names);
-    for (size_t i = 0; names && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         names[i] = compared_name(options, &kernels[i]);
-    const bool is_pattern = names && asked && suggest_pattern(asked, names, count);
-    const char *nearest = names && asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
+    const bool is_pattern = asked && suggest_pattern(asked, names, count);
+    const char *nearest = asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
     if (nearest && strcmp(nearest, asked) != 0)
         kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
 }

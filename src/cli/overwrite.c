@@ -139,10 +139,8 @@ kprof_status kprof_outputs_check(const kprof_options *options)
     kprof_status status = KPROF_OK;
     if (makes_report && options->export_path)
         status = kprof_export_path_expand(options->export_path, &export_path);
-    if (is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0) {
+    if (is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0)
         export_path = kprof_strdup(options->export_path);
-        status = KPROF_OK;
-    }
     if (status == KPROF_OK && (is_file || export_path || is_report))
         status = find_inputs(options, &inputs);
     return KPROF_THEN(status, check_outputs(options, is_file ? options->log_file : NULL, export_path, &inputs));

@@ -203,7 +203,7 @@ static kprof_status parse_long(cursor *at)
         status = take_row(at, found.row, value ? value + 1 : NULL);
     else if (status == KPROF_OK) {
         KPROF_AUTO_FREE char *given = kprof_strprintf("--%s", name);
-        status = take_ncu(at, given ? given : word, found.ncu, value ? value + 1 : NULL);
+        status = take_ncu(at, given, found.ncu, value ? value + 1 : NULL);
     }
     return status;
 }
@@ -290,7 +290,6 @@ static kprof_status parse_words(cursor *at)
             status = parse_letters(at);
         }
         result = status != KPROF_OK ? status : result;
-        at->is_lost = at->is_lost || status == KPROF_NO_MEMORY;
     }
     return result;
 }

@@ -20,11 +20,11 @@ struct kprof_parts {
     kprof_strlist wanted; /* what plan i + 1 was asked for with */
 };
 
-kprof_status kprof_parts_new(const kprof_parts_run *run, kprof_parts **out)
+kprof_parts *kprof_parts_new(const kprof_parts_run *run)
 {
-    *out = kprof_calloc(1, sizeof **out);
-    (*out)->run = *run;
-    return KPROF_OK;
+    kprof_parts *parts = kprof_calloc(1, sizeof *parts);
+    parts->run = *run;
+    return parts;
 }
 
 void kprof_parts_free(kprof_parts *parts)
@@ -115,11 +115,9 @@ static kprof_status write_config(const kprof_parts *parts, const kprof_options *
 {
     char name[64];
     kprof_config config;
-    kprof_status status = kprof_plans_config(plans, options, &config);
-    if (status != KPROF_OK)
-        return status;
+    kprof_plans_config(plans, options, &config);
     snprintf(name, sizeof name, KPROF_CONTROL_CONFIG, number);
-    status = kprof_config_save_as(&config, parts->run.session->dir, name);
+    kprof_status status = kprof_config_save_as(&config, parts->run.session->dir, name);
     free(config.chips);
     return status;
 }
@@ -132,10 +130,10 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
     KPROF_AUTO(kprof_plans) plans = {0};
     options.selection = *wanted;
     options.selection.limits = parts->run.options->selection.limits;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < parts->run.plans->count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < parts->run.plans->count; i++)
         kprof_strlist_add(&chips, parts->run.plans->chips[i].plan.chip);
-    KPROF_THEN(status, kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans));
+    kprof_status status =
+        kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans);
     KPROF_THEN(status, settle_instructions(parts, &plans));
     KPROF_THEN(status, write_config(parts, &options, &plans, number));
     return KPROF_THEN(status, keep_seed(parts, &options, &plans, number));
@@ -146,19 +144,19 @@ kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, u
     KPROF_AUTO_FREE char *text = describe(&wanted->selection);
     kprof_status status = KPROF_OK;
     *plan = 0;
-    for (size_t i = 0; text && i < parts->wanted.count && *plan == 0; i++)
+    for (size_t i = 0; i < parts->wanted.count && *plan == 0; i++)
         *plan = strcmp(parts->wanted.items[i], text) == 0 ? (uint32_t)i + 1 : 0;
-    const bool is_new = text && *text && *plan == 0;
+    const bool is_new = *text && *plan == 0;
     if (is_new && parts->wanted.count + 1 == KPROF_CONTROL_PLANS)
         status =
             kprof_fail(KPROF_USAGE, "this run has been asked for %d selections of sets and metrics; it takes no more",
                        KPROF_CONTROL_PLANS - 1);
     else if (is_new)
         status = make_plan(parts, &wanted->selection, (uint32_t)parts->wanted.count + 1);
-    if (is_new && status == KPROF_OK)
+    if (is_new && status == KPROF_OK) {
         kprof_strlist_add(&parts->wanted, text);
-    if (is_new && status == KPROF_OK)
         *plan = (uint32_t)parts->wanted.count;
+    }
     return status;
 }
 
@@ -166,12 +164,9 @@ kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, u
 static kprof_status store(const kprof_parts *parts, const kprof_part *part, kprof_report *report)
 {
     kprof_progress progress = {.out = NULL};
-    kprof_spools *spools = NULL;
-    kprof_status status = kprof_spools_new(parts->run.session, report, &progress, &spools);
-    if (status != KPROF_OK)
-        return status;
+    kprof_spools *spools = kprof_spools_new(parts->run.session, report, &progress);
     kprof_spools_choose(spools, &(kprof_spools_choice){part->plan, part->first_turn, part->pids});
-    status = kprof_spools_poll(spools);
+    kprof_status status = kprof_spools_poll(spools);
     kprof_spools_free(spools);
     const kprof_code_options code = kprof_code_options_of(parts->run.options, parts->run.session);
     return status == KPROF_OK ? kprof_report_read_code(report, &code) : status;

@@ -15,7 +15,7 @@ typedef struct kprof_parts_run {
 
 typedef struct kprof_parts kprof_parts;
 
-kprof_status kprof_parts_new(const kprof_parts_run *run, kprof_parts **out) KPROF_MUST_CHECK;
+kprof_parts *kprof_parts_new(const kprof_parts_run *run);
 void kprof_parts_free(kprof_parts *parts); /* safe for NULL */
 
 /* The number of the plan that a line of kprof ctl asks for, by --set, --section and --metrics; 0 where it asks for

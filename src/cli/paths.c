@@ -147,7 +147,7 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
     if (**at != '{' || !end)
         return kprof_fail(KPROF_USAGE, "--export: %%q needs the name of a variable: %%q{NAME}");
     KPROF_AUTO_FREE char *name = kprof_strndup(*at + 1, (size_t)(end - *at - 1));
-    const char *value = name ? getenv(name) : NULL;
+    const char *value = getenv(name);
     kprof_status status = KPROF_OK;
     if (value)
         kprof_strbuf_puts(out, value);

@@ -54,8 +54,8 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
                       "device %zu (%s) is a %s, whose compute capability is less than kprof supports, and its launches "
                       "are not measured",
                       i, probe->devices[i].name, probe->devices[i].chip);
-        else if (!kprof_strlist_add_unique(out, probe->devices[i].chip))
-            return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        else
+            kprof_strlist_add_unique(out, probe->devices[i].chip);
     }
     if (chosen == 0)
         return kprof_fail(KPROF_USAGE, "--devices leaves no device: there %s %zu, numbered from 0",
@@ -97,17 +97,16 @@ typedef struct parted {
     kprof_strlist left_out;
 } parted;
 
-static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selection *from, kprof_host *host, parted *out)
+static void leave_out(const kprof_catalog *catalog, const kprof_selection *from, kprof_host *host, parted *out)
 {
-    kprof_status status = kprof_selection_copy(from, &out->kept);
+    kprof_selection_copy(from, &out->kept);
     kprof_strlist_free(&out->kept.metrics);
-    for (size_t i = 0; i < from->metrics.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < from->metrics.count; i++) {
         const char *word = from->metrics.items[i];
         const kprof_status checked = kprof_metrics_check(catalog, host, word);
         const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(catalog, word);
         kprof_strlist_add(is_missing ? &out->left_out : &out->kept.metrics, word);
     }
-    return status;
 }
 
 /* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
@@ -120,9 +119,9 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     kprof_status status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
     kprof_log_set_sink(kprof_log_discard, NULL);
     const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
-    if (status == KPROF_UNKNOWN_NAME && asked > 1 &&
-        leave_out(plans->catalog, selection, out->host, &parts) == KPROF_OK && parts.left_out.count > 0 &&
-        kept->sets.count + kept->sections.count + kept->metrics.count > 0)
+    if (status == KPROF_UNKNOWN_NAME && asked > 1)
+        leave_out(plans->catalog, selection, out->host, &parts);
+    if (parts.left_out.count > 0 && kept->sets.count + kept->sections.count + kept->metrics.count > 0)
         status = kprof_plan_make(plans->catalog, kept, out->host, &out->plan);
     kprof_log_set_sink(before.sink, before.user);
     for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)
@@ -425,7 +424,7 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         out->images[i] = (kprof_chip_image){from->plan.variants.items[i].data, from->plan.variants.items[i].size};
 }
 
-kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)
+void kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)
 {
     *out = (kprof_config){
         .filter = options->filter,
@@ -441,7 +440,6 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     };
     for (size_t i = 0; i < plans->count; i++)
         fill_chip(&plans->chips[i], &out->chips[i]);
-    return KPROF_OK;
 }
 
 /* Add the chips of the GPUs that are present; having none is no error here. False where kprof cannot know any chip. */

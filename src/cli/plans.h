@@ -56,8 +56,7 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
 
 /* The configuration for the injection library; it borrows from `plans` and `options`, but for its chips array, which
  * the caller frees with free(3). */
-kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options,
-                                kprof_config *out) KPROF_MUST_CHECK;
+void kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out);
 
 /* The chips to list or plan for when no application runs. */
 typedef struct kprof_chips {

@@ -23,7 +23,7 @@ char *kprof_program_find(const char *name)
         return is_program(name) ? kprof_strdup(name) : NULL;
     const char *path = getenv("PATH");
     char *copy = kprof_strdup(path ? path : "/bin:/usr/bin"), *rest = copy, *found = NULL; /* as execvpe does */
-    for (char *dir; copy && !found && (dir = strsep(&rest, ":"));) {
+    for (char *dir; !found && (dir = strsep(&rest, ":"));) {
         KPROF_AUTO(kprof_strbuf) file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", *dir ? dir : ".", name);
         if (!file.failed && is_program(file.data))

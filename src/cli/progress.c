@@ -103,8 +103,8 @@ static void set_kernel(kprof_progress *progress, const char *kernel)
 {
     if (progress->start_s == 0)
         progress->start_s = monotonic_s();
-    KPROF_AUTO_FREE char *clean = kprof_clean_text(kernel); /* where memory has run out, the line does without */
-    kprof_fit_text(progress->kernel, sizeof progress->kernel, clean ? clean : "");
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(kernel);
+    kprof_fit_text(progress->kernel, sizeof progress->kernel, clean);
 }
 
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)

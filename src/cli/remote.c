@@ -70,15 +70,15 @@ kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
     remote->listener = -1;
     for (size_t i = 0; i < MOST_CLIENTS; i++)
         remote->clients[i].fd = -1;
-    kprof_status status = kprof_parts_new(&(kprof_parts_run){run->options, run->session, run->plans}, &remote->parts);
+    remote->parts = kprof_parts_new(&(kprof_parts_run){run->options, run->session, run->plans});
     remote->open.parts = remote->parts;
-    if (status == KPROF_OK && !open_socket(remote))
-        status = kprof_fail(KPROF_OUTPUT, "%s: no socket for kprof ctl: %m; set TMPDIR to a folder that may have one",
-                            run->session->dir);
-    if (status == KPROF_OK)
+    if (open_socket(remote)) {
         *out = remote;
-    else
-        kprof_remote_close(remote);
+        return KPROF_OK;
+    }
+    kprof_status status = kprof_fail(
+        KPROF_OUTPUT, "%s: no socket for kprof ctl: %m; set TMPDIR to a folder that may have one", run->session->dir);
+    kprof_remote_close(remote);
     return status;
 }
 
@@ -216,10 +216,8 @@ static kprof_status check_folder(const char *path)
     const char *slash = strrchr(path, '/');
     KPROF_AUTO_FREE char *folder =
         slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
-    kprof_status status = KPROF_OK;
-    if (folder && access(folder, W_OK | X_OK) != 0)
-        status = kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
-    return status;
+    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK
+                                            : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
 }
 
 static bool is_trace(const kprof_remote *remote)
@@ -252,10 +250,9 @@ static kprof_status settle_selection(const kprof_remote *remote, kprof_selection
     if (has_own && (remote->run.options->census || is_trace(remote)))
         return kprof_fail(KPROF_USAGE, "this run takes a %s, and measures no sets, sections and metrics",
                           is_trace(remote) ? "trace" : "census");
-    if (!has_own || !kprof_replay_is_of_ranges(remote->run.options->replay_choice) ||
-        kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES))
-        return KPROF_OK;
-    return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (has_own && kprof_replay_is_of_ranges(remote->run.options->replay_choice))
+        kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES);
+    return KPROF_OK;
 }
 
 static kprof_status start(kprof_remote *remote, client *from)
@@ -276,7 +273,8 @@ static kprof_status start(kprof_remote *remote, client *from)
     if (status != KPROF_OK)
         return status;
     kprof_open_parts_end(&remote->open, &from->whom, from);
-    return kprof_open_parts_begin(&remote->open, &(kprof_part){plan, from->turn, from->whom}, options);
+    kprof_open_parts_begin(&remote->open, &(kprof_part){plan, from->turn, from->whom}, options);
+    return KPROF_OK;
 }
 
 static kprof_status stop(kprof_remote *remote, client *from)

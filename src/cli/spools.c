@@ -58,15 +58,13 @@ static void spool_free(spool *item)
     KPROF_FREE(item->name, item->warning, item->error, item);
 }
 
-kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
-                              kprof_spools **out)
+kprof_spools *kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress)
 {
     kprof_spools *spools = kprof_calloc(1, sizeof *spools);
     spools->session = session;
     spools->report = report;
     spools->progress = progress;
-    *out = spools;
-    return KPROF_OK;
+    return spools;
 }
 
 void kprof_pids_add(kprof_pids *pids, long pid)
@@ -137,12 +135,7 @@ static void append_spool(kprof_spools *spools, spool *item)
 static kprof_status open_spool(kprof_spools *spools, const char *name)
 {
     spool *item = kprof_calloc(1, sizeof *item);
-    if (item)
-        item->name = kprof_strdup(name);
-    if (!item || !item->name) {
-        free(item);
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
+    item->name = kprof_strdup(name);
     item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
     kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
     if (status == KPROF_OK)
@@ -151,7 +144,7 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
         kprof_spool_reader_rest(item->reader);
     if (status == KPROF_OK)
         append_spool(spools, item);
-    if (status != KPROF_OK)
+    else
         spool_free(item);
     return status;
 }
@@ -193,8 +186,7 @@ static void note_kernel(spool *item, const kprof_kernel_record *kernel)
         return;
     KPROF_AUTO_FREE char *demangled = kprof_demangle(kernel->mangled);
     KPROF_AUTO_FREE char *function = demangled ? kprof_name_function_base(demangled) : NULL;
-    /* Without the name the line goes without. */
-    (void)!kprof_strlist_add(&item->kernels, function ? function : kernel->mangled);
+    kprof_strlist_add(&item->kernels, function ? function : kernel->mangled);
 }
 
 static const char *kernel_name(const spool *item, uint32_t kernel)

@@ -10,8 +10,7 @@
 typedef struct kprof_spools kprof_spools;
 
 /* Watch the session directory; records go to `report` and `progress`. All three are borrowed. */
-kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
-                              kprof_spools **out) KPROF_MUST_CHECK;
+kprof_spools *kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress);
 void kprof_spools_free(kprof_spools *spools);
 
 /* Process ids. */

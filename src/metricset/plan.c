@@ -196,14 +196,13 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     return KPROF_OK;
 }
 
-kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
+void kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
 {
     *out = copy_numbers(from);
     kprof_strlist_add_all(&out->sets, &from->sets);
     kprof_strlist_add_all(&out->sections, &from->sections);
     kprof_strlist_add_all(&out->metrics, &from->metrics);
     kprof_strlist_add_all(&out->excluded, &from->excluded);
-    return KPROF_OK;
 }
 
 void kprof_selection_free(kprof_selection *selection)
