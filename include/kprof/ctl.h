@@ -39,7 +39,8 @@ extern "C" {
 
 static inline int kprof_ctl_fail(char *answer, const char *what, const char *why)
 {
-    snprintf(answer, KPROF_CTL_ANSWER, "kprof: %s%s%s\n", what, *why ? ": " : "", why);
+    if (answer)
+        snprintf(answer, KPROF_CTL_ANSWER, "kprof: %s%s%s\n", what, *why ? ": " : "", why);
     return 109;
 }
 
@@ -75,12 +76,10 @@ static inline int kprof_ctl_connect(char *answer)
  * absolute. The answer is lines of text: "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report PATH". */
 static inline int kprof_ctl(const char *const *words, char *answer)
 {
-    char text[KPROF_CTL_ANSWER], unread[KPROF_CTL_ANSWER];
+    char text[KPROF_CTL_ANSWER];
     size_t size = 0;
     ssize_t got = 0;
-    int code = 109, used = 0;
-    answer = answer ? answer : unread;
-    const int fd = kprof_ctl_connect(answer);
+    int code = 109, used = 0, fd = kprof_ctl_connect(answer);
     if (fd < 0)
         return 109;
     for (; *words && got >= 0; words++)
@@ -92,17 +91,17 @@ static inline int kprof_ctl(const char *const *words, char *answer)
     text[size] = '\0';
     if (sscanf(text, "exit %d\n%n", &code, &used) != 1)
         return kprof_ctl_fail(answer, "its kprof gives no answer", got < 0 ? strerror(errno) : "");
-    memcpy(answer, text + used, size - (size_t)used + 1);
+    if (answer)
+        memcpy(answer, text + used, size - (size_t)used + 1);
     return code;
 }
 
 static inline int kprof_ctl_of_this(const char *command, const char *set, const char *report, char *answer)
 {
-    char pid[24], folder[2048], path[4096] = "", unread[KPROF_CTL_ANSWER];
+    char pid[24], folder[2048], path[4096] = "";
     size_t at = 0;
     const char *words[8];
     size_t count = 0;
-    answer = answer ? answer : unread;
     snprintf(pid, sizeof pid, "%ld", (long)getpid());
     words[count++] = command;
     words[count++] = pid;
@@ -114,7 +113,7 @@ static inline int kprof_ctl_of_this(const char *command, const char *set, const 
         if (!getcwd(folder, sizeof folder - 1))
             return kprof_ctl_fail(answer, "there is no current folder", strerror(errno));
         strcat(folder, "/");
-        for (const char *c = folder; *c; c++) { /* kprof expands placeholders, which this is none of */
+        for (const char *c = folder; *c; c++) { /* kprof expands placeholders, and this has none */
             path[at++] = *c;
             if (*c == '%')
                 path[at++] = '%';
