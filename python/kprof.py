@@ -259,7 +259,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _in_folder(folder, name):
-    """Of a name kprof expands placeholders, such as %p, and of a folder it must not."""
+    """kprof expands placeholders such as %p in the name, and must expand none in the folder."""
     return os.path.join(folder.replace("%", "%%"), name)
 
 

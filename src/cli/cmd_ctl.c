@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define MOST_ANSWER_BYTES ((size_t)16 << 20)
-/* Where a line could mean several runs, wait this long for each of them to tell its processes. */
+/* If a line could mean several runs, each of them has this long to tell its processes. */
 #define PATIENCE_S 5
 
 /* A run that the line is about. */
@@ -113,8 +113,8 @@ static void add_options(const kprof_options *options, kprof_strlist *out)
         kprof_strlist_add(out, "--force-overwrite");
 }
 
-/* The run of this directory, which is owned from here on; it is added if the line has not named it yet, with the words
- * that each gets. */
+/* Find the run of this directory, and take the directory's name. Add the run, with the words that each gets, if the
+ * line has not named it yet. */
 static target *find_run(char *dir, targets *out)
 {
     for (size_t i = 0; i < out->count; i++)
@@ -129,7 +129,7 @@ static target *find_run(char *dir, targets *out)
     return added;
 }
 
-/* "PID" of a process of the application, or of kprof itself, which stands for all, or the session directory. */
+/* A word is the id of a process of the application, or of kprof, which stands for all, or the session directory. */
 static kprof_status read_target(const char *word, targets *out)
 {
     char *end;

@@ -50,14 +50,14 @@ typedef struct kprof_check {
     const char *code;    /* names the finding for programs: "permission-denied"; NULL where all is fine */
 } kprof_check;
 
-/* The library that CUDA_INJECTION64_PATH names for another profiler; NULL where there is none, also where it is "none":
- * scripts that start ncu under a profiler write that. */
+/* Return the library that CUDA_INJECTION64_PATH names for another profiler, or NULL. Scripts that start ncu under a
+ * profiler write "none" there. */
 const char *kprof_injection_of_others(void);
 /* Look at the machine. The files of the system are looked for below `root`, "" for this one. */
 void kprof_machine_look(const char *root, kprof_machine *out);
 /* Append a row for each thing that was looked at. Return the status of the first fault, or OK. */
 kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out);
-/* What to do where a run would end with this status. Lives for ever. */
+/* Say what to do about a status that a run would end with. The text lives for ever. */
 const char *kprof_machine_fix(const kprof_machine *machine, kprof_status status);
 /* Append a row: how `check` came out, in the words of `text`. */
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text);

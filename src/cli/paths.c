@@ -312,7 +312,7 @@ bool kprof_is_report(const char *path)
            kprof_read_text(path, start, sizeof start) == sizeof magic && memcmp(start, magic, sizeof magic) == 0;
 }
 
-/* The report of this name less its extension; NULL: there is none. */
+/* Find the report that has this name and an extension; NULL: there is none. */
 static char *find_report(const char *base)
 {
     const bool is_ncu = kprof_is_called_ncu(); /* then its own are first */

@@ -80,7 +80,7 @@ bool kprof_pids_have(const kprof_pids *pids, long pid)
     return found;
 }
 
-/* Where only the first thread of a process has ended, the others are counted. */
+/* /proc tells the state of the first thread, which may end before the others. */
 bool kprof_pid_lives(long pid)
 {
     char path[64], text[1024];

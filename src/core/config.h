@@ -81,7 +81,7 @@ typedef enum kprof_replay_choice {
 bool kprof_replay_is_of_ranges(int choice);
 /* Does the program run once for each pass? */
 bool kprof_replay_is_of_runs(int choice);
-/* As --replay-mode spells one of the choices of both. */
+/* Spell a choice of ranges or of runs as --replay-mode does. */
 const char *kprof_replay_name(int choice);
 /* Launches of several runs of a program are the same where these agree, and their order. */
 typedef enum kprof_run_match {

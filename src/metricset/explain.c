@@ -571,8 +571,7 @@ static const char *meaning_of(const char *word)
         {"Of time", "The kernel's share of the time of all kernels."},
         {"Top stalls", "What warps wait for at a line or instruction, with the shares of its samples."},
         {"Waits for", "Of a line or instruction: the instruction whose value its warps wait for, or the barrier, "
-                      "fence, sleep or end "
-                      "that they wait at. Of where samples moved: what most warps wait for there."},
+                      "fence, sleep or end that they wait at. Of where samples moved: what most warps wait for there."},
         {"Costs",
          "What a good access does not have: sectors beyond those that its bytes need, turns in shared memory that bank "
          "conflicts add, traffic of local memory, branches that part the threads of a warp, atomic operations."},

@@ -335,7 +335,7 @@ static bool has_word(const char *name, const char *word, size_t length)
     return false;
 }
 
-/* The name of the same unit with the same words in another order: "dram__bytes_write" for "dram__write_bytes". */
+/* Find the name of the same unit with the same words in another order: "dram__bytes_write" for "dram__write_bytes". */
 static const char *in_another_order(const char *word, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -351,8 +351,8 @@ static const char *in_another_order(const char *word, const char *const *names, 
     return NULL;
 }
 
-/* The shortest name that begins with the word; or else that has its text: "lts__t_sector_hit_rate" for "lts__hit_rate".
- */
+/* Find the shortest name that begins with the word, or else the shortest that has its text: "lts__t_sector_hit_rate"
+ * for "lts__hit_rate". */
 static const char *longer_name(const char *word, const char *const *names, size_t count)
 {
     const char *text = word + unit_length(word) + 1, *beginning = NULL, *having = NULL;
