@@ -233,7 +233,7 @@ typedef enum kprof_inlined {
     KPROF_INLINED_CALLER, /* that of the kernel, where the function is called */
 } kprof_inlined;
 
-/* What metrics are called in sections. */
+/* The names of metrics in sections. */
 typedef enum kprof_metric_title {
     KPROF_TITLE_LABEL,
     KPROF_TITLE_NAME,

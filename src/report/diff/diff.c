@@ -69,8 +69,7 @@ static kprof_status read_columns(comparer *with, int side, const kprof_launch_gr
         kprof_status status = kprof_value_reader_read(&reader->reader, group->ids[i], reader->values, reader->asked);
         if (status != KPROF_OK)
             return status;
-        const kprof_model_launch sample = {.values =
-                                               reader->values}; /* whose passes may disagree, as other pages see */
+        const kprof_model_launch sample = {.values = reader->values};
         const bool agrees = group->replayed > 0 || kprof_disagreements(reader->model, &sample, NULL) == 0;
         for (size_t k = 0; k < metrics->count; k++) {
             const size_t index = metrics->items[k].indexes[side];

@@ -11,7 +11,7 @@ typedef struct text_line {
     size_t length, number;
 } text_line;
 
-/* The lines of both texts, and which of the other each is: its number, from 1, or 0. */
+/* The lines of both texts, each with the number of the line that it is in the other one, from 1; 0: none. */
 typedef struct alignment {
     text_line *lines[2];
     size_t counts[2];
@@ -65,7 +65,7 @@ static void join_ends(alignment *of)
     size_t last = 1;
     for (size_t i = 0; try_to_join(of, i, i); i++)
         ;
-    while (try_to_join(of, of->counts[0] - last, of->counts[1] - last)) /* past the first line they are no numbers */
+    while (try_to_join(of, of->counts[0] - last, of->counts[1] - last)) /* the place before the first line is none */
         last++;
 }
 
@@ -106,7 +106,7 @@ static void join_unique(alignment *of)
     KPROF_FREE(old, new);
 }
 
-/* What stands beside lines that are joined is joined, too, if it is alike. */
+/* Join the neighbours of joined lines where they are alike. */
 static void extend(alignment *of)
 {
     for (size_t i = 0; i < of->counts[0]; i++)

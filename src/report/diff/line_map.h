@@ -1,4 +1,4 @@
-/* Which line of a source file is which one of another version of it. */
+/* Finds the lines of a source file again in another version of it. */
 #pragma once
 
 #include "report/model/source_text.h"
@@ -8,7 +8,8 @@ typedef struct kprof_line_map {
     size_t count;
 } kprof_line_map;
 
-/* Compare two texts: what begins and ends them alike, lines that each has once, what is alike around these, and as many
- * edited lines as there were between them. Indents do not count. `out` is to be freed with kprof_line_map_free. */
+/* Join the lines that begin or end both texts, that each has once, or that stand alike beside these. Edited lines are
+ * joined, too, where as many of them stand between two joined ones as before. Indents do not count. `out` is to be
+ * freed with kprof_line_map_free. */
 void kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out);
 void kprof_line_map_free(kprof_line_map *map); /* members */

@@ -18,12 +18,12 @@ typedef struct kprof_moved_line {
 /* The hottest line of each report, and those that moved most; those with the largest changes first. */
 typedef struct kprof_moved_lines {
     kprof_moved_line items[KPROF_MOVED_MAX + KPROF_SIDES];
-    size_t count;    /* 0: a report has no samples of the kernel, or one has lines and the other none */
-    char edited[96]; /* a file that was edited, of which a text is not known: its lines keep their numbers; "": none */
+    size_t count;       /* 0: a report has no samples of the kernel, or one has lines and the other none */
+    char edited[96];    /* a file that was edited and lacks a text: its lines keep their numbers; "": none */
     bool is_recompiled; /* the new code has other instructions, and no line tells which belong together */
 } kprof_moved_lines;
 
-/* What became of a file of the baseline. */
+/* A file of the baseline, compared with the one of the new report. */
 typedef struct kprof_file_versions {
     enum { KPROF_FILE_NOT_COMPARED, KPROF_FILE_SAME, KPROF_FILE_EDITED, KPROF_FILE_UNKNOWN } state;
     const kprof_code_file *now; /* where it was edited */

@@ -539,7 +539,7 @@ static void fold(const kprof_grid *grid, grid_layout *layout)
     }
 }
 
-/* Give the other columns what a key has no use for that stands above its row. */
+/* Narrow the column of keys where its long texts stand above their rows, and give the other columns the room. */
 static void release_key(const kprof_grid *grid, grid_layout *layout, const grid_layout *whole)
 {
     const size_t column = grid->key_count - 1;

@@ -248,8 +248,8 @@ static double samples_of(const kprof_profiled_code *code, const double *values, 
     return 0;
 }
 
-/* Recorded samples hold to this without exception: a warp that waits for any access but those of shared memory is told
- * by Long Scoreboard, and by Short Scoreboard where it waits for one of these, or for another unit. */
+/* Recorded samples hold to this without exception: Long Scoreboard counts warps that wait for any access but those of
+ * shared memory, and Short Scoreboard those that wait for one of these, or for another unit. */
 static bool is_far(const kprof_profiled_instruction *producer)
 {
     return producer->space && strcmp(producer->space, "Shared") != 0;

@@ -156,7 +156,7 @@ static bool is_of_none(const kprof_model_metric *metric)
     return strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0 || is_over_time(metric);
 }
 
-/* What a line of --metrics is chosen from. */
+/* The metrics of a report, and those that --metrics takes of them. */
 typedef struct choice {
     const name_list list;
     const char *path;

@@ -1,6 +1,6 @@
-/* Finds what may not be drawn in the row that it belongs to, since viewers of Chrome's JSON drop slices of a row that
- * overlap: kernels that are launched before the one before them in their stream has ended (programmatic dependent
- * launch), and ranges of two NVTX domains of a thread of which the one that began first ends first. */
+/* Finds what may not be drawn in its own row, since viewers of Chrome's JSON drop slices of a row that overlap: kernels
+ * that begin before the one before them in their stream has ended (programmatic dependent launch), and NVTX ranges that
+ * end behind the range of their thread in which they began. */
 #include "report/model/trace_tables.h"
 
 #include "report/store/store.h"

@@ -13,8 +13,8 @@ kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kpro
 kprof_status kprof_trace_find_calls(kprof_report *report) KPROF_MUST_CHECK;
 /* Make caller(process_id, correlation, stack_id) of the calls whose call stacks the report has; it may be empty. */
 kprof_status kprof_trace_find_callers(kprof_report *report) KPROF_MUST_CHECK;
-/* Make name_key(id, text, demangled, function): of each name, and of these texts of it, the first name that has the
- * same. */
+/* Make name_key(id, text, demangled, function): for each name the first one that has the same text, the same demangled
+ * one, and the same function. */
 kprof_status kprof_trace_find_names(kprof_report *report) KPROF_MUST_CHECK;
 /* Make trace_shape: of each name, grid, block and dynamic shared memory the launches (c), time (t) and its median. */
 kprof_status kprof_trace_find_shapes(kprof_report *report) KPROF_MUST_CHECK;

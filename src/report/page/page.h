@@ -88,7 +88,7 @@ typedef struct kprof_source_spread {
     const char *slowest;                          /* source; NULL: not known */
 } kprof_source_spread;
 kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out) KPROF_MUST_CHECK;
-/* What the sources are: "Reports", or "Processes" of a run. NULL: there are not several, or no kernel of a run ran in
+/* Name the sources: "Reports", or "Processes" of a run. NULL: there are not several, or no kernel of a run ran in
  * several. */
 const char *kprof_page_shares_label(const kprof_page_shares *all);
 /* Before the sources page has sorted them. */
