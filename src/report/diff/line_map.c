@@ -32,7 +32,7 @@ static int by_text(const void *a, const void *b)
 static text_line *read_lines(const kprof_source_text *text)
 {
     text_line *lines = kprof_calloc(text->line_count + 1, sizeof *lines);
-    for (size_t i = 0; i < text->line_count && lines; i++) {
+    for (size_t i = 0; i < text->line_count; i++) {
         const char *at = text->text + text->lines[i];
         const char *end = text->text + (i + 1 < text->line_count ? text->lines[i + 1] : text->size);
         while (at < end && isspace((unsigned char)*at))
@@ -76,8 +76,7 @@ static size_t take_free(const alignment *of, int side, text_line *sorted)
     for (size_t i = 0; i < of->counts[side]; i++)
         if (of->other[side][i] == 0 && of->lines[side][i].length > 0)
             sorted[count++] = of->lines[side][i];
-    if (count > 0)
-        qsort(sorted, count, sizeof *sorted, by_text);
+    qsort(sorted, count, sizeof *sorted, by_text);
     return count;
 }
 
@@ -120,18 +119,17 @@ static void extend(alignment *of)
 /* Lines between two that are joined were edited, if there are as many as before. */
 static void join_edited(alignment *of)
 {
-    size_t before = SIZE_MAX; /* behind which `i` is the first that is joined */
-    for (size_t i = 0; i < of->counts[0]; i++) {
+    for (size_t i = 0, from = 0, start = 0; i < of->counts[0]; i++) {
         if (of->other[0][i] == 0)
             continue;
-        const size_t from = before == SIZE_MAX ? 0 : before + 1, gap = i - from;
-        const size_t start = before == SIZE_MAX ? 0 : of->other[0][before], end = of->other[0][i] - 1;
-        bool is_free = end >= start && end - start == gap;
-        for (size_t k = 0; k < gap && is_free; k++)
-            is_free = of->other[1][start + k] == 0;
-        for (size_t k = 0; k < gap && is_free; k++)
-            join(of, from + k, start + k);
-        before = i;
+        const size_t end = of->other[0][i] - 1;
+        bool is_free = end >= start && end - start == i - from;
+        for (size_t k = start; k < end && is_free; k++)
+            is_free = of->other[1][k] == 0;
+        while (from < i && is_free)
+            join(of, from++, start++);
+        from = i + 1;
+        start = end + 1;
     }
 }
 

@@ -42,12 +42,12 @@ kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *ou
         out->taken[side] = kprof_calloc(out->profiles[side].count + 1, sizeof *out->taken[side]);
     }
     out->files = kprof_calloc(out->profiles[KPROF_BASELINE].file_count + 1, sizeof *out->files);
-    return status == KPROF_OK && !out->files ? kprof_store_no_memory(context->reports[KPROF_BASELINE].file) : status;
+    return status;
 }
 
 void kprof_moves_free(kprof_moves *moves)
 {
-    for (size_t i = 0; moves->files && i < moves->profiles[KPROF_BASELINE].file_count; i++)
+    for (size_t i = 0; i < moves->profiles[KPROF_BASELINE].file_count; i++)
         kprof_line_map_free(&moves->files[i].lines);
     free(moves->files);
     for (int side = 0; side < KPROF_SIDES; side++) {
@@ -88,14 +88,14 @@ static void merge(counted_places *places)
     places->count = places->merged = count;
 }
 
-/* Add a row of values. */
-static void add_place(counted_places *places, int side, const kprof_profiled_code *code, const double *values)
+/* Add a row of values. NULL: it has no samples. */
+static counted_place *add_place(counted_places *places, int side, const kprof_profiled_code *code, const double *values)
 {
     const double samples = kprof_profiled_number(code, values, KPROF_NUMBER_SAMPLES);
     double pct;
     const kprof_profiled_reason *reason = kprof_profiled_stall(code, values, 0, &pct);
     if (!(samples > 0))
-        return;
+        return NULL;
     if (places->count > 2 * places->merged + 64)
         merge(places);
     counted_place *place = KPROF_ADD(places->items, places->count);
@@ -103,6 +103,7 @@ static void add_place(counted_places *places, int side, const kprof_profiled_cod
     place->samples[side] = samples;
     if (reason)
         kprof_profiled_reason_name(reason, place->stalls[side], sizeof place->stalls[side]);
+    return place;
 }
 
 /* The file of the new report that is of this path or, where there is none, of this name. */
@@ -219,13 +220,11 @@ static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *pr
     places->is_recompiled = places->is_recompiled || (side == KPROF_BASELINE && !has_lines && !places->twin);
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         const kprof_profiled_line *line = has_lines ? &loaded->lines.items[i] : NULL;
-        const size_t before = places->count;
         if (line && !line->file)
             continue;
-        add_place(places, side, code, line ? line->values : kprof_profiled_values(code, i));
-        if (places->count == before)
+        counted_place *added = add_place(places, side, code, line ? line->values : kprof_profiled_values(code, i));
+        if (!added)
             continue;
-        counted_place *added = &places->items[places->count - 1];
         if (line && side == KPROF_BASELINE)
             status = name_old_line(moves, loaded, line, places);
         else if (line)
