@@ -98,8 +98,8 @@ typedef struct kprof_code {
 
 /* Read the functions of a cubin, their instructions' offsets and lines, in the source and in its PTX; `wanted`: of
  * those alone that are in the list, by their mangled names (NULL: of all). Returns KPROF_BAD_REPORT for what is no
- * cubin or a damaged one, which both states of `out` then say, KPROF_UNSUPPORTED in a build without CUDA, and
- * KPROF_NO_MEMORY. Logs nothing. `out` can be freed in any case. */
+ * cubin or a damaged one, which both states of `out` then say, and KPROF_UNSUPPORTED in a build without CUDA. Logs
+ * nothing. `out` can be freed in any case. */
 kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted,
                              kprof_code *out) KPROF_MUST_CHECK;
 
@@ -118,9 +118,7 @@ void kprof_disassemblers_free(kprof_disassemblers *disassemblers);
 
 /* Give the functions' instructions their texts, what they access, and what they wait for, as the first disassembler
  * that knows the GPU prints the cubin in this file. Where none does, text_state says why, and that is no failure.
- * Returns KPROF_NO_MEMORY, too. Runs other programs: for two minutes at most each, without a shell, and never one from
- * the current folder. */
-kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path,
-                                    kprof_disassemblers *disassemblers) KPROF_MUST_CHECK;
+ * Runs other programs: for two minutes at most each, without a shell, and never one from the current folder. */
+void kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers);
 
 void kprof_code_free(kprof_code *code);

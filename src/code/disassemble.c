@@ -96,7 +96,7 @@ static void drop(kprof_disassemblers *disassemblers, size_t program, const char 
             (programs->count - program) * sizeof *programs->items);
 }
 
-kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
+void kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
 {
     const kprof_strlist *programs = &disassemblers->programs;
     look(disassemblers);
@@ -121,7 +121,6 @@ kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kp
                  "nvdisasm, which CUDA toolkits have, was not found; --nvdisasm FILE tells the run where it is");
     if (status == KPROF_OK)
         code->text_state[0] = '\0';
-    return status == KPROF_NO_MEMORY ? status : KPROF_OK;
 }
 
 void kprof_disassemblers_free(kprof_disassemblers *disassemblers)

@@ -37,16 +37,12 @@ kprof_status kprof_intern_text(kprof_intern *intern, const char *text, uint32_t 
     if (!take(&intern->bytes_left, bytes))
         return KPROF_UNSUPPORTED;
     node *added = kprof_calloc(1, sizeof *added);
-    if (!added || !kprof_strlist_add(intern->texts, text)) {
-        free(added);
-        return KPROF_NO_MEMORY;
-    }
+    kprof_strlist_add(intern->texts, text);
     *number = added->number = (uint32_t)(intern->texts->count - 1);
     added->text = intern->texts->items[added->number];
-    if (tsearch(added, &intern->root, compare_nodes))
-        return KPROF_OK;
-    free(added);
-    return KPROF_NO_MEMORY;
+    if (!tsearch(added, &intern->root, compare_nodes))
+        kprof_memory_note_lack();
+    return KPROF_OK;
 }
 
 void kprof_intern_free(kprof_intern *intern)

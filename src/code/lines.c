@@ -48,7 +48,6 @@ typedef struct reader {
     kprof_strbuf windows, rows, frames, sources; /* arrays */
     kprof_intern files, names;
     Dwarf *dwarf;
-    kprof_status status;
     const char *state; /* why there are no lines; NULL while there may be some */
 } reader;
 
@@ -57,12 +56,6 @@ typedef struct table {
     Dwarf_Lines *lines;
     size_t count, first;
 } table;
-
-static void fail(reader *r, kprof_status status, const char *state)
-{
-    r->status = status;
-    r->state = state;
-}
 
 static bool find_sections(reader *r)
 {
@@ -81,10 +74,6 @@ static bool find_sections(reader *r)
     if (!r->lines || r->lines->d_size == 0 || elf_getshdrnum(r->elf, &r->section_count) != 0)
         return false;
     r->is_read = kprof_calloc(r->section_count, sizeof *r->is_read);
-    if (!r->is_read) {
-        fail(r, KPROF_NO_MEMORY, "");
-        return false;
-    }
     for (size_t i = 0; i < r->code->function_count; i++)
         r->is_read[r->code->functions[i].section_index] = true;
     return true;
@@ -145,7 +134,7 @@ static void read_relocations(reader *r, Elf_Scn *section, const GElf_Shdr *heade
             find_code(r, &symbol, &relocation, &found))
             kprof_strbuf_append(&r->windows, &found, sizeof found);
         if (window_count(r) > r->lines->d_size)
-            fail(r, KPROF_OK, damaged_lines);
+            r->state = damaged_lines;
     }
 }
 
@@ -209,7 +198,7 @@ static bool is_harmless(reader *r)
     const uint8_t *bytes = r->lines->d_buf;
     size_t size = r->lines->d_size, needed = 0;
     if (size > KPROF_CODE_MOST_LINE_BYTES || (r->texts && r->texts->d_size > KPROF_CODE_MOST_NAMES)) {
-        fail(r, KPROF_OK, too_many_lines);
+        r->state = too_many_lines;
         return false;
     }
     for (size_t at = 0; at + sizeof(uint32_t) <= size;) {
@@ -217,7 +206,7 @@ static bool is_harmless(reader *r)
         size_t more = length <= size - at ? directory_bytes(bytes + at, length) : SIZE_MAX;
         needed = more <= KPROF_CODE_MOST_DIRECTORY_BYTES ? needed + more : SIZE_MAX;
         if (needed > KPROF_CODE_MOST_DIRECTORY_BYTES) {
-            fail(r, KPROF_OK, more == SIZE_MAX ? damaged_lines : too_many_lines);
+            r->state = more == SIZE_MAX ? damaged_lines : too_many_lines;
             return false;
         }
         at += length;
@@ -260,8 +249,6 @@ static char *make_image(const reader *r, size_t *size)
     set_section(&head.sections[3], TEXTS, sizeof head + r->lines->d_size, texts_size);
     *size = sizeof head + r->lines->d_size + texts_size;
     char *image = kprof_calloc(1, *size);
-    if (!image)
-        return NULL;
     memcpy(image, &head, sizeof head);
     memcpy(image + sizeof head, r->lines->d_buf, r->lines->d_size);
     if (texts_size > 0)
@@ -351,7 +338,7 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     if (status == KPROF_OK && r->frames.length / sizeof frame == KPROF_CODE_MOST_FRAMES)
         status = KPROF_UNSUPPORTED;
     if (status != KPROF_OK) {
-        fail(r, status == KPROF_NO_MEMORY ? status : KPROF_OK, too_many_lines);
+        r->state = too_many_lines;
         return index;
     }
     kprof_strbuf_append(&r->frames, &frame, sizeof frame);
@@ -390,9 +377,10 @@ static void read_table(reader *r, table *t)
 
 static _Thread_local jmp_buf out_of_memory;
 
-/* libdw would end the program otherwise. */
+/* libdw would end the program otherwise, and leave files behind. */
 __attribute__((noreturn)) static void leave(void)
 {
+    kprof_memory_note_lack();
     longjmp(out_of_memory, 1);
 }
 
@@ -400,7 +388,7 @@ static void read_tables(reader *r)
 {
     dwarf_new_oom_handler(r->dwarf, leave);
     if (setjmp(out_of_memory)) {
-        fail(r, KPROF_NO_MEMORY, "");
+        r->state = damaged_lines;
         return;
     }
     Dwarf_Off at = 0, next;
@@ -413,7 +401,7 @@ static void read_tables(reader *r)
         if (got == 0)
             read_table(r, &t);
         else if (got < 0)
-            fail(r, KPROF_OK, damaged_lines);
+            r->state = damaged_lines;
     }
 }
 
@@ -421,17 +409,13 @@ static void read_image(reader *r)
 {
     size_t size;
     char *image = make_image(r, &size);
-    if (!image) {
-        fail(r, KPROF_NO_MEMORY, "");
-        return;
-    }
     relocate(r, (uint8_t *)image + size - r->lines->d_size - (r->texts ? r->texts->d_size : 0));
     Elf *elf = elf_memory(image, size);
     r->dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
     if (r->dwarf)
         read_tables(r);
     else
-        fail(r, KPROF_OK, damaged_lines);
+        r->state = damaged_lines;
     dwarf_end(r->dwarf);
     elf_end(elf);
     free(image);
@@ -494,8 +478,6 @@ static void read_section(reader *r)
         if (!r->state)
             read_image(r);
     }
-    if (r->windows.failed || r->rows.failed || r->frames.failed || r->sources.failed)
-        fail(r, KPROF_NO_MEMORY, "");
     if (!r->state && r->frames.length == 0)
         r->state = no_lines;
     if (!r->state && r->rows.length > 0)
@@ -510,7 +492,7 @@ static void forget(reader *r)
     kprof_intern_free(&r->names);
 }
 
-kprof_status kprof_code_read_lines(Elf *elf, kprof_code *code)
+void kprof_code_read_lines(Elf *elf, kprof_code *code)
 {
     reader r = {.elf = elf,
                 .code = code,
@@ -522,10 +504,9 @@ kprof_status kprof_code_read_lines(Elf *elf, kprof_code *code)
         give_frames(&r);
     code->line_state = r.state ? r.state : "";
     forget(&r);
-    return r.status;
 }
 
-kprof_status kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, bool *has_lines)
+bool kprof_code_read_ptx_lines(Elf *elf, kprof_code *code)
 {
     kprof_strlist files = KPROF_STRLIST_INIT, names = KPROF_STRLIST_INIT;
     reader r = {.elf = elf,
@@ -544,8 +525,7 @@ kprof_status kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, bool *has_lin
                 instruction->ptx_line = frames[at->first_frame].line;
         }
     }
-    *has_lines = !r.state;
     forget(&r);
     KPROF_FREE_LISTS(&files, &names);
-    return r.status;
+    return !r.state;
 }

@@ -13,10 +13,9 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
     return KPROF_UNSUPPORTED;
 }
 
-kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
+void kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
 {
     (void)code, (void)cubin_path, (void)disassemblers;
-    return KPROF_OK;
 }
 
 void kprof_disassemblers_free(kprof_disassemblers *disassemblers)

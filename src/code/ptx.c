@@ -42,13 +42,11 @@ static void forget_lines(kprof_code *code)
             code->functions[i].instructions[j].ptx_line = 0;
 }
 
-kprof_status kprof_code_read_ptx(Elf *elf, kprof_code *code)
+void kprof_code_read_ptx(Elf *elf, kprof_code *code)
 {
     const Elf_Data *text = find_text(elf);
-    bool has_lines = false;
-    const kprof_status status = text ? kprof_code_read_ptx_lines(elf, code, &has_lines) : KPROF_OK;
-    if (status != KPROF_OK || !has_lines)
-        return status;
+    if (!text || !kprof_code_read_ptx_lines(elf, code))
+        return;
     uint32_t lines = 0;
     code->ptx = kprof_calloc(1, text->d_size + 1);
     code->ptx_size = text->d_size;
@@ -59,10 +57,9 @@ kprof_status kprof_code_read_ptx(Elf *elf, kprof_code *code)
         code->ptx[i] = code->ptx[i] == '\0' ? '\n' : code->ptx[i];
     }
     if (has_lines_in(code, lines + 1))
-        return KPROF_OK;
+        return;
     forget_lines(code);
     free(code->ptx);
     code->ptx = NULL;
     code->ptx_size = 0;
-    return KPROF_OK;
 }

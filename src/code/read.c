@@ -140,9 +140,6 @@ static kprof_status read_functions(symbols *from, kprof_code *out)
         if (!is_within_limits(from, &function, out->function_count))
             return damaged(out, "the code is larger than kprof reads");
         add_function(from, &function, out);
-        kprof_status status = KPROF_OK;
-        if (status != KPROF_OK)
-            return status;
     }
     return KPROF_OK;
 }
@@ -161,13 +158,14 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
                     .name_bytes_left = KPROF_CODE_MOST_NAMES};
     if (!from.elf)
         return damaged(out, "the code is no cubin");
-    kprof_status status = KPROF_NO_MEMORY;
-    if (!wanted || kprof_strlist_add_all(&from.wanted, wanted)) {
-        kprof_strlist_sort(&from.wanted);
-        status = read_functions(&from, out);
+    if (wanted)
+        kprof_strlist_add_all(&from.wanted, wanted);
+    kprof_strlist_sort(&from.wanted);
+    const kprof_status status = read_functions(&from, out);
+    if (status == KPROF_OK) {
+        kprof_code_read_lines(from.elf, out);
+        kprof_code_read_ptx(from.elf, out);
     }
-    KPROF_THEN(status, kprof_code_read_lines(from.elf, out));
-    KPROF_THEN(status, kprof_code_read_ptx(from.elf, out));
     kprof_strlist_free(&from.wanted);
     elf_end(from.elf);
     return status;

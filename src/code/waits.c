@@ -197,7 +197,7 @@ static bool read_flow(tracer *t)
         mark_labels(t);
     if (t->edges.length > 0)
         qsort(t->edges.data, t->edges.length / sizeof(edge), sizeof(edge), compare_edges);
-    return !t->edges.failed;
+    return true;
 }
 
 static void read_barriers(tracer *t)
@@ -381,8 +381,7 @@ static void trace(tracer *t, size_t number, kprof_strbuf *waits)
         for (size_t i = 0; i < found.count && i < KPROF_CODE_MOST_PRODUCERS; i++)
             kprof_strbuf_append(waits, &t->function->instructions[t->found[i]].offset, sizeof(uint64_t));
     }
-    if (!waits->failed)
-        tidy(instruction, waits);
+    tidy(instruction, waits);
 }
 
 void kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing, kprof_strbuf *waits,

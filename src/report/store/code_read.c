@@ -305,8 +305,8 @@ static void understand(code_reader *reader, const open_cubin *cubin, const char 
     char path[64];
     kprof_code *code = &reader->code;
     snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
-    kprof_status status = kprof_code_read(bytes, cubin->size, cubin->wanted, code);
-    KPROF_THEN(status, kprof_code_disassemble(code, path, &reader->disassemblers));
+    if (kprof_code_read(bytes, cubin->size, cubin->wanted, code) == KPROF_OK)
+        kprof_code_disassemble(code, path, &reader->disassemblers);
     reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
     reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
 }
