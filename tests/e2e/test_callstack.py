@@ -57,6 +57,10 @@ class Stacks(Case):
         with open(self.path("train.py"), "w") as file:
             file.write(PROGRAM)
 
+    def write_program(self, text):
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n" + text)
+
     def run_python(self, *options, script="train.py"):
         return self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run", *options,
                           sys.executable, "-BS", script)
@@ -92,10 +96,9 @@ class Stacks(Case):
 
     def test_methods_of_python(self):
         """By their qualified names, or by the last part alone."""
-        with open(self.path("train.py"), "w") as file:
-            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\nclass Net:\n"
-                       "    def forward(self): ops.linear(1)\n    def loss(self): (lambda: ops.linear(1))()\n"
-                       "def step(net):\n    net.forward()\n    net.loss()\nstep(Net())\n")
+        self.write_program("class Net:\n    def forward(self): ops.linear(1)\n"
+                           "    def loss(self): (lambda: ops.linear(1))()\n"
+                           "def step(net):\n    net.forward()\n    net.loss()\nstep(Net())\n")
         for options, positions in ((["--python-include", "forward"], [0]), (["--python-include", "step/loss"], [1]),
                                    (["--python-exclude", "forward"], [1]), (["--python-exclude", "step"], [])):
             self.assert_run(self.run_python(*options), 0 if positions else 106)
@@ -107,10 +110,8 @@ class Stacks(Case):
 
     def test_callers_of_stacks(self):
         """Stacks of one line are told apart by who called it; one that was cut has a root of its own."""
-        with open(self.path("train.py"), "w") as file:
-            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n"
-                       "def walk(left): walk(left - 1) if left else ops.linear(1)\n"
-                       "def train(): walk(1)\ndef test(): walk(0)\ntrain()\ntest()\nwalk(400)\n")
+        self.write_program("def walk(left): walk(left - 1) if left else ops.linear(1)\n"
+                           "def train(): walk(1)\ndef test(): walk(0)\ntrain()\ntest()\nwalk(400)\n")
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         text = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "stack").out
         for line in ("stack 1, train.py:4 in walk, from walk (train.py:4), train (train.py:5), <module>",
@@ -130,10 +131,8 @@ class Stacks(Case):
 
     def test_functions_around_deep_recursion(self):
         """Each frame that is kept counts."""
-        with open(self.path("train.py"), "w") as file:
-            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n"
-                       "def walk(left): walk(left - 1) if left else ops.linear(1)\n"
-                       "def step(): walk(200)\nstep()\n")
+        self.write_program("def walk(left): walk(left - 1) if left else ops.linear(1)\n"
+                           "def step(): walk(200)\nstep()\n")
         self.assert_run(self.run_python("--python-include", "train.py@step"), 0)
         self.assert_run(self.run_python("--python-exclude", "step/walk"), 106)
 
@@ -202,9 +201,7 @@ class Stacks(Case):
 
     def test_a_thread_without_python(self):
         """No line is the user's own: the innermost frame stands for it, with the reason."""
-        with open(self.path("train.py"), "w") as file:
-            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n"
-                       "ops.linear(1)\nops.library.kprof_sim_thread()\n")
+        self.write_program("ops.linear(1)\nops.library.kprof_sim_thread()\n")
         self.assert_run(self.run_python("--call-stack"), 0)
         self.assertRegex(self.origins()[1], r"^[^(]+ \(the thread runs no Python\)$")
         for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
@@ -234,8 +231,7 @@ class Stacks(Case):
         self.assertEqual({row["launched_from"] for row in rows}, set(FROM))
 
     def test_modules_that_pytorch_names(self):
-        with open(self.path("train.py"), "w") as file:
-            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n" + '''
+        self.write_program('''
 def in_ranges(*ranges):
     for name in ranges:
         ops.library.kprof_sim_push(name.encode())
