@@ -184,7 +184,7 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
     if (fd >= 0)
         close(fd);
     close(folder);
-    if (size == 0 && out->length > 0 && !out->failed)
+    if (size == 0 && out->length > 0)
         return KPROF_OK;
     if (error == ENOENT || error == ECONNREFUSED)
         return kprof_fail(KPROF_NO_APPLICATION,

@@ -65,8 +65,7 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
                               status == KPROF_NO_PERMISSION ? "permission-denied"
                               : status == KPROF_NO_GPU      ? "no-gpu"
                                                             : "gpu-unsupported"};
-    const char *words = status == KPROF_OK ? text.data : told.data;
-    kprof_machine_tell(out, &check, words ? words : "");
+    kprof_machine_tell(out, &check, kprof_strbuf_text(status == KPROF_OK ? &text : &told));
     return status;
 }
 
@@ -82,7 +81,7 @@ static char *find_own_program(const kprof_options *options)
         kprof_strbuf_append(&path, library, (size_t)(strrchr(library, '/') + 1 - library));
         kprof_strbuf_puts(&path, OWN_PROGRAM);
     }
-    const bool is_there = !path.failed && path.data && access(path.data, X_OK) == 0;
+    const bool is_there = path.data && access(path.data, X_OK) == 0;
     return is_there ? kprof_strbuf_take(&path) : NULL;
 }
 
@@ -164,22 +163,19 @@ static kprof_status try_measurement(const examination *of)
     const kprof_options *options = of->options;
     const kprof_machine *machine = of->machine;
     KPROF_AUTO_FREE char *program = options->application && options->application[0] ? NULL : find_own_program(options);
-    kprof_strbuf folder = KPROF_STRBUF_INIT, report = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&folder, "%s/doctor-of-kprof-XXXXXX", machine->folder);
+    KPROF_AUTO_FREE char *folder = kprof_strprintf("%s/doctor-of-kprof-XXXXXX", machine->folder);
     kprof_status status = KPROF_OK;
     if (!program && !(options->application && options->application[0])) {
         kprof_machine_tell(of->out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
                            "no kernel was measured: this kprof has no program for that");
-    } else if (folder.failed || !mkdtemp(folder.data)) {
+    } else if (!mkdtemp(folder)) {
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
     } else {
-        kprof_strbuf_printf(&report, "%s/doctor.kprof", folder.data);
-        status = measure(of, program, report.data);
-        if (report.data)
-            unlink(report.data);
-        rmdir(folder.data);
+        KPROF_AUTO_FREE char *report = kprof_strprintf("%s/doctor.kprof", folder);
+        status = measure(of, program, report);
+        unlink(report);
+        rmdir(folder);
     }
-    KPROF_FREE_TEXTS(&folder, &report);
     return status;
 }
 

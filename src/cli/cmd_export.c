@@ -33,7 +33,7 @@ static char *make_duckdb_query(void)
                                         [KPROF_CELL_REAL] = "DOUBLE",
                                         [KPROF_CELL_TEXT] = "VARCHAR",
                                         [KPROF_CELL_DIGITS] = "VARCHAR"};
-    kprof_strbuf columns = KPROF_STRBUF_INIT, nulls = KPROF_STRBUF_INIT, query = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) columns = KPROF_STRBUF_INIT, nulls = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < KPROF_COLUMN_COUNT + KPROF_METRIC_COLUMN_COUNT; i++) {
         const bool is_of_launch = i < KPROF_COLUMN_COUNT;
         const kprof_column *column =
@@ -45,14 +45,9 @@ static char *make_duckdb_query(void)
         if (column->or_none)
             kprof_strbuf_printf(&nulls, "%snullif(%s,'none') AS %s", nulls.length ? "," : "", column->id, column->id);
     }
-    query.failed = columns.failed || nulls.failed;
-    if (!query.failed)
-        kprof_strbuf_printf(&query,
-                            "COPY (SELECT * REPLACE (%s) FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
-                            "delim=',', quote='\"', escape='\"', columns={%s})) TO '/dev/stdout' (FORMAT parquet)",
-                            nulls.data, columns.data);
-    KPROF_FREE_TEXTS(&columns, &nulls);
-    return kprof_strbuf_take(&query);
+    return kprof_strprintf("COPY (SELECT * REPLACE (%s) FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
+                           "delim=',', quote='\"', escape='\"', columns={%s})) TO '/dev/stdout' (FORMAT parquet)",
+                           nulls.data, columns.data);
 }
 
 static bool is_of_trace(const kprof_options *options)

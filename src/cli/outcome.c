@@ -150,7 +150,7 @@ static void explain_function_name(const char *asked)
     KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
     KPROF_AUTO_FREE char *function = strpbrk(asked, "<(:") ? kprof_name_function_base(asked) : NULL;
     quote_name(asked, &pattern);
-    if (function && strcmp(function, asked) != 0 && !pattern.failed)
+    if (function && strcmp(function, asked) != 0)
         kprof_log(KPROF_LOG_ERROR,
                   "the name of a function has no namespace, template arguments or parameters; for those, give -k "
                   "\"regex:%s\" and add --kernel-name-base demangled",
@@ -316,7 +316,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
         kprof_strbuf_printf(&filters, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
     const size_t length_of_numbers = filters.length;
     append_filters(options, &filters);
-    const char *text = filters.length > 0 && !filters.failed ? filters.data : "";
+    const char *text = kprof_strbuf_text(&filters);
     if (*text && filters.length == length_of_numbers) {
         kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */
     } else if (kprof_report_seen(report, &kernels, &count) == KPROF_OK) {
@@ -355,7 +355,7 @@ static void explain_empty_trace(const kprof_options *options)
 {
     KPROF_AUTO(kprof_strbuf) filters = KPROF_STRBUF_INIT;
     append_filters(options, &filters);
-    if (filters.length > 0 && !filters.failed)
+    if (filters.length > 0)
         kprof_log(KPROF_LOG_ERROR, "the trace is empty: nothing that the application did is in what%s asks for",
                   filters.data);
     else

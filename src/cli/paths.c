@@ -126,7 +126,7 @@ static void add_library(const char *injection, const char *name, kprof_strbuf *o
     if (slash)
         kprof_strbuf_append(&path, injection, (size_t)(slash - injection) + 1);
     kprof_strbuf_puts(&path, name);
-    if (!path.failed && access(path.data, R_OK) == 0 && !strpbrk(path.data, ": $")) /* these are the loader's */
+    if (access(path.data, R_OK) == 0 && !strpbrk(path.data, ": $")) /* these are the loader's */
         kprof_strbuf_printf(out, "%s%s", out->length ? ":" : "", path.data);
 }
 

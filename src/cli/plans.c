@@ -207,7 +207,7 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
               limits->max_passes == 0 ? "--budget"
               : limits->budget_s > 0  ? "--max-passes and --budget"
                                       : "--max-passes",
-              names ? names : "");
+              names);
     for (size_t i = 0; i < plan->left_out.count && i < most; i++)
         tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
@@ -255,7 +255,8 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
                          .by_application = kprof_replay_is_of_runs(options->replay_choice)};
     kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    KPROF_THEN(status, kprof_selection_trim(out->catalog, &options->selection, &out->selection));
+    if (status == KPROF_OK)
+        kprof_selection_trim(out->catalog, &options->selection, &out->selection);
     out->selection.is_traced = options->traces;
     KPROF_THEN(status, kprof_selection_check(out->catalog, &out->selection));
     KPROF_THEN(status, kprof_catalog_findings(out->catalog, &options->rules, &findings));

@@ -26,7 +26,7 @@ char *kprof_program_find(const char *name)
     for (char *dir; !found && (dir = strsep(&rest, ":"));) {
         KPROF_AUTO(kprof_strbuf) file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", *dir ? dir : ".", name);
-        if (!file.failed && is_program(file.data))
+        if (is_program(file.data))
             found = kprof_strbuf_take(&file);
     }
     free(copy);

@@ -105,8 +105,7 @@ static void answer(client *to, kprof_status status)
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&text, "exit %d\n", kprof_status_exit_code(status));
     kprof_strbuf_append(&text, to->answer.data, to->answer.length);
-    if (!text.failed)
-        (void)!send(to->fd, text.data, text.length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)!send(to->fd, text.data, text.length, MSG_NOSIGNAL | MSG_DONTWAIT);
     drop(to);
 }
 

@@ -34,7 +34,7 @@ static kprof_status create(const kprof_options *options, const char *path, kprof
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     kprof_run_info info = {
-        .command_line = command_line ? command_line : "",
+        .command_line = command_line,
         .working_directory = folder ? folder : "",
         .kprof_version = KPROF_VERSION,
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,

@@ -230,7 +230,7 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     KPROF_AUTO_FREE struct dirent **entries = NULL;
     kprof_strbuf_printf(&path, "%s/%s", folder, kind->folder);
     errno = 0;
-    int count = path.failed ? -1 : scandir(path.data, &entries, is_json, alphasort);
+    int count = scandir(path.data, &entries, is_json, alphasort);
     kprof_status status = count < 0 && errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_OK;
     if (count >= 0)
         *found = true;

@@ -94,8 +94,7 @@ typedef struct kprof_selection {
 
 /* Copy the selection, but for the words that name what kprof is known to lack, such as sections of sampled source
  * lines: a warning tells of each. Where nothing would be left, all stays, so that the checks below refuse it. */
-kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from,
-                                  kprof_selection *out) KPROF_MUST_CHECK;
+void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out);
 void kprof_selection_copy(const kprof_selection *from, kprof_selection *out);
 void kprof_selection_free(kprof_selection *selection); /* members */
 /* The pattern of a word of --section: regex:PATTERN, or, as in ncu, what is no name as it has one of a pattern's

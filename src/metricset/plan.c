@@ -172,7 +172,7 @@ static kprof_selection copy_numbers(const kprof_selection *from)
         .limits = from->limits, .most_timelines = from->most_timelines, .is_traced = from->is_traced};
 }
 
-kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out)
+void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out)
 {
     static const char *const options[] = {"set", "section", "metrics"};
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
@@ -193,7 +193,6 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
                 kprof_strlist_add(targets[i], word);
         }
     }
-    return KPROF_OK;
 }
 
 void kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
