@@ -95,28 +95,27 @@ static kprof_status compute_greatest(kprof_host *host, const kprof_throughput *t
 }
 
 /* kprof merge computes from these what the ranks have collected in parts. */
-static bool compute_item(void *user, kprof_item *item, const char *column)
+static void compute_item(void *user, kprof_item *item, const char *column)
 {
     greatest *how = user;
     (void)column;
     for (size_t i = 0; i < how->shares->throughput_count && item->name && !item->expression; i++) {
         const kprof_throughput *throughput = &how->shares->throughputs[i];
-        if (strcmp(throughput->name, item->name) == 0)
+        if (how->status == KPROF_OK && strcmp(throughput->name, item->name) == 0)
             how->status = compute_greatest(how->host, throughput, item);
     }
-    return how->status == KPROF_OK;
 }
 
 /* Values of --metrics that are computed stand in a list of their own. */
-static kprof_status compute_shown(greatest *how, kprof_plan *plan)
+static void compute_shown(greatest *how, kprof_plan *plan)
 {
     size_t kept = 0;
     for (size_t i = 0; i < plan->shown.count; i++) {
         char *name = plan->shown.items[i];
-        kprof_item *item = how->status == KPROF_OK ? KPROF_APPEND(plan->computed, plan->computed_count) : NULL;
-        if (item)
-            *item = (kprof_item){.name = name};
-        if (item && compute_item(how, item, NULL) && item->expression) {
+        kprof_item *item = KPROF_APPEND(plan->computed, plan->computed_count);
+        *item = (kprof_item){.name = name};
+        compute_item(how, item, NULL);
+        if (item->expression) {
             plan->computed_count++;
             item->label = kprof_strdup(name);
         } else {
@@ -124,15 +123,14 @@ static kprof_status compute_shown(greatest *how, kprof_plan *plan)
         }
     }
     plan->shown.count = kept;
-    return how->status;
 }
 
 static kprof_status compute_throughputs(kprof_host *host, const kprof_shares *shares, kprof_plan *plan)
 {
     greatest how = {host, shares, KPROF_OK};
-    (void)compute_shown(&how, plan);
+    compute_shown(&how, plan);
     for (size_t i = 0; i < plan->section_count && how.status == KPROF_OK; i++)
-        (void)kprof_section_visit(&plan->sections[i], compute_item, &how);
+        kprof_section_visit(&plan->sections[i], compute_item, &how);
     return how.status;
 }
 

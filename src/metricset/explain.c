@@ -165,20 +165,20 @@ static void add_place(explainer *by, const kprof_item *item, const char *column)
         free_place(&place);
 }
 
-static bool look_at(void *user, kprof_item *item, const char *column)
+static void look_at(void *user, kprof_item *item, const char *column)
 {
     explainer *by = user;
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     if (!item->name)
-        return true;
+        return;
     if (by->label) {
         if (!by->out->metric && item->label && is_value_called(item->label, column, by->label))
             copy_text(&by->out->metric, item->name);
-        return true;
+        return;
     }
     if (by->section) {
         add_place(by, item, column);
-        return true;
+        return;
     }
     bool is_shown = is_meant(by, item->name);
     if (is_shown && item->expression && !by->out->kind) { /* a derived value tells its own formula */
@@ -195,7 +195,6 @@ static bool look_at(void *user, kprof_item *item, const char *column)
         is_shown = is_meant(by, names.items[i]);
     if (is_shown)
         add_place(by, item, column);
-    return true;
 }
 
 static kprof_status check_sections(const explainer *by)

@@ -90,28 +90,28 @@ char *kprof_section_to_json(const kprof_section *section)
     return text;
 }
 
-static bool visit_roofline(kprof_roofline *line, kprof_item_visit *visit, void *user)
+static void visit_roofline(kprof_roofline *line, kprof_item_visit *visit, void *user)
 {
-    bool goes_on = visit(user, &line->work, "work") && visit(user, &line->peak, "peak");
-    for (size_t i = 0; i < line->roof_count && goes_on; i++)
-        goes_on = visit(user, &line->roofs[i].traffic, "traffic") && visit(user, &line->roofs[i].peak, "peak");
-    return goes_on;
+    visit(user, &line->work, "work");
+    visit(user, &line->peak, "peak");
+    for (size_t i = 0; i < line->roof_count; i++) {
+        visit(user, &line->roofs[i].traffic, "traffic");
+        visit(user, &line->roofs[i].peak, "peak");
+    }
 }
 
-bool kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user)
+void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user)
 {
-    bool goes_on = true;
-    for (size_t i = 0; i < section->item_count && goes_on; i++)
-        goes_on = visit(user, &section->items[i], NULL);
+    for (size_t i = 0; i < section->item_count; i++)
+        visit(user, &section->items[i], NULL);
     for (size_t i = 0; i < section->table_count; i++) {
         const kprof_table *table = &section->tables[i];
         const size_t columns = table->column_count;
-        for (size_t k = 0; k < table->row_count * columns && goes_on; k++)
-            goes_on = visit(user, &table->rows[k / columns].cells[k % columns], table->column_labels[k % columns]);
+        for (size_t k = 0; k < table->row_count * columns; k++)
+            visit(user, &table->rows[k / columns].cells[k % columns], table->column_labels[k % columns]);
     }
-    for (size_t i = 0; i < section->roofline_count && goes_on; i++)
-        goes_on = visit_roofline(&section->rooflines[i], visit, user);
-    return goes_on;
+    for (size_t i = 0; i < section->roofline_count; i++)
+        visit_roofline(&section->rooflines[i], visit, user);
 }
 
 void kprof_item_clear(kprof_item *item)

@@ -61,9 +61,9 @@ char *kprof_section_to_json(const kprof_section *section);
 void kprof_section_free(kprof_section *section); /* members, not the struct */
 
 /* An item and the label of its column: NULL for a header value, "work", "peak" or "traffic" in a roofline. */
-typedef bool kprof_item_visit(void *user, kprof_item *item, const char *column);
-/* Visit header values, then cells of tables, then what rooflines have, until a visit returns false; so does this. */
-bool kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user);
+typedef void kprof_item_visit(void *user, kprof_item *item, const char *column);
+/* Visit header values, then cells of tables, then what rooflines have. */
+void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user);
 
 /* Free the members of a part of a resolved section and leave it empty. */
 void kprof_item_clear(kprof_item *item);

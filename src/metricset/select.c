@@ -157,12 +157,11 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
     return status;
 }
 
-static bool add_launch_item(void *out, kprof_item *item, const char *column)
+static void add_launch_item(void *out, kprof_item *item, const char *column)
 {
     (void)column;
     if (item->name && kprof_launch_metric_find(item->name))
         kprof_strlist_add_unique(out, item->name);
-    return true;
 }
 
 void kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out)

@@ -174,14 +174,13 @@ static void clean(char **text)
     *text = safe;
 }
 
-static bool clean_item(void *user, kprof_item *item, const char *column)
+static void clean_item(void *user, kprof_item *item, const char *column)
 {
     char **const texts[] = {&item->name, &item->label, &item->unit, &item->help};
     (void)user;
     (void)column;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         clean(texts[i]);
-    return true;
 }
 
 static void clean_section(kprof_section *section)
@@ -233,11 +232,10 @@ static size_t count_values(const kprof_section *section)
     return count;
 }
 
-static bool count_formula(void *bytes, kprof_item *item, const char *column)
+static void count_formula(void *bytes, kprof_item *item, const char *column)
 {
     (void)column;
     *(size_t *)bytes += item->expression ? strlen(item->expression) : 0;
-    return true;
 }
 
 /* Add the section of a chip, which the chip owns then. */

@@ -172,7 +172,7 @@ typedef struct adder {
     chip_formulas *to;
 } adder;
 
-static bool add_item(void *user, kprof_item *item, const char *column)
+static void add_item(void *user, kprof_item *item, const char *column)
 {
     const adder *how = user;
     formula *added = item->name && item->expression ? add_formula(how->model, how->to, item->name) : NULL;
@@ -181,7 +181,6 @@ static bool add_item(void *user, kprof_item *item, const char *column)
         added->expression = item->compiled;
         add_operands(how->model, item->compiled, added);
     }
-    return true;
 }
 
 static void add_point(const kprof_model *model, chip_formulas *to, const formula *point)
