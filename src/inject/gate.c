@@ -64,13 +64,6 @@ typedef struct stall {
     int64_t since_ns, limit_ns;
 } stall;
 
-/* All waits of a call together have a limit. */
-static stall begin_stall(void)
-{
-    const int64_t hold_ns = atomic_load(&kprof_engine.waits.hold_ns), rest_ns = kprof_wait_rest_ns();
-    return (stall){.since_ns = kprof_monotonic_ns(), .limit_ns = hold_ns < rest_ns ? hold_ns : rest_ns};
-}
-
 static void end_stall(const stall *s)
 {
     const int64_t stalled_ns = kprof_monotonic_ns() - s->since_ns;
@@ -114,7 +107,7 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     unsigned limit_ms = gate->timed_out && timeout_ms > AFTER_TIMEOUT_MS ? AFTER_TIMEOUT_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
-    stall stalled = begin_stall();
+    stall stalled = {.since_ns = kprof_monotonic_ns(), .limit_ns = kprof_wait_limit_ns()};
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&gate->inside) == 0) && in_time)
         in_time = wait_for_change(&deadline, &stalled);

@@ -6,6 +6,7 @@
 
 #include "core/monotonic.h"
 #include "inject/engine.h"
+#include "inject/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -269,8 +270,8 @@ static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_
 
 static int64_t find_patience_ns(const line *now, unsigned timeout_ms)
 {
-    const int64_t hold_ns = atomic_load(&kprof_engine.waits.hold_ns), limit_ns = timeout_ms * MS_NS;
-    return now->stuck && hold_ns < limit_ns ? hold_ns : limit_ns;
+    const int64_t held_ns = kprof_wait_limit_ns(), limit_ns = timeout_ms * MS_NS;
+    return now->stuck && held_ns < limit_ns ? held_ns : limit_ns;
 }
 
 /* Wait until the place is the first one, or is lost, or nobody has made progress for the time given. */
@@ -282,9 +283,12 @@ static place_state wait_in_line(unsigned timeout_ms)
     int64_t changed_ns = kprof_monotonic_ns();
     place_state state = look(place, &now);
     while (word && state == WAITING) {
-        const int64_t limit_ns = changed_ns + find_patience_ns(&now, timeout_ms);
-        if (kprof_monotonic_ns() >= limit_ns)
+        const int64_t patience_ns = find_patience_ns(&now, timeout_ms), limit_ns = changed_ns + patience_ns;
+        if (kprof_monotonic_ns() >= limit_ns) {
+            if (now.stuck)
+                kprof_wait_note(patience_ns);
             break;
+        }
         sleep_in_line(word, &now, limit_ns);
         state = has_place(place) ? WAITING : LOST;
         if (state == WAITING) {

@@ -62,6 +62,12 @@ int64_t kprof_wait_rest_ns(void)
     return mine.allowed_ns > mine.waited_ns ? mine.allowed_ns - mine.waited_ns : 0;
 }
 
+int64_t kprof_wait_limit_ns(void)
+{
+    const int64_t hold_ns = atomic_load(&kprof_engine.waits.hold_ns), rest_ns = kprof_wait_rest_ns();
+    return hold_ns < rest_ns ? hold_ns : rest_ns;
+}
+
 void kprof_wait_note(int64_t waited_ns)
 {
     mine.waited_ns += waited_ns;

@@ -17,10 +17,12 @@ void kprof_wait_allow(int64_t limit_ns);
 int64_t kprof_wait_spent_ns(void);
 /* Return how much longer it may wait. */
 int64_t kprof_wait_rest_ns(void);
+/* The same, but for no longer than a call may be held: at the end of a process a thread has more. */
+int64_t kprof_wait_limit_ns(void);
 /* Return how much longer it is worth to wait for the context: hardly, where a wait has timed out and what that was for
  * goes on. */
 int64_t kprof_wait_worth_ns(const void *context);
-/* The thread has waited for the gate, for so long without any work that ended. */
+/* The thread has waited for another thread or process, for so long without any work that ended. */
 void kprof_wait_note(int64_t waited_ns);
 /* Wait until all work of a context is done. NOT_COLLECTED when no work ended for as long as the thread may wait. After
  * a timeout only look, until some of the work ends. INTERNAL when the context is in error, NO_MEMORY when there is no

@@ -3,6 +3,7 @@
 #include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
+#include "inject/wait.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -235,9 +236,13 @@ static void test_no_wait_for_who_waits_for_others(void **state)
         get_stuck();
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
+    kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
     assert_false(kprof_lock_take(ENDLESS_MS, NULL));
+    assert_int_equal(kprof_wait_rest_ns(), 0); /* of the call's time */
     assert_int_equal(write(go_on[1], &byte, 1), 1);
-    assert_true(kprof_lock_take(ENDLESS_MS, NULL));
+    do /* as later calls do, until the other one goes on */
+        kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
+    while (!kprof_lock_take(ENDLESS_MS, NULL));
     kprof_lock_give();
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
