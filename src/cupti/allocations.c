@@ -125,7 +125,7 @@ static void make_way(const kprof_memory_change *change)
 static allocation *copy_list(size_t *count)
 {
     pthread_mutex_lock(&list.mutex);
-    allocation *copy = kprof_realloc(NULL, (list.count + 1) * sizeof *copy);
+    allocation *copy = kprof_calloc(list.count + 1, sizeof *copy);
     *count = copy ? list.count : 0;
     for (size_t i = 0; i < *count; i++)
         copy[i] = list.allocations[i];
@@ -244,7 +244,7 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
     drop_what_is_gone();
     pthread_mutex_lock(&list.mutex);
     *out_count = 0;
-    *out = list.incomplete ? NULL : kprof_realloc(NULL, (list.count + 1) * sizeof **out);
+    *out = list.incomplete ? NULL : kprof_calloc(list.count + 1, sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
         const allocation *a = &list.allocations[i];
         bool in_reach = a->is_host || (a->context ? a->context == w.context : a->device == w.device);

@@ -420,7 +420,7 @@ static kprof_status add_variables(kprof_snapshot *s)
     size_t count, found = 0;
     if (!kprof_variables_list(s->context, &known, &count))
         return kprof_fail(KPROF_UNSUPPORTED, "the module variables are not known");
-    KPROF_AUTO_FREE kprof_span *spans = kprof_calloc((count + 1), sizeof *spans);
+    KPROF_AUTO_FREE kprof_span *spans = kprof_calloc(count + 1, sizeof *spans);
     kprof_status status = spans ? KPROF_OK : KPROF_NO_MEMORY;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         status = locate_variable(s, &known[i], &spans[found]);
@@ -445,7 +445,7 @@ static kprof_status add_allocations(kprof_snapshot *s)
 
 static kprof_span *copy_spans(const kprof_snapshot *s)
 {
-    kprof_span *out = kprof_realloc(NULL, (s->span_count + 1) * sizeof *out);
+    kprof_span *out = kprof_calloc(s->span_count + 1, sizeof *out);
     if (out && s->span_count > 0)
         memcpy(out, s->spans, s->span_count * sizeof *out);
     return out;
@@ -763,7 +763,7 @@ static kprof_status find_changed(kprof_snapshot *s, block *now, bool *changed)
 
 kprof_status kprof_snapshot_has_changed(kprof_snapshot *s, bool *changed)
 {
-    KPROF_AUTO_FREE block *now = kprof_calloc((s->seen.count + 1), sizeof *now);
+    KPROF_AUTO_FREE block *now = kprof_calloc(s->seen.count + 1, sizeof *now);
     kprof_status status = now ? check_ready(s) : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
     *changed = false;
     if (status == KPROF_OK && !s->watches)

@@ -145,7 +145,7 @@ typedef enum match {
 static match note_cubin(const kprof_driver_api *driver, const void *context, CUmodule module,
                         const kprof_strlist *names)
 {
-    KPROF_AUTO_FREE placed *places = kprof_calloc((names->count + 1), sizeof *places);
+    KPROF_AUTO_FREE placed *places = kprof_calloc(names->count + 1, sizeof *places);
     if (!places)
         return PARTLY;
     size_t found = place(driver, module, names, places);
@@ -192,7 +192,7 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
 {
     pthread_mutex_lock(&list.mutex);
     *out_count = 0;
-    *out = !list.incomplete && list.count > 0 ? kprof_realloc(NULL, list.count * sizeof **out) : NULL;
+    *out = !list.incomplete && list.count > 0 ? kprof_calloc(list.count, sizeof **out) : NULL;
     bool listed = !list.incomplete && (*out || list.count == 0);
     for (size_t i = 0; listed && i < list.count; i++)
         if (!context || !list.variables[i].context || list.variables[i].context == context)
