@@ -14,7 +14,7 @@ kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .
 #define MS_NS            INT64_C(1000000)
 /* While a thread waits, it looks this often whether work ends. */
 #define LOOK_NS INT64_C(10000000)
-/* Where a call may hardly wait any more, but the GPU is idle, the thread waits on, and sleeps for so long each time. */
+/* A thread whose call may hardly wait any more waits on while the GPU is idle, and sleeps for so long each time. */
 #define NAP_NS INT64_C(100000)
 
 /* This thread, as the gate knows it. */
