@@ -78,11 +78,10 @@ typedef struct kprof_run_difference {
     char *values[KPROF_SIDES]; /* owned */
     bool misleads;             /* the reports share numbers that this difference makes incomparable */
 } kprof_run_difference;
-/* All of them; `pairs` tells the launches. Caller frees with kprof_run_differences_free, also after a failure. */
+/* All of them; `pairs` tells the launches. Caller frees with kprof_run_differences_free. */
 typedef struct kprof_run_differences {
     kprof_run_difference *items;
     size_t count;
 } kprof_run_differences;
-kprof_status kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff,
-                                        kprof_run_differences *out) KPROF_MUST_CHECK;
+void kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff, kprof_run_differences *out);
 void kprof_run_differences_free(kprof_run_differences *differences);

@@ -600,7 +600,7 @@ static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     KPROF_AUTO_FREE driver *drivers = list_drivers(page, kernel);
     bool is_visible = kernel->changes && (page->context->options->all_rows || is_judged(kernel));
-    for (size_t i = 0; drivers && i < page->diff->metrics.count; i++)
+    for (size_t i = 0; i < page->diff->metrics.count; i++)
         is_visible = is_visible || (drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0);
     if (drivers) {
         begin_kernel(page, kernel, is_visible);
@@ -730,7 +730,8 @@ static kprof_status print_diff(const kprof_page_context *context)
     KPROF_AUTO(kprof_run_differences) differences = {0};
     diff_page page = {context, &diff, NULL, NULL};
     kprof_status status = kprof_diff_make(context, &diff);
-    KPROF_THEN(status, kprof_run_differences_find(context, &diff, &differences));
+    if (status == KPROF_OK)
+        kprof_run_differences_find(context, &diff, &differences);
     KPROF_THEN(status, check_comparable(&page, &differences));
     KPROF_THEN(status, show_page(&page, &differences));
     kprof_short_names_free(page.short_names, diff.kernel_count);

@@ -64,13 +64,8 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
 /* Add a group, which takes over its key. */
 static kprof_status add_group(grouping *to, const kprof_launch_group *group)
 {
-    kprof_launch_group *added = KPROF_APPEND(*to->groups, *to->count);
-    if (!added || !kprof_names_add(&to->keys, group->key, *to->count)) {
-        free(group->key);
-        return kprof_store_no_memory(to->walk->report);
-    }
-    *added = *group;
-    ++*to->count;
+    kprof_names_add(&to->keys, group->key, *to->count);
+    *KPROF_ADD(*to->groups, *to->count) = *group;
     const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
     return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
 }

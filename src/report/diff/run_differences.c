@@ -12,7 +12,6 @@ typedef struct finder {
     const kprof_page_context *context;
     const kprof_diff *diff;
     kprof_run_differences *found;
-    kprof_status status;
 } finder;
 
 static const char *const unknown = "not known";
@@ -20,10 +19,6 @@ static const char *const unknown = "not known";
 static void add(finder *to, kprof_run_difference row, const char *baseline, const char *newer)
 {
     kprof_run_difference *added = KPROF_ADD(to->found->items, to->found->count);
-    if (!added) {
-        to->status = KPROF_NO_MEMORY;
-        return;
-    }
     *added = row;
     added->values[KPROF_BASELINE] = kprof_strdup(baseline);
     added->values[KPROF_NEW] = kprof_strdup(newer);
@@ -177,7 +172,7 @@ static void compare_clock(finder *to, const char *label, const char *effect)
     while (metric < diff->metrics.count && strcmp(diff->metrics.items[metric].label, label) != 0)
         metric++;
     double *values = kprof_calloc(diff->kernel_count + 1, sizeof *values), medians[KPROF_SIDES] = {NAN, NAN};
-    for (int side = 0; side < KPROF_SIDES && values && metric < diff->metrics.count; side++) {
+    for (int side = 0; side < KPROF_SIDES && metric < diff->metrics.count; side++) {
         size_t count = 0;
         for (size_t i = 0; i < diff->kernel_count; i++) {
             const kprof_change *changes = diff->kernels[i].changes;
@@ -211,11 +206,10 @@ static void compare_settings(finder *to, bool are_measures)
                      newer->cache_control ? newer->cache_control : unknown);
 }
 
-kprof_status kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff,
-                                        kprof_run_differences *out)
+void kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff, kprof_run_differences *out)
 {
     *out = (kprof_run_differences){0};
-    finder to = {context, diff, out, KPROF_OK};
+    finder to = {context, diff, out};
     const bool are_measures = share_measures(&to);
     compare_devices(&to, (kprof_run_difference){"Chip", "times and shares of the peak mislead", {NULL}, are_measures},
                     describe_chip);
@@ -232,7 +226,6 @@ kprof_status kprof_run_differences_find(const kprof_page_context *context, const
     compare_devices(&to, (kprof_run_difference){"Driver", "may compile or schedule otherwise", {NULL}, false},
                     describe_driver);
     compare_devices(&to, (kprof_run_difference){"CUPTI", "may count otherwise", {NULL}, false}, describe_cupti);
-    return to.status;
 }
 
 void kprof_run_differences_free(kprof_run_differences *differences)

@@ -32,18 +32,18 @@ static void describe_stack(const kprof_model *model, const kprof_model_launch *l
         kprof_strbuf_puts(out, ", whose backward pass this is");
 }
 
-kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
-                                     const char *kernel_base, kprof_launch_texts *out)
+kprof_launch_texts kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
+                                           const char *kernel_base)
 {
     const kprof_device_record *device = &launch->device->record;
-    *out = (kprof_launch_texts){.launch = launch, .kernel = kprof_model_kernel_name(launch->kernel, kernel_base)};
-    snprintf(out->cc, sizeof out->cc, "%u.%u", device->cc_major, device->cc_minor);
+    kprof_launch_texts out = {.launch = launch, .kernel = kprof_model_kernel_name(launch->kernel, kernel_base)};
+    snprintf(out.cc, sizeof out.cc, "%u.%u", device->cc_major, device->cc_minor);
     if (launch->samples)
-        kprof_samples_note(model, launch->samples, &out->samples_note);
-    out->line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";
-    describe_stack(model, launch, &out->launched_from);
-    kprof_disagreements_describe(model, launch, &out->disagreements);
-    return KPROF_OK;
+        kprof_samples_note(model, launch->samples, &out.samples_note);
+    out.line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";
+    describe_stack(model, launch, &out.launched_from);
+    kprof_disagreements_describe(model, launch, &out.disagreements);
+    return out;
 }
 
 void kprof_launch_texts_free(kprof_launch_texts *texts)

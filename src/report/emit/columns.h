@@ -93,9 +93,9 @@ typedef struct kprof_launch_texts {
     char cc[24];        /* "9.0" */
     kprof_strbuf disagreements, samples_note, launched_from;
 } kprof_launch_texts;
-/* `kernel_base`: the name of the kernel that is wanted. NO_MEMORY where a text is missing; freed in any case. */
-kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
-                                     const char *kernel_base, kprof_launch_texts *out) KPROF_MUST_CHECK;
+/* `kernel_base`: the name of the kernel that is wanted. Free with kprof_launch_texts_free. */
+kprof_launch_texts kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
+                                           const char *kernel_base);
 void kprof_launch_texts_free(kprof_launch_texts *texts);
 
 /* The text of a column for a launch. */

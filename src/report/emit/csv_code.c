@@ -229,7 +229,7 @@ static void put_space(kprof_csv_line *line, const kprof_emit_record *row)
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strcmp(space, "Generic") == 0; i++)
         if (number_of(row, spaces[i][1]) > 0)
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? "," : "", spaces[i][0]);
-    if (names.length == 0 && !names.failed)
+    if (names.length == 0)
         kprof_strbuf_puts(&names, is_copy(row) ? "Global,Shared" : *space ? space : "-");
     kprof_csv_take(line, &names);
 }

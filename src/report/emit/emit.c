@@ -314,12 +314,7 @@ kprof_status kprof_emitter_new(const char *page, const kprof_print_options *opti
 
 kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    kprof_launch_texts texts;
-    kprof_status status =
-        kprof_launch_texts_make(emitter->launches.model, launch, emitter->options->kernel_base, &texts);
-    if (status != KPROF_OK)
-        emitter->status = status;
-    return texts;
+    return kprof_launch_texts_make(emitter->launches.model, launch, emitter->options->kernel_base);
 }
 
 void kprof_emitter_free(kprof_emitter *emitter)

@@ -142,14 +142,10 @@ static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, boo
 
 static void put_nvtx(kprof_csv_line *row, const char *text)
 {
-    kprof_nvtx_parsed ranges;
-    if (!kprof_nvtx_parse_text(text ? text : "", &ranges)) {
-        row->text.failed = true;
-        return;
-    }
+    KPROF_AUTO(kprof_nvtx_parsed) ranges;
+    kprof_nvtx_parse_text(text ? text : "", &ranges);
     put_ranges(row, &ranges, false);
     put_ranges(row, &ranges, true);
-    kprof_nvtx_parsed_free(&ranges);
 }
 
 /* "range/kernel", as ncu has it; NULL where no range was pushed. */
@@ -158,7 +154,8 @@ static char *name_in_range(const kprof_model_launch *launch, const char *kernel)
     const char *text = launch->record.nvtx;
     KPROF_AUTO_FREE char *innermost = kprof_strndup(text, kprof_nvtx_innermost_length(text));
     KPROF_AUTO(kprof_nvtx_parsed) ranges;
-    if (!kprof_nvtx_parse_text(innermost, &ranges) || ranges.count == 0)
+    kprof_nvtx_parse_text(innermost, &ranges);
+    if (ranges.count == 0)
         return NULL;
     const kprof_nvtx_range *last = &ranges.items[ranges.count - 1];
     return last->is_started ? NULL : kprof_strprintf("%s/%s", last->name, kernel);

@@ -46,12 +46,8 @@ static html_emitter *of(kprof_emitter *emitter)
 /* Write a value and free it. "<" occurs in texts only, where its escape means the same. */
 static void write_value(html_emitter *html, cJSON *value)
 {
-    char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+    char *text = cJSON_PrintUnformatted(value);
     cJSON_Delete(value);
-    if (!text) {
-        html->base.status = KPROF_NO_MEMORY;
-        return;
-    }
     const char *rest = text;
     for (const char *sign; (sign = strchr(rest, '<')); rest = sign + 1) {
         kprof_output_put(html->base.out, rest, (size_t)(sign - rest));

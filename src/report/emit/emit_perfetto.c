@@ -104,13 +104,9 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     size_t row = kprof_names_find(&trace->stream_numbers, key);
     if (row != KPROF_NAMES_NONE)
         return row;
-    stream *added = KPROF_APPEND(trace->streams, trace->stream_count);
-    if (!added || !kprof_names_keep(&trace->stream_numbers, key, trace->stream_count)) {
-        trace->base.status = KPROF_NO_MEMORY;
-        return KPROF_NAMES_NONE;
-    }
-    added->end_ns = INT64_MIN;
-    row = trace->stream_count++;
+    row = trace->stream_count;
+    kprof_names_keep(&trace->stream_numbers, key, row);
+    KPROF_ADD(trace->streams, trace->stream_count)->end_ns = INT64_MIN;
     snprintf(name, sizeof name, "device %u, context %u, stream %llu", record->device, record->context,
              (unsigned long long)record->stream);
     write_name(trace, process, (int64_t)row + 1, name);

@@ -94,16 +94,9 @@ static void prometheus_record_begin(kprof_emitter *emitter, const kprof_emit_rec
     const kprof_emit_field *samples = kprof_record_find(record, "samples");
     put_labels(&labels, record, kernel_labels, sizeof kernel_labels / sizeof *kernel_labels);
     put_label(&labels, "multiplexed", samples && !kprof_field_is_missing(samples) ? "yes" : "no");
-    char **place = KPROF_APPEND(all->kernels, all->kernel_count);
     numbers *own = KPROF_APPEND(all->of_kernels, all->kernel_count);
-    char *text = kprof_strbuf_take(&labels);
-    if (!place || !own || !text) {
-        emitter->status = KPROF_NO_MEMORY;
-        free(text);
-        return;
-    }
-    *place = text;
-    own->kernel = all->kernel_count++;
+    own->kernel = all->kernel_count;
+    *KPROF_ADD(all->kernels, all->kernel_count) = kprof_strbuf_take(&labels);
     read_gauges(record, kernel_gauges, KERNEL_GAUGES, own->values);
 }
 
@@ -126,15 +119,9 @@ static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
     if (emitter->status != KPROF_OK || all->kernel_count == 0)
         return;
     put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
-    char *text = kprof_strbuf_take(&labels);
-    numbers *own = text ? KPROF_ADD(all->of_metrics, all->count) : NULL;
-    if (!own) {
-        free(text);
-        emitter->status = KPROF_NO_MEMORY;
-        return;
-    }
+    numbers *own = KPROF_ADD(all->of_metrics, all->count);
     own->kernel = all->kernel_count - 1;
-    own->metric = number_of_metric(all, text);
+    own->metric = number_of_metric(all, kprof_strbuf_take(&labels));
     read_gauges(row, metric_gauges, METRIC_GAUGES, own->values);
 }
 

@@ -75,14 +75,9 @@ static void put_lines(kprof_emitter *emitter, text_block block, const char *text
     for (bool is_first = true; *text; is_first = false) {
         const size_t indent = block.indent + (is_first || block.is_flush ? 0 : 2);
         const size_t room = block.width > indent ? block.width - indent : 1;
-        char *line = kprof_strndup(text, kprof_text_line(text, room));
-        if (!line) {
-            emitter->status = KPROF_NO_MEMORY;
-            return;
-        }
+        KPROF_AUTO_FREE char *line = kprof_strndup(text, kprof_text_line(text, room));
         kprof_output_repeat(emitter->out, ' ', indent);
         put_styled(emitter, block.style, line);
-        free(line);
         text = kprof_text_next_line(text, room);
     }
 }

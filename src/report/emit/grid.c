@@ -420,7 +420,7 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
                                 grid->headers[i] ? grid->headers[i] : "", text, *unit ? " " : "", unit,
                                 *mark ? " " : "", mark);
     }
-    if (line.length && !line.failed)
+    if (line.length)
         kprof_text_labelled(out, note_place(grid, layout, cells), NULL, line.data);
 }
 

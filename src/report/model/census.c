@@ -107,9 +107,9 @@ static uint64_t count_told(const kprof_model *model)
 {
     uint64_t told = 0;
     KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
-    for (size_t i = 0; is_census && i < model->census_count; i++)
+    for (size_t i = 0; i < model->census_count; i++)
         is_census[model->census[i].process_id - 1] = true;
-    for (size_t i = 0; is_census && i < model->process_count; i++)
+    for (size_t i = 0; i < model->process_count; i++)
         told += is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
     return told;
 }

@@ -258,11 +258,9 @@ static kprof_status read_value(void *user, sqlite3_stmt *columns)
         (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
         return kprof_store_damaged(load->report, "instruction_value");
     const kprof_status status = kprof_work_charge(load->work, 1);
-    value_row *own = status == KPROF_OK ? KPROF_ADD(load->rows, load->row_count) : NULL;
-    if (!own)
-        return status;
-    *own = row;
-    return KPROF_OK;
+    if (status == KPROF_OK)
+        *KPROF_ADD(load->rows, load->row_count) = row;
+    return status;
 }
 
 static kprof_status read_values(code_loader *load)

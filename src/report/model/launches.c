@@ -34,15 +34,12 @@ static int column_of(sqlite3_stmt *row, int from_last)
 }
 
 /* Are the ranges of a launch among those of the filter? An older report has none. */
-static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, bool *matches)
+static bool matches_nvtx(const launch_walker *walker, sqlite3_stmt *row)
 {
-    kprof_nvtx_parsed ranges;
+    KPROF_AUTO(kprof_nvtx_parsed) ranges;
     KPROF_AUTO_FREE char *text = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
-    if (!kprof_nvtx_parse_text(text, &ranges))
-        return kprof_store_no_memory(walker->walk->report);
-    *matches = kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
-    kprof_nvtx_parsed_free(&ranges);
-    return KPROF_OK;
+    kprof_nvtx_parse_text(text, &ranges);
+    return kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
 }
 
 /* Read what the filter counts a launch by. */
@@ -61,24 +58,20 @@ static void read_place(const launch_walker *walker, const kprof_model_launch *la
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
 }
 
-static kprof_status take(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row, bool *taken)
+/* Does the filter take a launch? */
+static bool is_taken(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row)
 {
-    *taken = !walker->filter;
-    if (*taken)
-        return KPROF_OK;
+    if (!walker->filter)
+        return true;
     char *known = &walker->name_matches[launch->kernel - walker->walk->model->kernels];
     if (*known == 0)
         *known = kprof_filter_match_name(walker->filter, launch->kernel->mangled) ? 2 : 1;
     bool matches = *known == 2;
-    kprof_status status = KPROF_OK;
     if (matches && kprof_filter_needs_nvtx(walker->filter))
-        status = match_nvtx(walker, row, &matches);
+        matches = matches_nvtx(walker, row);
     kprof_filter_launch place;
-    if (status == KPROF_OK)
-        read_place(walker, launch, row, &place);
-    if (status == KPROF_OK)
-        *taken = kprof_filter_take_launch(walker->filter, matches, &place);
-    return status;
+    read_place(walker, launch, row, &place);
+    return kprof_filter_take_launch(walker->filter, matches, &place);
 }
 
 /* `choice` is a condition on metric_id, or "". */
@@ -166,10 +159,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device || !has_stack)
         return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
-    bool taken;
-    kprof_status status = take(walker, &launch, row, &taken);
-    if (status != KPROF_OK)
-        return status;
+    const bool taken = is_taken(walker, &launch, row);
     if (walker->filter && kprof_filter_work(walker->filter) > KPROF_MATCHING_MAX)
         return kprof_fail(KPROF_USAGE,
                           "%s: the patterns of -k, --nvtx-include and --nvtx-exclude take too long on this report; "
@@ -189,7 +179,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
-    status = hand_over(walker, &launch);
+    const kprof_status status = hand_over(walker, &launch);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
     return status;
 }

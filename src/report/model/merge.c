@@ -74,26 +74,24 @@ static kprof_status change(kprof_merge *merge, const char *sql, const char *cons
     return kprof_store_ask(merge->into, sql, texts, &none);
 }
 
-/* The id of the row with this text; 0: there is none, and the text is remembered. Takes the text over. */
-static void know(kprof_names *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
+/* The id of the row with this text; 0: there is none, and the text is remembered. */
+static int64_t know(kprof_names *known, const char *text, int64_t new_id)
 {
-    size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(known, text->data);
-    *id = number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
-    if (*id == 0)
-        kprof_names_keep(known, text->data, (size_t)new_id);
-    kprof_strbuf_free(text);
+    const size_t number = kprof_names_find(known, text);
+    if (number == KPROF_NAMES_NONE)
+        kprof_names_keep(known, text, (size_t)new_id);
+    return number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
 }
 
 /* A device or kernel gets one row, even when several reports have it. */
 static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void *row, int64_t old)
 {
-    static const int64_t nothing = 0;
     const bool is_kernel = table == KPROF_ROWS_KERNEL;
     kprof_names *known = is_kernel ? &merge->kernels : &merge->devices;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    int64_t id = nothing, new_id = (int64_t)known->count + 1;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    const int64_t new_id = (int64_t)known->count + 1;
     kprof_rows_describe(table, row, &text);
-    know(known, &text, new_id, &id);
+    int64_t id = know(known, text.data, new_id);
     kprof_status status = KPROF_OK;
     if (id == 0) {
         id = new_id;
@@ -149,15 +147,14 @@ static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, 
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++) {
         const kprof_model_process *process = &model->processes[i];
-        kprof_strbuf text = KPROF_STRBUF_INIT;
-        int64_t there = 0, id = merge->process_count + (int64_t)i + 1;
-        kprof_strbuf_printf(&text, "%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns,
-                            process->host);
-        know(&merge->processes, &text, id, &there);
-        if (status == KPROF_OK && there > 0)
+        KPROF_AUTO_FREE char *text =
+            kprof_strprintf("%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns, process->host);
+        int64_t id = merge->process_count + (int64_t)i + 1;
+        const int64_t there = know(&merge->processes, text, id);
+        if (there > 0)
             status = fail_twice(merge, process, there, path);
-        else if (status == KPROF_OK && !kprof_strlist_add(&merge->brought_by, name))
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        else
+            kprof_strlist_add(&merge->brought_by, name);
         KPROF_THEN(status, kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id));
     }
     return status;
@@ -240,8 +237,8 @@ static void note_definition(kprof_merge *merge, const char *key, const char *jso
 static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
 {
     KPROF_AUTO_FREE char *key = kprof_strprintf("%s\n%s", chip, section->id);
-    KPROF_AUTO_FREE char *json = key ? kprof_section_to_json(section) : NULL;
-    const size_t number = json ? kprof_names_find(&merge->sections, key) : KPROF_NAMES_NONE;
+    KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
+    const size_t number = kprof_names_find(&merge->sections, key);
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
     kprof_status status = KPROF_OK;
     if (!own)

@@ -224,7 +224,9 @@ kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int
 static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
-    return !name || kprof_strlist_add(user, name) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (name)
+        kprof_strlist_add(user, name);
+    return KPROF_OK;
 }
 
 kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)

@@ -95,7 +95,7 @@ static kprof_status read_content(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-static kprof_status find_lines(kprof_source_text *of)
+static void find_lines(kprof_source_text *of)
 {
     size_t count = 1;
     for (size_t i = 0; i < of->size; i++)
@@ -106,7 +106,6 @@ static kprof_status find_lines(kprof_source_text *of)
         if (of->text[i] == '\n')
             of->lines[of->line_count++] = i + 1;
     of->line_count -= of->lines[of->line_count - 1] == of->size; /* nothing comes after the last end of a line */
-    return KPROF_OK;
 }
 
 kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
@@ -122,7 +121,9 @@ kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const k
     } else {
         search_places(&of, places);
     }
-    return status == KPROF_OK && out->text ? find_lines(out) : status;
+    if (status == KPROF_OK && out->text)
+        find_lines(out);
+    return status;
 }
 
 void kprof_source_text_free(kprof_source_text *text)

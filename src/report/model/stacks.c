@@ -50,7 +50,7 @@ static void add_frame(const loader *load, const kprof_told_frame *frame, const c
 }
 
 /* The place of a frame in the list, which it is added to if it is new. */
-static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *out)
+static uint32_t find_frame(const loader *load, const cJSON *json)
 {
     kprof_told_stacks *into = load->into;
     kprof_strbuf text = KPROF_STRBUF_INIT, key = KPROF_STRBUF_INIT;
@@ -58,27 +58,24 @@ static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *
     const char *path = file ? file : "";
     describe_frame(json, &text);
     kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
-    size_t at = key.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->places, key.data);
+    size_t at = kprof_names_find(&into->places, key.data);
     if (at == KPROF_NAMES_NONE) {
         at = into->frame_count;
         add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
     }
-    *out = (uint32_t)at;
     KPROF_FREE_TEXTS(&text, &key);
-    return KPROF_OK;
+    return (uint32_t)at;
 }
 
-static kprof_status read_frames(const loader *load, const cJSON *frames, kprof_told_stack *out)
+static void read_frames(const loader *load, const cJSON *frames, kprof_told_stack *out)
 {
     const int all = cJSON_GetArraySize(frames);
     const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
-    kprof_status status = KPROF_OK;
     out->is_cut = out->is_cut || (size_t)all > most;
     out->frames = kprof_calloc(most + 1, sizeof *out->frames);
     const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
-    for (; frame && out->count < most && status == KPROF_OK; frame = frame->next)
-        status = find_frame(load, frame, &out->frames[out->count++]);
-    return status;
+    for (; frame && out->count < most; frame = frame->next)
+        out->frames[out->count++] = find_frame(load, frame);
 }
 
 static kprof_status read_stack(void *user, sqlite3_stmt *row)
@@ -87,10 +84,10 @@ static kprof_status read_stack(void *user, sqlite3_stmt *row)
     kprof_told_stack *added = KPROF_ADD(load->into->stacks, load->into->stack_count);
     *added = (kprof_told_stack){.is_cut = sqlite3_column_int(row, 1) != 0};
     KPROF_AUTO_FREE char *json = kprof_store_text(load->report, row, 0);
-    cJSON *frames = json ? cJSON_Parse(json) : NULL;
-    kprof_status status = read_frames(load, frames, added);
+    cJSON *frames = cJSON_Parse(json);
+    read_frames(load, frames, added);
     cJSON_Delete(frames);
-    return status;
+    return KPROF_OK;
 }
 
 kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out)

@@ -67,7 +67,7 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
     else
         tell_what_there_is(list, &hint);
     return kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option, word,
-                      list->what, hint.length && !hint.failed ? hint.data : "");
+                      list->what, kprof_strbuf_text(&hint));
 }
 
 /* Set taken[i] for the names that a word asks for. UNKNOWN_NAME when that is none. */

@@ -73,8 +73,7 @@ static kprof_status grow(reader *r)
     if (out->sample_count >= SAMPLES_MAX)
         return kprof_store_too_much(r->report, SAMPLES_MAX, "samples over time of a launch");
     r->capacity = 2 * r->capacity + 1024;
-    kprof_time_sample *grown = kprof_realloc(out->samples, r->capacity * sizeof *grown);
-    out->samples = grown;
+    out->samples = kprof_realloc(out->samples, r->capacity * sizeof *out->samples);
     return KPROF_OK;
 }
 

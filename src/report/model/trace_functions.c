@@ -19,24 +19,24 @@ static kprof_spread_value *place_of(const kprof_spread *of, double value)
     return &of->items[i];
 }
 
-static bool grow(kprof_spread *of)
+static void grow(kprof_spread *of)
 {
     const kprof_spread old = *of;
     of->capacity = old.capacity ? 2 * old.capacity : 64;
     of->items = kprof_calloc(of->capacity, sizeof *of->items);
-    for (size_t i = 0; of->items && i < old.capacity; i++)
+    for (size_t i = 0; i < old.capacity; i++)
         if (old.items[i].count > 0)
             *place_of(of, old.items[i].value) = old.items[i];
     free(old.items);
-    of->failed = !of->items;
-    return of->items != NULL;
 }
 
 void kprof_spread_add(kprof_spread *of, double value)
 {
     value += 0.0; /* so that 0 and -0 are one */
-    if (of->failed || isnan(value) || (2 * of->distinct >= of->capacity && !grow(of)))
+    if (isnan(value))
         return;
+    if (2 * of->distinct >= of->capacity)
+        grow(of);
     kprof_spread_value *place = place_of(of, value);
     of->distinct += place->count == 0;
     place->value = value;
@@ -92,9 +92,7 @@ static void add_number(sqlite3_context *context, int count, sqlite3_value **valu
 static void finish_median(sqlite3_context *context)
 {
     kprof_spread *of = sqlite3_aggregate_context(context, 0);
-    if (of && of->failed)
-        sqlite3_result_error_nomem(context);
-    else if (of && of->count > 0)
+    if (of && of->count > 0)
         sqlite3_result_double(context, kprof_spread_median(of));
     if (of)
         kprof_spread_free(of);

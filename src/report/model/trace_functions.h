@@ -13,7 +13,6 @@ typedef struct kprof_spread {
     kprof_spread_value *items; /* [capacity], owned */
     size_t capacity, distinct;
     uint64_t count;
-    bool failed; /* memory was lacking: the numbers are not whole */
 } kprof_spread;
 void kprof_spread_add(kprof_spread *of, double value); /* NaN is none */
 /* NaN: there are none. Nothing can be added behind this. */

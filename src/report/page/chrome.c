@@ -263,14 +263,12 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
         sqlite3_stmt *statement = NULL;
-        int rc = SQLITE_NOMEM;
         if (!is_wanted(events[i], to) || (!has_managed && strstr(events[i], "trace_managed")))
             continue;
         expand(events[i], start_ns, to, &sql);
         if (to->most_slices && is_slice(events[i]))
             kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
-        if (!sql.failed)
-            rc = sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL);
+        int rc = sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL);
         while (rc == SQLITE_OK || rc == SQLITE_ROW) {
             rc = sqlite3_step(statement);
             if (rc == SQLITE_ROW && (status = write_event(to, statement)) != KPROF_OK)

@@ -25,9 +25,8 @@ static void put_frame(kprof_strbuf *out, const char *text)
 {
     const size_t begin = out->length;
     KPROF_AUTO_FREE char *clean = kprof_clean_text(text);
-    out->failed = out->failed || !clean;
-    kprof_strbuf_puts(out, clean ? clean : "");
-    for (size_t i = begin; !out->failed && i < out->length; i++)
+    kprof_strbuf_puts(out, clean);
+    for (size_t i = begin; i < out->length; i++)
         if (out->data[i] == ';')
             out->data[i] = ' ';
 }
@@ -104,8 +103,7 @@ static kprof_status put_line(void *user, sqlite3_stmt *row)
         put_frame(&line, "(no call stack)");
     kprof_strbuf_puts(&line, ";");
     put_frame(&line, kernel ? kernel : "");
-    const bool failed = line.failed;
-    const int written = failed ? 0 : fprintf(to->out, "%s %.0f\n", line.data, sqlite3_column_double(row, 2));
+    const int written = fprintf(to->out, "%s %.0f\n", line.data, sqlite3_column_double(row, 2));
     return written < 0 ? kprof_fail(KPROF_OUTPUT, "folded stacks cannot be written") : KPROF_OK;
 }
 

@@ -66,7 +66,7 @@ typedef struct kprof_page_names {
     size_t count;
     bool is_beside; /* lines are long enough for a name beside numbers */
 } kprof_page_names;
-kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out) KPROF_MUST_CHECK;
+void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out);
 /* The name of a kernel, which people see beside the numbers of its row or below it. */
 kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,
                                        const kprof_model_kernel *kernel);

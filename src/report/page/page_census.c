@@ -134,7 +134,7 @@ kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_con
         kprof_census_make(&walk, has_shape ? KPROF_CENSUS_OF_SHAPES : KPROF_CENSUS_OF_DEVICES, &census);
     kprof_census_rank(&census);
     if (status == KPROF_OK && census.count > 0)
-        status = kprof_page_names_new(context, &names);
+        kprof_page_names_new(context, &names);
     if (status == KPROF_OK && (census.count > 0 || is_page(context)))
         show(emitter, context, &census, &names);
     kprof_census_free(&census);

@@ -85,15 +85,10 @@ static const char *name_of(const source_page *page, const kprof_code_profile *pr
     return kprof_model_kernel_name(profile->kernel, page->context->options->kernel_base);
 }
 
-static kprof_status add_note(source_page *page, const char *kernel, char *text)
+/* Takes the text over. */
+static void add_note(source_page *page, const char *kernel, char *text)
 {
-    source_note *note = text ? KPROF_ADD(page->notes, page->note_count) : NULL;
-    if (!note) {
-        free(text);
-        return kprof_store_no_memory(page->context->reports->file);
-    }
-    *note = (source_note){kernel, text};
-    return KPROF_OK;
+    *KPROF_ADD(page->notes, page->note_count) = (source_note){kernel, text};
 }
 
 /* The text of a file, looked for once. */
@@ -591,15 +586,13 @@ static size_t find_advice(const source_page *page, const char *mangled)
 }
 
 /* Tell once how the kernels so far get lines. */
-static kprof_status note_advice(source_page *page, const char *kernel)
+static void note_advice(source_page *page, const char *kernel)
 {
-    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < COUNT_OF(advices); i++) {
-        if (status == KPROF_OK && page->is_advised[i])
-            status = add_note(page, kernel, kprof_strdup(advices[i].text));
+        if (page->is_advised[i])
+            add_note(page, kernel, kprof_strdup(advices[i].text));
         page->is_advised[i] = false;
     }
-    return status;
 }
 
 /* Code that a compiler made of PTX without lines has those of the PTX at least. */
@@ -613,26 +606,24 @@ static kprof_status note_lines(source_page *page, const kprof_profiled_code *cod
     state = is_ptx ? "" : state;
     if (!has_ptx)
         page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
-    return add_note(page, name_of(page, code->profile),
-                    kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
-                                    *state ? ": " : "", state,
-                                    has_ptx ? "; --print-source ptx has those of its PTX" : ""));
+    add_note(page, name_of(page, code->profile),
+             kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
+                             *state ? ": " : "", state, has_ptx ? "; --print-source ptx has those of its PTX" : ""));
+    return KPROF_OK;
 }
 
 /* The values of several codes of one name and shape add up. */
-static kprof_status note_codes(const shown_code *shown)
+static void note_codes(const shown_code *shown)
 {
     const kprof_profiled_code *code = shown->code;
     size_t count = 0;
     for (size_t i = 0; i < code->function_count; i++)
         count += strcmp(code->functions[i].mangled, code->profile->kernel->mangled) == 0;
-    if (count < 2)
-        return KPROF_OK;
-    return add_note(
-        shown->page, name_of(shown->page, code->profile),
-        kprof_strprintf("%zu codes of this name ran in this shape, as where it is compiled while the program "
-                        "runs: their lines add up, and each has its own addresses",
-                        count));
+    if (count >= 2)
+        add_note(shown->page, name_of(shown->page, code->profile),
+                 kprof_strprintf("%zu codes of this name ran in this shape, as where it is compiled while the program "
+                                 "runs: their lines add up, and each has its own addresses",
+                                 count));
 }
 
 /* Why are there no lines, and no texts? */
@@ -642,26 +633,27 @@ static kprof_status note_missing(shown_code *shown)
     source_page *page = shown->page;
     const char *name = name_of(page, code->profile);
     const kprof_profiled_function *function = code->function_count > 0 ? code->functions : NULL;
-    kprof_status status = note_codes(shown);
-    if (status == KPROF_OK && *code->profile->reason)
-        status = add_note(page, name, kprof_strdup(code->profile->reason));
-    if (status == KPROF_OK && function && !kprof_profiled_has_lines(code))
+    kprof_status status = KPROF_OK;
+    note_codes(shown);
+    if (*code->profile->reason)
+        add_note(page, name, kprof_strdup(code->profile->reason));
+    if (function && !kprof_profiled_has_lines(code))
         status = note_lines(page, code, function->line_state);
     if (status == KPROF_OK && function && !kprof_profiled_has_text(code)) {
         const char *state = function->text_state;
-        status = add_note(page, name, kprof_strprintf("its instructions have no text%s%s", *state ? ": " : "", state));
+        add_note(page, name, kprof_strprintf("its instructions have no text%s%s", *state ? ": " : "", state));
     }
     return status;
 }
 
 /* No row is shown, since none has what they are sorted by. */
-static kprof_status note_cold(shown_code *shown)
+static void note_cold(shown_code *shown)
 {
     const bool is_missing = isnan(kprof_profiled_number(shown->code, shown->code->totals, shown->heat));
-    return add_note(shown->page, name_of(shown->page, shown->code->profile),
-                    kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
-                                    is_missing ? "was not measured" : "is 0 in all of them",
-                                    kprof_code_numbers[shown->heat].label));
+    add_note(shown->page, name_of(shown->page, shown->code->profile),
+             kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
+                             is_missing ? "was not measured" : "is 0 in all of them",
+                             kprof_code_numbers[shown->heat].label));
 }
 
 static kprof_status show_code(shown_code *shown)
@@ -686,7 +678,7 @@ static kprof_status show_code(shown_code *shown)
     kprof_status status = show_rows(shown);
     page->emitter->ops->record_end(page->emitter);
     if (status == KPROF_OK && shown->is_cold)
-        status = note_cold(shown);
+        note_cold(shown);
     return status == KPROF_OK ? note_missing(shown) : status;
 }
 
@@ -808,7 +800,7 @@ static void prepare(source_page *page)
     page->metrics = kprof_calloc(model->metric_count + 1, sizeof *page->metrics);
     page->texts = kprof_calloc(page->profiles.file_count + 1, sizeof *page->texts);
     page->is_looked_for = kprof_calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
-    for (size_t i = 0; page->metrics && i < model->metric_count; i++)
+    for (size_t i = 0; i < model->metric_count; i++)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
     page->fields = kprof_calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
@@ -829,10 +821,10 @@ static kprof_status show_profiles(source_page *page)
     if (shown > 0)
         emitter->ops->list_end(emitter);
     if (shown == 0 && status == KPROF_OK)
-        status = add_note(page, NULL,
-                          kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
-                                       "KERNEL APPLICATION measures them, where it repeats launches"));
-    KPROF_THEN(status, note_advice(page, ""));
+        add_note(page, NULL,
+                 kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
+                              "KERNEL APPLICATION measures them, where it repeats launches"));
+    note_advice(page, "");
     if (status == KPROF_OK && shown > 0)
         show_files(page);
     if (status == KPROF_OK)
@@ -855,11 +847,11 @@ struct kprof_page_code {
 };
 
 /* Tell which files of the lines have a text in this state: "softmax.py, standard.py: no text: not found". */
-static kprof_status note_files(const shown_code *shown, kprof_source_state state)
+static void note_files(const shown_code *shown, kprof_source_state state)
 {
     enum { TOLD = 5 };
     size_t count = 0;
-    kprof_strbuf names = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < shown->lines->count; i++) {
         const kprof_code_file *file = shown->lines->items[i].file;
         const bool is_next = file && (i == 0 || file != shown->lines->items[i - 1].file);
@@ -870,13 +862,8 @@ static kprof_status note_files(const shown_code *shown, kprof_source_state state
     }
     if (count > TOLD)
         kprof_strbuf_printf(&names, " and %zu more", count - TOLD);
-    char *note = count > 0 ? kprof_strprintf("%s: %s", kprof_strbuf_text(&names), file_states[state]) : NULL;
-    const bool failed = names.failed;
-    kprof_strbuf_free(&names);
-    if (count > 0 && !failed)
-        return add_note(shown->page, NULL, note);
-    free(note);
-    return failed ? kprof_store_no_memory(shown->page->profiles.report) : KPROF_OK;
+    if (count > 0)
+        add_note(shown->page, NULL, kprof_strprintf("%s: %s", kprof_strbuf_text(&names), file_states[state]));
 }
 
 /* Give the emitter the code with the texts of its lines. */
@@ -893,13 +880,13 @@ static kprof_status emit_code(shown_code *shown, char **sources)
         kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
                             (long long)profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
-    kprof_status status = note_missing(shown);
-    KPROF_THEN(status, note_advice(page, NULL));
+    const kprof_status status = note_missing(shown);
+    note_advice(page, NULL);
     for (kprof_source_state state = KPROF_SOURCE_CHANGED; state <= KPROF_SOURCE_MISSING; state++)
-        KPROF_THEN(status, note_files(shown, state));
+        note_files(shown, state);
     const size_t note_count = page->note_count - first_note;
     KPROF_AUTO_FREE const char **notes = kprof_calloc(note_count + 1, sizeof *notes);
-    for (size_t i = 0; notes && i < note_count; i++)
+    for (size_t i = 0; i < note_count; i++)
         notes[i] = page->notes[first_note + i].text;
     if (status == KPROF_OK)
         page->emitter->ops->code(page->emitter, &(kprof_emit_code){
@@ -926,11 +913,11 @@ static kprof_status show_whole_code(source_page *page, const kprof_code_profile 
     const kprof_profiled_lines *lines = &loaded->lines;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
     KPROF_AUTO_FREE char **sources = kprof_calloc(lines->count + 1, sizeof *sources);
-    for (size_t i = 0; sources && i < lines->count; i++)
+    for (size_t i = 0; i < lines->count; i++)
         if (lines->items[i].file)
             sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
     status = emit_code(&shown, sources);
-    for (size_t i = 0; sources && i < lines->count; i++)
+    for (size_t i = 0; i < lines->count; i++)
         free(sources[i]);
     return status;
 }

@@ -159,7 +159,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     kprof_page_shares *shares = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
     KPROF_THEN(status, kprof_page_shares_new(context, &shares));
-    KPROF_THEN(status, kprof_page_names_new(context, &names));
+    kprof_page_names_new(context, &names);
     KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         const bool spreads = kprof_page_shares_label(shares) && context->options->group_by == KPROF_GROUP_KERNEL;

@@ -25,9 +25,9 @@ typedef struct filtered_walk {
 static kprof_status fail_unknown_metric(const kprof_model *model, const kprof_condition *condition)
 {
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
-    for (size_t i = 0; names && i < model->metric_count; i++)
+    for (size_t i = 0; i < model->metric_count; i++)
         names[i] = model->metrics[i].name;
-    const char *nearest = names ? kprof_nearest_metric(condition->metric, names, model->metric_count) : NULL;
+    const char *nearest = kprof_nearest_metric(condition->metric, names, model->metric_count);
     return kprof_fail(KPROF_UNKNOWN_NAME, "--filter \"%s\": metric \"%s\" is not in the report%s%s%s", condition->text,
                       condition->metric, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
                       nearest ? "\"?" : "; --page raw shows its metrics");

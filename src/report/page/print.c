@@ -39,7 +39,7 @@ static char **make_short_names(const kprof_page_context *context, size_t columns
     return kprof_short_names_new(names, model->kernel_count, columns);
 }
 
-kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
+void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
 {
     enum { NUMBERS = 56, ALL_NUMBERS = 118 }; /* columns of the numbers beside a name, folded and not */
     const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS, room = width - 4;
@@ -48,7 +48,6 @@ kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_
                               .is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
     out->beside = make_short_names(context, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
     out->below = make_short_names(context, 2 * room + room / 4); /* most of one line is for where they break */
-    return KPROF_OK;
 }
 
 kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,

@@ -43,20 +43,12 @@ static kprof_status add_row(kprof_report *report, int64_t *id, kprof_status stat
 }
 
 /* Remember which file has a cubin. The first process that has kept it counts. */
-static kprof_status keep_file(kprof_report *report, int64_t row, const char *file)
+static void keep_file(kprof_report *report, int64_t row, const char *file)
 {
     for (size_t i = 0; i < report->code_count; i++)
         if (report->codes[i].id == row)
-            return KPROF_OK;
-    kprof_kept_code *kept = KPROF_APPEND(report->codes, report->code_count);
-    char *copy = kprof_strdup(file);
-    if (!kept || !copy) {
-        free(copy);
-        return kprof_store_no_memory(report);
-    }
-    *kept = (kprof_kept_code){row, copy};
-    report->code_count++;
-    return KPROF_OK;
+            return;
+    *KPROF_ADD(report->codes, report->code_count) = (kprof_kept_code){row, kprof_strdup(file)};
 }
 
 static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
@@ -89,11 +81,12 @@ static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *
     int64_t row = 0;
     kprof_report *report = place->report;
     kprof_status status = code_row(report, record, state, &row);
-    known_code *known = status == KPROF_OK ? KPROF_ADD(ingest->codes, ingest->code_count) : NULL;
-    if (!known)
+    if (status != KPROF_OK)
         return status;
-    *known = (known_code){record->crc, row};
-    return record->file && *record->file ? keep_file(report, row, record->file) : KPROF_OK;
+    *KPROF_ADD(ingest->codes, ingest->code_count) = (known_code){record->crc, row};
+    if (record->file && *record->file)
+        keep_file(report, row, record->file);
+    return KPROF_OK;
 }
 
 kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_place *place,

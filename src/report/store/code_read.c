@@ -203,7 +203,7 @@ static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
 static char *short_name(const char *mangled)
 {
     KPROF_AUTO_FREE char *demangled = kprof_demangle(mangled);
-    return demangled ? kprof_name_function_base(demangled) : NULL;
+    return kprof_name_function_base(demangled);
 }
 
 /* The short name of an inlined function, made once: it stands with many instructions. */

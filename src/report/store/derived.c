@@ -139,13 +139,7 @@ static kprof_status add_section(kprof_report *report, kprof_derived *derived, co
 kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections, size_t count)
 {
     kprof_derived *derived = kprof_calloc(1, sizeof *derived);
-    if (derived)
-        derived->chip = kprof_strdup(chip);
-    if (!derived || !derived->chip) {
-        free(derived);
-        free_sections(sections, count);
-        return kprof_store_no_memory(report);
-    }
+    derived->chip = kprof_strdup(chip);
     derived->sections = sections;
     derived->section_count = count;
     derived->next = report->derived;

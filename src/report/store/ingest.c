@@ -137,10 +137,6 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
     known->chip = kprof_strdup(or_empty(device->chip));
     known->attributes = kprof_calloc(1, attribute_bytes + 1);
-    if (!known->chip || !known->attributes) {
-        KPROF_FREE(known->chip, known->attributes);
-        return kprof_store_no_memory(ingest->report);
-    }
     if (attribute_bytes > 0)
         memcpy(known->attributes, device->attributes, attribute_bytes);
     known->record = *device;
@@ -214,15 +210,11 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
     if (status != KPROF_OK || *row)
         return status;
     KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(k->mangled));
-    KPROF_AUTO_FREE char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    KPROF_AUTO_FREE char *function = kprof_name_function_base(demangled);
     kernel.demangled = demangled;
     kernel.function = function;
     *row = -1;
-    if (function)
-        status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
-    else
-        status = kprof_store_no_memory(report);
-    return status;
+    return kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
 }
 
 static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
@@ -527,7 +519,7 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
     case KPROF_RECORD_INSTRUCTIONS:
         return kprof_code_ingest_instructions(&ingest->code, &place, &record->instructions);
     case KPROF_RECORD_FRAME:
-        return kprof_stack_ingest_frame(&ingest->stacks, ingest->report, &record->frame);
+        return kprof_stack_ingest_frame(&ingest->stacks, &record->frame);
     case KPROF_RECORD_STACK:
         return kprof_stack_ingest_stack(&ingest->stacks, ingest->report, &record->stack);
     case KPROF_RECORD_TRACE:

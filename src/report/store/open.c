@@ -63,22 +63,14 @@ static char *name_for_sqlite(const char *path, access_kind kind)
 static kprof_status report_new(const char *path, access_kind kind, kprof_report **out)
 {
     kprof_report *report = kprof_calloc(1, sizeof *report);
-    char *name = name_for_sqlite(path, kind);
-    if (report) {
-        report->lock = -1;
-        report->path = kprof_strdup(path);
-    }
-    if (!report || !report->path || !name) {
-        free(name);
-        report_free(report);
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
-    }
+    KPROF_AUTO_FREE char *name = name_for_sqlite(path, kind);
+    report->lock = -1;
+    report->path = kprof_strdup(path);
     report->writable = kind == ACCESS_WRITE;
     report->is_alone = kind == ACCESS_READ_ALONE;
     report->version = KPROF_SCHEMA_VERSION;
     const int flags = SQLITE_OPEN_NOMUTEX | (report->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
     int rc = sqlite3_open_v2(name, &report->db, flags | (report->is_alone ? SQLITE_OPEN_URI : 0), NULL);
-    free(name);
     if (rc != SQLITE_OK) {
         kprof_status status = kprof_store_fail(report, "opening the file");
         report_free(report);
@@ -505,7 +497,7 @@ static kprof_status check_finished(const char *path, int64_t launches)
     sqlite3 *db = NULL;
     int64_t found = -1;
     KPROF_AUTO_FREE char *name = name_for_sqlite(path, ACCESS_READ_ALONE);
-    int rc = name ? sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) : SQLITE_NOMEM;
+    int rc = sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
     if (rc == SQLITE_OK)
         rc = read_generated(db, counts, &found);
     sqlite3_close(db);

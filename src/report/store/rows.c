@@ -133,7 +133,7 @@ kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const voi
     for (size_t i = 0; i < layout.count; i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
-    kprof_status status = kprof_store_prepare(report, layout.insert, sql.failed ? NULL : sql.data, &statement);
+    kprof_status status = kprof_store_prepare(report, layout.insert, sql.data, &statement);
     if (status != KPROF_OK)
         return status;
     if (*id >= 0)
@@ -153,7 +153,7 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
     kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
     for (size_t i = 0; i < layout.count; i++) /* the command line fills the others in later: they are '' now */
         kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
-    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.failed ? NULL : sql.data, &statement);
+    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.data, &statement);
     if (status != KPROF_OK)
         return status;
     int rc = run_with(statement, &layout, kernel);

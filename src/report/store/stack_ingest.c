@@ -138,19 +138,16 @@ static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_recor
     return text;
 }
 
-/* The module of a path, opened once; NULL: it cannot be read, or memory has run out. */
+/* The module of a path, opened once; NULL: it cannot be read. */
 static kprof_native_module *find_module(kprof_stack_ingest *ingest, const char *path)
 {
     for (size_t i = 0; i < ingest->module_count; i++)
         if (strcmp(ingest->modules[i].path, path) == 0)
             return ingest->modules[i].code;
-    char *copy = ingest->module_count < MOST_MODULES && *path == '/' ? kprof_strdup(path) : NULL;
-    known_module *added = copy ? KPROF_ADD(ingest->modules, ingest->module_count) : NULL;
-    if (!added) {
-        free(copy);
+    if (ingest->module_count >= MOST_MODULES || *path != '/')
         return NULL;
-    }
-    *added = (known_module){copy, kprof_native_open(path)};
+    known_module *added = KPROF_ADD(ingest->modules, ingest->module_count);
+    *added = (known_module){kprof_strdup(path), kprof_native_open(path)};
     return added->code;
 }
 
@@ -169,21 +166,15 @@ static void name_frame(kprof_stack_ingest *ingest, known_frame *frame)
     frame->line = frame->source ? place.line : 0;
 }
 
-kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
-                                      const kprof_frame_record *record)
+kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_frame_record *record)
 {
     if (record->frame != ingest->frame_count + 1)
         return kprof_store_bad_record("a frame is out of its order,", record->frame);
-    char *function = kprof_strdup(record->function), *file = kprof_strdup(record->file);
-    known_frame *added = function && file ? KPROF_APPEND(ingest->frames, ingest->frame_count) : NULL;
-    if (!added) {
-        KPROF_FREE(function, file);
-        return kprof_store_no_memory(report);
-    }
-    *added = (known_frame){record->is_native != 0, function, file, record->place, NULL, 0};
+    known_frame *added = KPROF_ADD(ingest->frames, ingest->frame_count);
+    *added = (known_frame){
+        record->is_native != 0, kprof_strdup(record->function), kprof_strdup(record->file), record->place, NULL, 0};
     if (added->is_native)
         name_frame(ingest, added);
-    ingest->frame_count++;
     return KPROF_OK;
 }
 

@@ -14,8 +14,7 @@ typedef struct kprof_stack_ingest {
 } kprof_stack_ingest;
 
 /* Store a record. BAD_SPOOL where it does not fit. */
-kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
-                                      const kprof_frame_record *record) KPROF_MUST_CHECK;
+kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_frame_record *record) KPROF_MUST_CHECK;
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
                                       const kprof_stack_record *record) KPROF_MUST_CHECK;
 /* Store which stack the launch in row `id` has. */

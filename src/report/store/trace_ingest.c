@@ -141,7 +141,7 @@ static kprof_status find_insert(kprof_report *report, unsigned kind, sqlite3_stm
     for (size_t i = 0; i < kprof_activity_field_count(kind); i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
-    return kprof_store_prepare(report, table->insert, sql.failed ? NULL : sql.data, out);
+    return kprof_store_prepare(report, table->insert, sql.data, out);
 }
 
 static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activity *activity)
