@@ -280,11 +280,10 @@ static void test_sums_that_findings_read(void **state)
 {
     (void)state;
     opened of;
-    kprof_place_finder *finder;
     kprof_place_values sums;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
     double *measured = calloc(of.model.metric_count, sizeof *measured);
-    assert_int_equal(kprof_place_finder_new(&of.profiles, &finder), KPROF_OK);
+    kprof_place_finder *finder = kprof_place_finder_new(&of.profiles);
     assert_int_equal(kprof_places_values(finder, of.code.profile, measured, &sums), KPROF_OK);
     const double *load = kprof_profiled_values(&of.code, 4);
     assert_float_equal(sums.counters[KPROF_COUNTER_WORST_EXCESS], number(&of, load, KPROF_NUMBER_EXCESS), 0);

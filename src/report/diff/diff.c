@@ -81,19 +81,16 @@ static kprof_status read_columns(comparer *with, int side, const kprof_launch_gr
 }
 
 /* Compare all metrics; columns[side].count launches are in each column of a side. */
-static kprof_status compare_columns(const comparer *with, const kprof_sample columns[KPROF_SIDES],
-                                    kprof_diff_kernel *kernel)
+static void compare_columns(const comparer *with, const kprof_sample columns[KPROF_SIDES], kprof_diff_kernel *kernel)
 {
     const kprof_diff *diff = with->diff;
-    kprof_status status = KPROF_OK;
-    for (size_t k = 0; k < diff->metrics.count && status == KPROF_OK; k++) {
+    for (size_t k = 0; k < diff->metrics.count; k++) {
         const kprof_diff_metric *metric = &diff->metrics.items[k];
         kprof_changed_values values = {.metric_class = metric->metric_class, .is_tested = metric->is_tested};
         for (int side = 0; side < KPROF_SIDES; side++)
             values.sides[side] = (kprof_sample){columns[side].values + k * columns[side].count, columns[side].count};
-        status = kprof_change_of(&values, &diff->request->tolerances, &kernel->changes[k]);
+        kprof_change_of(&values, &diff->request->tolerances, &kernel->changes[k]);
     }
-    return status;
 }
 
 /* The launches of a group whose values are read. */
@@ -135,7 +132,8 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
         columns[side].values = kprof_calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
         status = read_columns(with, side, kernel->groups[side], &columns[side]);
     }
-    KPROF_THEN(status, compare_columns(with, columns, kernel));
+    if (status == KPROF_OK)
+        compare_columns(with, columns, kernel);
     for (int side = 0; side < KPROF_SIDES; side++)
         free(columns[side].values);
     return status;
@@ -192,13 +190,13 @@ void kprof_diff_judge(kprof_diff_kernel *kernel, double tolerance_pct)
 }
 
 /* p of a metric in each kernel that has enough repeats, corrected for their number; others are NaN. */
-static kprof_status correct_p(const kprof_diff *diff, size_t metric, double *p)
+static void correct_p(const kprof_diff *diff, size_t metric, double *p)
 {
     for (size_t i = 0; i < diff->kernel_count; i++) {
         const kprof_change *change = diff->kernels[i].changes ? &diff->kernels[i].changes[metric] : NULL;
         p[i] = change && kprof_change_is_repeated(change) ? change->shift.p : NAN;
     }
-    return kprof_holm(p, diff->kernel_count);
+    kprof_holm(p, diff->kernel_count);
 }
 
 /* With few repeats of many kernels, even the largest difference may be chance: say how many repeats are needed. */
@@ -212,30 +210,29 @@ static void tell_needed(size_t tested, kprof_diff_kernel *kernel)
     snprintf(kernel->reason + length, sizeof kernel->reason - length, "; %zu kernels need %zu repeats", tested, needed);
 }
 
-static kprof_status judge_all(kprof_diff *diff)
+static void judge_all(kprof_diff *diff)
 {
     size_t tested = 0;
     KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
-    kprof_status status = correct_p(diff, KPROF_DIFF_TIME, p);
-    for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++)
+    correct_p(diff, KPROF_DIFF_TIME, p);
+    for (size_t i = 0; i < diff->kernel_count; i++)
         tested += !isnan(p[i]);
-    for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < diff->kernel_count; i++) {
         diff->kernels[i].p = p[i];
         if (!diff->kernels[i].changes)
             continue;
         kprof_diff_judge(&diff->kernels[i], diff->request->tolerances.time_pct);
         tell_needed(tested, &diff->kernels[i]);
     }
-    return status;
 }
 
-static kprof_status check_condition(kprof_diff *diff, size_t index)
+static void check_condition(kprof_diff *diff, size_t index)
 {
     const size_t metric = diff->condition_metrics[index];
     kprof_diff_outcome *outcome = diff->request->outcome;
     KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
-    kprof_status status = correct_p(diff, metric, p);
-    for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++) {
+    correct_p(diff, metric, p);
+    for (size_t i = 0; i < diff->kernel_count; i++) {
         kprof_diff_kernel *kernel = &diff->kernels[i];
         if (!kernel->changes)
             continue;
@@ -246,7 +243,6 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
         outcome->failed += kernel->gates[index] == KPROF_GATE_FAILED;
         outcome->inconclusive += kernel->gates[index] == KPROF_GATE_INCONCLUSIVE;
     }
-    return status;
 }
 
 static void add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlist *out)
@@ -385,13 +381,14 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
     if (status == KPROF_OK)
         list_kernels(out);
     KPROF_THEN(status, compare_all(&with));
-    KPROF_THEN(status, judge_all(out));
     *out->request->outcome = (kprof_diff_outcome){.pairs = out->pairs.count};
-    for (size_t i = 0; i < out->request->condition_count && status == KPROF_OK; i++)
-        status = check_condition(out, i);
-    if (status == KPROF_OK && out->kernel_count > 1)
-        qsort(out->kernels, out->kernel_count, sizeof *out->kernels, by_importance);
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    judge_all(out);
+    for (size_t i = 0; i < out->request->condition_count; i++)
+        check_condition(out, i);
+    qsort(out->kernels, out->kernel_count, sizeof *out->kernels, by_importance);
+    return KPROF_OK;
 }
 
 void kprof_diff_free(kprof_diff *diff)

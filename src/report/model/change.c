@@ -62,7 +62,7 @@ static size_t keep_finite(kprof_sample *sample)
     return kept;
 }
 
-kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances, kprof_change *out)
+void kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances, kprof_change *out)
 {
     kprof_sample sides[2] = {values->sides[0], values->sides[1]};
     /* Does each launch have the same value as the launch at the same place in the other report? */
@@ -73,9 +73,8 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
     for (int side = 0; side < 2; side++)
         sides[side].count = keep_finite(&sides[side]);
     const bool is_exact = values->metric_class == KPROF_CLASS_EXACT && is_constant(&sides[0]) && is_constant(&sides[1]);
-    kprof_status status = KPROF_OK;
     if (values->is_tested)
-        status = kprof_shift_of(sides[0], sides[1], KPROF_CONFIDENCE, &out->shift);
+        kprof_shift_of(sides[0], sides[1], KPROF_CONFIDENCE, &out->shift);
     for (int side = 0; side < 2; side++)
         out->centers[side] = kprof_center_of(sides[side].values, sides[side].count);
     out->difference = out->centers[1].median - out->centers[0].median;
@@ -88,7 +87,6 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
         is_real = !is_same && is_beyond(out, tolerances->time_pct) &&
                   fabs(out->difference) > DEVIATIONS * (out->centers[0].mad + out->centers[1].mad);
     out->state = isnan(out->difference) ? KPROF_CHANGE_UNKNOWN : is_real ? KPROF_CHANGE_REAL : KPROF_CHANGE_NONE;
-    return status;
 }
 
 /* The option that takes the condition, and the limits that it may have. */

@@ -41,9 +41,7 @@ typedef struct kprof_changed_values {
     kprof_sample sides[2];
     bool is_tested; /* also test whether the values differ by more than chance */
 } kprof_changed_values;
-/* NO_MEMORY without a message. */
-kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances,
-                             kprof_change *out) KPROF_MUST_CHECK;
+void kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances, kprof_change *out);
 
 /* An amount in percent of the baseline's median; NaN where that is 0 or missing. */
 double kprof_change_pct(const kprof_change *change, double amount);

@@ -303,11 +303,11 @@ static void clear_places(kprof_place_finder *finder)
     finder->place_count = 0;
 }
 
-kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out)
+kprof_place_finder *kprof_place_finder_new(const kprof_code_profiles *profiles)
 {
-    *out = kprof_calloc(1, sizeof **out);
-    (*out)->profiles = profiles;
-    return KPROF_OK;
+    kprof_place_finder *finder = kprof_calloc(1, sizeof *finder);
+    finder->profiles = profiles;
+    return finder;
 }
 
 void kprof_place_finder_free(kprof_place_finder *finder)

@@ -26,7 +26,7 @@ typedef struct kprof_found_place {
 /* Reads the instructions of launches, one after another. */
 typedef struct kprof_place_finder kprof_place_finder;
 /* The profiles are borrowed. */
-kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out) KPROF_MUST_CHECK;
+kprof_place_finder *kprof_place_finder_new(const kprof_code_profiles *profiles);
 void kprof_place_finder_free(kprof_place_finder *finder);
 /* Findings read the values of a launch or a group with the sums over its instructions, and the counters that
  * kprof_rules_apply takes. */

@@ -235,7 +235,7 @@ static uint64_t approximate_bound(size_t count, size_t chosen, double tail)
     return bound >= 1 ? (uint64_t)bound : 0;
 }
 
-static kprof_status find_interval(kprof_sample from, kprof_sample to, double confidence, kprof_interval *out)
+static void find_interval(kprof_sample from, kprof_sample to, double confidence, kprof_interval *out)
 {
     const size_t count = from.count + to.count, chosen = from.count < to.count ? from.count : to.count;
     const double tail = (1 - confidence) / 2;
@@ -248,36 +248,32 @@ static kprof_status find_interval(kprof_sample from, kprof_sample to, double con
         out->low = find_difference(from, to, bound);
         out->high = find_difference(from, to, (uint64_t)from.count * to.count + 1 - bound);
     }
-    return KPROF_OK;
 }
 
-static kprof_status find_p(kprof_sample small, kprof_sample large, double *p)
+static double find_p(kprof_sample small, kprof_sample large)
 {
     uint32_t ranks[KPROF_EXACT_MAX];
     rank_sums sums = {.count = small.count + large.count, .chosen = small.count};
     sums.ranks = sums.count <= KPROF_EXACT_MAX ? ranks : NULL;
     add_ranks(small, large, &sums);
-    if (!sums.ranks) {
-        *p = approximate_p(&sums);
-        return KPROF_OK;
-    }
+    if (!sums.ranks)
+        return approximate_p(&sums);
     KPROF_AUTO_FREE double *ways = count_ways(&sums);
-    *p = exact_p(&sums, ways);
-    return KPROF_OK;
+    return exact_p(&sums, ways);
 }
 
-kprof_status kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof_shift *out)
+void kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof_shift *out)
 {
     *out = (kprof_shift){NAN, NAN, {NAN, NAN}};
     if (from.count == 0 || to.count == 0)
-        return KPROF_OK;
+        return;
     kprof_sort(from.values, from.count);
     kprof_sort(to.values, to.count);
     const uint64_t pairs = (uint64_t)from.count * to.count; /* whose median difference is the estimate */
     const double upper = find_difference(from, to, pairs / 2 + 1);
     out->estimate = pairs % 2 ? upper : find_difference(from, to, pairs / 2) / 2 + upper / 2;
-    kprof_status status = from.count <= to.count ? find_p(from, to, &out->p) : find_p(to, from, &out->p);
-    return status == KPROF_OK ? find_interval(from, to, confidence, &out->interval) : status;
+    out->p = from.count <= to.count ? find_p(from, to) : find_p(to, from);
+    find_interval(from, to, confidence, &out->interval);
 }
 
 typedef struct indexed_p {
@@ -301,7 +297,7 @@ size_t kprof_repeats_needed(size_t tests, double alpha)
     return needed;
 }
 
-kprof_status kprof_holm(double *p, size_t count)
+void kprof_holm(double *p, size_t count)
 {
     KPROF_AUTO_FREE indexed_p *sorted = kprof_calloc(count + 1, sizeof *sorted);
     size_t tests = 0;
@@ -314,5 +310,4 @@ kprof_status kprof_holm(double *p, size_t count)
         highest = fmax(highest, fmin(1, sorted[i].p * (double)(tests - i)));
         p[sorted[i].index] = highest;
     }
-    return KPROF_OK;
 }

@@ -58,13 +58,13 @@ typedef struct kprof_shift {
     kprof_interval interval; /* of the shift; NaN: too few values */
 } kprof_shift;
 #define KPROF_EXACT_MAX 40
-/* NO_MEMORY without a message. Takes time for n log n values, not for their n^2 differences. */
-kprof_status kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof_shift *out) KPROF_MUST_CHECK;
+/* Takes time for n log n values, not for their n^2 differences. */
+void kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof_shift *out);
 
 /* How many values both samples need at least for a Mann-Whitney test to tell a difference when `tests` such tests may
  * have an error rate of `alpha` together: with fewer, not even samples without overlap do. */
 size_t kprof_repeats_needed(size_t tests, double alpha);
 
 /* Holm's correction: replace each p (NaN: no test) by one that may be compared with the error rate of all tests
- * together. NO_MEMORY without a message. Source: Holm, Scandinavian Journal of Statistics 6, 1979. */
-kprof_status kprof_holm(double *p, size_t count) KPROF_MUST_CHECK;
+ * together. Source: Holm, Scandinavian Journal of Statistics 6, 1979. */
+void kprof_holm(double *p, size_t count);

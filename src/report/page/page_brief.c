@@ -623,9 +623,8 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
 {
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
-    kprof_place_finder *finder = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
-    KPROF_THEN(status, kprof_place_finder_new(&ranking.groups.code, &finder));
+    kprof_place_finder *finder = kprof_place_finder_new(&ranking.groups.code);
     KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});

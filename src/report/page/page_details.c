@@ -257,7 +257,7 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     if (status == KPROF_OK && context->options->findings)
         page.rules = kprof_rules_new(context->options->findings, &context->reports->model);
     if (status == KPROF_OK && page.rules)
-        status = kprof_place_finder_new(&hot.profiles, &page.finder);
+        page.finder = kprof_place_finder_new(&hot.profiles);
     KPROF_THEN(status, kprof_page_launches(context, &page, show_launch));
     kprof_place_finder_free(page.finder);
     kprof_rules_free(page.rules);
