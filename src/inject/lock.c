@@ -246,6 +246,7 @@ static bool stand_in_line(void)
         now.since_ns = kprof_monotonic_ns();
     now.last = ticket;
     bool is_in = set_lock(fd, F_WRLCK, byte_of(ticket)) && write_line(fd, &now);
+    is_in = is_in && read_line(fd).last == ticket; /* else the place would be lost again at once, and for ever */
     end_change(fd);
     if (!is_in) {
         close(fd);

@@ -5,6 +5,7 @@
 #include "inject/lock.h"
 #include "inject/wait.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -25,6 +26,19 @@
 #define OTHER_GPU  "ffeeddccbbaa99887766554433221100"
 
 static char folder[] = "/tmp/kprof-test-lock-XXXXXX";
+static bool reads_fail;
+
+ssize_t __real_pread(int fd, void *out, size_t size, off_t at);
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t at);
+
+/* A disk may take what is written and give nothing back. */
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t at)
+{
+    if (!reads_fail)
+        return __real_pread(fd, out, size, at);
+    errno = EIO;
+    return -1;
+}
 
 static int set_up(void **state)
 {
@@ -456,6 +470,17 @@ static void test_order(void **state)
     fclose(file);
 }
 
+/* There is no line then, and nobody waits. */
+static void test_file_that_cannot_be_read(void **state)
+{
+    (void)state;
+    reads_fail = true;
+    assert_true(kprof_lock_take(LONG_MS, NULL));
+    kprof_lock_give();
+    reads_fail = false;
+    assert_true(is_free());
+}
+
 /* Processes that count in a file, which goes wrong when two are in at once. */
 static void count_in_file(const char *path)
 {
@@ -522,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_not_asked_when_free),
         cmocka_unit_test(test_application_closes_files),
         cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_file_that_cannot_be_read),
         cmocka_unit_test(test_processes_take_turns),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
