@@ -339,6 +339,12 @@ ops.library.kprof_sim_graph()
         self.assertIn("gpu__time_duration.sum", run.err)
         self.assertEqual(run.out, "")
 
+    def test_folded_without_stacks(self):
+        self.assert_run(self.collect([], [f"launch={SCALE}"]), 0)
+        run = self.kprof("export", "run.kprof", "--to", "folded")
+        self.assertEqual((run.code, run.out.startswith("(no call stack);scale ")), (0, True), run.out)
+        self.assertIn("no call stacks, which a run keeps with --call-stack", run.err)
+
     def test_merged(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         os.rename(self.path("run.kprof"), self.path("other.kprof"))

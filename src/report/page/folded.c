@@ -79,6 +79,11 @@ static kprof_status print_lines(const folder *from, FILE *out)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "%s: no launch has a time: --to folded needs the metric " KPROF_TIME_METRIC,
                           from->report->path);
+    if (from->stacks.stack_count == 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s: it has no call stacks, which a run keeps with --call-stack: each kernel is a "
+                  "line of its own",
+                  from->report->path);
     for (size_t i = 0; i < from->time_count; i++)
         if (fprintf(out, "%s %.0f\n", from->lines.copies.items[i], from->times[i]) < 0)
             return kprof_fail(KPROF_OUTPUT, "folded stacks cannot be written");
