@@ -55,7 +55,7 @@ static kprof_status open_session(const kprof_options *options, kprof_session *ou
         return kprof_session_reopen(options->argument, out);
     kprof_session_find_old(&found);
     if (found.count == 0) {
-        kprof_log(KPROF_LOG_INFO, "no run was cut short: there is nothing to recover");
+        kprof_log(KPROF_LOG_INFO, "no run in %s was cut short: there is nothing to recover", kprof_sessions_folder());
     } else if (found.count == 1) {
         status = kprof_session_reopen(found.items[0], out);
     } else {

@@ -237,7 +237,8 @@ class Refused(CutShort):
             file.write("mine")
         self.refuse(precious, "no directory of a run")
         self.refuse("/", "no directory of a run")
-        self.refuse(self.path("none"), "No such file")
+        self.refuse(self.path("none"), f"No such file or directory; a run that was cut short has named its folder, and "
+                                       f"kprof recover without a name looks for it in {self.tmp}\n")
         self.assertEqual(os.listdir(precious), ["config"])
 
     def test_files_that_are_not_kprofs(self):
@@ -346,6 +347,7 @@ class Full(CutShort):
     def test_the_report(self):
         run = self.limited(400)
         self.assertEqual((run.code, run.out), (108, "ran to the end\n"), run.err)
+        self.assertIn("run.kprof: cannot write the report: File too large: ", run.err)
         self.assertIn("what was stored before is in run.kprof", run.err)
         self.assertIn(f"kprof recover {self.session()} ", run.err)
         for claim in ("lost", "orderly", "killed"): # the application has ended well, and all of it is kept

@@ -50,8 +50,9 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: another program has locked it for writing: %.*s",
                           report->path, SHOWN, operation);
-    return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report (is the disk full?): %s: %.*s", report->path,
-                      sqlite3_errmsg(report->db), SHOWN, operation);
+    const int error = code == SQLITE_IOERR || code == SQLITE_CANTOPEN ? sqlite3_system_errno(report->db) : 0;
+    return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: %s: %.*s", report->path,
+                      error ? strerror(error) : sqlite3_errmsg(report->db), SHOWN, operation);
 }
 
 kprof_status kprof_store_no_memory(const kprof_report *report)
