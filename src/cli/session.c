@@ -36,23 +36,23 @@ static bool is_own_file(const char *name)
     return kprof_begins_with_one(name, prefixes) || kprof_ends_with(name, ".spool") || kprof_ends_with(name, ".cubin");
 }
 
+/* If no descriptor is left to list the folder, a session that has just been made still goes. */
 static void remove_files(int folder)
 {
     int copy = fcntl(folder, F_DUPFD_CLOEXEC, 0);
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!dir) {
-        if (copy >= 0)
-            close(copy);
-        return;
-    }
+    if (!dir && copy >= 0)
+        close(copy);
     unlinkat(folder, KPROF_SESSION_SEED, 0); /* first: without it nobody recovers the rest */
-    rewinddir(dir);                          /* the copy shares its position with the original */
-    for (struct dirent *entry; (entry = readdir(dir));) {
+    if (dir)
+        rewinddir(dir); /* the copy shares its position with the original */
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (is_own_file(entry->d_name) && strcmp(entry->d_name, KPROF_OWNER_FILE) != 0 &&
             strcmp(entry->d_name, RECOVER_FILE) != 0)
             unlinkat(folder, entry->d_name, 0);
     }
-    closedir(dir);
+    if (dir)
+        closedir(dir);
     unlinkat(folder, KPROF_OWNER_FILE, 0); /* late: by it the folder is found again if kprof is killed meanwhile */
     unlinkat(folder, RECOVER_FILE, 0);     /* last: while it is there nobody else takes the folder over */
 }

@@ -3,6 +3,7 @@
 
 #include "cli/session.h"
 #include "core/folder.h"
+#include "descriptor_limit.h"
 #include "log_capture.h"
 
 #include <fcntl.h>
@@ -100,12 +101,27 @@ static void when_the_other_has_left_a_folder_without_a_session(void **state)
     assert_int_equal(unlink(precious) | rmdir(dir), 0);
 }
 
+/* A run that has found no descriptor for its report closes its session likewise. */
+static void where_no_descriptor_is_left(void **state)
+{
+    (void)state;
+    kprof_session session;
+    char parent[] = "/tmp/kprof-parent-XXXXXX";
+    assert_non_null(mkdtemp(parent));
+    assert_int_equal(kprof_session_open(parent, &session), KPROF_OK);
+    const rlim_t before = limit_descriptors(0);
+    kprof_session_close(&session, false);
+    (void)limit_descriptors(before);
+    assert_int_equal(rmdir(parent), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(while_the_other_recovers, make_session),
         cmocka_unit_test_setup(when_the_other_has_removed_the_lock, make_session),
         cmocka_unit_test_setup(when_the_other_has_left_a_folder_without_a_session, make_session),
+        cmocka_unit_test(where_no_descriptor_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
