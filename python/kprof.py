@@ -192,10 +192,14 @@ def _ask(*words):
     return lines
 
 
-class _Host:
-    """A kprof that this process has started for itself."""
+if "_Host" not in globals():  # importlib.reload leaves what was there, and the kprof with it
+    class _Host:
+        """A kprof that this process has started for itself."""
 
-    process = folder = None
+        process = folder = None
+
+    _open = {}  # of the start that is not stopped yet
+    _lock = threading.Lock()  # of this
 
 
 def _leave_to_parent():
@@ -252,8 +256,6 @@ def prepare(*options):
     atexit.register(_end_host)
 
 
-_open = {}  # of the start that is not stopped yet
-_lock = threading.Lock()  # of this
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
 

@@ -378,6 +378,21 @@ print(p.dict()["scale"]["launches"])
         run = self.under_kprof("kprof.prepare('--set', 'full')\n")
         self.assertIn("--set full has no effect: this process was started under a kprof", run.err)
 
+    def test_module_that_is_loaded_again(self):
+        """Within a block, too."""
+        run = self.alone(f"""
+import importlib
+kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", {METRIC!r})
+importlib.reload(kprof)
+launch(ADD)
+kprof.start()
+importlib.reload(kprof)
+launch(SCALE)
+print(kprof.stop().dict()["scale"]["launches"])
+""")
+        self.assertEqual((run.code, run.out), (0, "1\n"), run.err)
+        self.assert_clean()
+
     def module(self, name, text):
         folder = self.path("modules")
         os.makedirs(folder, exist_ok=True)
