@@ -35,6 +35,7 @@ typedef struct targets {
     const kprof_options *options; /* of the line; borrowed */
     target *items;                /* [count], owned */
     size_t count;
+    kprof_status missing; /* the first word of kprof ctl status that names no run; OK: there is none */
 } targets;
 
 /* The session directory of a process under kprof, as its environment tells. Caller frees; NULL: it has none to tell. */
@@ -229,6 +230,11 @@ static kprof_status choose_only(const kprof_strlist *live, targets *out)
     return status;
 }
 
+static bool asks_status(const kprof_options *options)
+{
+    return strcmp(options->argument, "status") == 0;
+}
+
 /* Find the runs, and make the words that each gets: the command, its options, and its processes. */
 static kprof_status find_targets(targets *out)
 {
@@ -241,9 +247,14 @@ static kprof_status find_targets(targets *out)
     if (options->export_path && options->export_path[0] != '/' && !getcwd(folder, sizeof folder))
         return kprof_fail(KPROF_OUTPUT, "-o %s: there is no current folder (%m): give a whole path",
                           options->export_path);
-    for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
+    for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++) {
         status = read_target(options->reports.items[i], out);
-    if (status == KPROF_OK && out->count == 0) {
+        if (status != KPROF_OK && asks_status(options)) { /* of the others */
+            out->missing = out->missing == KPROF_OK ? status : out->missing;
+            status = KPROF_OK;
+        }
+    }
+    if (status == KPROF_OK && out->count == 0 && out->missing == KPROF_OK) {
         kprof_session_find_live(&live);
         status = choose_only(&live, out);
     }
@@ -314,6 +325,16 @@ static int tell_run(const target *to, ctl_answer *out)
     return status == KPROF_OK ? read_answer(text.data, out) : kprof_status_exit_code(status);
 }
 
+/* Return the exit code. */
+static int show(const kprof_options *options, ctl_answer *from)
+{
+    if (asks_status(options))
+        return kprof_status_exit_code(
+            kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from->listing}));
+    tell_armed(from, strcmp(options->argument, "start") == 0);
+    return 0;
+}
+
 int kprof_cmd_ctl(const kprof_options *options)
 {
     static const kprof_listing_column columns[] = {
@@ -325,16 +346,16 @@ int kprof_cmd_ctl(const kprof_options *options)
     targets runs = {.options = options};
     ctl_answer from = {.listing = {.columns = columns}};
     kprof_status status = find_targets(&runs);
-    int code = kprof_status_exit_code(status);
+    int code = kprof_status_exit_code(status == KPROF_OK ? runs.missing : status);
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++) {
         const int answered = tell_run(&runs.items[i], &from);
         code = code == 0 ? answered : code;
     }
-    if (code == 0 && strcmp(options->argument, "status") != 0)
-        tell_armed(&from, strcmp(options->argument, "start") == 0);
-    else if (code == 0)
-        code = kprof_status_exit_code(
-            kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from.listing}));
+    const bool has_others = from.processes > 0 && (runs.count > 1 || runs.missing != KPROF_OK);
+    if (code == 0 || has_others) { /* one of several runs may have ended */
+        const int shown = show(options, &from);
+        code = code == 0 ? shown : code;
+    }
     kprof_listing_free(&from.listing);
     for (size_t i = 0; i < runs.count; i++) {
         kprof_strlist_free(&runs.items[i].words);

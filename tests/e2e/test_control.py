@@ -334,6 +334,10 @@ class Control(Case):
         self.assertEqual((run.code, run.err.count("kprof: report: ")), (0, 2))
         gone = self.kprof("ctl", "stop", pids[0], "99999999")
         self.assertEqual(gone.code, 109)
+        runs[1].communicate(timeout=PATIENCE_S) # the status of those that go on is shown all the same
+        for words in (pids, reversed(pids), folders):
+            gone = self.kprof("ctl", "status", *words, "--csv")
+            self.assertEqual((gone.code, gone.out.count('"unarmed"')), (109, 1), gone.err)
         for process in runs:
             process.communicate(timeout=PATIENCE_S)
 
