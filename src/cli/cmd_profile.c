@@ -379,7 +379,7 @@ static void collect(profile *run)
         settle_signal(run);
     }
     note_interruption(run);
-    kprof_remote_close(run->remote);
+    outcome->parts = kprof_remote_close(run->remote);
     run->remote = NULL;
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
     kprof_code_options code = kprof_code_options_of(run->options, &run->session);
@@ -409,7 +409,7 @@ static void close_session(profile *run)
         outcome->collecting = closed;
     if (run->results && closed == KPROF_OK) /* else the path may still be that of an older report */
         outcome->printing = kprof_report_open(run->report_path, &run->report);
-    kprof_session_close(&run->session, outcome->collecting != KPROF_OK);
+    kprof_session_close(&run->session, outcome->collecting != KPROF_OK || outcome->parts != KPROF_OK);
     kprof_bystander_end(&run->bystander);
     kprof_signals_restore(&run->signals);
 }
@@ -499,7 +499,7 @@ static void print_results(profile *run)
 static void dispose(profile *run, bool started)
 {
     kprof_child_close(&run->child);
-    kprof_remote_close(run->remote);
+    (void)kprof_remote_close(run->remote);
     kprof_spools_free(run->spools);
     if (started)
         (void)!kprof_report_close(run->report);

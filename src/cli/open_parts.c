@@ -126,6 +126,7 @@ kprof_status kprof_open_parts_make(kprof_open_parts *open, const void *closer, k
         }
         kprof_status status = make(open, part, out);
         result = status == KPROF_OK ? result : status;
+        open->lost = part->part.plan > 0 && open->lost == KPROF_OK ? status : open->lost;
         KPROF_FREE(part->path, part->part.pids.items);
     }
     open->count = left;

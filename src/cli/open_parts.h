@@ -9,6 +9,7 @@ typedef struct kprof_open_parts {
     kprof_parts *parts;            /* borrowed */
     struct kprof_open_part *items; /* [count] */
     size_t count;
+    kprof_status lost; /* why a part has no report whose launches are in no other; OK: there is none */
 } kprof_open_parts;
 
 /* Launches of a part are being measured; they are to have the report that the options of the start name, if any. */

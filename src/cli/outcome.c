@@ -47,6 +47,8 @@ static kprof_status own_status(const kprof_outcome *outcome)
 {
     if (outcome->collecting != KPROF_OK)
         return outcome->collecting;
+    if (outcome->parts != KPROF_OK)
+        return outcome->parts;
     if (outcome->spools.told == KPROF_OUTPUT)
         return KPROF_OUTPUT;
     if (!has_results(outcome) && outcome->choosing == KPROF_OK)

@@ -8,6 +8,7 @@
 typedef struct kprof_outcome {
     int wait_status;         /* of the application, as wait(2) has it */
     kprof_status collecting; /* ingesting the spools */
+    kprof_status parts;      /* reports that kprof ctl asked for, with sets of its own */
     kprof_status printing;
     kprof_status choosing; /* of kernels of a census: NO_MATCH, with a message, when there are none to measure; of
                               launches that all runs have: NOT_COLLECTED, likewise, when runs differ */

@@ -78,7 +78,7 @@ kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
     }
     kprof_status status = kprof_fail(
         KPROF_OUTPUT, "%s: no socket for kprof ctl: %m; set TMPDIR to a folder that may have one", run->session->dir);
-    kprof_remote_close(remote);
+    (void)kprof_remote_close(remote);
     return status;
 }
 
@@ -483,10 +483,10 @@ static void answer_at_end(kprof_remote *remote, client *from)
     answer(from, status);
 }
 
-void kprof_remote_close(kprof_remote *remote)
+kprof_status kprof_remote_close(kprof_remote *remote)
 {
     if (!remote)
-        return;
+        return KPROF_OK;
     for (size_t i = 0; i < MOST_CLIENTS; i++) {
         if (remote->clients[i].fd >= 0 && remote->clients[i].is_parsed)
             answer_at_end(remote, &remote->clients[i]);
@@ -494,8 +494,10 @@ void kprof_remote_close(kprof_remote *remote)
     }
     kprof_open_parts_end(&remote->open, &(kprof_pids){NULL, 0}, remote);
     (void)!kprof_open_parts_make(&remote->open, remote, NULL);
+    const kprof_status lost = remote->open.lost;
     kprof_parts_free(remote->parts);
     if (remote->listener >= 0)
         close(remote->listener);
     free(remote);
+    return lost;
 }

@@ -443,6 +443,18 @@ class Control(Case):
         self.assertEqual(self.launches("found-1.kprof"), ["scale"] * 2)
         self.assertIn("found-1.kprof (2 launches profiled, with other sets)", run.err)
 
+    def test_part_that_cannot_be_written_is_recovered(self):
+        """The run's own report is whole, and has none of its launches."""
+        os.mkdir(self.path("gone"))
+        run = self.collect([], [f"run={CTL} start --metrics sm__cycles_active.avg -o gone/part", f"launch={SCALE}*2",
+                                f"run=rmdir gone; {CTL} stop; echo $?; {CTL} start", f"launch={VECTOR_ADD}"])
+        self.assertEqual((run.code, run.out), (108, "108\n"), run.err)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assertIn("report: run.kprof (1 launch profiled", run.err)
+        self.assertIn("makes a report of it", run.err)
+        self.assert_run(self.kprof("recover"), 0)
+        self.assertEqual((self.launches(), self.launches("run-1.kprof")), (["vectorAdd"], ["scale"] * 2))
+
     def test_kprof_that_is_killed(self):
         process = self.start("init", f"launch={SCALE}")
         process.kill()
