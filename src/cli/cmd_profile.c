@@ -43,6 +43,7 @@ typedef struct profile {
     kprof_strlist tables;        /* of a trace, to be printed */
     kprof_route route;
     FILE *results; /* NULL: nothing is printed */
+    FILE *as_ncu;  /* gets the lines that ncu prints of a run; NULL: there are none */
     kprof_signals signals;
     kprof_session session;
     char *report_path;
@@ -178,6 +179,17 @@ static kprof_status prepare_trace(profile *run)
     return status;
 }
 
+static kprof_status open_results(profile *run)
+{
+    const kprof_options *options = run->options;
+    run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
+    kprof_status status = kprof_results_open(options, run->route.results, &run->results);
+    run->as_ncu = run->results;
+    if (status == KPROF_OK && run->route.as_ncu != run->route.results)
+        status = kprof_results_open(options, run->route.as_ncu, &run->as_ncu);
+    return status;
+}
+
 /* Check everything that can be wrong before anything is made or started. */
 static kprof_status prepare(profile *run)
 {
@@ -199,8 +211,7 @@ static kprof_status prepare(profile *run)
     KPROF_THEN(status, settle_nvtx(run));
     if (status == KPROF_OK)
         run->preloaded = kprof_preloaded_find(run->injection, options->starts_unarmed && !is_trace(run));
-    run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
-    return status == KPROF_OK ? kprof_results_open(options, run->route.results, &run->results) : status;
+    return status == KPROF_OK ? open_results(run) : status;
 }
 
 static kprof_status name_report(profile *run)
@@ -366,6 +377,8 @@ static void collect(profile *run)
 {
     kprof_outcome *outcome = &run->outcome;
     kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->most_launches);
+    if (measures(run) && !run->takes_census)
+        run->progress.as_ncu = run->as_ncu;
     bool is_busy = false;
     if (run->remote)
         kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
@@ -433,6 +446,13 @@ static void tell_samples(const profile *run)
                   of_ranges ? "; --replay-mode app-range runs the program once for each pass" : "");
 }
 
+static void announce_as_ncu(const profile *run)
+{
+    KPROF_AUTO_FREE char *path = run->as_ncu ? realpath(run->report_path, NULL) : NULL;
+    if (run->as_ncu)
+        fprintf(run->as_ncu, "==PROF== Report: %s\n", path ? path : run->report_path);
+}
+
 static void announce_report(const profile *run)
 {
     const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
@@ -443,6 +463,8 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->report_path,
                   (unsigned long long)counts->activities);
     else if (is_kept)
+        announce_as_ncu(run);
+    if (is_kept && !is_trace(run))
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu %s%s profiled, %llu%s seen)", run->report_path,
                   (unsigned long long)counts->profiled, of_ranges ? "range" : "launch",
                   kprof_ending(counts->profiled, of_ranges ? "s" : "es"), (unsigned long long)seen,
@@ -754,6 +776,7 @@ static kprof_status run_all_shares(profile *run)
     share_reports reports = {.parent = run->options->buffers_in_memory ? "/dev/shm" : kprof_sessions_folder(),
                              .input = run->options->null_stdin ? -1 : lseek(STDIN_FILENO, 0, SEEK_CUR)};
     const size_t count = kprof_plans_runs(&run->plans);
+    FILE *as_ncu = run->as_ncu;
     kprof_outcome first = {0};
     bool may = true;
     kprof_status status =
@@ -761,10 +784,12 @@ static kprof_status run_all_shares(profile *run)
     for (size_t i = 0; i < count && status == KPROF_OK && may; i++) {
         end_run(run);
         kprof_log(KPROF_LOG_INFO, "run %zu of %zu of the application", i + 1, count);
+        run->as_ncu = i == 0 ? as_ncu : NULL; /* further runs launch the same */
         status = run_share(run, &reports);
         first = i == 0 ? run->outcome : first;
         may = status == KPROF_OK && goes_on(run, &first, i + 1);
     }
+    run->as_ncu = as_ncu;
     first.collecting = run->outcome.collecting;
     if (status == KPROF_OUTPUT || first.collecting == KPROF_OUTPUT)
         kprof_log(KPROF_LOG_ERROR, "what the runs measure is kept in %s until the last one has ended: %s",
@@ -824,6 +849,8 @@ int kprof_cmd_profile(const kprof_options *options)
 {
     profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1, .also = -1}};
     kprof_status status = profile_application(&run);
+    if (run.as_ncu != run.results)
+        (void)!kprof_results_close(options, run.as_ncu, KPROF_OK);
     run.outcome.printing = kprof_results_close(options, run.results, run.outcome.printing);
     int code = status == KPROF_OK ? kprof_outcome_exit_code(&run.outcome) : kprof_status_exit_code(status);
     dispose(&run, status == KPROF_OK);

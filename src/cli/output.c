@@ -40,24 +40,26 @@ static bool is_text(const kprof_options *options)
 
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal)
 {
-    kprof_route route = {KPROF_TO_NOTHING, false};
-    if (options->export_path && options->page == KPROF_UNSET && options->format == KPROF_UNSET)
-        return route;
+    kprof_destination results = KPROF_TO_STDOUT;
     if (options->log_file)
-        route.results = named_destination(options->log_file);
+        results = named_destination(options->log_file);
     else if (is_text(options) && !stdout_is_terminal && !kprof_is_called_ncu())
-        route.results = KPROF_TO_STDERR;
-    else
-        route.results = KPROF_TO_STDOUT;
-    route.application_to_stderr = route.results == KPROF_TO_STDOUT && !is_text(options);
+        results = KPROF_TO_STDERR;
+    kprof_route route = {results, results == KPROF_TO_STDOUT && !is_text(options), KPROF_TO_NOTHING};
+    if (kprof_is_called_ncu() && !options->quiet && (is_text(options) || options->format == KPROF_FORMAT_CSV_NCU))
+        route.as_ncu = results;
+    if (options->export_path && options->page == KPROF_UNSET && options->format == KPROF_UNSET) {
+        route.results = KPROF_TO_NOTHING;
+        route.application_to_stderr = false;
+    }
     return route;
 }
 
 kprof_route kprof_route_report(const kprof_options *options)
 {
     if (options->html_path)
-        return (kprof_route){strcmp(options->html_path, "-") == 0 ? KPROF_TO_STDOUT : KPROF_TO_HTML, false};
-    return (kprof_route){options->log_file ? named_destination(options->log_file) : KPROF_TO_STDOUT, false};
+        return (kprof_route){.results = strcmp(options->html_path, "-") == 0 ? KPROF_TO_STDOUT : KPROF_TO_HTML};
+    return (kprof_route){.results = options->log_file ? named_destination(options->log_file) : KPROF_TO_STDOUT};
 }
 
 /* Reports tell of programs and machines, so others may not read it unless its owner lets them. */

@@ -22,6 +22,7 @@ typedef enum kprof_destination {
 typedef struct kprof_route {
     kprof_destination results;
     bool application_to_stderr; /* the application's stdout is sent to kprof's stderr */
+    kprof_destination as_ncu;   /* the lines that ncu prints while it runs, "==PROF== ..." */
 } kprof_route;
 
 /* The rule for a profiling run:
@@ -29,7 +30,9 @@ typedef struct kprof_route {
  *   --log-file names where they go, and the application's stdout is left alone unless that is "stdout" with another
  * format than text; other formats go to stdout, and the application's stdout goes to stderr, so that "> out.csv" holds
  * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so
- * that "kprof ./app > app.txt" holds what the application printed and nothing else. */
+ * that "kprof ./app > app.txt" holds what the application printed and nothing else.
+ * Where kprof is called ncu, text and ncu's CSV stand behind the lines that ncu prints; these go to stdout where no
+ * results are printed, too. --quiet leaves them out. */
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
 /* The rule for commands that start nothing: stdout, --log-file or --html. */
 kprof_route kprof_route_report(const kprof_options *options);

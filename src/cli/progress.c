@@ -12,6 +12,7 @@
 
 #define TERMINAL_PERIOD_S 0.1
 #define MESSAGE_PERIOD_S  5.0
+#define NAME_OF_NCU       32 /* bytes of a kernel's name that ncu prints; of a longer one the last three are dots */
 
 static double monotonic_s(void)
 {
@@ -107,6 +108,43 @@ static void set_kernel(kprof_progress *progress, const char *kernel)
     kprof_fit_text(progress->kernel, sizeof progress->kernel, clean);
 }
 
+static void tell_as_ncu(kprof_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Scripts look for these lines while the application runs. */
+static void tell_as_ncu(kprof_progress *progress, const char *format, ...)
+{
+    va_list arguments;
+    if (!progress->as_ncu)
+        return;
+    clear_line(progress);
+    fputs("==PROF== ", progress->as_ncu);
+    va_start(arguments, format);
+    vfprintf(progress->as_ncu, format, arguments);
+    va_end(arguments);
+    fputc('\n', progress->as_ncu);
+    fflush(progress->as_ncu);
+}
+
+void kprof_progress_connect(kprof_progress *progress, int64_t pid, const char *executable)
+{
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(executable);
+    tell_as_ncu(progress, "Connected to process %lld (%s)", (long long)pid, clean);
+}
+
+void kprof_progress_disconnect(kprof_progress *progress, int64_t pid)
+{
+    tell_as_ncu(progress, "Disconnected from process %lld", (long long)pid);
+}
+
+static void tell_launch(kprof_progress *progress)
+{
+    char name[NAME_OF_NCU + 1];
+    const bool fits = strlen(progress->kernel) <= NAME_OF_NCU;
+    kprof_fit_text(name, fits ? sizeof name : sizeof name - strlen("..."), progress->kernel);
+    tell_as_ncu(progress, "Profiling \"%s%s\" - %llu: 0%%....50%%....100%% - %u pass%s", name, fits ? "" : "...",
+                (unsigned long long)progress->launches, progress->pass_count, progress->pass_count == 1 ? "" : "es");
+}
+
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)
 {
     set_kernel(progress, kernel);
@@ -122,6 +160,7 @@ void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_
     progress->pass = 0;
     progress->pass_count = pass_count;
     progress->done++;
+    tell_launch(progress);
 }
 
 static void draw(kprof_progress *progress, double now_s)

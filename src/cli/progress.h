@@ -11,8 +11,10 @@ typedef struct kprof_progress {
     bool terminal; /* draw a line that is overwritten */
     bool drawn;
     kprof_log_receiver messages; /* where they go once the line is cleared */
+    FILE *as_ncu;                /* borrowed; gets the lines that ncu prints of a run; NULL: there are none */
     uint64_t goal;               /* launches that will be profiled, 0: not known */
     uint64_t done;
+    uint64_t launches; /* that the report has, measured or not: the number of the next one */
     char kernel[64];
     uint64_t open;             /* launches at least of the batch under way */
     uint32_t pass, pass_count; /* of the launch under way; 0: not told */
@@ -26,6 +28,10 @@ void kprof_progress_format(const kprof_progress *progress, double now_s, char *l
 /* Start showing on `out` (a terminal or not), or nowhere with NULL. While a terminal's line is shown, messages of
  * core/log.h clear it first. */
 void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal);
+/* A process of the application has called CUDA. */
+void kprof_progress_connect(kprof_progress *progress, int64_t pid, const char *executable);
+/* It has ended. */
+void kprof_progress_disconnect(kprof_progress *progress, int64_t pid);
 /* A launch is under way: the kernel's function name and what the process said. */
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record);
 /* A launch is measured. */

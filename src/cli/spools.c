@@ -226,6 +226,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
     switch (record->type) {
     case KPROF_RECORD_PROCESS:
         item->pid = record->process.pid;
+        kprof_progress_connect(spools->progress, item->pid, record->process.executable);
         return;
     case KPROF_RECORD_KERNEL:
         note_kernel(item, &record->kernel);
@@ -237,6 +238,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         if (record->launch.mode != KPROF_REPLAY_NONE)
             kprof_progress_launch(spools->progress, kernel_name(item, record->launch.kernel),
                                   record->launch.pass_count);
+        spools->progress->launches++;
         return;
     case KPROF_RECORD_PROGRESS:
         item->done = record->progress.pass_count == 0;
@@ -254,6 +256,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         return;
     case KPROF_RECORD_END:
         item->ended = true;
+        kprof_progress_disconnect(spools->progress, item->pid);
         return;
     default:
         return;
@@ -331,11 +334,11 @@ void kprof_spools_end_done(kprof_spools *spools)
     }
 }
 
-/* A process that called exec goes on in another spool of the same pid. */
+/* A process that called exec goes on in a later spool of the same pid. */
 static bool goes_on(const kprof_spools *spools, const spool *item)
 {
-    for (size_t i = 0; i < spools->count; i++)
-        if (spools->items[i] != item && spools->items[i]->pid == item->pid)
+    for (size_t i = spools->count; i-- > 0 && spools->items[i] != item;)
+        if (spools->items[i]->pid == item->pid)
             return true;
     return false;
 }
@@ -426,7 +429,10 @@ kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
 {
     kprof_status status = kprof_spools_poll(spools);
     for (size_t i = 0; i < spools->count; i++) {
-        spools->root_seen = spools->root_seen || spools->items[i]->pid == root;
+        const spool *item = spools->items[i];
+        spools->root_seen = spools->root_seen || item->pid == root;
+        if (item->pid > 0 && !item->ended && !goes_on(spools, item))
+            kprof_progress_disconnect(spools->progress, item->pid);
         if (status == KPROF_OK)
             explain(spools, spools->items[i], root);
     }

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "log_capture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -54,6 +55,38 @@ static void profile_route(void **state)
         kprof_route route = kprof_route_profile(&options, rows[i].terminal);
         if (route.results != rows[i].results || route.application_to_stderr != rows[i].application_to_stderr)
             fail_msg("row %zu: results %d, application to stderr %d", i, route.results, route.application_to_stderr);
+    }
+}
+
+/* Where kprof is called ncu, the lines that ncu prints while a program runs go where its results do. */
+static void route_as_ncu(void **state)
+{
+    (void)state;
+    static const struct {
+        char *export_path;
+        int format;
+        char *log_file;
+        kprof_destination results, as_ncu;
+    } rows[] = {
+        {NULL, KPROF_UNSET, NULL, KPROF_TO_STDOUT, KPROF_TO_STDOUT},
+        {NULL, KPROF_FORMAT_CSV_NCU, NULL, KPROF_TO_STDOUT, KPROF_TO_STDOUT},
+        {NULL, KPROF_FORMAT_CSV_NCU, "f", KPROF_TO_FILE, KPROF_TO_FILE},
+        {NULL, KPROF_FORMAT_CSV, NULL, KPROF_TO_STDOUT, KPROF_TO_NOTHING},
+        {NULL, KPROF_FORMAT_JSON, "f", KPROF_TO_FILE, KPROF_TO_NOTHING},
+        {"r", KPROF_UNSET, NULL, KPROF_TO_NOTHING, KPROF_TO_STDOUT},
+        {"r", KPROF_UNSET, "f", KPROF_TO_NOTHING, KPROF_TO_FILE},
+    };
+    char *name = program_invocation_short_name, ncu[] = "ncu";
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        kprof_options options = with(rows[i].export_path, KPROF_UNSET, rows[i].format, rows[i].log_file);
+        assert_int_equal(kprof_route_profile(&options, true).as_ncu, KPROF_TO_NOTHING);
+        program_invocation_short_name = ncu;
+        const kprof_route route = kprof_route_profile(&options, false);
+        options.quiet = 1;
+        assert_int_equal(kprof_route_profile(&options, false).as_ncu, KPROF_TO_NOTHING);
+        program_invocation_short_name = name;
+        assert_int_equal(route.results, rows[i].results);
+        assert_int_equal(route.as_ncu, rows[i].as_ncu);
     }
 }
 
@@ -114,8 +147,11 @@ static void width_as_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profile_route),          cmocka_unit_test(report_route),
-        cmocka_unit_test(a_full_disk_is_noticed), cmocka_unit_test(colour_only_on_terminals),
+        cmocka_unit_test(profile_route),
+        cmocka_unit_test(route_as_ncu),
+        cmocka_unit_test(report_route),
+        cmocka_unit_test(a_full_disk_is_noticed),
+        cmocka_unit_test(colour_only_on_terminals),
         cmocka_unit_test(width_as_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

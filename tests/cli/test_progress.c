@@ -58,9 +58,30 @@ static void names_cannot_steer_the_terminal(void **state)
     assert_int_equal(strlen(progress.kernel), sizeof progress.kernel - 2);
 }
 
+static void lines_of_ncu(void **state)
+{
+    (void)state;
+    char text[1024] = "";
+    kprof_progress progress = {.as_ncu = fmemopen(text, sizeof text, "w")};
+    kprof_progress_connect(&progress, 7, "/bin/a\x1b");
+    kprof_progress_launch(&progress, "of_just_thirty_two_bytes________", 1);
+    progress.launches = 4;
+    kprof_progress_launch(&progress, "of_more_than_thirty_two_bytes____", 12);
+    kprof_progress_launch(&progress, "of_twenty_eight_bytes______e\xc3\xbc_and_more", 2); /* not cut in a character */
+    kprof_progress_disconnect(&progress, 7);
+    fclose(progress.as_ncu);
+    assert_string_equal(text,
+                        "==PROF== Connected to process 7 (/bin/a\\x1b)\n"
+                        "==PROF== Profiling \"of_just_thirty_two_bytes________\" - 0: 0%....50%....100% - 1 pass\n"
+                        "==PROF== Profiling \"of_more_than_thirty_two_bytes...\" - 4: 0%....50%....100% - 12 passes\n"
+                        "==PROF== Profiling \"of_twenty_eight_bytes______e...\" - 4: 0%....50%....100% - 2 passes\n"
+                        "==PROF== Disconnected from process 7\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(a_short_buffer_cuts),
-                                       cmocka_unit_test(names_cannot_steer_the_terminal)};
+                                       cmocka_unit_test(names_cannot_steer_the_terminal),
+                                       cmocka_unit_test(lines_of_ncu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,14 +275,46 @@ class Scripts(Case):
 
     def test_output(self):
         columns = '"Section Name","Metric Name","Metric Unit","Metric Value"'
-        self.assertEqual(self.profile_ncu("--csv").out.splitlines()[0].count(columns), 1)
-        self.profile_ncu("--csv", "--log-file", "log.csv")
+        profiled = r"""==PROF== Connected to process (\d+) \(/.*\)
+==PROF== Profiling "scale" - 0: 0%....50%....100% - 1 pass
+==PROF== Disconnected from process \1
+"""
+        shown = self.profile_ncu("--csv").out
+        self.assertRegex(shown, "^" + profiled + '"ID",.*' + columns + "\n")
+        self.assertEqual(shown.count(columns), 1)
+        self.assertEqual(self.profile_ncu("--csv", "--log-file", "log.csv").out.count("==PROF=="), 0)
         with open(self.path("log.csv")) as file:
-            self.assertIn(columns, file.readline())
+            self.assertRegex(file.read(), "^" + profiled + '"ID",.*' + columns + "\n")
+        self.assertRegex(self.profile_ncu("--csv", "--quiet").out.splitlines()[0], '^"ID",.*' + columns)
         self.assertTrue(self.profile_ncu("--csv", "--csv-layout", "long").out.startswith('"launch",'))
         run = self.profile_ncu()
         self.assertIn(METRIC, run.out) # and not on stderr, as elsewhere
+        self.assertRegex(run.out, "^" + profiled)
         self.assertEqual(run.err, "")
+        report = f"==PROF== Report: {re.escape(self.path('kept.ncu-rep'))}\n"
+        self.assertRegex(self.profile_ncu("-o", "kept").out, f"^{profiled}{report}$")
+        self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--log-file", "log").out, "")
+        with open(self.path("log")) as file:
+            self.assertRegex(file.read(), f"^{profiled}{report}$")
+        self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--quiet").out, "")
+
+    def test_each_launch_is_told(self):
+        out = self.run_ncu("--injection-path", INJECTION, "--set", "default", "--csv", "--page", "raw", APP,
+                           f"launch={SCALE}", f"launch={VECTOR_ADD}*2").out
+        rows = list(csv.DictReader(io.StringIO(out[out.index('"ID"'):])))[1:]
+        told = re.findall(r'^==PROF== Profiling "(\w+)" - (\d+): .* - \d+ passes$', out, re.MULTILINE)
+        self.assertEqual([number for _, number in told], [row["ID"] for row in rows])
+        self.assertEqual([name for name, _ in told], ["scale", "vectorAdd", "vectorAdd"])
+
+    def test_each_process_is_told(self):
+        run = subprocess.run([self.ncu, "--injection-path", INJECTION, "--metrics", METRIC, APP, f"fork={SCALE}",
+                              f"launch={SCALE}", "settle", "exec", f"launch={SCALE}", "settle", "raise=9"],
+                             env=self.environment({}), cwd=self.dir, text=True, capture_output=True, timeout=PATIENCE_S)
+        connected, disconnected = (re.findall(fr"^==PROF== {word}.* process (\d+)", run.stdout, re.MULTILINE)
+                                   for word in ("Connected", "Disconnected"))
+        self.assertEqual(len(connected), 3, run.stdout + run.stderr) # the child, and both programs of its parent
+        self.assertEqual(set(connected), set(disconnected))
+        self.assertEqual(len(disconnected), 2)
 
     def test_kernels_are_renamed_by_ranges(self):
         self.run_ncu("--injection-path", INJECTION, "--metrics", METRIC, "--nvtx", "-o", "a", APP, "push=step",
