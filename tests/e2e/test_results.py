@@ -757,7 +757,12 @@ class Pages(Case):
                 out = self.kprof("report", SAMPLE, "--csv-layout", "ncu", "--print-metric-name", "name", *page,
                                  *details).out
                 rows = list(csv.DictReader(io.StringIO(out)))
-                self.assertEqual(len([row for row in rows if read.items() <= row.items()]), count, details)
+                found = [row for row in rows if read.items() <= row.items()]
+                self.assertEqual(len(found), count, details)
+                if "details" in page:
+                    self.assertEqual("Body Item Label" in rows[0], count > 0)
+                    self.assertEqual([row.get("Body Item Label") for row in found], ["Traffic between units"] * count)
+                    self.assertEqual({len(row) for row in csv.reader(io.StringIO(out))}, {len(rows[0])})
                 self.assertEqual(len([row for row in rows if row["Metric Name"] == "gpu__time_duration.sum"]), 1)
 
     def test_width_of_the_environment(self):

@@ -32,6 +32,9 @@ static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type
                                            "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            NULL};
 static const char *const metric_columns[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
+/* With the cells of tables, as in ncu with the bodies of sections. */
+static const char *const all_metric_columns[] = {"Section Name", "Body Item Label", "Metric Name",
+                                                 "Metric Unit",  "Metric Value",    NULL};
 static const char *const rule_columns[] = {
     "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup", NULL};
 
@@ -93,7 +96,7 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     kprof_csv_begin_launches(csv);
     put_launch_columns(csv, false);
     if (launches->in_sections)
-        kprof_csv_names(&csv->row, metric_columns);
+        kprof_csv_names(&csv->row, emitter->options->with_tables ? all_metric_columns : metric_columns);
     if (launches->in_sections && has_rules(emitter))
         kprof_csv_names(&csv->row, rule_columns);
     for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
@@ -185,12 +188,24 @@ static void put_value(kprof_csv_line *row, double value, unsigned decimals)
     kprof_strbuf_append(&row->text, quoted, length + 2);
 }
 
-static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
+static void put_label(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
-    kprof_csv_text(tail, metric->section ? metric->section->name : "");
     kprof_csv_text(tail, metric->label);
     put_unit(tail, metric->unit);
     kprof_csv_put_comma(tail);
+}
+
+static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
+{
+    kprof_csv_text(tail, metric->section ? metric->section->name : "");
+    put_label(tail, metric);
+}
+
+static void put_texts_with_table(kprof_csv_line *tail, const kprof_emit_metric *metric)
+{
+    kprof_csv_text(tail, metric->section ? metric->section->name : "");
+    kprof_csv_text(tail, metric->table ? metric->table : "");
+    put_label(tail, metric);
 }
 
 /* ncu prints two decimals in rows of metrics and six in rows of launches. */
@@ -201,7 +216,8 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
         kprof_csv_keep_value(emitter, metric);
         return;
     }
-    if (metric->repeated || metric->told_before || !kprof_csv_begin_metric(csv, metric, put_texts))
+    if (metric->repeated || metric->told_before ||
+        !kprof_csv_begin_metric(csv, metric, emitter->options->with_tables ? put_texts_with_table : put_texts))
         return;
     put_value(&csv->row, metric->value, 2);
     kprof_csv_put_comma(&csv->row);
@@ -211,12 +227,12 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 }
 
 /* ncu names the section of a rule by its identifier. Types are OPT (with an estimate), INF (what limits it) and WRN. */
-static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *text)
+static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *text, size_t metric_columns_count)
 {
     const kprof_finding *finding = found->finding;
     const bool has_gain = !isnan(found->gain_pct);
     kprof_csv_text(row, finding->sections[0]);
-    for (size_t i = 0; i < 3; i++) /* a rule is no metric */
+    for (size_t i = 1; i < metric_columns_count; i++) /* a rule is no metric */
         kprof_csv_text(row, "");
     kprof_csv_text(row, finding->id);
     kprof_csv_text(row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
@@ -232,7 +248,8 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
     if (kprof_csv_begin_row(csv)) {
-        put_rule(&csv->row, found, kprof_strbuf_text(&text));
+        put_rule(&csv->row, found, kprof_strbuf_text(&text),
+                 COUNT_OF(metric_columns) - 1 + (emitter->options->with_tables != 0));
         kprof_csv_end_row(csv);
     }
 }

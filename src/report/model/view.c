@@ -142,6 +142,7 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
             continue;
         kprof_emit_metric *cell = add_metric(build, item->name, cell_label(build, table, i), item->unit);
         set_help(build, cell, item->help);
+        cell->table = table->title;
         out->cells[i] = cell;
     }
     for (size_t i = 0; i < table->row_count; i++)

@@ -12,6 +12,7 @@ typedef struct kprof_emit_metric {
     const kprof_section *section; /* that shows it, or NULL */
     const char *name, *label, *unit;
     const char *help;                 /* what the section says of it; NULL: nothing */
+    const char *table;                /* the title of the table whose cell it is; NULL: it is none */
     const char *passes;               /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
     size_t pass_count;                /* how many these are */
     bool disagrees;                   /* the value joins counters of passes that disagree */
