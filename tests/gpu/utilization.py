@@ -39,6 +39,11 @@ class Samples:
         with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
             self.kernels = database.execute("SELECT start_ns, end_ns FROM trace_kernel ORDER BY 1").fetchall()
             self.first_call = database.execute("SELECT min(start_ns) FROM trace_call").fetchone()[0]
+            start = database.execute("SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "
+                                     "min(start_ns) FROM trace_range UNION ALL SELECT min(start_ns) FROM "
+                                     "trace_call)").fetchone()[0]
+        for row in self.tables["pm_sampling_trace"]:
+            row["Start (ns)"] += start
 
     def of(self, metric):
         return [(row["Start (ns)"], row["Start (ns)"] + row["Duration (ns)"], row["Value"])

@@ -16,6 +16,7 @@ import tempfile
 
 TIMES = ["Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
 COUNTED = str(pathlib.Path(__file__).parents[1] / "fixtures/source/source.kprof")
+BEGIN = 1751371199999500000 # of the trace, half a millisecond before its first activity
 failures = []
 
 
@@ -225,7 +226,7 @@ def sampled():
         [name, len(ranges), 0, label, "%", *of_means([round(mean_of(points, a, b), 3) for a, b in ranges])]
         for name, ranges in ((":step", steps), ("net:forward", forward)) for _, label, points in samples()]
     yield "pm_sampling_trace", ["Start (ns)", "Duration (ns)", "PID", "Device", "Name", "Metric", "Value", "Unit"], [
-        [a, b - a, 4242, 0, metric, label, value, "%"] for pair in zip(*(
+        [a - BEGIN, b - a, 4242, 0, metric, label, value, "%"] for pair in zip(*(
             [(metric, label, *point) for point in points] for metric, label, points in samples()))
         for metric, label, a, b, value in pair]
 

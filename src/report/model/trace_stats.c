@@ -107,37 +107,38 @@
 const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
      "SELECT " TIMES("Instances") ", @shown AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME_AND("9"), NULL,
-     KPROF_NEEDS_NOTHING},
+     KPROF_NEEDS_NOTHING, "gpukernsum"},
     {"cuda_api_sum", "CUDA API Summary",
      "SELECT " TIMES("Num Calls") ", @shown AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME_AND("9"), NULL,
-     KPROF_NEEDS_NOTHING},
+     KPROF_NEEDS_NOTHING, "cudaapisum"},
     {"cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
      "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL,
-     KPROF_NEEDS_NOTHING},
+     KPROF_NEEDS_NOTHING, "gpumemtimesum"},
     {"cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)",
      "SELECT round(total(d), 3) AS \"Total (MB)\", count(*) AS \"Count\", round(avg(d), 3) AS \"Avg (MB)\", "
      "round(kprof_median(d), 3) AS \"Med (MB)\", round(min(d), 3) AS \"Min (MB)\", round(max(d), 3) AS \"Max (MB)\", "
      "round(kprof_deviation(d), 3) AS \"StdDev (MB)\", name AS \"Operation\" FROM (" MEMORY_SIZES
      ") GROUP BY name" BY_TIME,
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "gpumemsizesum"},
     {"cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)",
      "SELECT " TIMES("Instances") ", category AS \"Category\", @shown AS \"Operation\" FROM (" KERNELS
                                   " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME_AND("10"),
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "gpusum"},
     {"cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)",
      "SELECT " TIMES("Instances") ", category AS \"Category\", @shown AS \"Operation\" FROM (" CALLS
                                   " UNION ALL " KERNELS " UNION ALL " MEMORY_TIMES
                                   ") GROUP BY category, name" BY_TIME_AND("10"),
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "apigpusum"},
     {"cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary",
      "SELECT " TIMES(
          "Instances") ", " GRID " AS \"GridXYZ\", " BLOCK " AS \"BlockXYZ\", @shown AS \"Name\" FROM (SELECT "
                       "end_ns-start_ns AS d, " SHAPE
                       ", @kernel AS name FROM trace_kernel k JOIN @names n ON n.id=name_id WHERE "
                       "start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, " SHAPE BY_TIME_AND("11, " SHAPE),
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, NULL},
     {"cuda_gpu_trace", "CUDA GPU Trace",
-     "SELECT start_ns AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy AS "
+     "SELECT start_ns-@start AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy "
+     "AS "
      "\"GrdY\", gz AS \"GrdZ\", bx AS \"BlkX\", by AS \"BlkY\", bz AS \"BlkZ\", reg AS \"Reg/Trd\", "
      "round(smem/1e6, 3) AS \"StcSMem (MB)\", round(dmem/1e6, 3) AS \"DymSMem (MB)\", round(bytes/1e6, 3) AS \"Bytes "
      "(MB)\", CASE WHEN d>0 THEN round(bytes*1e3/d, 3) END AS \"Throughput (MB/s)\", sk AS \"SrcMemKd\", dk AS "
@@ -152,12 +153,12 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "NOT NULL UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
      "NULL, NULL, bytes, NULL, m.text, device, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m "
      "ON m.id=memory_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) ORDER BY start_ns",
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "gputrace"},
     {"cuda_api_trace", "CUDA API Trace",
-     "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", n.text AS \"Name\", result AS "
+     "SELECT start_ns-@start AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", n.text AS \"Name\", result AS "
      "\"Result\", correlation AS \"CorrID\", pid AS \"Pid\", thread AS \"Tid\" FROM trace_call JOIN trace_name n ON "
      "n.id=name_id JOIN process p ON p.id=process_id ORDER BY start_ns",
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "cudaapitrace"},
     {"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary",
      "SELECT pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", count(*) AS \"Count\", sum(q>0) AS \"QCount\", "
      "round(avg(t), 1) AS \"TAvg (ns)\", kprof_median(t) AS \"TMed (ns)\", min(t) AS \"TMin (ns)\", max(t) AS \"TMax "
@@ -170,26 +171,29 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "FROM (SELECT *, CASE WHEN q>0 THEN q END "
      "AS w FROM (" EXECUTIONS("api.id", "@names") ")) GROUP BY pid, tid, device, api, name ORDER BY total(t) "
                                                   "DESC, 27, 26, 1, 2, 3",
-     NULL, KPROF_NEEDS_CALLS},
+     NULL, KPROF_NEEDS_CALLS, "kernexecsum"},
     {"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
-     "SELECT api_start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end END AS \"Queue Start "
-     "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns AS \"Kernel Start (ns)\", k AS \"Kernel Dur "
+     "SELECT api_start-@start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end-@start END AS "
+     "\"Queue Start "
+     "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns-@start AS \"Kernel Start (ns)\", k AS \"Kernel "
+     "Dur "
      "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API "
      "Function\", " GRID " AS \"GridXYZ\", " BLOCK
      " AS \"BlockXYZ\", name AS \"Kernel Name\" FROM (" EXECUTIONS("api.text", "trace_name") ") ORDER BY api_start",
-     NULL, KPROF_NEEDS_CALLS},
+     NULL, KPROF_NEEDS_CALLS, "kernexectrace"},
     {"nvtx_sum", "NVTX Range Summary",
      "SELECT " TIMES("Instances") ", style AS \"Style\", name AS \"Range\" FROM (" RANGES
                                   ") GROUP BY style, name" BY_TIME,
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "nvtxsum"},
     {"nvtx_pushpop_sum", "NVTX Push/Pop Range Summary",
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='PushPop' GROUP BY name" BY_TIME,
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "nvtxppsum"},
     {"nvtx_startend_sum", "NVTX Start/End Range Summary",
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='StartEnd' GROUP BY name" BY_TIME,
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_NOTHING, "nvtxsesum"},
     {"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
-     STACKS("push_tree") "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration "
+     STACKS("push_tree") "SELECT start_ns-@start AS \"Start (ns)\", end_ns-@start AS \"End (ns)\", end_ns-start_ns AS "
+                         "\"Duration "
                          "(ns)\", iif(children IS NULL, 0, child_ns) AS \"DurChild (ns)\", "
                          "end_ns-start_ns-iif(children IS NULL, 0, child_ns) AS \"DurNonChild (ns)\", name AS "
                          "\"Name\", pid AS \"PID\", thread AS \"TID\", level AS \"Lvl\", coalesce(children, 0) AS "
@@ -200,18 +204,18 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                          "iif(count(*)=count(end_ns), sum(end_ns-start_ns), NULL) AS child_ns FROM "
                          "temp.push_tree JOIN trace_range ON id=range WHERE parent IS NOT NULL GROUP BY parent) "
                          "USING(range) ORDER BY start_ns, 3, level",
-     NULL, KPROF_NEEDS_NESTING},
+     NULL, KPROF_NEEDS_NESTING, "nvtxpptrace"},
     {"kern_line_sum", "Kernels by Line",
      "SELECT " TIMES(
          "Instances") ", line AS \"Line\", @shown AS \"Name\" FROM (SELECT end_ns-start_ns AS d, @kernel AS name, line "
                       "FROM trace_kernel k JOIN @names n ON n.id=name_id" BY_LINE
                       " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY line, name" BY_TIME_AND("10"),
-     NULL, KPROF_NEEDS_CALLERS},
+     NULL, KPROF_NEEDS_CALLERS, NULL},
     {"call_line_sum", "CUDA API by Line",
      "SELECT " TIMES(
          "Num Calls") ", line AS \"Line\", name AS \"Name\" FROM (SELECT end_ns-start_ns AS d, n.text AS name, line "
                       "FROM trace_call k JOIN trace_name n ON n.id=name_id" BY_LINE ") GROUP BY line, name" BY_TIME,
-     NULL, KPROF_NEEDS_CALLERS},
+     NULL, KPROF_NEEDS_CALLERS, NULL},
     {"gpu_busy", "GPU Use",
      "SELECT device AS \"Device\", span AS \"Span (ns)\", round(100*busy/span, 1) AS \"Busy (%)\", "
      "round(100*kernels/span, "
@@ -219,7 +223,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "AS \"Idle (%)\", CASE WHEN memory>0 THEN round(100*(kernels+memory-busy)/memory, 1) END AS \"Copies Overlapped "
      "(%)\", kernel_count AS \"Kernels\", latency AS \"Launch Latency Med (ns)\", round(depth, 1) AS \"Queue Depth "
      "Avg\", most_depth AS \"Queue Depth Max\" FROM temp.gpu_busy WHERE span>0 ORDER BY device",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"goal_sum", "Goals",
      "WITH whole AS (SELECT sum(span) AS span, sum(busy) AS busy, sum(memory) AS memory, sum(kernels+memory-busy) AS "
      "both FROM temp.gpu_busy WHERE span>0), found AS (SELECT 1 AS i, 'GPU busy' AS figure, 100*busy/span AS pct, 'at "
@@ -229,31 +233,31 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "figure AS \"Figure\", round(pct, 1) AS \"Value (%)\", way || ' ' || goal AS \"Goal (%)\", CASE WHEN pct IS NULL "
      "THEN NULL WHEN (way='at least' AND pct>=goal) OR (way='at most' AND pct<=goal) THEN 'yes' ELSE 'no' END AS "
      "\"Met\" FROM found WHERE EXISTS (SELECT 1 FROM temp.gpu_busy WHERE span>0) ORDER BY i",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"gpu_idle_sum", "GPU Idle Time by Cause",
      "SELECT device AS \"Device\", round(100*ns/span, 1) AS \"Time (%)\", CAST(ns AS INTEGER) AS \"Total Time (ns)\", "
      "gaps AS \"Gaps\", CAST(longest_ns AS INTEGER) AS \"Max (ns)\", cause AS \"Cause\" FROM temp.gpu_idle JOIN "
      "temp.gpu_busy USING(device) ORDER BY device, ns DESC, cause",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"transfer_sum", "Transfers",
      "SELECT CAST(total(ns) AS INTEGER) AS \"Total Time (ns)\", count(*) AS \"Count\", round(total(bytes)/1e6, 3) AS "
      "\"Total (MB)\", CASE WHEN total(ns)>0 THEN round(total(bytes)/total(ns), 3) END AS \"Throughput (GB/s)\", "
      "sum(is_small) AS \"Small\", sum(coalesce(follows, 0)) AS \"Small in a Row\", source AS \"SrcMemKd\", target AS "
      "\"DstMemKd\", operation AS \"Operation\" FROM temp.trace_transfer GROUP BY operation, source, target ORDER BY "
      "total(ns) DESC, operation, source, target",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"memory_sum", "Memory",
      "SELECT memory AS \"Memory\", device AS \"Device\", round(max(level)/1e6, 3) AS \"High Water (MB)\", sum(is_new) "
      "AS \"Allocations\", sum(is_new AND in_loop) AS \"In the Loop\", sum(NOT is_new) AS \"Releases\", "
      "CAST(total(call_ns) AS INTEGER) AS \"Time in Calls (ns)\" FROM temp.trace_allocation GROUP BY memory, device "
      "ORDER BY memory, device",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"step_sum", "Steps (NVTX)",
      "SELECT count(*) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", min(ns) AS \"Min (ns)\", max(ns) AS \"Max "
      "(ns)\", CASE WHEN avg(ns)>0 THEN round(100*kprof_deviation(ns)/avg(ns), 1) END AS \"Spread (%)\", CASE WHEN "
      "total(ns)>0 THEN round(100*total(busy_ns)/total(ns), 1) END AS \"GPU Busy (%)\", range AS \"Range\" FROM "
      "temp.trace_step GROUP BY range ORDER BY total(ns) DESC, range",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"lost_sum", "What Is Lost",
      "WITH whole AS (SELECT total(span) AS span, total(busy) AS busy, total(kernels) AS kernels, total(memory) AS "
      "memory FROM temp.gpu_busy), idle AS (SELECT cause, total(ns) AS ns FROM temp.gpu_idle GROUP BY cause), found AS "
@@ -275,18 +279,18 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "temp.trace_transfer WHERE follows) SELECT name AS \"Finding\", round(100*ns/span, 1) AS \"Time (%)\", goal AS "
      "\"Goal (%)\", CAST(ns AS INTEGER) AS \"Gain at Most (ns)\", advice AS \"Advice\" FROM found CROSS JOIN whole "
      "WHERE span>0 AND 100*ns/span>goal ORDER BY ns DESC",
-     NULL, KPROF_NEEDS_LOST},
+     NULL, KPROF_NEEDS_LOST, NULL},
     {"kern_counters", "Kernels, Their Time and Limits",
      "SELECT round(100*t/nullif(sum(t) OVER (), 0), 1) AS \"Time (%)\", CAST(t AS INTEGER) AS \"Total Time (ns)\", c "
      "AS \"Instances\", median AS \"Med (ns)\", coalesce(measured, 0) AS \"Counted\", ns AS \"Counted Med (ns)\", "
      "limited AS \"Limited by\", round(limit_pct, 1) AS \"At (%)\", finding AS \"Worth Most\", "
      "round(gain_pct*t/nullif(sum(t) OVER (), 0), 1) AS \"Gain of All (%)\", " GRID " AS \"GridXYZ\", " BLOCK
      " AS \"BlockXYZ\", @name AS \"Name\" FROM (" SHAPES ") s ORDER BY t DESC, 13, 11, 12",
-     NULL, KPROF_NEEDS_COUNTERS},
+     NULL, KPROF_NEEDS_COUNTERS, NULL},
     {"kern_worth", "Kernels Worth Counting",
      "SELECT round(100*t/whole, 1) AS \"Time (%)\", c AS \"Instances\", CASE WHEN t>0 THEN round(100*counted/t, 1) END "
      "AS \"Counted (%)\", f AS \"Name\" FROM (" WORTH ") ORDER BY i",
-     NULL, KPROF_NEEDS_COUNTERS},
+     NULL, KPROF_NEEDS_COUNTERS, NULL},
     {"count_command", "How to Count Them",
      "SELECT 'kprof --set full -k ' || " QUOTED(
          "'regex:^(' || group_concat(kprof_quote(f), '|') || ')$'") " || ' -c 3 "
@@ -297,7 +301,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                                                     "(SELECT f FROM (" WORTH
                                                                     ") WHERE counted<0.8*t ORDER BY i) HAVING "
                                                                     "count(*)>0",
-     NULL, KPROF_NEEDS_COUNTERS},
+     NULL, KPROF_NEEDS_COUNTERS, NULL},
     {"nvtx_gpu_proj_sum", "NVTX GPU Projection Summary",
      "SELECT name AS \"Range\", style AS \"Style\", CAST(total(p.end_ns-p.start_ns) AS INTEGER) AS \"Total Proj Time "
      "(ns)\", CAST(total(r.end_ns-r.start_ns) AS INTEGER) AS \"Total Range Time (ns)\", count(*) AS \"Range "
@@ -308,17 +312,18 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                   "FROM temp.range_span p JOIN (" NAMED_RANGES
                                   ") r USING(range) JOIN temp.range_tree USING(range) LEFT JOIN (" PROJECTED_CHILDREN
                                   ") USING(range) GROUP BY 1, 2 ORDER BY 3 DESC, 1",
-     NULL, KPROF_NEEDS_SPANS},
+     NULL, KPROF_NEEDS_SPANS, NULL},
     {"nvtx_gpu_proj_trace", "NVTX GPU Projection Trace",
-     STACKS("range_tree") "SELECT name AS \"Name\", p.start_ns AS \"Projected Start (ns)\", p.end_ns-p.start_ns AS "
-                          "\"Projected Duration (ns)\", r.start_ns AS \"Orig Start (ns)\", r.end_ns-r.start_ns AS "
-                          "\"Orig Duration (ns)\", style AS \"Style\", pid AS \"PID\", thread AS \"TID\", ops AS "
-                          "\"NumGPUOps\", level AS \"Lvl\", coalesce(children, 0) AS \"NumChild\", range AS "
-                          "\"RangeId\", parent AS "
-                          "\"ParentId\", stack AS \"RangeStack\" FROM temp.range_span p JOIN (" NAMED_RANGES
-                          ") r USING(range) JOIN stacks USING(range) LEFT "
-                          "JOIN (" PROJECTED_CHILDREN ") USING(range) ORDER BY 2, 3 DESC, level",
-     NULL, KPROF_NEEDS_SPANS},
+     STACKS(
+         "range_tree") "SELECT name AS \"Name\", p.start_ns-@start AS \"Projected Start (ns)\", p.end_ns-p.start_ns AS "
+                       "\"Projected Duration (ns)\", r.start_ns-@start AS \"Orig Start (ns)\", r.end_ns-r.start_ns AS "
+                       "\"Orig Duration (ns)\", style AS \"Style\", pid AS \"PID\", thread AS \"TID\", ops AS "
+                       "\"NumGPUOps\", level AS \"Lvl\", coalesce(children, 0) AS \"NumChild\", range AS "
+                       "\"RangeId\", parent AS "
+                       "\"ParentId\", stack AS \"RangeStack\" FROM temp.range_span p JOIN (" NAMED_RANGES
+                       ") r USING(range) JOIN stacks USING(range) LEFT "
+                       "JOIN (" PROJECTED_CHILDREN ") USING(range) ORDER BY 2, 3 DESC, level",
+     NULL, KPROF_NEEDS_SPANS, "nvtxgpuproj"},
     {"nvtx_kern_sum", "NVTX Range Kernel Summary",
      "SELECT coalesce(g.text, '') || ':' || n.text AS \"NVTX Range\", s.text AS \"Style\", pid AS \"PID\", r.thread AS "
      "\"TID\", count(DISTINCT r.id) AS \"NVTX Inst\", count(*) AS \"Kern Inst\", CAST(total(k.end_ns-k.start_ns) AS "
@@ -329,7 +334,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                "CROSS JOIN trace_name n ON n.id=r.name_id CROSS JOIN trace_name kn ON kn.id=k.name_id CROSS JOIN "
                "trace_name s ON s.id=style_id CROSS JOIN process p ON p.id=r.process_id LEFT JOIN trace_name g ON "
                "g.id=domain_id GROUP BY 1, 2, 3, 4, kn.id ORDER BY 7 DESC, 1, kn.@name",
-     NULL, KPROF_NEEDS_PROJECTION},
+     NULL, KPROF_NEEDS_PROJECTION, "nvtxkernsum"},
     {"pm_sampling_sum", "GPU Utilization over Time",
      "SELECT pid AS \"PID\", device AS \"Device\", label AS \"Metric\", unit AS \"Unit\", " KPROF_MEAN_OF_SAMPLES(
          "1.0*(end_ns-start_ns)") " AS \"Mean\", round(min(value), 3) AS \"Min\", round(max(value), 3) AS \"Max\", "
@@ -343,24 +348,25 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                   "AS first, max(end_ns) AS last FROM temp.trace_sampled GROUP BY process_id, device) "
                                   "USING(process_id, device) JOIN process p ON p.id=process_id GROUP BY process_id, "
                                   "device, name_id",
-     NULL, KPROF_NEEDS_SAMPLES},
+     NULL, KPROF_NEEDS_SAMPLES, NULL},
     {"pm_sampling_steps", "GPU Utilization of Steps (NVTX)",
      "SELECT range AS \"Range\", count(DISTINCT id) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", device AS "
      "\"Device\"@sampled FROM temp.sampled_step GROUP BY range, device ORDER BY sum(total(ns)) OVER (PARTITION BY "
      "range) DESC, range, device",
-     NULL, KPROF_NEEDS_SAMPLES},
+     NULL, KPROF_NEEDS_SAMPLES, NULL},
     {"pm_sampling_step_spread", "Spread of GPU Utilization over Steps (NVTX)",
      "SELECT range AS \"Range\", count(*) AS \"Instances\", device AS \"Device\", label AS \"Metric\", unit AS "
      "\"Unit\", round(avg(mean), 3) AS \"Mean\", round(min(mean), 3) AS \"Min\", round(max(mean), 3) AS \"Max\", "
      "round(kprof_deviation(mean), 3) AS \"StdDev\" FROM temp.sampled_step JOIN temp.sampled_metric USING(name_id) "
      "GROUP BY range, device, name_id ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, device, name_id",
-     NULL, KPROF_NEEDS_SAMPLES},
+     NULL, KPROF_NEEDS_SAMPLES, NULL},
     {"pm_sampling_trace", "GPU Utilization Trace",
-     "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", pid AS \"PID\", device AS \"Device\", "
+     "SELECT start_ns-@start AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", pid AS \"PID\", device AS "
+     "\"Device\", "
      "m.name AS \"Name\", label AS \"Metric\", round(value, 6) AS \"Value\", unit AS \"Unit\" FROM temp.trace_sampled "
      "JOIN temp.sampled_metric m USING(name_id) JOIN process p ON p.id=process_id ORDER BY start_ns, process_id, "
      "device, name_id",
-     NULL, KPROF_NEEDS_SAMPLES},
+     NULL, KPROF_NEEDS_SAMPLES, NULL},
     {"um_sum", "Unified Memory Analysis Summary",
      "SELECT printf('0x%x', address) AS \"Virtual Address\", round(total(to_device)/1e6, 3) AS \"HtoD Migration Size "
      "(MB)\", round(total(to_host)/1e6, 3) AS \"DtoH Migration Size (MB)\", CAST(total(cpu) AS INTEGER) AS \"CPU Page "
@@ -368,30 +374,38 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "round(1e3*(total(to_device)+total(to_host))/"
      "total(ns), 3) END AS \"Migration Throughput (MB/s)\" FROM (" MANAGED ") GROUP BY address ORDER BY "
      "total(to_device)+total(to_host) DESC, address",
-     NULL, KPROF_NEEDS_MANAGED},
+     NULL, KPROF_NEEDS_MANAGED, "unifiedmemory"},
     {"um_total_sum", "Unified Memory Totals Summary",
      "SELECT round(total(to_device)/1e6, 3) AS \"Total HtoD Migration Size (MB)\", round(total(to_host)/1e6, 3) AS "
      "\"Total DtoH Migration Size (MB)\", CAST(total(cpu) AS INTEGER) AS \"Total CPU Page Faults\", CAST(total(gpu) AS "
      "INTEGER) AS \"Total GPU "
      "PageFaults\", printf('0x%x', min(address)) AS \"Minimum Virtual Address\", printf('0x%x', max(address)) AS "
      "\"Maximum Virtual Address\" FROM (" MANAGED ") HAVING count(*)>0",
-     NULL, KPROF_NEEDS_MANAGED},
+     NULL, KPROF_NEEDS_MANAGED, "unifiedmemorytotals"},
     {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary",
      "SELECT count(*) AS \"CPU Page Faults\", printf('0x%x', instruction) AS \"CPU Instruction Address\" FROM "
      "trace_managed WHERE instruction IS NOT NULL GROUP BY instruction ORDER BY 1 DESC, instruction",
-     NULL, KPROF_NEEDS_MANAGED},
-    {"osrt_sum", "OS Runtime Summary", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING},
-    {"osrt_trace", "OS Runtime Trace", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING},
-    {"syscall_sum", "Syscall Summary", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING},
-    {"mpi_event_sum", "MPI Event Summary", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING},
-    {"mpi_event_trace", "MPI Event Trace", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING},
-    {"openacc_sum", "OpenACC Summary", NULL, NOT_TRACED("OpenACC"), KPROF_NEEDS_NOTHING},
-    {"openmp_sum", "OpenMP Summary", NULL, NOT_TRACED("OpenMP"), KPROF_NEEDS_NOTHING},
-    {"nvvideo_api_sum", "NvVideo API Summary", NULL, NOT_TRACED("calls about video"), KPROF_NEEDS_NOTHING},
-    {"vulkan_api_sum", "Vulkan API Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
-    {"vulkan_api_trace", "Vulkan API Trace", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
-    {"vulkan_marker_sum", "Vulkan Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
-    {"opengl_khr_range_sum", "OpenGL KHR_debug Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_MANAGED, "umcpupagefaults"},
+    {"osrt_sum", "OS Runtime Summary", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING, "osrtsum"},
+    {"osrt_trace", "OS Runtime Trace", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING, NULL},
+    {"syscall_sum", "Syscall Summary", NULL, NO_SYSTEM, KPROF_NEEDS_NOTHING, NULL},
+    {"mpi_event_sum", "MPI Event Summary", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING, NULL},
+    {"mpi_event_trace", "MPI Event Trace", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING, NULL},
+    {"openacc_sum", "OpenACC Summary", NULL, NOT_TRACED("OpenACC"), KPROF_NEEDS_NOTHING, "openaccsum"},
+    {"openmp_sum", "OpenMP Summary", NULL, NOT_TRACED("OpenMP"), KPROF_NEEDS_NOTHING, "openmpevtsum"},
+    {"nvvideo_api_sum", "NvVideo API Summary", NULL, NOT_TRACED("calls about video"), KPROF_NEEDS_NOTHING, NULL},
+    {"vulkan_api_sum", "Vulkan API Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, NULL},
+    {"vulkan_api_trace", "Vulkan API Trace", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, NULL},
+    {"vulkan_marker_sum", "Vulkan Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, "vulkanmarkerssum"},
+    {"mpi_msg_size_sum", "MPI Message Size Summary", NULL, NOT_TRACED("MPI"), KPROF_NEEDS_NOTHING, NULL},
+    {"vulkan_gpu_marker_sum", "Vulkan GPU Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, "vulkangpumarkersum"},
+    {"opengl_khr_gpu_range_sum", "OpenGL KHR_debug GPU Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING,
+     "khrdebuggpusum"},
+    {"dx11_pix_sum", "DX11 PIX Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, "dx11pixsum"},
+    {"dx12_pix_sum", "DX12 PIX Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, "dx12pixsum"},
+    {"dx12_gpu_marker_sum", "DX12 GPU Command List PIX Ranges Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING,
+     "dx12gpumarkersum"},
+    {"opengl_khr_range_sum", "OpenGL KHR_debug Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, "khrdebugsum"},
 };
 const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
 
@@ -415,6 +429,11 @@ static bool read_names(const char *words, kprof_trace_names *out)
     return true;
 }
 
+static bool is_name(const char *name, const char *text, size_t length)
+{
+    return name && strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
 const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels)
 {
     const char *names[sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables];
@@ -425,9 +444,10 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
         return NULL;
     }
     for (size_t i = 0; i < kprof_trace_stats_count; i++) {
-        names[i] = kprof_trace_stats_tables[i].name;
-        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
-            return &kprof_trace_stats_tables[i];
+        const kprof_trace_stats *stats = &kprof_trace_stats_tables[i];
+        names[i] = stats->name;
+        if (is_name(stats->name, name, length) || is_name(stats->old_name, name, length))
+            return stats;
     }
     const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
     kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; %s%s%s", name,
@@ -450,6 +470,10 @@ static size_t expand_word(const char *at, const kprof_trace_names *names, kprof_
                             column);
         return 6;
     }
+    if (strncmp(at, "@start", 6) == 0) {
+        kprof_strbuf_puts(out, "(" KPROF_TRACE_START ")");
+        return 6;
+    }
     if (strncmp(at, "@kernel", 7) == 0) {
         kprof_strbuf_printf(out, "%sn.%s", names->in_ranges ? IN_RANGE : "", column);
         return 7;
@@ -459,7 +483,8 @@ static size_t expand_word(const char *at, const kprof_trace_names *names, kprof_
 }
 
 /* Append SQL, with the kernels' names for "@kernel", in rows of "@names", their column without its table for "@name",
- * and the text of such a name for "@shown"; and for "@sampled" a column for each metric that is sampled. */
+ * the text of such a name for "@shown", and when the trace begins for "@start"; and for "@sampled" a column for each
+ * metric that is sampled. */
 static kprof_status expand(kprof_report *report, const char *sql, const kprof_trace_names *names, kprof_strbuf *out)
 {
     const char *at;

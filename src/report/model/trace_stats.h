@@ -26,7 +26,13 @@ typedef struct kprof_trace_stats {
     const char *sql;      /* "@kernel" stands for a column of trace_name */
     const char *why_none; /* why kprof has no such table; NULL: it has */
     kprof_trace_need need;
+    const char *old_name; /* that nsys had for it until 2022; NULL: none */
 } kprof_trace_stats;
+
+/* When a trace begins, from which its tables count times: SQL that gives Unix ns. */
+#define KPROF_TRACE_START                                                                                              \
+    "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT min(start_ns) FROM trace_range "   \
+    "UNION ALL SELECT min(start_ns) FROM trace_call)"
 
 extern const kprof_trace_stats kprof_trace_stats_tables[];
 extern const size_t kprof_trace_stats_count;

@@ -286,10 +286,7 @@ static kprof_status find_start(kprof_report *report, int64_t *start_ns)
     kprof_status status = kprof_trace_check(report);
     KPROF_THEN(status, kprof_trace_find_samples(report));
     if (status == KPROF_OK)
-        status = kprof_store_integer(report,
-                                     "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "
-                                     "min(start_ns) FROM trace_range UNION ALL SELECT min(start_ns) FROM trace_call)",
-                                     start_ns);
+        status = kprof_store_integer(report, KPROF_TRACE_START, start_ns);
     return status;
 }
 
