@@ -2,23 +2,140 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "core/files.h"
 #include "core/log.h"
 #include "report/model/trace_stats.h"
 #include "report/page/page_stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One format of --format, with the end of a file's name. */
+typedef struct stats_format {
+    const char *word;
+    int format;
+    const char *ending;
+} stats_format;
+
+static const stats_format formats[] = {{"csv", KPROF_FORMAT_CSV, "csv"},    {"column", KPROF_UNSET, "txt"},
+                                       {"table", KPROF_UNSET, "txt"},       {"text", KPROF_UNSET, "txt"},
+                                       {"json", KPROF_FORMAT_JSON, "json"}, {"markdown", KPROF_FORMAT_MARKDOWN, "md"}};
+#define FORMAT_COUNT (sizeof formats / sizeof *formats)
+
+/* The word of this number of those that commas part, or the last of them. Caller frees. */
+static char *take_word(const char *words, size_t number)
+{
+    for (const char *comma; number > 0 && (comma = strchr(words, ',')); number--)
+        words = comma + 1;
+    return kprof_strndup(words, strcspn(words, ","));
+}
+
+/* The format of a table. Without --format it is that of the other options. */
+static kprof_status find_format(const kprof_options *options, size_t number, stats_format *out)
+{
+    *out = (stats_format){"", options->format, "csv"};
+    for (size_t i = 0; i < FORMAT_COUNT && !options->stats_formats; i++)
+        if (formats[i].format == options->format)
+            out->ending = formats[i].ending;
+    if (!options->stats_formats)
+        return KPROF_OK;
+    KPROF_AUTO_FREE char *word = take_word(options->stats_formats, number);
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        if (strcmp(formats[i].word, word) == 0) {
+            *out = formats[i];
+            return KPROF_OK;
+        }
+    return kprof_fail(KPROF_USAGE, "--format: \"%s\" is not valid, give column, csv, json or markdown", word);
+}
+
+/* The report's own name, without what kprof adds to it. */
+static size_t stem_length(const char *report)
+{
+    return strlen(report) - (kprof_ends_with(report, ".kprof") ? strlen(".kprof") : 0);
+}
+
+/* The file of a table, as nsys names it. `to` is what -o says: the beginning of its name, "." for that of the report,
+ * or a folder. */
+static char *name_file(const char *report, const char *to, const char *table, const char *ending)
+{
+    struct stat status;
+    const char *slash = strrchr(report, '/');
+    KPROF_AUTO(kprof_strbuf) name = KPROF_STRBUF_INIT;
+    if (strcmp(to, ".") == 0)
+        kprof_strbuf_append(&name, report, stem_length(report));
+    else if (stat(to, &status) == 0 && S_ISDIR(status.st_mode))
+        kprof_strbuf_printf(&name, "%s/%.*s", to, (int)stem_length(slash ? slash + 1 : report),
+                            slash ? slash + 1 : report);
+    else
+        kprof_strbuf_puts(&name, to);
+    kprof_strbuf_printf(&name, "_%s.%s", table, ending);
+    for (char *at = name.data + name.length - strlen(table) - strlen(ending) - 1; (at = strchr(at, ':'));)
+        *at = '_';
+    return kprof_strbuf_take(&name);
+}
+
+static kprof_status show(const kprof_options *options, kprof_report *report, const kprof_stats_content *content)
+{
+    kprof_report *reports[] = {report};
+    return kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){reports, 1, content});
+}
+
+/* Show one table by itself, in its format, where it is to go. */
+static kprof_status show_apart(const kprof_options *options, kprof_report *report, const kprof_stats_content *all,
+                               size_t number)
+{
+    stats_format format;
+    kprof_options one = *options;
+    char *name = all->tables->items[number];
+    KPROF_AUTO_FREE char *to = take_word(options->export_path ? options->export_path : "-", number), *file = NULL;
+    kprof_status status = find_format(options, number, &format);
+    const kprof_stats_content content = {&(kprof_strlist){&name, 1, 1}, all->are_asked_for, all->findings,
+                                         format.format == KPROF_UNSET};
+    if (status != KPROF_OK)
+        return status;
+    one.format = format.format;
+    if (to[0] == '@')
+        return kprof_fail(KPROF_USAGE, "-o %s: kprof starts no command; write to -, and pipe that to it", to);
+    if (strcmp(to, "-") == 0) {
+        if (number > 0 && !options->log_file)
+            puts("");
+        return show(&one, report, &content);
+    }
+    one.log_file = file = name_file(options->argument, to, name, format.ending);
+    if (!options->force_overwrite && access(file, F_OK) == 0)
+        return kprof_fail(KPROF_OUTPUT, "%s exists; give --force-overwrite to replace it", file);
+    status = show(&one, report, &content);
+    if (status == KPROF_OK)
+        kprof_log(KPROF_LOG_INFO, "table: %s", file);
+    else
+        (void)unlink(file);
+    return status;
+}
 
 int kprof_cmd_stats(const kprof_options *options)
 {
     KPROF_AUTO(kprof_strlist) tables = KPROF_STRLIST_INIT;
     kprof_finding_source rules = {NULL, {NULL, 0}};
     kprof_report *report = NULL;
+    const bool are_apart = options->stats_formats || options->export_path;
     kprof_status status = kprof_stats_choose(&options->stats_reports, &tables);
     if (status == KPROF_OK && !options->argument)
         status = kprof_fail(KPROF_USAGE, "which report? usage: kprof stats FILE.kprof [options]");
+    if (status == KPROF_OK && options->stats_formats && options->format != KPROF_UNSET)
+        status = kprof_fail(KPROF_USAGE, "--format %s and --csv, --json or --markdown exclude each other",
+                            options->stats_formats);
     KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
     KPROF_THEN(status, kprof_findings_locate(options, &rules));
+    if (are_apart || options->stats_reports.count > 0)
+        KPROF_THEN(status, kprof_stats_leave_out(report, options->stats_reports.count > 0, &tables));
     const kprof_stats_content content = {&tables, options->stats_reports.count > 0,
-                                         rules.catalog ? &rules.findings : NULL};
-    KPROF_THEN(status, kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){&report, 1, &content}));
+                                         rules.catalog ? &rules.findings : NULL, false};
+    if (!are_apart)
+        KPROF_THEN(status, show(options, report, &content));
+    for (size_t i = 0; i < tables.count && are_apart; i++)
+        KPROF_THEN(status, show_apart(options, report, &content, i));
     KPROF_THEN(status, kprof_trace_tell_missing(report));
     if (report)
         (void)!kprof_report_close(report);

@@ -2,7 +2,6 @@
  * asks for what kprof does anyway; others are answered with what to use instead. They are those of ncu 2025.3.1, of the
  * versions after it, and old names that scripts still have. Adding one is a row here. */
 #include "cli/options.h"
-#include "core/log.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -110,7 +109,6 @@ static const struct {
 };
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
-_Static_assert(ROW_COUNT <= KPROF_NCU_OPTIONS_MAX, "kprof_ncu_tell takes an element for each row");
 
 const kprof_ncu_option *kprof_ncu_option_find(const char *name)
 {
@@ -144,41 +142,23 @@ const char *kprof_ncu_option_spelled_like(const char *name)
     return kprof_nearest_spelling(name, names, ROW_COUNT);
 }
 
-size_t kprof_ncu_option_index(const kprof_ncu_option *option)
+bool kprof_word_is_among(const char *words, const char *word, size_t length)
 {
-    return (size_t)(option - rows);
+    while (true) {
+        const size_t own = strcspn(words, "|");
+        if (own == length && strncasecmp(words, word, own) == 0)
+            return true;
+        if (!words[own])
+            return false;
+        words += own + 1;
+    }
 }
 
 bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value)
 {
-    const size_t length = value ? strlen(value) : 0;
     if (!option->same || strcmp(option->same, ANY) == 0)
         return option->same != NULL;
-    for (const char *word = option->same;; word++) {
-        const size_t own = strcspn(word, "|");
-        if (own == length && strncasecmp(word, value, own) == 0)
-            return true;
-        word += own;
-        if (!*word)
-            return false;
-    }
-}
-
-/* The options of one reason stand in one message. */
-void kprof_ncu_tell(const bool *idle)
-{
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
-        size_t count = 0, first = ROW_COUNT;
-        for (size_t k = 0; k < ROW_COUNT; k++) {
-            if (!idle[k] || rows[k].hint != rows[i].hint)
-                continue;
-            first = count == 0 ? k : first;
-            kprof_strbuf_printf(&names, "%s--%s", count++ ? ", " : "", rows[k].name);
-        }
-        if (first == i && names.data)
-            kprof_log(KPROF_LOG_WARNING, "%s %s no effect: %s", names.data, count == 1 ? "has" : "have", rows[i].hint);
-    }
+    return value && kprof_word_is_among(option->same, value, strlen(value));
 }
 
 const char *kprof_ncu_other_name(const char *name)

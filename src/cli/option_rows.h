@@ -48,10 +48,12 @@ OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these ch
 
 #include "core/recorder_options.h"
 
-OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE | CTL,
+OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE | CTL | STATS,
        "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
-       "With kprof export: write to FILE", .letter = 'o', .argument = "FILE")
-OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE | CTL,
+       "With kprof export: write to FILE; with kprof stats: each table to FILE_TABLE.csv", .letter = 'o',
+       .argument = "FILE")
+OPTION(CLI, FLAG, force_overwrite, "force-overwrite",
+       RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE | CTL | STATS,
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace of launches, a trace of "
@@ -80,7 +82,11 @@ OPTION(CLI, FLAG, anyway, "anyway", REPORT | DIFF,
        "compare two reports even where that misleads: other chips, another cache control")
 OPTION(CLI, LIST, stats_reports, "report", STATS | TRACE,
        "print these tables of the trace, by the names that nsys gives them: cuda_gpu_kern_sum, nvtx_sum, ...",
-       .argument = "NAME[,NAME]")
+       .letter = 'r', .argument = "NAME[,NAME]")
+OPTION(CLI, STRING, stats_formats, "format", STATS,
+       "print each table by itself, the first in the first of these formats and so on, the last for all that follow",
+       .argument = "column|csv|json|markdown[,...]")
+OPTION(CLI, FLAG, prints_stats, "stats", TRACE, "print tables, too, where --export keeps the trace")
 OPTION(CLI, CHOICE, page, "page", SHOWING, "the page to print (details)", .argument = PAGE_WORDS,
        .initial = KPROF_UNSET, .choices = pages)
 OPTION(ELSEWHERE, SET, page, "brief", SHOWING,

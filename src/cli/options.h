@@ -57,12 +57,14 @@ typedef struct kprof_options {
     int format;             /* kprof_format or KPROF_UNSET */
     uint64_t most_launches; /* that --launch-count allows in all; 0: that is not known */
 
-    char *kernel_regex, *kernel_regex_exclude; /* of ncu: they become filter.kernel */
-    char *kernel_made;                         /* owned: filter.kernel, where it is none of the words */
-    kprof_strlist reports;                     /* of a command that takes many; `argument` is the first */
-    struct kprof_condition *conditions;        /* [filters.count]: what they say */
-    char **application;                        /* NULL-terminated, NULL when none was given */
-    const char *argument;                      /* the one word after a command: a report file, a list or a command */
+    char *kernel_regex, *kernel_regex_exclude;              /* of ncu: they become filter.kernel */
+    char *kernel_made;                                      /* owned: filter.kernel, where it is none of the words */
+    char *capture_range, *capture_range_end, *nvtx_capture; /* of nsys: they become the filter's, ... */
+    char *schedule_made, *step_made;                        /* ... which these are then; owned */
+    kprof_strlist reports;                                  /* of a command that takes many; `argument` is the first */
+    struct kprof_condition *conditions;                     /* [filters.count]: what they say */
+    char **application;                                     /* NULL-terminated, NULL when none was given */
+    const char *argument; /* the one word after a command: a report file, a list or a command */
 } kprof_options;
 
 extern const kprof_option_row kprof_option_rows[];
@@ -92,8 +94,6 @@ typedef struct kprof_ncu_option {
     size_t field;            /* KEPT: offset of a char * in kprof_options */
 } kprof_ncu_option;
 
-#define KPROF_NCU_OPTIONS_MAX 128
-
 /* The row of a name (without dashes) or of a letter; NULL where ncu has no such option, or kprof has it too. */
 const kprof_ncu_option *kprof_ncu_option_find(const char *name);
 const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
@@ -101,11 +101,10 @@ const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
 const kprof_ncu_option *kprof_ncu_option_next(const char *start, const kprof_ncu_option *after);
 /* The name that is spelled nearly so, or NULL. */
 const char *kprof_ncu_option_spelled_like(const char *name);
-size_t kprof_ncu_option_index(const kprof_ncu_option *option);
 /* Does the value, NULL for an option without, ask for what kprof does anyway? */
 bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value);
-/* Warn of the rows i with idle[i]; [KPROF_NCU_OPTIONS_MAX]. */
-void kprof_ncu_tell(const bool *idle);
+/* Is the word of this length, in upper or lower case, among those that "|" parts? */
+bool kprof_word_is_among(const char *words, const char *word, size_t length);
 /* The name of kprof's option that an old name, or one of other tools, stands for; NULL: none. */
 const char *kprof_ncu_other_name(const char *name);
 

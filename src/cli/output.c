@@ -48,7 +48,9 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
     kprof_route route = {results, results == KPROF_TO_STDOUT && !is_text(options), KPROF_TO_NOTHING};
     if (kprof_is_called_ncu() && !options->quiet && (is_text(options) || options->format == KPROF_FORMAT_CSV_NCU))
         route.as_ncu = results;
-    if (options->export_path && options->page == KPROF_UNSET && options->format == KPROF_UNSET) {
+    const bool prints = options->page != KPROF_UNSET || options->format != KPROF_UNSET || options->prints_stats ||
+                        options->stats_reports.count > 0;
+    if (options->export_path && !prints) {
         route.results = KPROF_TO_NOTHING;
         route.application_to_stderr = false;
     }

@@ -1,7 +1,8 @@
-/* Reads the words of the command line by the table of options, and by that of ncu's. */
+/* Reads the words of the command line by the table of options, and by those of ncu's and of nsys's. */
 #include "cli/parse.h"
 
 #include "cli/commands.h"
+#include "cli/nsys_options.h"
 #include "core/config.h"
 #include "core/log.h"
 #include "core/regex.h"
@@ -16,7 +17,7 @@ typedef struct cursor {
     char **word;
     kprof_options *options;
     const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
-    bool idle[KPROF_NCU_OPTIONS_MAX];      /* by row of ncu's options: given, and without effect */
+    kprof_strlist idle;                    /* options of other tools that have no effect, each before the reason */
     bool has_run;                          /* the word "run" has come */
     bool is_lost;                          /* it is not clear what the next words belong to */
 } cursor;
@@ -72,6 +73,33 @@ static void mark_given(kprof_options *options, const kprof_option_row *row)
     options->given[row - kprof_option_rows] = true;
 }
 
+static void note_idle(cursor *at, const char *name, const char *why)
+{
+    for (size_t i = 0; i < at->idle.count; i += 2)
+        if (strcmp(at->idle.items[i], name) == 0)
+            return;
+    kprof_strlist_add(&at->idle, name);
+    kprof_strlist_add(&at->idle, why);
+}
+
+/* The options of one reason stand in one message. */
+static void tell_idle(const kprof_strlist *idle)
+{
+    for (size_t i = 0; i < idle->count; i += 2) {
+        KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
+        size_t count = 0, first = idle->count;
+        for (size_t k = 0; k < idle->count; k += 2) {
+            if (strcmp(idle->items[k + 1], idle->items[i + 1]) != 0)
+                continue;
+            first = count == 0 ? k : first;
+            kprof_strbuf_printf(&names, "%s--%s", count++ ? ", " : "", idle->items[k]);
+        }
+        if (first == i)
+            kprof_log(KPROF_LOG_WARNING, "%s %s no effect: %s", names.data, count == 1 ? "has" : "have",
+                      idle->items[i + 1]);
+    }
+}
+
 /* `given`: as on the command line. `attached`: what follows "=" or the letter, or NULL. */
 static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_option *option, char *attached)
 {
@@ -88,7 +116,7 @@ static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_opti
     const bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
     switch (option->effect) {
     case KPROF_NCU_IDLE:
-        at->idle[kprof_ncu_option_index(option)] = true;
+        note_idle(at, option->name, option->hint);
         return KPROF_OK;
     case KPROF_NCU_KEPT:
         *(char **)((char *)at->options + option->field) = attached;
@@ -100,9 +128,14 @@ static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_opti
     }
 }
 
-/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list. */
+/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list; -f is what it is in nsys stats.
+ */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
 {
+    if (command->mask == KPROF_IN(stats) && row->field == offsetof(kprof_options, stats_formats))
+        return 'f';
+    if (command->mask == KPROF_IN(stats) && row->field == offsetof(kprof_options, force_overwrite))
+        return 0;
     if (command->operand != KPROF_OPERAND_WORD)
         return row->letter;
     if (row->field == offsetof(kprof_options, verbose))
@@ -190,11 +223,70 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
     return status;
 }
 
+/* Take an option of kprof's that one of nsys stands for. */
+static kprof_status take_meant(cursor *at, const char *meant)
+{
+    const size_t length = strcspn(meant, "=");
+    KPROF_AUTO_FREE char *name = kprof_strndup(meant, length);
+    return take_row(at, find_whole(name), meant[length] ? (char *)meant + length + 1 : NULL);
+}
+
+static kprof_status take_answer(cursor *at, const kprof_nsys_option *row, char *value)
+{
+    switch (row->effect) {
+    case KPROF_NSYS_IDLE:
+        note_idle(at, row->name, row->text);
+        return KPROF_OK;
+    case KPROF_NSYS_KEPT:
+        *(char **)((char *)at->options + row->field) = value;
+        return KPROF_OK;
+    case KPROF_NSYS_MEANS:
+        return take_meant(at, row->text);
+    default:
+        return kprof_fail(KPROF_USAGE, "--%s %s: this option of nsys is not supported; %s", row->name, value,
+                          row->text);
+    }
+}
+
+/* An option that nsys has, as given: kprof's own of that name or letter, or NULL, and what is attached, or NULL. */
+typedef struct nsys_given {
+    const kprof_nsys_option *first;
+    const kprof_option_row *own;
+    char *attached;
+} nsys_given;
+
+/* Take the option if it is nsys's: where kprof has its own, if one of the values follows that nsys has, and behind that
+ * the application, which may have such a name. Else *is_taken is false. */
+static kprof_status take_nsys(cursor *at, const nsys_given *given, bool *is_taken)
+{
+    const kprof_command *command = at->options->command;
+    char *value = given->attached ? given->attached : at->word[1];
+    bool is_same = false;
+    const kprof_nsys_option *row = value ? kprof_nsys_answer(given->first, value, &is_same) : NULL;
+    const bool is_own = given->own && (given->own->commands & command->mask);
+    const bool is_last = !given->attached && command->operand == KPROF_OPERAND_APPLICATION && value && !at->word[2];
+    *is_taken = !is_own || (row && !is_last && (is_same || !kprof_nsys_takes_any(row)));
+    if (!*is_taken)
+        return KPROF_OK;
+    if (!value || (!given->attached && value[0] == '-' && value[1]))
+        return kprof_fail(KPROF_USAGE, "--%s needs an argument", given->first->name);
+    if (!row)
+        return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid", given->first->name, value);
+    at->word += !given->attached;
+    return is_same ? KPROF_OK : take_answer(at, row, value);
+}
+
 static kprof_status parse_long(cursor *at)
 {
     char *word = *at->word, *value = strchr(word, '=');
     KPROF_AUTO_FREE char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
     kprof_status status = KPROF_OK;
+    const kprof_nsys_option *nsys = kprof_nsys_find(at->options->command, name, 0);
+    bool is_taken = false;
+    if (nsys)
+        status = take_nsys(at, &(nsys_given){nsys, find_whole(name), value ? value + 1 : NULL}, &is_taken);
+    if (is_taken)
+        return status;
     named found = find_name(at->options, name);
     if (!found.row && !found.ncu)
         status = find_beginning(at->options->command, name, &found);
@@ -215,6 +307,12 @@ static kprof_status parse_letters(cursor *at)
     kprof_status status = KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
+        const kprof_nsys_option *nsys = kprof_nsys_find(at->options->command, NULL, *letter);
+        bool is_taken = false;
+        if (nsys)
+            status = take_nsys(at, &(nsys_given){nsys, row, letter[1] ? letter + 1 : NULL}, &is_taken);
+        if (is_taken)
+            return status;
         const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
         if (ncu)
             return take_ncu(at, (char[]){'-', *letter, '\0'}, ncu, letter[1] ? letter + 1 : NULL);
@@ -331,16 +429,17 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
     kprof_status status = parse_words(&at);
     KPROF_THEN(status, kprof_options_settle(out));
     if (status == KPROF_OK && !out->complete) { /* the whole line is right: warn of options that have no effect */
-        kprof_ncu_tell(at.idle);
+        tell_idle(&at.idle);
         tell_plain_ranges(&out->filter.nvtx_include);
         tell_plain_ranges(&out->filter.nvtx_exclude);
     }
+    kprof_strlist_free(&at.idle);
     return status;
 }
 
 void kprof_options_free(kprof_options *options)
 {
-    free(options->kernel_made);
+    KPROF_FREE(options->kernel_made, options->schedule_made, options->step_made);
     for (size_t i = 0; options->conditions && i < options->filters.count; i++)
         kprof_condition_free(&options->conditions[i]);
     free(options->conditions);

@@ -1,5 +1,6 @@
 /* Finds a program as the shell does, and tells why one cannot be started. */
 #include "cli/program.h"
+#include "cli/options.h"
 #include "core/files.h"
 #include "core/log.h"
 #include "core/strbuf.h"
@@ -64,8 +65,11 @@ kprof_status kprof_program_fail(const char *name, int reason)
         free(program);
         return failed;
     }
+    const bool is_nsys = kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name));
     errno = reason;
-    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m", name);
+    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name,
+                      is_nsys ? "; what nsys profile does, kprof trace does, and kprof stats what nsys stats does"
+                              : "");
 }
 
 kprof_status kprof_program_check(const char *name)

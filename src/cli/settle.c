@@ -2,6 +2,7 @@
 #include "cli/parse.h"
 
 #include "cli/commands.h"
+#include "cli/nsys_options.h"
 #include "cli/paths.h"
 #include "core/config.h"
 #include "core/fields.h"
@@ -234,6 +235,7 @@ static kprof_status settle_command(kprof_options *options)
     }
     status = check_commands(options);
     KPROF_THEN(status, check_operand(options));
+    KPROF_THEN(status, kprof_nsys_settle(options));
     KPROF_THEN(status, settle_kernel(options));
     KPROF_THEN(status, settle_ranges(options));
     KPROF_THEN(status, check_application_replay(options));

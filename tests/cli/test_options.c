@@ -859,6 +859,42 @@ static void every_option_of_ncu_is_answered(void **state)
     }
 }
 
+static void options_of_nsys(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("trace -t cuda,nvtx -w true -xtrue -f true --wait all --export=sqlite -o r app"), KPROF_OK);
+    assert_true(options.force_overwrite && !options.starts_unarmed && captured.count == 0);
+    assert_string_equal(options.export_path, "r");
+    assert_string_equal(options.application[0], "app");
+    assert_int_equal(parse("trace -f true"), KPROF_OK); /* which is the application */
+    assert_true(options.force_overwrite);
+    assert_string_equal(options.application[0], "true");
+    assert_int_equal(parse("trace --wait app"), KPROF_OK);
+    assert_true(options.starts_unarmed);
+    assert_int_equal(parse("trace -c nvtx -p a/b@c app"), KPROF_OK);
+    assert_string_equal(options.filter.step, "c@a\\/b/");
+    assert_string_equal(options.filter.schedule, "0,0,0,1,1");
+    assert_int_equal(parse("trace -p s.1@* --capture-range-end=repeat:2 app"), KPROF_OK);
+    assert_string_equal(options.filter.step, "regex:.*@^s\\.1$/");
+    assert_string_equal(options.filter.schedule, "0,0,0,2,1");
+    assert_int_equal(parse("trace -c nvtx -p s --capture-range-end repeat app"), KPROF_OK);
+    assert_int_equal(options.filter.nvtx_include.count, 2);
+    assert_string_equal(options.filter.nvtx_include.items[0], "s");
+    assert_string_equal(options.filter.nvtx_include.items[1], "s/");
+    assert_int_equal(parse("trace -c cudaProfilerApi --cuda-graph-trace=graph --python-backtrace=cuda app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_FROM_A_START_CALL);
+    assert_int_equal(options.graph_profiling, KPROF_GRAPH_WHOLE);
+    assert_int_equal(options.call_stack_type, KPROF_CALL_STACK_BOTH);
+    assert_int_equal(parse("trace -s cpu --backtrace=dwarf -s cpu app"), KPROF_OK);
+    assert_int_equal(captured.count, 1);
+    assert_non_null(strstr(captured.last, "--sample, --backtrace have no effect: "));
+    assert_int_equal(parse("stats r -f csv --force-overwrite true"), KPROF_OK);
+    assert_true(options.force_overwrite);
+    assert_string_equal(options.stats_formats, "csv");
+    assert_refused("-t cuda app", "unknown option -t"); /* they are of three commands */
+    assert_refused("trace --sample", "--sample needs an argument");
+}
+
 static void samples_over_time(void **state)
 {
     (void)state;
@@ -1271,6 +1307,7 @@ int main(void)
         cmocka_unit_test(options_of_one_value_take_one),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(every_option_of_ncu_is_answered),
+        cmocka_unit_test(options_of_nsys),
         cmocka_unit_test(samples_over_time),
         cmocka_unit_test(options_of_ncu_without_effect),
         cmocka_unit_test(all_refusals_of_a_line),

@@ -334,10 +334,10 @@ class Scripts(Case):
         self.assertEqual((first.split()[0], second), ("kprof", "Version " + first.split()[1]))
 
 
-def read_lines():
-    """(arguments, outcome, beginnings of messages) of each line of command_lines.txt."""
+def read_lines(name):
+    """(arguments, outcome, beginnings of messages) of each line of such a file."""
     lines = []
-    with open(os.path.join(os.path.dirname(__file__), "command_lines.txt")) as file:
+    with open(os.path.join(os.path.dirname(__file__), name)) as file:
         for text in file.read().splitlines():
             if text.startswith("> "):
                 lines.append((text[2:], [], []))
@@ -359,7 +359,7 @@ class Lines(Case):
                 file.write(b"NVR\0")
 
     def test_lines(self):
-        for line, outcome, beginnings in read_lines():
+        for line, outcome, beginnings in read_lines("command_lines.txt"):
             words = shlex.split(line)
             own = [] if "--import" in words else ["--injection-path", INJECTION]
             run = self.kprof(*own, *words)

@@ -5,6 +5,7 @@ import json
 import shlex
 import sqlite3
 
+from test_ncu import read_lines
 from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, os
 
 START = 1700000000000000000
@@ -21,6 +22,76 @@ class Tracing(Case):
     def named(self, table, columns, name="name_id"):
         return self.query("run.kprof", f"SELECT n.text, {columns} FROM trace_{table} t JOIN trace_name n "
                           f"ON n.id=t.{name} ORDER BY t.id")
+
+
+class Nsys(Tracing):
+    """Lines as people write them for nsys."""
+    STEPS = [f"launch={VECTOR_ADD}", "do=sync", "push=step", f"launch={SCALE}", "do=sync", "pop", "push=step",
+             f"launch={SCALE}*2", "do=sync", "pop", "profiler=start", f"launch={VECTOR_ADD}*3", "do=sync",
+             "profiler=stop", "profiler=start", f"launch={VECTOR_ADD}*4", "do=sync", "profiler=stop"]
+
+    def test_lines(self):
+        for line, outcome, beginnings in read_lines("nsys_lines.txt"):
+            command, *words = shlex.split(line)
+            own = ["--injection-path", INJECTION] if command == "trace" else []
+            run = self.kprof(command, *own, *words)
+            with self.subTest(line):
+                told = [text.removeprefix("kprof: ") for text in run.err.splitlines()]
+                has_run = any("the application did not initialise CUDA" in text for text in told)
+                self.assertEqual("starts" if has_run else f"refused {run.code}", outcome, run.err)
+                told = [text for text in told
+                        if "nothing was collected" not in text and not text.startswith("report: ")]
+                self.assertEqual(len(told), len(beginnings), run.err)
+                for text, beginning in zip(told, beginnings):
+                    self.assertTrue(text.startswith(beginning), f"{text}\nis not\n{beginning}")
+
+    def test_capture(self):
+        calls = ["-c", "cudaProfilerApi"]
+        for words, kernels in ((calls, 3), ([*calls, "--capture-range-end=repeat"], 7),
+                               ([*calls, "--capture-range-end=repeat:1"], 3), (["-c", "nvtx", "-p", "step"], 1),
+                               (["-p", "step", "--capture-range-end", "repeat[:2]"], 3),
+                               (["-c", "nvtx", "-p", "step@*", "--capture-range-end=repeat"], 3),
+                               (["-c", "nvtx", "-p", "step@net"], 0), (["-t", "cuda", "-w", "true"], 11)):
+            with self.subTest(words):
+                run = self.trace(*self.STEPS, options=words)
+                self.assertEqual(len(self.rows("kernel", "id")), kernels, run.err)
+
+    def test_stats_beside_a_report(self):
+        run = self.kprof("trace", "--injection-path", INJECTION, "--stats=true", "-f", "true", "-o", "run", APP,
+                         f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        self.assertIn("CUDA GPU Kernel Summary", run.out + run.err)
+
+    def test_files(self):
+        self.assert_run(self.trace(*self.STEPS), 0)
+        os.mkdir(self.path("out"))
+        run = self.kprof("stats", "-r", "gputrace,gpukernsum:base,osrtsum", "-r", "cudaapisum", "-f", "csv,csv,column",
+                         "-o", ".,out,-", "--force-export=true", "run.kprof")
+        self.assert_run(run, 0)
+        self.assertIn("osrtsum is left out: kprof does not trace calls of the operating system", run.err)
+        self.assertIn("CUDA API Summary", run.out)
+        with open(self.path("run_gputrace.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(int(rows[0]["Start (ns)"]), 6000)
+        with open(self.path("out/run_gpukernsum_base.csv"), newline="") as file:
+            self.assertEqual([row["Name"] for row in csv.DictReader(file)], ["vectorAdd", "scale"])
+        again = ("stats", "-r", "gputrace", "--format", "csv", "--output", ".", "run")
+        run = self.kprof(*again)
+        self.assertEqual(run.code, 108, run.err)
+        self.assertIn("run_gputrace.csv exists; give --force-overwrite", run.err)
+        self.assert_run(self.kprof(*again, "--force-overwrite", "true"), 0)
+        run = self.kprof("stats", "-r", "um_sum", "-f", "csv", "-o", "um", "run")
+        self.assertEqual(run.code, 110, run.err)
+        self.assertFalse(os.path.exists(self.path("um_um_sum.csv")))
+        two = self.kprof("stats", "-r", "nvtxsum,gpumemtimesum,cudaapisum", "-f", "csv", "run")
+        self.assert_run(two, 0)
+        self.assertEqual([text.splitlines()[0].split(",")[2] for text in two.out.split("\n\n") if text.strip()],
+                         ['"Instances"', '"Count"', '"Num Calls"'])
+        for words, text in ((("-f", "tsv"), '"tsv" is not valid'), (("-f", "csv", "--json"), "exclude each other"),
+                            (("-f", "csv", "-o", "@cat"), "kprof starts no command")):
+            run = self.kprof("stats", "run", "-r", "nvtx_sum", *words)
+            self.assertEqual(run.code, 101, run.err)
+            self.assertIn(text, run.err)
 
 
 class Records(Tracing):

@@ -168,7 +168,7 @@ static kprof_status show_stats(const kprof_page_context *context)
     const kprof_stats_content *content = context->content;
     const kprof_strlist *names = content->tables;
     trace_parts parts = {.counters = false};
-    stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
+    stats_page page = {.report = context->reports->file, .is_alone = names->count == 1 && !content->has_titles};
     kprof_status status = kprof_trace_check(page.report);
     KPROF_THEN(status, kprof_trace_join(context, content->findings));
     KPROF_THEN(status, find_parts(page.report, &parts));
@@ -215,6 +215,15 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
     return KPROF_OK;
 }
 
+/* The option of kprof trace that records what a table is about; NULL: these records have it, or there is none. */
+static const char *lacking_option(const kprof_trace_stats *stats, const kprof_stats_records *records)
+{
+    return stats->need == KPROF_NEEDS_MANAGED && !records->managed   ? "unified-memory"
+           : stats->need == KPROF_NEEDS_SAMPLES && !records->samples ? "pm-sampling"
+           : stats->need == KPROF_NEEDS_CALLERS && !records->callers ? "call-stack"
+                                                                     : NULL;
+}
+
 kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records)
 {
     kprof_trace_names names;
@@ -224,15 +233,52 @@ kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_rec
             return KPROF_UNKNOWN_NAME;
         if (stats->why_none)
             return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", stats->name, stats->why_none);
-        const char *lacks = stats->need == KPROF_NEEDS_MANAGED && !records->managed   ? "unified-memory"
-                            : stats->need == KPROF_NEEDS_SAMPLES && !records->samples ? "pm-sampling"
-                            : stats->need == KPROF_NEEDS_CALLERS && !records->callers ? "call-stack"
-                                                                                      : NULL;
+        const char *lacks = lacking_option(stats, records);
         if (lacks)
             return kprof_fail(KPROF_USAGE, "--report %s: this run would have nothing for it; add --%s", stats->name,
                               lacks);
     }
     return KPROF_OK;
+}
+
+/* Why a report has nothing for a table; NULL: it has. */
+static const char *why_left_out(const kprof_trace_stats *stats, const kprof_stats_records *records)
+{
+    const char *option = lacking_option(stats, records);
+    if (stats->why_none)
+        return stats->why_none;
+    return !option                              ? NULL
+           : strcmp(option, "pm-sampling") == 0 ? "the trace has no samples; kprof trace --pm-sampling takes them"
+           : strcmp(option, "call-stack") == 0  ? "the trace has no call stacks; kprof trace --call-stack records them"
+                                                : "kprof trace --unified-memory records it, where there is any";
+}
+
+kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kprof_strlist *tables)
+{
+    kprof_stats_records has = {false, false, false};
+    int64_t launches = 0;
+    size_t kept = 0;
+    if (tables->count < 2)
+        return KPROF_OK;
+    kprof_status status = kprof_trace_check(report);
+    KPROF_THEN(status, kprof_trace_has_managed(report, &has.managed));
+    KPROF_THEN(status, kprof_trace_has_samples(report, &has.samples));
+    KPROF_THEN(status, kprof_trace_has_callers(report, &has.callers));
+    KPROF_THEN(status, kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)", &launches));
+    for (size_t i = 0; i < tables->count && status == KPROF_OK; i++) {
+        kprof_trace_names names;
+        char *name = tables->items[i];
+        const char *why = why_left_out(kprof_trace_stats_find(name, &names), &has);
+        if (why && are_asked_for)
+            kprof_log(KPROF_LOG_WARNING, "%s is left out: %s", name, why);
+        if (why || (!are_asked_for && launches == 0 && strcmp(name, JOINED_TABLE) == 0))
+            free(name);
+        else
+            tables->items[kept++] = name;
+    }
+    if (status == KPROF_OK)
+        tables->count = kept;
+    return status == KPROF_OK && kept == 0 ? KPROF_NOT_COLLECTED : status;
 }
 
 const kprof_page_row kprof_stats_page = {"stats", 1, show_stats};

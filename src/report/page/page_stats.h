@@ -7,6 +7,7 @@ typedef struct kprof_stats_content {
     const kprof_strlist *tables;        /* names that kprof_trace_stats_find knows */
     bool are_asked_for;                 /* else the usual ones, as far as the report has anything for them */
     const kprof_finding_list *findings; /* that the limits of kernels follow from; NULL: none */
+    bool has_titles;                    /* a table has one even where it is alone */
 } kprof_stats_content;
 
 /* Its content is a kprof_stats_content. */
@@ -18,6 +19,9 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
+/* Of several tables leave out those that the report has nothing for, with a warning for each if they were asked for.
+ * NOT_COLLECTED where it has nothing for any, or no trace. */
+kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kprof_strlist *tables) KPROF_MUST_CHECK;
 /* A run records these because its options say so. */
 typedef struct kprof_stats_records {
     bool managed, samples, callers;

@@ -262,7 +262,9 @@ static kprof_status check_file(const char *path)
     close(fd);
     if (got != sizeof magic || memcmp(magic, "SQLite format 3", sizeof magic) != 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: is not a kprof report%s", path,
-                          strstr(path, ".ncu-rep") ? "; ncu --import reads those of ncu" : "");
+                          strstr(path, ".ncu-rep")    ? "; ncu --import reads those of ncu"
+                          : strstr(path, ".nsys-rep") ? "; nsys stats reads those of nsys"
+                                                      : "");
     return KPROF_OK;
 }
 
