@@ -323,7 +323,7 @@ static const char *read_file(int folder, const char *name, kprof_strbuf *out)
     int fd = kprof_folder_open_file(folder, name, O_RDONLY, &reason);
     if (fd < 0)
         return reason;
-    char block[16384];
+    char block[4096];
     ssize_t got;
     while ((got = read(fd, block, sizeof block)) > 0 && out->length <= CONFIG_MAX_BYTES)
         kprof_strbuf_append(out, block, (size_t)got);

@@ -1,13 +1,15 @@
-/* Reads /proc/meminfo and the files of control groups, version 2 and 1. */
+/* Reads /proc/meminfo and the files of control groups, version 2 and 1. Paths are on the heap, as a thread of a program
+ * that asks may have a small stack. */
 #include "core/memory.h"
 
 #include "core/files.h"
 #include "core/proc.h"
+#include "core/strbuf.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The number in a file; SIZE_MAX when there is none ("max" is no limit). */
@@ -46,9 +48,8 @@ static const group_files version_2 = {"memory.max", "memory.current", "memory.st
 
 static size_t read_in(const char *folder, const char *name, size_t (*read)(const char *path))
 {
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return length < (int)sizeof path ? read(path) : SIZE_MAX;
+    KPROF_AUTO_FREE char *path = kprof_strprintf("%s/%s", folder, name);
+    return path ? read(path) : SIZE_MAX;
 }
 
 /* SIZE_MAX where there is no limit. */
@@ -74,7 +75,6 @@ static bool lists(const char *controllers, const char *name)
 /* Return what the groups of a line "number:controllers:path" leave. A line of version 2 has no controllers. */
 static size_t left_by_line(char *line, const char *root)
 {
-    char folder[PATH_MAX];
     char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!path)
         return SIZE_MAX;
@@ -84,13 +84,13 @@ static size_t left_by_line(char *line, const char *root)
     if (!is_version_2 && !lists(controllers, "memory"))
         return SIZE_MAX;
     const char *below = is_version_2 ? "" : "/memory";
-    int length = snprintf(folder, sizeof folder, "%s%s%s", root, below, strcmp(path, "/") == 0 ? "" : path);
-    if (length >= (int)sizeof folder)
+    KPROF_AUTO_FREE char *folder = kprof_strprintf("%s%s%s", root, below, strcmp(path, "/") == 0 ? "" : path);
+    if (!folder)
         return SIZE_MAX;
     /* The least that is left in this group and in each group above it, up to the root. */
     size_t least = SIZE_MAX;
     const size_t root_length = strlen(root) + strlen(below);
-    for (char *end = folder + length; end > folder + root_length; end = strrchr(folder, '/')) {
+    for (char *end = folder + strlen(folder); end > folder + root_length; end = strrchr(folder, '/')) {
         *end = '\0';
         size_t left = left_in_group(folder, is_version_2 ? &version_2 : &version_1);
         least = left < least ? left : least;
@@ -100,14 +100,15 @@ static size_t left_by_line(char *line, const char *root)
 
 size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *root)
 {
-    char line[PATH_MAX + 256], folder[PATH_MAX];
+    KPROF_AUTO_FREE char *line = NULL;
+    size_t size = 0;
     /* The mounted folder is itself a group of the process in a container, whatever the membership file says. */
     size_t least = left_in_group(root, &version_2);
-    int length = snprintf(folder, sizeof folder, "%s/memory", root);
-    size_t left_1 = length < (int)sizeof folder ? left_in_group(folder, &version_1) : SIZE_MAX;
+    KPROF_AUTO_FREE char *folder = kprof_strprintf("%s/memory", root);
+    size_t left_1 = folder ? left_in_group(folder, &version_1) : SIZE_MAX;
     least = left_1 < least ? left_1 : least;
     FILE *file = fopen(membership, "re");
-    while (file && fgets(line, sizeof line, file)) {
+    while (file && getline(&line, &size, file) > 0) {
         size_t left = left_by_line(line, root);
         least = left < least ? left : least;
     }
@@ -118,12 +119,11 @@ size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *roo
 
 size_t kprof_memory_available_bytes(const char *root)
 {
-    char membership[PATH_MAX], groups[PATH_MAX];
+    KPROF_AUTO_FREE char *membership = kprof_strprintf("%s/proc/self/cgroup", root);
+    KPROF_AUTO_FREE char *groups = kprof_strprintf("%s/sys/fs/cgroup", root);
     uint64_t kibibytes = 0;
     kprof_proc_number(&(kprof_proc_file){root, "/proc/meminfo"}, "MemAvailable", 10, &kibibytes);
     const size_t available = (size_t)kibibytes * 1024;
-    snprintf(membership, sizeof membership, "%s/proc/self/cgroup", root);
-    snprintf(groups, sizeof groups, "%s/sys/fs/cgroup", root);
-    size_t left = kprof_memory_left_in_groups_bytes(membership, groups);
+    size_t left = membership && groups ? kprof_memory_left_in_groups_bytes(membership, groups) : available;
     return left >= available ? available : left > 0 ? left : 1;
 }

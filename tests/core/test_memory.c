@@ -3,6 +3,7 @@
 
 #include <ftw.h>
 #include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,30 @@ static void test_within_the_machine(void **state)
     size_t available = kprof_memory_available_bytes("");
     assert_true(available > 0);
     assert_true(available <= total);
+}
+
+static void *look(void *out)
+{
+    *(size_t *)out = kprof_memory_available_bytes("");
+    return NULL;
+}
+
+/* A program's thread may have little, and most of it is the program's. */
+static void test_small_stack(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    size_t available = 0;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* it makes frames larger */
+#endif
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, 24 << 10), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, look, &available), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)pthread_attr_destroy(&attributes);
+    assert_true(available > 0);
 }
 
 /* A folder with files as the kernel has them. */
@@ -115,7 +140,7 @@ static void test_version_1(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_the_machine),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_the_machine), cmocka_unit_test(test_small_stack),
                                        cmocka_unit_test_setup_teardown(test_no_limit, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_least_of_nested_groups, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_version_1, set_up, tear_down)};
