@@ -1,5 +1,6 @@
 /* A file of a few numbers. Both sides use pread and pwrite, and wait by a futex on its first number. */
 #include "core/control.h"
+#include "core/files.h"
 #include "core/folder.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static const char *make_new(int folder, long pid)
     const int fd = open_switch(folder, pid, O_WRONLY | O_CREAT | O_EXCL, &reason);
     if (fd < 0)
         return reason;
-    if (pwrite(fd, &unarmed, sizeof unarmed, 0) != (ssize_t)sizeof unarmed)
+    if (!kprof_write_at(fd, &unarmed, sizeof unarmed, 0))
         reason = "the disk is full";
     return close(fd) == 0 ? reason : strerror(errno);
 }
@@ -63,8 +64,8 @@ const char *kprof_control_make(int folder, long pid)
 static bool write_wish(int fd, const kprof_control_wish *wish)
 {
     const uint32_t rest[] = {wish->armed, wish->plan};
-    return pwrite(fd, rest, sizeof rest, offsetof(kprof_control, wish.armed)) == (ssize_t)sizeof rest &&
-           pwrite(fd, &wish->turn, sizeof wish->turn, 0) == (ssize_t)sizeof wish->turn;
+    return kprof_write_at(fd, rest, sizeof rest, offsetof(kprof_control, wish.armed)) &&
+           kprof_write_at(fd, &wish->turn, sizeof wish->turn, 0);
 }
 
 bool kprof_control_wish_for(int folder, long pid, const kprof_control_wish *wish)
@@ -90,7 +91,7 @@ void kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_sta
     const int fd = open_switch(folder, pid, O_WRONLY, &reason);
     if (fd < 0)
         return;
-    (void)!pwrite(fd, answer, sizeof answer, offsetof(kprof_control, answered));
+    (void)kprof_write_at(fd, answer, sizeof answer, offsetof(kprof_control, answered));
     close(fd);
 }
 

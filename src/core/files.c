@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 size_t kprof_write_all(int fd, const void *data, size_t size)
@@ -18,6 +19,17 @@ size_t kprof_write_all(int fd, const void *data, size_t size)
             break;
     }
     return done;
+}
+
+uint64_t kprof_file_limit_bytes(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
+
+bool kprof_write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+    return offset + size <= kprof_file_limit_bytes() && pwrite(fd, data, size, (off_t)offset) == (ssize_t)size;
 }
 
 size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset)

@@ -1,11 +1,17 @@
 /* Reads and writes files to their end, whatever interrupts the calls. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Write `size` bytes. Return how many were written; errno says why these are fewer. Async-signal-safe. */
 size_t kprof_write_all(int fd, const void *data, size_t size);
+/* How long a file of this process may become (ulimit -f); UINT64_MAX: there is no limit. A write beyond it raises
+ * SIGXFSZ, which would kill a program that kprof is in. */
+uint64_t kprof_file_limit_bytes(void);
+/* Write `size` bytes at `offset`, by one call; false: they are not all written, or the limit is in the way. */
+bool kprof_write_at(int fd, const void *data, size_t size, uint64_t offset);
 /* Read `size` bytes at `offset`. Return how many were read: fewer at the end of the file, or on an error. */
 size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset);
 /* Read the start of a file as a text that fits into out[size]; "" where it cannot be read. Return its length. */

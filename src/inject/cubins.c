@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define MAX_FILES 100000
@@ -50,8 +49,7 @@ static int create_file(int folder, char *name, size_t size, const char **reason)
 /* NULL, or the reason. */
 static const char *write_bytes(int fd, const void *bytes, size_t size)
 {
-    struct rlimit limit; /* beyond which SIGXFSZ would kill the application */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
+    if (size > kprof_file_limit_bytes())
         return "the limit on file sizes (ulimit -f) is reached";
     return kprof_write_all(fd, bytes, size) == size ? NULL : strerror(errno);
 }

@@ -4,6 +4,7 @@
  * the file is opened anew for each place, since the application may close any descriptor that it did not open. */
 #include "inject/lock.h"
 
+#include "core/files.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/wait.h"
@@ -125,7 +126,7 @@ static bool begin_change(int fd)
 
 static bool write_line(int fd, const line *now)
 {
-    return pwrite(fd, now, sizeof *now, 0) == (ssize_t)sizeof *now;
+    return kprof_write_at(fd, now, sizeof *now, 0);
 }
 
 static void end_change(int fd)
@@ -352,7 +353,7 @@ void kprof_lock_note_progress(void)
     if (now_ns - locks->progress_ns < PROGRESS_NS || !has_place(&locks->place))
         return;
     locks->progress_ns = now_ns;
-    (void)!pwrite(locks->place.fd, &mark, sizeof mark, offsetof(line, progress)); /* another change may undo it */
+    (void)!kprof_write_at(locks->place.fd, &mark, sizeof mark, offsetof(line, progress)); /* a change may undo it */
 }
 
 void kprof_lock_note_stuck(bool is_stuck)

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,11 +79,9 @@ static const char *append_buffer(kprof_spool_writer *writer)
 {
     const char *reason = writer->buffer.length > 0 ? ensure_open(writer) : NULL;
     size_t fits = reason ? 0 : writer->buffer.length;
-    /* write(2) beyond this limit raises SIGXFSZ, which would kill the application. */
-    struct rlimit limit;
-    if (fits > 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        writer->size + fits > limit.rlim_cur) {
-        fits = limit.rlim_cur > writer->size ? whole_bytes(writer, limit.rlim_cur - writer->size) : 0;
+    const uint64_t most = kprof_file_limit_bytes();
+    if (fits > 0 && writer->size + fits > most) {
+        fits = most > writer->size ? whole_bytes(writer, most - writer->size) : 0;
         reason = "the limit on file sizes (ulimit -f) is reached";
     }
     const size_t done = fits > 0 ? kprof_write_all(writer->fd, writer->buffer.data, fits) : 0;

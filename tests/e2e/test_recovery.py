@@ -389,6 +389,16 @@ class Full(CutShort):
         self.assertIn("the 0 launches that it had measured before are kept", run.err)
         self.assertNotIn("did not initialise CUDA", run.err)
 
+    def test_files_that_may_not_grow_any_more(self):
+        """No write of kprof's raises the signal by which the program would end."""
+        limit = "run=prlimit --fsize=0 --pid $PPID"
+        for options in ([], ["--armed", "no"]):
+            for before in (["init", f"launch={VECTOR_ADD}"], []):
+                run = self.profile(["-f", "-o", "run", *options],
+                                   [*before, limit, "init", f"launch={VECTOR_ADD}*2", "say=ran to the end"])
+                self.assert_run(run, 108)
+                self.assertEqual(run.out, "ran to the end\n")
+
     def on_disk_of(self, size):
         """The words before a command for which the temporary folder is on a disk of that size."""
         mounted = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && exec "$@"', self.tmp]
