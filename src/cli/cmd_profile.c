@@ -613,6 +613,14 @@ static bool choose_kernels(profile *run)
     return true;
 }
 
+static kprof_status run_once(profile *run)
+{
+    const kprof_status status = start_application(run);
+    if (status == KPROF_OK)
+        collect(run);
+    return status;
+}
+
 /* Run the application with its spools in a session of their own, below `parent`, as it is one of several runs. */
 static kprof_status run_apart(profile *run, const char *parent)
 {
@@ -620,9 +628,7 @@ static kprof_status run_apart(profile *run, const char *parent)
     run->session = (kprof_session){.dir = NULL};
     kprof_status status = kprof_session_open(parent, &run->session);
     KPROF_THEN(status, keep_seed(run));
-    KPROF_THEN(status, start_application(run));
-    if (status == KPROF_OK)
-        collect(run);
+    KPROF_THEN(status, run_once(run));
     kprof_spools_free(run->spools);
     run->spools = NULL;
     kprof_session_close(&run->session, status == KPROF_OK && run->outcome.collecting != KPROF_OK);
@@ -634,7 +640,7 @@ static kprof_status run_apart(profile *run, const char *parent)
 static kprof_status take_census(profile *run)
 {
     run->takes_census = run->outcome.is_census = true;
-    kprof_status status = run_apart(run, kprof_sessions_folder());
+    kprof_status status = run->options->is_measured ? run_apart(run, kprof_sessions_folder()) : run_once(run);
     run->takes_census = false;
     return status;
 }
@@ -817,10 +823,7 @@ static kprof_status run_application(profile *run)
     if (status != KPROF_OK || !measures)
         return status;
     end_run(run);
-    status = start_application(run);
-    if (status == KPROF_OK)
-        collect(run);
-    return status;
+    return run_once(run);
 }
 
 static kprof_status profile_application(profile *run)
