@@ -72,21 +72,25 @@ static bool replaces(const kprof_session_note *note)
     return note->path && strcmp(note->place, note->path) != 0;
 }
 
-/* Is it a report that the run itself has left: one that it began and never finished, or finished damaged or without
- * what the disk had no space for? The inode alone does not tell, since another file may have been given it. */
-static bool is_own_remainder(const recovery *run, const char *path)
+/* Is it the file in which the run began its report? The inode alone does not tell, since another file may have been
+ * given it. */
+static bool is_known(const recovery *run, const char *path)
 {
     struct stat file;
+    return stat(path, &file) == 0 && file.st_dev == run->note.device && file.st_ino == run->note.inode;
+}
+
+/* Is it a report that the run itself has left: one that it began and never finished, or finished damaged or without
+ * what the disk had no space for? */
+static bool is_own_remainder(const recovery *run, const char *path)
+{
     char seed[PATH_MAX + 32];
     snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
-    if (stat(path, &file) != 0)
-        return false;
-    bool is_known = file.st_dev == run->note.device && file.st_ino == run->note.inode;
-    if (is_known && kprof_report_is_unfinished(path))
+    if (is_known(run, path) && kprof_report_is_unfinished(path))
         return true;
     if (!kprof_is_report(path))
         return false;
-    return kprof_report_is_readable(path) ? kprof_report_is_same_run(seed, path) : is_known;
+    return kprof_report_is_readable(path) ? kprof_report_is_same_run(seed, path) : is_known(run, path);
 }
 
 /* As --export says; else as the run's own --export said; else after the session, in the current folder. */
@@ -210,6 +214,9 @@ static kprof_status recover(recovery *run)
     KPROF_THEN(status, ingest(run));
     if (status != KPROF_OK || run->is_empty) {
         kprof_report_discard(run->report);
+        if (status == KPROF_OK && run->note.place && is_known(run, run->note.place) &&
+            kprof_report_is_unfinished(run->note.place))
+            kprof_report_file_remove(run->note.place);
         return status;
     }
     status = kprof_report_close(run->report);

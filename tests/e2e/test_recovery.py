@@ -15,8 +15,9 @@ class CutShort(Case):
     """A run whose kprof can be killed while the application goes on."""
 
     def start(self, options, steps, **keywords):
+        measured = [] if "--census" in options else ["--metrics", METRIC]
         process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, *options, APP, *steps], cwd=self.dir, text=True,
+            [KPROF, "--injection-path", INJECTION, *measured, *options, APP, *steps], cwd=self.dir, text=True,
             env=self.environment({}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
@@ -125,11 +126,19 @@ class Killed(CutShort):
         self.assertEqual(self.launches(), ["vectorAdd"] * 3)
 
     def test_a_run_that_had_collected_nothing(self):
-        self.start_and_kill([], before=())
-        run = self.recover()
-        self.assert_run(run, 0)
-        self.assertIn("before it collected anything", run.err)
-        self.assertEqual(self.files(), [])
+        """Nothing is left of the report that it had begun."""
+        for options in ([], ["-o", "run"], ["-f", "-o", "run"]):
+            self.start_and_kill(options, before=())
+            run = self.recover()
+            self.assert_run(run, 0)
+            self.assertIn("before it collected anything", run.err)
+            self.assertEqual(self.files(), [])
+
+    def test_a_census(self):
+        self.start_and_kill(["--census", "-o", "run"])
+        self.assert_run(self.recover(), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT sum(launches) FROM census"), [(3,)])
+        self.assertEqual(self.files(), ["run.kprof"])
 
     def test_the_next_run_mentions_it(self):
         for count in (1, 2):
