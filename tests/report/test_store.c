@@ -791,7 +791,7 @@ static void store_until_failure(int limit)
             status = kprof_report_commit(report);
         stored += status == KPROF_OK;
     }
-    if (status != KPROF_OK && (status != KPROF_OUTPUT || !strstr(said.last, "disk full")))
+    if (status != KPROF_OK && (status != KPROF_OUTPUT || !strstr(said.last, "cannot write the report")))
         _exit(254);
     if (limit < 250) { /* killed in the middle of the next transaction */
         (void)!kprof_report_begin(report);
