@@ -380,7 +380,7 @@ static void collect(profile *run)
     if (measures(run) && !run->takes_census)
         run->progress.as_ncu = run->as_ncu;
     bool is_busy = false;
-    if (run->remote)
+    if (run->remote && run->options->delay_s + run->options->duration_s <= 0)
         kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
                   (int)run->child.pid);
     while (!kprof_child_wait(&run->child, is_busy ? BUSY_POLL_MS : POLL_MS)) {

@@ -26,7 +26,6 @@
         TRACE, name, 0, NO, IDLE(why)                                                                                  \
     }
 
-static const char no_clock[] = "start with --armed no, and let a script call sleep, kprof ctl start and kprof ctl stop";
 static const char no_network[] = "kprof samples the GPU alone, with --pm-sampling";
 static const char no_others[] = "kprof records CUDA and NVTX, with the kernels of all libraries, and nothing else";
 static const char no_ranges[] = "kprof makes no NVTX ranges; in PyTorch torch.autograd.profiler.emit_nvtx does";
@@ -49,8 +48,7 @@ static const kprof_nsys_option rows[] = {
     {TRACE, "cuda-um-gpu-page-faults", 0, NO, YES, MEANS("unified-memory")},
     {TRACE, "cudabacktrace", 0, NO, ANY, MEANS("call-stack")},
     WITHOUT("dask", no_ranges),
-    {TRACE, "delay", 'y', "0", ELSE(no_clock)},
-    {TRACE, "duration", 'd', NULL, ELSE(no_clock)},
+    {TRACE, "delay", 'y', "0", NULL, MEANS(NULL)},
     {TRACE, "env-var", 'e', "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
      ELSE("set it in front: env NAME=VALUE kprof trace ...")},
     {TRACE, "export", 0, "sqlite|none", NULL, MEANS(NULL)},

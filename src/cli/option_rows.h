@@ -28,6 +28,10 @@ OPTION(ELSEWHERE, ALIAS, alias, "plan", RUN,
        "kprof plan: tell what this run would collect and what that costs; start nothing", .note = "plan")
 OPTION(ELSEWHERE, SET, starts_unarmed, "wait", RUNNING | TRACE,
        "the same as --armed no: measure or trace only when kprof ctl start says so", .value = 1)
+OPTION(CLI, SECONDS, delay_s, "delay", TRACE, "trace nothing in the first SECONDS", .letter = 'y',
+       .argument = "SECONDS")
+OPTION(CLI, SECONDS, duration_s, "duration", TRACE, "trace SECONDS, and let the application run on", .letter = 'd',
+       .argument = "SECONDS")
 OPTION(ELSEWHERE, ALIAS, alias, "list-sets", RUN, "kprof list sets: the sets, with their passes on each chip",
        .note = "list sets")
 OPTION(ELSEWHERE, ALIAS, alias, "list-sections", RUN, "kprof list sections: the sections", .note = "list sections")

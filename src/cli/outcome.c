@@ -371,7 +371,9 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
                   "nothing was collected: the application did not initialise CUDA, could not reach kprof's folder in "
                   "TMPDIR, or ended before the injection library was loaded");
     else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
-        kprof_log(KPROF_LOG_ERROR, "nothing was measured: kprof ctl start has armed no process of the application");
+        kprof_log(KPROF_LOG_ERROR, "nothing was measured: %s",
+                  options->delay_s > 0 ? "the application ended, or called CUDA no more, before --delay had passed"
+                                       : "kprof ctl start has armed no process of the application");
     else if (outcome->is_census && nothing_status(outcome) == KPROF_NO_MATCH)
         kprof_log(KPROF_LOG_ERROR, "the census has no launch: the application launched no kernel that was timed");
     else if (outcome->is_trace && nothing_status(outcome) == KPROF_NO_MATCH)

@@ -40,7 +40,9 @@ struct kprof_remote {
     kprof_remote_run run;
     int listener;
     client clients[MOST_CLIENTS];
-    uint32_t turn; /* of the last wish */
+    uint32_t turn;    /* of the last wish */
+    int64_t begun_ns; /* of --delay; then of --duration */
+    enum { BEFORE_IT, IN_IT, BEHIND_IT } clock;
     kprof_parts *parts;
     kprof_open_parts open;
 };
@@ -63,6 +65,8 @@ static bool open_socket(kprof_remote *remote)
            listen(remote->listener, MOST_CLIENTS) == 0;
 }
 
+static void follow_clock(kprof_remote *remote);
+
 kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
 {
     kprof_remote *remote = kprof_calloc(1, sizeof *remote);
@@ -72,7 +76,9 @@ kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
         remote->clients[i].fd = -1;
     remote->parts = kprof_parts_new(&(kprof_parts_run){run->options, run->session, run->plans});
     remote->open.parts = remote->parts;
+    remote->begun_ns = kprof_monotonic_ns();
     if (open_socket(remote)) {
+        follow_clock(remote); /* so that without a delay no process begins unarmed */
         *out = remote;
         return KPROF_OK;
     }
@@ -208,6 +214,22 @@ static kprof_status tell(kprof_remote *remote, client *from, bool armed, uint32_
             return kprof_fail(KPROF_NO_APPLICATION, "process %ld cannot be told: it has ended, or takes no commands",
                               from->whom.items[i]);
     return KPROF_OK;
+}
+
+/* Arm all processes when --delay has passed, and disarm them when --duration has. */
+static void follow_clock(kprof_remote *remote)
+{
+    const kprof_options *options = remote->run.options;
+    const int64_t now_ns = kprof_monotonic_ns();
+    const double limit_s = remote->clock == BEFORE_IT ? options->delay_s : options->duration_s;
+    client nobody = {.fd = -1};
+    if (options->delay_s + options->duration_s <= 0 || remote->clock == BEHIND_IT ||
+        (remote->clock == IN_IT && limit_s <= 0) || (double)(now_ns - remote->begun_ns) < limit_s * 1e9)
+        return;
+    remote->clock++;
+    remote->begun_ns = now_ns;
+    (void)!tell(remote, &nobody, remote->clock == IN_IT, 0);
+    drop(&nobody);
 }
 
 static kprof_status check_folder(const char *path)
@@ -459,6 +481,7 @@ static void look_after(kprof_remote *remote, client *from)
 bool kprof_remote_serve(kprof_remote *remote)
 {
     bool is_busy = false;
+    follow_clock(remote);
     for (size_t i = 0; i < MOST_CLIENTS; i++) {
         client *from = &remote->clients[i];
         if (from->fd < 0)

@@ -21,7 +21,7 @@ typedef struct kprof_remote_run {
 
 typedef struct kprof_remote kprof_remote;
 
-/* Listen. OUTPUT when there can be no socket. */
+/* Listen, and begin to count the time of --delay and --duration. OUTPUT when there can be no socket. */
 kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out) KPROF_MUST_CHECK;
 /* Do what is to be done without waiting. Returns whether a command is under way, and should be looked after soon. */
 bool kprof_remote_serve(kprof_remote *remote);

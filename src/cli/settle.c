@@ -489,6 +489,12 @@ static kprof_status settle_trace(kprof_options *options)
     if (is_trace && options->filter.schedule && !options->filter.step && options->profile_from_start != 0)
         return kprof_fail(KPROF_USAGE, "--schedule counts no launches for a trace: say with --step which NVTX ranges "
                                        "are steps, or take those of cudaProfilerStart, with --profile-from-start off");
+    const bool is_timed = options->delay_s + options->duration_s > 0;
+    if (is_timed && is_given(options, offsetof(kprof_options, starts_unarmed)))
+        return kprof_fail(KPROF_USAGE, "--delay and --duration trace by the clock, and --armed no when kprof ctl says "
+                                       "so: leave it or these out");
+    if (is_timed)
+        options->starts_unarmed = 1;
     options->filter.measures_ranges |= is_trace && options->filter.nvtx_include.count > 0;
     for (size_t i = 0; i < kprof_option_row_count && is_trace && !options->samples_program; i++)
         if (options->given[i] && strncmp(kprof_option_rows[i].name, "pm-sampling-", strlen("pm-sampling-")) == 0)

@@ -111,7 +111,8 @@ void kprof_trace_limit_tell(void)
     if (!is_limited() || the_limit.count > 0)
         return;
     kprof_log(KPROF_LOG_WARNING, "process %d has an empty trace: it %s", (int)getpid(),
-              kprof_engine.process.config.starts_unarmed && !the_limit.is_armed ? "was not armed by kprof ctl start"
+              kprof_engine.process.config.starts_unarmed && !the_limit.is_armed
+                  ? "was not armed by kprof ctl start, or by --delay"
               : kprof_filter_awaits_start(filter)
                   ? "never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits for"
               : kprof_filter_is_between_steps(filter) ? "had no active step of --schedule"

@@ -35,6 +35,10 @@ void kprof_csv_put_text(kprof_csv_line *row, const char *text)
 {
     char fixed[512];
     const bool is_formula = row->is_safe && *text && strchr("=+-@\t\r", *text);
+    if (row->is_bare && !is_formula && *text && !strpbrk(text, ",\"\r\n")) {
+        kprof_strbuf_puts(&row->text, text);
+        return;
+    }
     size_t length = strlen(text), room = 2 * length + 2;
     char *quoted = room <= sizeof fixed ? fixed : kprof_calloc(1, room);
     size_t size = csv_write(quoted, room, text, length);
@@ -203,6 +207,7 @@ void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     static const char *const columns[] = {"list", "record", "field", "unit", "value", NULL};
     kprof_csv *csv = kprof_csv_of(emitter);
     settle_safety(csv);
+    csv->row.is_bare = list->shape == KPROF_LIST_ALONE; /* as scripts that read nsys's tables want them */
     csv->list = *list;
     csv->record = 0;
     if (list->is_aside)

@@ -8,6 +8,7 @@
 typedef struct kprof_csv_line {
     kprof_strbuf text;
     bool is_safe; /* texts that a spreadsheet would take for a formula get an apostrophe in front */
+    bool is_bare; /* quotes stand only where a text needs them */
 } kprof_csv_line;
 
 /* How the columns of a list of GROUPS look. */
