@@ -99,7 +99,7 @@ static kprof_status check_line(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--%s is about pages of one report; leave it or --baseline out",
                           options->filters.count > 0 ? "filter" : "rule");
     if (options->format == KPROF_FORMAT_CSV_NCU)
-        return kprof_fail(KPROF_USAGE, "--csv-layout ncu: ncu has no comparison; give long");
+        return kprof_fail(KPROF_USAGE, "--csv-layout ncu: ncu has no comparison; give long or wide");
     return kprof_filter_check(&options->filter);
 }
 

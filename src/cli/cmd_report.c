@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/paths.h"
 #include "cli/subset.h"
 #include "core/log.h"
@@ -46,6 +47,22 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
     return kprof_results_close(options, results, status);
 }
 
+/* --launch may have asked for numbers that no launch has. */
+static void tell_numbers(const kprof_options *options)
+{
+    kprof_report *report = NULL;
+    int64_t first, last;
+    for (size_t i = 0; options->launches.count > 0 && i < options->reports.count; i++) {
+        KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
+        if (path && kprof_report_open(path, &report) == KPROF_OK) {
+            if (kprof_report_launch_range(report, &first, &last) == KPROF_OK && first >= 0)
+                kprof_log(KPROF_LOG_ERROR, "%s has launches with numbers from %lld to %lld", path, (long long)first,
+                          (long long)last);
+            (void)!kprof_report_close(report);
+        }
+    }
+}
+
 /* Every page but those of the session and of a census is about launches. A report may have a census alone. `given`:
  * with the filter of the command line, for messages. */
 static kprof_status check_launches(const kprof_options *given, kprof_options *options, kprof_report *report)
@@ -70,11 +87,15 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
     if (counts.activities > 0 && options->html_path && counts.profiled + counts.not_measured == 0)
         return KPROF_OK; /* the page shows the trace */
     const bool is_alone = counts.timed > 0 && counts.profiled + counts.not_measured == 0;
-    if (is_alone && options->page == KPROF_UNSET && !options->html_path)
+    if (is_alone && options->page == KPROF_UNSET && !options->html_path) {
+        const kprof_options told = *options;
         options->page = KPROF_PAGE_CENSUS;
+        kprof_idle_tell(options, &told);
+    }
     if (is_alone && (options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SUMMARY || options->html_path))
         return KPROF_OK;
     kprof_outcome_explain_no_match(given, report);
+    tell_numbers(given);
     return KPROF_NO_MATCH;
 }
 
@@ -88,21 +109,6 @@ static kprof_status check_timelines(const kprof_options *options, kprof_report *
                           "%s has nothing over time; kprof --set pmsampling samples counters while kernels run",
                           options->argument);
     return status;
-}
-
-/* --launch may have asked for numbers that no launch has. */
-static void tell_numbers(const kprof_options *options)
-{
-    kprof_report *report = NULL;
-    int64_t first, last;
-    for (size_t i = 0; options->launches.count > 0 && i < options->reports.count; i++) {
-        KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
-        if (path && kprof_report_open(path, &report) == KPROF_OK) {
-            if (kprof_report_launch_range(report, &first, &last) == KPROF_OK && first >= 0)
-                kprof_log(KPROF_LOG_ERROR, "%s has the launches %lld to %lld", path, (long long)first, (long long)last);
-            (void)!kprof_report_close(report);
-        }
-    }
 }
 
 /* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
@@ -133,8 +139,6 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
     KPROF_THEN(status, check_launches(options, &rest, report));
     KPROF_THEN(status, check_timelines(&rest, report));
-    if (status == KPROF_NO_MATCH)
-        tell_numbers(options);
     KPROF_THEN(status, kprof_filters_translate(options, report));
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
@@ -150,9 +154,14 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
 static kprof_status check(const kprof_options *options)
 {
     kprof_status status = kprof_filter_check(&options->filter);
-    if (status == KPROF_OK && (options->fail_on.count > 0 || options->anyway))
-        status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too",
-                            options->anyway ? "anyway" : "fail-on");
+    const char *of_two =
+        options->fail_on.count > 0                                                     ? "fail-on"
+        : options->anyway                                                              ? "anyway"
+        : kprof_option_is_given(options, offsetof(kprof_options, time_tolerance_pct))  ? "time-tolerance"
+        : kprof_option_is_given(options, offsetof(kprof_options, bytes_tolerance_pct)) ? "bytes-tolerance"
+                                                                                       : NULL;
+    if (status == KPROF_OK && of_two)
+        status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too", of_two);
     if (status == KPROF_OK && options->export_path && options->filters.count > 0)
         status = kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
                                          "launches with --launch");

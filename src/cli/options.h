@@ -69,6 +69,8 @@ typedef struct kprof_options {
 
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
+/* Was an option with this field, an offset within kprof_options, on the command line? */
+bool kprof_option_is_given(const kprof_options *options, size_t field);
 /* The word of an option of choices that stands for a value; NULL: none does. */
 const char *kprof_option_word(const char *name, int value);
 /* Is the word after an option that needs an argument no argument, but the next option? */

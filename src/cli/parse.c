@@ -429,6 +429,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
     kprof_status status = parse_words(&at);
     KPROF_THEN(status, kprof_options_settle(out));
     if (status == KPROF_OK && !out->complete) { /* the whole line is right: warn of options that have no effect */
+        kprof_idle_tell(out, NULL);
         tell_idle(&at.idle);
         tell_plain_ranges(&out->filter.nvtx_include);
         tell_plain_ranges(&out->filter.nvtx_exclude);

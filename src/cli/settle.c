@@ -33,7 +33,7 @@ static kprof_status settle_import(kprof_options *options)
     return KPROF_OK;
 }
 
-static bool is_given(const kprof_options *options, size_t field)
+bool kprof_option_is_given(const kprof_options *options, size_t field)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++)
         if (kprof_option_rows[i].field == field && options->given[i])
@@ -46,7 +46,8 @@ static kprof_status settle_alias(kprof_options *options)
 {
     const kprof_option_row *alias = options->alias;
     const bool is_run = options->command == kprof_commands;
-    if (!alias && is_run && !options->application && is_given(options, offsetof(kprof_options, query_mode))) {
+    if (!alias && is_run && !options->application &&
+        kprof_option_is_given(options, offsetof(kprof_options, query_mode))) {
         options->command = kprof_command_find("list"); /* the mode implies --query-metrics */
         options->argument = "metrics";
     }
@@ -201,10 +202,6 @@ static kprof_status check_application_replay(const kprof_options *options)
                           "--replay-mode %s runs the program once for each pass, and does not go with %s; "
                           "leave one of them out, or limit the runs with --max-passes",
                           kprof_replay_name(options->replay_choice), other);
-    for (size_t i = 0; i < kprof_option_row_count && !is_chosen; i++)
-        if (options->given[i] && strncmp(kprof_option_rows[i].name, "app-replay-", strlen("app-replay-")) == 0)
-            kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --replay-mode application or app-range",
-                      kprof_option_rows[i].name);
     return KPROF_OK;
 }
 
@@ -314,7 +311,7 @@ static void tell_missing(const kprof_strlist *paths, const char *option)
 static kprof_status settle_source(kprof_options *options)
 {
     enum { HOTTEST = 10 };
-    const bool has_top = is_given(options, offsetof(kprof_options, top));
+    const bool has_top = kprof_option_is_given(options, offsetof(kprof_options, top));
     const bool is_source = options->page == KPROF_PAGE_SOURCE;
     tell_missing(&options->source_folders, "source-folders");
     tell_missing(&options->resolve_source_files, "resolve-source-file");
@@ -329,7 +326,8 @@ static kprof_status settle_source(kprof_options *options)
         options->all_rows = true;
     else if (!has_top && !options->all_rows)
         options->top = HOTTEST;
-    if (options->format == KPROF_FORMAT_CSV_NCU && !is_given(options, offsetof(kprof_options, source_view)))
+    if (options->format == KPROF_FORMAT_CSV_NCU &&
+        !kprof_option_is_given(options, offsetof(kprof_options, source_view)))
         options->source_view = KPROF_VIEW_SASS; /* as ncu prints */
     return KPROF_OK;
 }
@@ -377,9 +375,6 @@ static kprof_status settle_format(kprof_options *options)
     } else if (options->format == KPROF_FORMAT_CSV && kprof_is_called_ncu()) {
         options->format = KPROF_FORMAT_CSV_NCU;
     }
-    if (options->nvtx_rename && options->format != KPROF_FORMAT_CSV_NCU)
-        kprof_log(KPROF_LOG_WARNING, "--print-nvtx-rename has no effect but in ncu's layout of CSV: the ranges stand "
-                                     "below the kernel's name; --group-by nvtx has rows of them");
     if (options->html_path) {
         if (options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->print_summary != KPROF_UNSET ||
             options->log_file)
@@ -388,6 +383,9 @@ static kprof_status settle_format(kprof_options *options)
         options->format = KPROF_FORMAT_HTML;
     }
     if (options->print_summary != KPROF_UNSET) {
+        if (options->page > KPROF_PAGE_RAW && options->page != KPROF_PAGE_STATISTICS)
+            return kprof_fail(KPROF_USAGE, "--print-summary prints --page statistics; leave it or --%s out",
+                              options->page == KPROF_PAGE_BRIEF ? "brief" : "page");
         options->page = KPROF_PAGE_STATISTICS;
         options->group_by = options->group_by == KPROF_UNSET ? options->print_summary : options->group_by;
     }
@@ -421,23 +419,6 @@ static bool measures_beside(const kprof_options *options)
            filter->profiler_calls != KPROF_FROM_A_START_CALL;
 }
 
-/* Options that choose launches, or what is kept of them, are about launches that are measured. */
-static void tell_unmeasured(const kprof_options *options)
-{
-    const size_t first = offsetof(kprof_options, filter), behind = first + sizeof options->filter;
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const size_t field = kprof_option_rows[i].field;
-        const bool chooses = (field >= first && field < behind) || field == offsetof(kprof_options, kernel_id) ||
-                             field == offsetof(kprof_options, call_stack) ||
-                             field == offsetof(kprof_options, call_stack_type);
-        if (options->given[i] && chooses)
-            kprof_log(KPROF_LOG_WARNING,
-                      "--%s has no effect: --census alone counts all launches and measures none; add --top N, a set or "
-                      "metrics",
-                      kprof_option_rows[i].name);
-    }
-}
-
 /* If options also choose something to measure, the run with the census measures it, or a second run does. */
 static kprof_status settle_census(kprof_options *options)
 {
@@ -466,8 +447,6 @@ static kprof_status settle_census(kprof_options *options)
         filter->filter_mode = KPROF_FILTER_PER_CONFIG;
         filter->launch_count = 1;
     }
-    if (!options->is_measured)
-        tell_unmeasured(options);
     options->measures_beside = measures_beside(options);
     const bool prints = !options->export_path || options->format != KPROF_UNSET;
     if (prints && options->page == KPROF_UNSET && options->print_summary == KPROF_UNSET)
@@ -496,9 +475,6 @@ static kprof_status settle_trace(kprof_options *options)
     if (is_timed)
         options->starts_unarmed = 1;
     options->filter.measures_ranges |= is_trace && options->filter.nvtx_include.count > 0;
-    for (size_t i = 0; i < kprof_option_row_count && is_trace && !options->samples_program; i++)
-        if (options->given[i] && strncmp(kprof_option_rows[i].name, "pm-sampling-", strlen("pm-sampling-")) == 0)
-            kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --pm-sampling", kprof_option_rows[i].name);
     return KPROF_OK;
 }
 
@@ -534,7 +510,7 @@ kprof_status kprof_options_settle(kprof_options *options)
                   "there are of these"
                 : "--launch-count or --schedule, and with --filter-mode per-gpu --devices");
     options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
-    if (options->call_stack && !is_given(options, offsetof(kprof_options, call_stack_type)))
+    if (options->call_stack && !kprof_option_is_given(options, offsetof(kprof_options, call_stack_type)))
         options->call_stack_type = KPROF_CALL_STACK_BOTH;
     if (options->filter.python_include.count + options->filter.python_exclude.count > 0)
         options->call_stack_type |= KPROF_CALL_STACK_PYTHON;
@@ -546,7 +522,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     workload->cache_control = (kprof_cache_control)options->cache_control;
     const bool repeats =
         options->replay_choice == KPROF_REPLAY_ONLY || options->replay_choice == KPROF_REPLAY_APPLICATION;
-    if (is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
+    if (kprof_option_is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
     status = settle_pages(options);

@@ -162,6 +162,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
     *out = (kprof_choice_of_part){.sections_of_sets = KPROF_STRLIST_INIT};
     const kprof_strlist *launches = &options->launches;
     out->ranges = kprof_calloc(launches->count + 1, sizeof *out->ranges);
+    out->path = options->reports.count == 1 ? kprof_report_path(options->argument) : NULL;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < launches->count && status == KPROF_OK; i++)
         status = read_range(launches->items[i], &out->ranges[i]);
@@ -172,7 +173,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
         status = kprof_catalog_locate(options, &out->catalog);
     KPROF_THEN(status, find_sections(options, out->catalog, &out->sections_of_sets));
     out->subset = (kprof_subset){
-        .name = options->reports.count > 1 ? "these reports" : NULL,
+        .name = out->path ? out->path : "these reports",
         .filter = &options->filter,
         .ranges = out->ranges,
         .range_count = launches->count,
@@ -188,7 +189,7 @@ void kprof_subset_free(kprof_choice_of_part *choice)
 {
     kprof_strlist_free(&choice->sections_of_sets);
     kprof_catalog_free(choice->catalog);
-    free(choice->ranges);
+    KPROF_FREE(choice->path, choice->ranges);
 }
 
 kprof_status kprof_subset_make(const kprof_options *options, const kprof_subset *subset, char **path)

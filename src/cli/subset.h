@@ -8,6 +8,7 @@
 /* The part of a report that the options choose. */
 typedef struct kprof_choice_of_part {
     kprof_subset subset; /* borrows the options and the members below */
+    char *path;          /* of the report, where it is one */
     kprof_launch_range *ranges;
     kprof_strlist sections_of_sets;
     kprof_catalog *catalog;

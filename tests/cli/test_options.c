@@ -1006,6 +1006,47 @@ static void a_census(void **state)
     assert_refused("report x.kprof --page census --filter duration>1us", "leave it out of --page session");
 }
 
+/* A line says once of each option that it has no effect beside the others. */
+static void options_without_effect(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *told;
+    } rows[] = {
+        {"--kernel-name-base mangled app", "--kernel-name-base has no effect without --kernel-name"},
+        {"--kernel-name-base mangled -k x app", NULL},
+        {"report x.kprof --filter-mode per-gpu", "--filter-mode has no effect without --launch-skip"},
+        {"report x.kprof --filter-mode per-gpu -c 1", NULL},
+        {"--filter-mode per-gpu --plan app", NULL}, /* only those of the command */
+        {"--app-replay-match name app", "--app-replay-match has no effect without --replay-mode application"},
+        {"trace --pm-sampling-interval 1000 app", "--pm-sampling-interval has no effect without --pm-sampling"},
+        {"report x.kprof --csv-safe --json", "--csv-safe has no effect but in CSV"},
+        {"export x.kprof --to wide --csv-safe", NULL},
+        {"list metrics --set full", "--set has no effect: kprof list collected"},
+        {"list metrics --metrics dram__bytes", NULL},
+        {"list collected --set full", NULL},
+        {"report x.kprof --page summary --section Occupancy", "--section has no effect on this page: "},
+        {"--page summary --section Occupancy app", NULL},
+        {"report x.kprof --page session -k x", "--kernel-name has no effect on the census and session pages"},
+        {"report x.kprof --page session --launch 1", "--launch has no effect on the census and session pages"},
+        {"report x.kprof --inlined caller", "--inlined has no effect without --page source"},
+        {"report x.kprof --print-source sass --html y", NULL},
+        {"report x.kprof --rule Bottleneck --apply-rules no", "--rule has no effect with --apply-rules no"},
+        {"report x.kprof --rule Bottleneck --page raw", "--rule has no effect: the pages details"},
+        {"report x.kprof --rule Bottleneck --csv-layout wide", "--rule has no effect: the pages details"},
+        {"report x.kprof --rule Bottleneck --page brief", NULL},
+        {"--census --call-stack app", "--call-stack has no effect: --census alone counts all launches"},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        assert_int_equal(parse(rows[i].line), KPROF_OK);
+        if (captured.count != (rows[i].told ? 1 : 0) || (rows[i].told && !strstr(captured.last, rows[i].told)))
+            fail_msg("\"%s\" told \"%s\"", rows[i].line, captured.last);
+    }
+    assert_refused("report x.kprof --page source --print-summary per-kernel", "leave it or --page out");
+    assert_refused("report x.kprof --brief --print-summary per-kernel", "leave it or --brief out");
+    assert_int_equal(parse("report x.kprof --page raw --print-summary per-kernel"), KPROF_OK);
+}
+
 static void steps_and_ranges(void **state)
 {
     (void)state;
@@ -1314,6 +1355,7 @@ int main(void)
         cmocka_unit_test(old_names_and_letters),
         cmocka_unit_test(ending_the_application),
         cmocka_unit_test(a_census),
+        cmocka_unit_test(options_without_effect),
         cmocka_unit_test(steps_and_ranges),
         cmocka_unit_test(kernels_by_id),
         cmocka_unit_test(calls_of_the_profiler),

@@ -47,6 +47,7 @@ class Census(Case):
         self.assert_run(shown, 0)
         self.assertRegex(shown.out, r"matmul\(float\*\) +5 +0 +3.50 ms +57.38 %")
         self.assert_run(self.kprof("report", "run.kprof", "--page", "details"), 106)
+        self.assertIn("--kernel-name has no effect", self.kprof("report", "run.kprof", "-k", "scale").err)
 
     def test_needs_no_counters(self):
         self.census("-o", "run", env={"KPROF_SIM_PROBE": "no-permission", "KPROF_SIM_FAULT": "permission"})

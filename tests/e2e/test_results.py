@@ -1454,9 +1454,10 @@ class Parts(Case):
         self.assertEqual(self.json("some"), part)
         self.assertEqual(self.kprof("report", "run", "--launch", "99998,99999").err,
                          f"kprof: error: no launch matched --launch 99998,99999\n"
-                         f"kprof: error: run.kprof has the launches {ids[0]} to {ids[-1]}\n")
+                         f"kprof: error: run.kprof has launches with numbers from {ids[0]} to {ids[-1]}\n")
         self.show("run", "--launch", "99999", "-k", "nothing", code=106,
-                  err=f"run.kprof has the launches {ids[0]} to {ids[-1]}")
+                  err=f"run.kprof has launches with numbers from {ids[0]} to {ids[-1]}")
+        self.show("run", "--launch", str(ids[0]), "--section", "none", code=102, err="error: run.kprof: --section none")
         for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
             self.show("run", f"--launch={word}", code=101, err="--launch")
 

@@ -1,0 +1,159 @@
+/* Warns of options that have no effect beside the others of a line, such as an order of rows on a page without rows.
+ * The line runs all the same. */
+#include "cli/commands.h"
+#include "cli/parse.h"
+#include "core/config.h"
+#include "core/log.h"
+
+#include <string.h>
+
+static bool is_command(const kprof_options *options, unsigned commands)
+{
+    return (options->command->mask & commands) != 0;
+}
+
+/* Is there no name to compare? */
+static bool lacks_kernel(const kprof_options *options)
+{
+    return !options->filter.kernel;
+}
+
+/* Does no option count launches? */
+static bool counts_nothing(const kprof_options *options)
+{
+    const kprof_filter_spec *filter = &options->filter;
+    return filter->launch_skip + filter->launch_count + filter->launch_skip_before_match == 0 && !filter->schedule &&
+           !options->census;
+}
+
+static bool repeats_no_run(const kprof_options *options)
+{
+    return !kprof_replay_is_of_runs(options->replay_choice);
+}
+
+static bool is_trace_without_samples(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(trace)) && !options->samples_program;
+}
+
+static bool is_not_of_ncu(const kprof_options *options)
+{
+    return options->format != KPROF_FORMAT_CSV_NCU;
+}
+
+static bool is_no_csv(const kprof_options *options)
+{
+    const int format = is_command(options, KPROF_IN(export)) ? options->export_format : options->format;
+    return format != KPROF_FORMAT_CSV && format != KPROF_FORMAT_CSV_WIDE && format != KPROF_FORMAT_CSV_NCU;
+}
+
+static bool lists_another(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(list)) && options->argument && strcmp(options->argument, "collected") != 0;
+}
+
+static bool lists_no_metric(const kprof_options *options)
+{
+    return lists_another(options) && strcmp(options->argument, "metrics") != 0;
+}
+
+static bool is_census_alone(const kprof_options *options)
+{
+    return options->census && !options->is_measured;
+}
+
+/* Does the page tell of kernels, whatever sections and metrics are chosen? */
+static bool has_own_metrics(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(report)) &&
+           (options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_BRIEF ||
+            options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SOURCE ||
+            options->page == KPROF_PAGE_SOURCES || options->page == KPROF_PAGE_SESSION);
+}
+
+/* Does the page tell of whole runs, not of chosen launches? */
+static bool is_of_runs(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(report)) &&
+           (options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SESSION);
+}
+
+static bool shows_no_code(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(report)) && options->page != KPROF_PAGE_SOURCE && !options->html_path;
+}
+
+static bool finds_nothing(const kprof_options *options)
+{
+    return options->apply_rules == 0;
+}
+
+/* Does the page, or the layout, have no findings? */
+static bool shows_no_finding(const kprof_options *options)
+{
+    return options->page == KPROF_PAGE_RAW || options->page == KPROF_PAGE_STATISTICS ||
+           options->page == KPROF_PAGE_SOURCE || options->page == KPROF_PAGE_TIMELINE ||
+           options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SOURCES ||
+           options->page == KPROF_PAGE_SESSION || options->format == KPROF_FORMAT_CSV_WIDE;
+}
+
+/* Of all options that choose launches, or what is kept of them. */
+#define CHOOSING_LAUNCHES ""
+
+static const struct {
+    const char *name; /* of the option, or where several begin so, with a dash at its end; or CHOOSING_LAUNCHES */
+    bool (*is_idle)(const kprof_options *options);
+    const char *why;
+} rows[] = {
+    {"kernel-name-base", lacks_kernel, " without --kernel-name"},
+    {"filter-mode", counts_nothing, " without --launch-skip, --launch-count or --launch-skip-before-match"},
+    {"app-replay-", repeats_no_run, " without --replay-mode application or app-range"},
+    {"pm-sampling-", is_trace_without_samples, " without --pm-sampling"},
+    {"print-nvtx-rename", is_not_of_ncu,
+     " but in ncu's layout of CSV: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
+    {"csv-safe", is_no_csv, " but in CSV"},
+    {"set", lists_another, ": kprof list collected tells what a set collects"},
+    {"section", lists_another, ": kprof list collected tells what a section collects"},
+    {"section-exclude", lists_another, ": kprof list collected tells what is collected without a section"},
+    {"metrics", lists_no_metric, ": kprof list metrics and kprof list collected take names of metrics"},
+    {"set", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
+    {"section", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
+    {"metrics", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
+    {"print-source", shows_no_code, " without --page source"},
+    {"inlined", shows_no_code, " without --page source"},
+    {"rule", finds_nothing, " with --apply-rules no"},
+    {"rule", shows_no_finding, ": the pages details, summary and brief tell findings, but not in --csv-layout wide"},
+    {CHOOSING_LAUNCHES, is_of_runs, " on the census and session pages: they are about all launches of the run"},
+    {CHOOSING_LAUNCHES, is_census_alone,
+     ": --census alone counts all launches and measures none; add --top N, a set or metrics"},
+};
+
+/* Does it choose launches, or what is kept of them? */
+static bool chooses(const kprof_option_row *row)
+{
+    const size_t first = offsetof(kprof_options, filter), behind = first + sizeof(kprof_filter_spec);
+    return (row->field >= first && row->field < behind) || row->field == offsetof(kprof_options, kernel_id) ||
+           row->field == offsetof(kprof_options, launches) || row->field == offsetof(kprof_options, call_stack) ||
+           row->field == offsetof(kprof_options, call_stack_type);
+}
+
+static bool is_named(const kprof_option_row *row, const char *name)
+{
+    const size_t length = strlen(name);
+    if (length == 0)
+        return chooses(row);
+    return name[length - 1] == '-' ? strncmp(row->name, name, length) == 0 : strcmp(row->name, name) == 0;
+}
+
+void kprof_idle_tell(const kprof_options *options, const kprof_options *told)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        bool is_told = !options->given[i] || !is_command(options, row->commands);
+        for (size_t k = 0; k < sizeof rows / sizeof rows[0] && !is_told; k++) {
+            is_told = is_named(row, rows[k].name) && rows[k].is_idle(options) && !(told && rows[k].is_idle(told));
+            if (is_told)
+                kprof_log(KPROF_LOG_WARNING, "--%s has no effect%s", row->name, rows[k].why);
+        }
+    }
+}
