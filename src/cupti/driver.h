@@ -62,6 +62,12 @@
     X(cuEventRecord)                                                                                                   \
     X(cuStreamWaitEvent)                                                                                               \
     X(cuMemsetD8)                                                                                                      \
+    X(cuMemsetD8Async)                                                                                                 \
+    X(cuMemsetD16Async)                                                                                                \
+    X(cuMemsetD32Async)                                                                                                \
+    X(cuMemsetD2D8Async)                                                                                               \
+    X(cuMemsetD2D16Async)                                                                                              \
+    X(cuMemsetD2D32Async)                                                                                              \
     X(cuMemcpyDtoDAsync)                                                                                               \
     X(cuMemcpyDtoH)                                                                                                    \
     X(cuMemcpyDtoHAsync)                                                                                               \

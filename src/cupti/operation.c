@@ -570,6 +570,67 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
     return status;
 }
 
+static CUresult set_row_by_driver(const kprof_driver_api *driver, const kprof_transfer *t, CUstream stream)
+{
+    if (t->element_bytes == 1)
+        return driver->cuMemsetD8Async_(t->destination, (unsigned char)t->value, t->width, stream);
+    if (t->element_bytes == 2)
+        return driver->cuMemsetD16Async_(t->destination, (unsigned short)t->value, t->width, stream);
+    return driver->cuMemsetD32Async_(t->destination, t->value, t->width, stream);
+}
+
+static CUresult set_by_driver(const kprof_driver_api *driver, const kprof_transfer *t, CUstream stream)
+{
+    if (t->height == 1)
+        return set_row_by_driver(driver, t, stream);
+    if (t->element_bytes == 1)
+        return driver->cuMemsetD2D8Async_(t->destination, t->pitch_bytes, (unsigned char)t->value, t->width, t->height,
+                                          stream);
+    if (t->element_bytes == 2)
+        return driver->cuMemsetD2D16Async_(t->destination, t->pitch_bytes, (unsigned short)t->value, t->width,
+                                           t->height, stream);
+    return driver->cuMemsetD2D32Async_(t->destination, t->pitch_bytes, t->value, t->width, t->height, stream);
+}
+
+static CUresult copy_by_driver(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
+{
+    const kprof_transfer *t = &operation->transfer;
+    const bool from_kept = t->kind == KPROF_TRANSFER_IN;
+    const CUdeviceptr from = from_kept ? operation->kept : t->source;
+    if (t->height == 1)
+        return driver->cuMemcpyDtoDAsync_(t->destination, from, t->width, stream);
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = from,
+                          .srcPitch = from_kept ? t->width : t->source_pitch_bytes,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = t->destination,
+                          .dstPitch = t->pitch_bytes,
+                          .WidthInBytes = t->width,
+                          .Height = t->height};
+    return driver->cuMemcpy2DAsync_(&copy, stream);
+}
+
+/* Kernels of kprof's own, which repeat sets and copies else, would be counted. */
+kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const kprof_driver_api *driver;
+    const kprof_transfer *t = &operation->transfer;
+    if (operation->host || !is_transfer(operation))
+        return kprof_operation_run(operation, snapshot);
+    if (t->kind == KPROF_TRANSFER_OUT || t->width == 0 || t->height == 0)
+        return KPROF_OK;
+    kprof_status status = kprof_driver_load(&driver);
+    if (status != KPROF_OK)
+        return status;
+    const CUstream stream = kprof_snapshot_stream(snapshot);
+    const CUresult result =
+        t->kind == KPROF_TRANSFER_SET ? set_by_driver(driver, t, stream) : copy_by_driver(driver, operation, stream);
+    return result == CUDA_SUCCESS
+               ? KPROF_OK
+               : kprof_fail(KPROF_NOT_COLLECTED, "a set or copy could not be repeated by the driver: %s",
+                            kprof_driver_error(result));
+}
+
 size_t kprof_operation_kernels(const kprof_operation *operation)
 {
     const kprof_transfer *t = &operation->transfer;

@@ -22,6 +22,9 @@ kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHE
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* The same within a range that counts all that runs in it: the driver sets and copies, as in the application's own run,
+ * and nothing is compared. A failure where the driver refuses to, as the memory has been given back since. */
+kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* Does the snapshot hold all memory that a graph sets or copies? For other operations _copy has found that out. */
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot);
 /* The number of kernels that kprof_operation_run launches, transfers included; KPROF_MANY_KERNELS: a graph's. */

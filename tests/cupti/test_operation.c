@@ -121,6 +121,27 @@ static CUresult CUDAAPI copy(CUdeviceptr to, CUdeviceptr from, size_t size, CUst
     return copy_result;
 }
 
+#define SET(name, type)                                                                                                \
+    static CUresult CUDAAPI name(CUdeviceptr to, type value, size_t count, CUstream stream)                            \
+    {                                                                                                                  \
+        write_down(#name " %llx %u %zu %s;", to, (unsigned)value, count, name_of(stream));                             \
+        return copy_result;                                                                                            \
+    }
+SET(set8, unsigned char)
+SET(set16, unsigned short)
+SET(set32, unsigned)
+
+#define SET_ROWS(name, type)                                                                                           \
+    static CUresult CUDAAPI name(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height,                \
+                                 CUstream stream)                                                                      \
+    {                                                                                                                  \
+        write_down(#name " %llx+%zu %u %zu %zu %s;", to, pitch, (unsigned)value, width, height, name_of(stream));      \
+        return copy_result;                                                                                            \
+    }
+SET_ROWS(rows8, unsigned char)   /* NOLINT(readability-function-size): as the driver has it */
+SET_ROWS(rows16, unsigned short) /* NOLINT(readability-function-size): as the driver has it */
+SET_ROWS(rows32, unsigned)       /* NOLINT(readability-function-size): as the driver has it */
+
 static CUresult CUDAAPI copy_in(CUdeviceptr to, const void *from, size_t size, CUstream stream)
 {
     write_down("bring %llx %p %zu %s;", to, from, size, name_of(stream));
@@ -158,6 +179,12 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuEventRecord_ = record_event,
                                          .cuEventQuery_ = query_event,
                                          .cuThreadExchangeStreamCaptureMode_ = exchange_mode,
+                                         .cuMemsetD8Async_ = set8,
+                                         .cuMemsetD16Async_ = set16,
+                                         .cuMemsetD32Async_ = set32,
+                                         .cuMemsetD2D8Async_ = rows8,
+                                         .cuMemsetD2D16Async_ = rows16,
+                                         .cuMemsetD2D32Async_ = rows32,
                                          .cuMemcpyDtoDAsync_ = copy,
                                          .cuMemcpyHtoDAsync_ = copy_in,
                                          .cuMemcpy2DAsync_ = copy_rows};
@@ -370,6 +397,49 @@ static void test_sets_of_rows(void **state)
     assert_string_equal(repeat(ID(cuMemsetD2D32Async_ptsz), &r32), "repeated: set32 10000 512 3 9 3;");
     r32.Height = 1;
     assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "repeated: set32 10000 512 3 9 1;");
+}
+
+/* The same in a range that would count kprof's own kernels. */
+static const char *repeat_counted(CUpti_CallbackId id, const void *parameters, kprof_status wanted)
+{
+    kprof_operation *operation = keep(id, parameters);
+    assert_non_null(operation);
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    done[0] = '\0';
+    assert_int_equal(kprof_operation_run_counted(operation, snapshot), wanted);
+    kprof_operation_free(operation);
+    return done;
+}
+
+static void test_by_the_driver(void **state)
+{
+    (void)state;
+    CUstream stream = (CUstream)(void *)&own_stream;
+    cuMemsetD8_v2_params p8 = {.dstDevice = DEVICE + 1, .uc = 200, .N = 5};
+    cuMemsetD16Async_params p16 = {.dstDevice = DEVICE, .us = 60000, .N = 6, .hStream = stream};
+    cuMemsetD32Async_params p32 = {.dstDevice = DEVICE, .ui = 4000000000u, .N = 7, .hStream = stream};
+    cuMemsetD2D8Async_params r8 = {DEVICE, 512, 1, 9, 3, stream};
+    cuMemsetD2D16Async_params r16 = {DEVICE, 512, 2, 9, 3, stream};
+    cuMemsetD2D32Async_params r32 = {DEVICE, 512, 3, 9, 3, stream};
+    cuMemcpyDtoD_v2_params p = {.dstDevice = DEVICE, .srcDevice = POOL, .ByteCount = 64};
+    cuMemsetD8_v2_params none = {.dstDevice = DEVICE};
+    const struct {
+        CUpti_CallbackId id;
+        const void *parameters;
+        const char *wanted;
+    } calls[] = {{ID(cuMemsetD8_v2), &p8, "set8 10001 200 5 replay;"},
+                 {ID(cuMemsetD16Async), &p16, "set16 10000 60000 6 replay;"},
+                 {ID(cuMemsetD32Async), &p32, "set32 10000 4000000000 7 replay;"},
+                 {ID(cuMemsetD2D8Async), &r8, "rows8 10000+512 1 9 3 replay;"},
+                 {ID(cuMemsetD2D16Async), &r16, "rows16 10000+512 2 9 3 replay;"},
+                 {ID(cuMemsetD2D32Async), &r32, "rows32 10000+512 3 9 3 replay;"},
+                 {ID(cuMemsetD8_v2), &none, ""}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        assert_string_equal(repeat_counted(calls[i].id, calls[i].parameters, KPROF_OK), calls[i].wanted);
+    assert_non_null(strstr(repeat_counted(ID(cuMemcpyDtoD_v2), &p, KPROF_OK), "copy 10000 "));
+    copy_result = CUDA_ERROR_INVALID_VALUE;
+    (void)repeat_counted(ID(cuMemcpyDtoD_v2), &p, KPROF_NOT_COLLECTED);
+    copy_result = CUDA_SUCCESS;
 }
 
 /* A call that sets or copies nothing is not repeated: the driver may refuse an empty one in another form. */
@@ -859,6 +929,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_the_host_did_cannot_be_kept, set_up),
         cmocka_unit_test_setup(test_sets, set_up),
         cmocka_unit_test_setup(test_sets_of_rows, set_up),
+        cmocka_unit_test_setup(test_by_the_driver, set_up),
         cmocka_unit_test_setup(test_nothing_to_do, set_up),
         cmocka_unit_test_setup(test_copies, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
