@@ -301,9 +301,8 @@ static kprof_status save_config(const profile *run)
     config.call_stack_type = only_counts ? 0 : config.call_stack_type;
     config.filter.mangled = measures_beside(run) ? run->choice.missing : run->choice.chosen;
     config.chip_count = only_counts ? 0 : config.chip_count;
-    if (run->plans.by_application) /* plans have one pass, but where metrics take several at once */
-        config.replay_choice =
-            run->options->replay_choice == KPROF_RANGES_OF_RUNS ? KPROF_RANGES : KPROF_REPLAY_WHERE_PROVED;
+    if (config.replay_choice == KPROF_REPLAY_APPLICATION) /* plans have one pass, where metrics do not take several */
+        config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     kprof_status status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;

@@ -348,8 +348,8 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
                   "kprof --census times such kernels, too, and --replay-mode app-range counts what all "
                   "kernels of a range do: of NVTX, or between cudaProfilerStart and cudaProfilerStop");
     if (options->replay_choice == KPROF_RANGES && reasons.count > 0)
-        kprof_log(KPROF_LOG_ERROR, "each time that a range comes it is measured in one pass; --replay-mode app-range "
-                                   "runs the program once for each pass");
+        kprof_log(KPROF_LOG_ERROR, "a range that is not repeated is measured in one pass each time that it comes; "
+                                   "--replay-mode app-range runs the program once for each pass");
     kprof_strlist_free(&reasons);
 }
 

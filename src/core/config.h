@@ -72,10 +72,10 @@ typedef enum kprof_replay_choice {
     KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */
     KPROF_REPLAY_ONLY,         /* replayed, or not measured */
     KPROF_MULTIPLEX_ALL,
-    KPROF_RANGES, /* each range of the application is multiplexed as one */
+    KPROF_RANGES, /* each range of the application is measured as one, replayed where that is proved to be harmless */
     /* The command line runs the program for each pass, and tells the recorder another choice: */
     KPROF_REPLAY_APPLICATION,
-    KPROF_RANGES_OF_RUNS
+    KPROF_RANGES_OF_RUNS /* the same, and each range is multiplexed as one */
 } kprof_replay_choice;
 /* Are ranges of the application measured, and no launches? `choice`: a kprof_replay_choice, as below. */
 bool kprof_replay_is_of_ranges(int choice);

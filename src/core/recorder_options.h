@@ -91,8 +91,8 @@ OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application re
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
        "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto); "
        "application: run the program once for each pass; "
-       "range: measure an NVTX range of --nvtx-include, or one from cudaProfilerStart to cudaProfilerStop, as one, "
-       "each time in one pass; app-range: the same, in a run of the program for each pass",
+       "range: measure an NVTX range of --nvtx-include, or one from cudaProfilerStart to cudaProfilerStop, as one, and "
+       "repeat it for every pass where that is safe; app-range: the same, in a run of the program for each pass",
        .argument = "kernel|multiplex|auto|application|range|app-range",
        .choices = KPROF_CHOICES({"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL},
                                 {"auto", KPROF_REPLAY_WHERE_PROVED}, {"application", KPROF_REPLAY_APPLICATION},

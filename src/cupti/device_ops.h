@@ -59,6 +59,7 @@
     X(operation_keep_host)                                                                                             \
     X(operation_returned)                                                                                              \
     X(operation_run)                                                                                                   \
+    X(operation_run_counted)                                                                                           \
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \

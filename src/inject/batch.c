@@ -7,6 +7,7 @@
 #include "inject/batch/graph.h"
 #include "inject/batch/join.h"
 #include "inject/batch/open.h"
+#include "inject/batch/span.h"
 #include "inject/batch/stages.h"
 #include "inject/decision.h"
 #include "inject/deliver.h"
@@ -299,12 +300,31 @@ static void end_range(kprof_batch *batch)
         kprof_caches_follow(state, batch->own.stream);
 }
 
+/* A batch that ends before its range is not repeated. */
+static void close_span_if_due(kprof_batch *batch)
+{
+    const kprof_batch_state *state = &batch->state;
+    const char *overdue = atomic_load(&batch->own.overdue);
+    if (state->list.chosen == 0)
+        kprof_batch_end("a launch that the driver refused");
+    else if (overdue)
+        kprof_batch_end(overdue);
+    else if (kprof_state_is_full(state, 0))
+        (void)kprof_batch_close("the last launch that fits");
+    else if (kprof_compare_ends_behind_graph(state))
+        (void)kprof_batch_close("a graph that copies to the host what cannot be compared");
+}
+
 /* Close the batch if it is full, or old, or a replay could not go on behind the call. */
 static void close_if_due(kprof_batch *batch)
 {
     const kprof_batch_state *state = &batch->state;
     const bool is_window = state->kind == KPROF_MULTIPLEXED;
     int64_t unchosen_ns = kprof_monotonic_ns() - state->list.chosen_ns;
+    if (kprof_span_is_whole(state)) {
+        close_span_if_due(batch);
+        return;
+    }
     if (kprof_compare_is_longer(state))
         batch->comparison.shown = true;
     if (kprof_state_has_host(state) && !stays_over_gap(batch))
@@ -327,7 +347,9 @@ static void close_if_due(kprof_batch *batch)
 
 bool kprof_batch_spans_calls(void)
 {
-    return atomic_load(&kprof_the_batch.own.spans_calls);
+    const kprof_batch_signs *signs = &kprof_the_batch.state.signs;
+    const bool in_range = atomic_load(&signs->in_range) && !atomic_load(&signs->sealed);
+    return in_range || atomic_load(&kprof_the_batch.own.spans_calls);
 }
 
 void kprof_batch_note_overdue_range(const char *why)
@@ -335,14 +357,30 @@ void kprof_batch_note_overdue_range(const char *why)
     atomic_store(&kprof_the_batch.own.overdue, why);
 }
 
-/* Count the launches of the range, which is the last one of the list. */
+/* Count the launches of the range, which is the last one of the list, or all of it. */
 static void count_launches(kprof_batch_state *state)
 {
-    kprof_open_launch *last = &state->list.items[state->list.count - 1];
-    kprof_launch_record *of_sample = &state->context->samples->items[last->range].record;
+    kprof_open_launch *last =
+        kprof_span_is_whole(state) ? kprof_span_first(state) : &state->list.items[state->list.count - 1];
     last->record.range_launches = atomic_load(&kprof_engine.process.launches) - last->record.launch;
+    if (kprof_span_is_whole(state))
+        return;
+    kprof_launch_record *of_sample = &state->context->samples->items[last->range].record;
     if (of_sample->launch == last->record.launch)
         of_sample->range_launches = last->record.range_launches;
+}
+
+static void end_span(kprof_batch *batch)
+{
+    kprof_batch_state *state = &batch->state;
+    if (state->list.chosen == 0)
+        return;
+    count_launches(state);
+    atomic_store(&state->signs.in_range, false);
+    if (kprof_engine.device->target_capturing())
+        kprof_close_or_give_up(batch, "the end of its range beside a capture");
+    else
+        (void)kprof_close_batch(batch, "the end of its range");
 }
 
 void kprof_batch_end_range(void)
@@ -352,7 +390,9 @@ void kprof_batch_end_range(void)
     if (!kprof_state_is_open(state) || !kprof_batch_spans_calls())
         return;
     const bool entered = kprof_engine.device->target_enter_context(state->context->context);
-    if (!kprof_engine.device->target_capturing()) {
+    if (kprof_span_is_whole(state)) {
+        end_span(batch);
+    } else if (!kprof_engine.device->target_capturing()) {
         count_launches(state);
         end_range(batch);
         if (!kprof_state_is_sealed(state))

@@ -25,7 +25,8 @@ bool kprof_decision_needs_proof(void)
 
 bool kprof_decision_proves(const kprof_chip_metrics *metrics)
 {
-    return metrics->proof.count > 0 && kprof_repeats_launches() && kprof_decision_needs_proof();
+    const bool repeats_ranges = kprof_engine.process.config.replay_choice == KPROF_RANGES;
+    return metrics->proof.count > 0 && (repeats_ranges || kprof_repeats_launches()) && kprof_decision_needs_proof();
 }
 
 const char *kprof_decision_managed_obstacle(const void *context)
@@ -74,8 +75,8 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
 /* A kernel of a graph runs among others. */
 static bool may_be_by_itself(const kprof_batch_launch *launch)
 {
-    return launch->chosen && launch->record.graph_node == 0 && !atomic_load(&launch->kernel->ends_late) &&
-           atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
+    return launch->chosen && !launch->repeats && launch->record.graph_node == 0 &&
+           !atomic_load(&launch->kernel->ends_late) && atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
 }
 
 /* Can kprof hide what replays print? It drops all output meanwhile, so no other context may print. */
@@ -224,5 +225,6 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
     const char *obstacle = why_not_repeated(launch, operation, &needs);
     if (!obstacle)
         return (kprof_decision){.kind = KPROF_REPLAYED, .why = "", .needs = needs};
-    return launch->chosen ? kprof_decision_unrepeated(launch, obstacle) : decide(KPROF_REFUSED, obstacle);
+    return launch->chosen && !launch->repeats ? kprof_decision_unrepeated(launch, obstacle)
+                                              : decide(KPROF_REFUSED, obstacle);
 }

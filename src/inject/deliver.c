@@ -49,7 +49,7 @@ void kprof_deliver_tell_instructions(bool tells)
 /* Why has a launch that is measured, and is in no batch of replays, nothing of its instructions? */
 static const char *why_no_instructions(const kprof_launch_record *launch)
 {
-    if (launch->mode != KPROF_REPLAY_MULTIPLEX || kprof_engine.process.config.replay_choice == KPROF_RANGES)
+    if (launch->mode != KPROF_REPLAY_MULTIPLEX || kprof_replay_is_of_ranges(kprof_engine.process.config.replay_choice))
         return KPROF_ONLY_IN_REPLAYS;
     return kprof_launch_is_graph(launch) ? KPROF_OF_A_GRAPH : KPROF_IN_ANOTHER;
 }
@@ -103,7 +103,9 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
 static bool leave_out_patched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values)
 {
     bool found = false;
-    for (size_t i = 0; i < metrics->metrics.count && kprof_launch_is_graph(record); i++) {
+    const bool by_node = record->mode == KPROF_REPLAY_RANGE &&
+                         kprof_engine.process.config.graph_profiling != KPROF_GRAPH_WHOLE; /* replays patch kernels */
+    for (size_t i = 0; i < metrics->metrics.count && kprof_launch_is_graph(record) && !by_node; i++) {
         if (!metrics->patched[i])
             continue;
         values[i] = NAN;
@@ -183,7 +185,8 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                    const char *reason)
 {
     double spreads_pct[KPROF_MAX_WITNESSES], share = 1;
-    char with_note[KPROF_NOTE_BYTES + sizeof KPROF_BEGINS_EARLY + 2];
+    const char *const early = record->mode == KPROF_REPLAY_RANGE ? KPROF_TIME_OF_REPLAY : KPROF_BEGINS_EARLY;
+    char with_note[KPROF_NOTE_BYTES + sizeof KPROF_BEGINS_EARLY + sizeof KPROF_TIME_OF_REPLAY];
     if (e->status != KPROF_OK) {
         kprof_deliver_launch(record, e->reason);
         return;
@@ -200,7 +203,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
         reason = NOT_IN_GRAPHS;
     double lead_ns = e->automatic ? 0 : find_lead_ns(metrics, e, record, &share);
     if (!e->automatic && scale_times(metrics, share, e->values) && isnan(lead_ns)) {
-        snprintf(with_note, sizeof with_note, "%s%s" KPROF_BEGINS_EARLY, reason, *reason ? "; " : "");
+        snprintf(with_note, sizeof with_note, "%s%s%s", reason, *reason ? "; " : "", early);
         reason = with_note;
     }
     record->range_lead_ns = lead_ns > 0 ? (uint64_t)lround(lead_ns) : 0;

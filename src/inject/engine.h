@@ -64,7 +64,7 @@ kprof_status kprof_engine_prepare(void) KPROF_MUST_CHECK;
 static inline bool kprof_repeats_launches(void)
 {
     const uint32_t choice = kprof_engine.process.config.replay_choice;
-    return choice != KPROF_MULTIPLEX_ALL && choice != KPROF_RANGES;
+    return choice != KPROF_MULTIPLEX_ALL && !kprof_replay_is_of_ranges((int)choice);
 }
 
 /* Is the process traced, and no launch measured? */

@@ -10,10 +10,13 @@
 #include <stdatomic.h>
 
 typedef struct kprof_kernel {
-    kprof_kernel_record record; /* number, name, registers and memory */
-    bool matches;               /* the filter's kernel name */
-    atomic_bool is_top;         /* beside a census: it is among those with most time so far */
-    bool is_range;              /* it stands for a range of the application, which has its name */
+    kprof_kernel_record record;  /* number, name, registers and memory */
+    bool matches;                /* the filter's kernel name */
+    atomic_bool is_top;          /* beside a census: it is among those with most time so far */
+    bool is_range;               /* it stands for a range of the application, which has its name */
+    _Atomic uint32_t repeated;   /* such ranges that were repeated as a whole */
+    _Atomic uint32_t unrepeated; /* such ranges that could not be */
+    atomic_bool in_streams;      /* the work of one came in several streams: later ones are measured as they run */
     _Atomic uint64_t launches;
     _Atomic uint64_t placed;       /* launches where --kernel-id wants them */
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
@@ -55,8 +58,9 @@ typedef struct kprof_batch_launch {
     const kprof_chip_metrics *metrics;
     bool chosen;                /* else it is only replayed, since it changes memory */
     bool begins_range;          /* it is the first of a range, which goes on until kprof_batch_end_range */
+    kprof_kernel *repeats;      /* the launch is the first of this range, which is repeated as a whole; or NULL */
     bool awaited;               /* of a transfer: the work before it in its stream has ended */
-    kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
+    kprof_launch_record record; /* of a chosen launch, or of the range: complete but for what measuring adds */
 } kprof_batch_launch;
 
 /* Called once for each new kernel, before another thread can find it. The function must not look for kernels itself. */

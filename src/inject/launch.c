@@ -5,6 +5,7 @@
 #include "core/bytes.h"
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/batch/span.h"
 #include "inject/captures.h"
 #include "inject/census.h"
 #include "inject/choose.h"
@@ -187,9 +188,14 @@ static void keep_freed(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
+static bool repeats_whole_graphs(void)
+{
+    return kprof_engine.process.config.graph_profiling == KPROF_GRAPH_WHOLE;
+}
+
 static bool measures_whole_graphs(void)
 {
-    return kprof_engine.process.config.graph_profiling == KPROF_GRAPH_WHOLE || !kprof_repeats_launches();
+    return repeats_whole_graphs() || !kprof_repeats_launches();
 }
 
 static bool is_gated(const kprof_call *call)
@@ -212,7 +218,7 @@ static bool closes_batch(const kprof_call *call)
         return true;
     if (call->kind == KPROF_CALL_CAPTURE) /* a graph is changed behind it, often */
         return !kprof_batch_is_sealed() &&
-               (!kprof_batch_records() || measures_whole_graphs() || !kprof_captures_are_quiet());
+               (!kprof_batch_records() || repeats_whole_graphs() || !kprof_captures_are_quiet());
     if (call->kind == KPROF_CALL_FREE)
         return kprof_batch_replays() && !thread.keeps_freed;
     if (call->kind == KPROF_CALL_POOL_FREE) /* once more: the batch that held the pool may have ended since */
@@ -220,7 +226,7 @@ static bool closes_batch(const kprof_call *call)
     if (call->kind == KPROF_CALL_MEMORY_INFO)
         return kprof_batch_replays() && kprof_engine.device->target_holds_pools();
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
-        return kprof_batch_replays() && measures_whole_graphs(); /* a replay launches the same one */
+        return kprof_batch_replays() && repeats_whole_graphs(); /* a replay launches the same one */
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
 }
 
@@ -275,9 +281,41 @@ static kprof_status measure_range(const kprof_batch_launch *launch)
     return KPROF_OK;
 }
 
-/* The launch is the first one of a range to be measured. It runs in that range, as all calls until its end do. */
-static void enter_range(const kprof_call *call, uint64_t position, const kprof_device *device)
+/* What a call launches, where a range is repeated that the call may be in: itself, or the nodes of a graph. */
+typedef struct range_work {
+    const kprof_call *call;
+    kprof_batch_launch *launches; /* [count]; owned, of a graph */
+    size_t count;                 /* 0: it cannot be repeated */
+    bool is_graph;                /* whose nodes these are; else it is one launch */
+} range_work;
+
+/* Repeat the range as a whole, if its first launches may join a batch for that. Needs the gate, alone. */
+static bool repeat_range(const kprof_batch_launch *range, range_work *work)
 {
+    size_t first = 0;
+    kprof_status status;
+    if (!range->metrics || work->count == 0 || !kprof_span_is_wanted(range->kernel, range->metrics))
+        return false;
+    while (first < work->count && !work->launches[first].kernel)
+        first++;
+    if (first == work->count)
+        return false;
+    work->launches[first].chosen = true;
+    work->launches[first].repeats = range->kernel;
+    work->launches[first].record = range->record;
+    thread.callback = work->call->callback_id;
+    thread.alone = work->is_graph ? kprof_batch_enter_all(work->launches, work->count, &status)
+                                  : kprof_batch_enter(&work->launches[0], &status);
+    if (thread.alone)
+        (void)kprof_range_note_measured(); /* if another thread has ended it meanwhile, it ends behind the launch */
+    return thread.alone;
+}
+
+/* The launch is the first one of a range to be measured. It runs in that range, as all calls until its end do. If the
+ * range is repeated, the gate is kept until the call has returned. */
+static void enter_range(range_work *work, uint64_t position, const kprof_device *device)
+{
+    const kprof_call *call = work->call;
     const char *obstacle = device ? enter_alone(KPROF_GATE_TIMEOUT_MS) : NO_METRICS;
     const char *name = kprof_range_take();
     kprof_counted range = {.position = position};
@@ -296,6 +334,9 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
         memset(launch.record.cluster, 0, sizeof launch.record.cluster);
         launch.record.dynamic_smem_bytes = 0;
         atomic_fetch_add(&kprof_engine.process.matched, 1);
+        if (!*obstacle && repeat_range(&launch, work))
+            return;
+        kprof_process_forget_reason();
         kprof_status status = *obstacle ? KPROF_NOT_COLLECTED : measure_range(&launch);
         kprof_choose_settle_sampled(&launch.record);
         if (status != KPROF_OK)
@@ -307,6 +348,76 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
         return;
     kprof_idle_watch();
     kprof_gate_leave_exclusive();
+}
+
+/* The nodes of a graph have no numbers among the launches, as the graph has one. */
+static void list_nodes(const kprof_call *call, const kprof_device *device, range_work *work)
+{
+    size_t count = 0;
+    const char *why = "";
+    const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
+    work->is_graph = true;
+    work->launches = nodes ? kprof_calloc(count + 1, sizeof *work->launches) : NULL;
+    work->count = work->launches ? count : 0;
+    for (size_t i = 0; i < work->count; i++) {
+        kprof_batch_launch *node = &work->launches[i];
+        *node = (kprof_batch_launch){.call = &nodes[i].call, .metrics = device->metrics};
+        if (nodes[i].call.kind != KPROF_CALL_LAUNCH)
+            continue;
+        node->kernel = kprof_kernels_find(node->call, kprof_engine.process.filter, kprof_deliver_kernel);
+        if (node->kernel)
+            make_local_space(node->call, device, node->kernel);
+        else
+            work->count = 0;
+    }
+}
+
+static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_launch *launches, size_t count)
+{
+    kprof_status status;
+    const char *obstacle = enter_alone(KPROF_GATE_TIMEOUT_MS);
+    if (*obstacle)
+        return obstacle;
+    thread.callback = call->callback_id;
+    thread.alone = kprof_batch_enter_all(launches, count, &status);
+    if (thread.alone)
+        return "";
+    kprof_idle_watch();
+    kprof_gate_leave_exclusive();
+    if (is_final(status))
+        kprof_process_disarm(status, "a chosen launch could not be measured");
+    return kprof_process_reason(status);
+}
+
+/* The open batch repeats a range, and the call is part of that; else the batch ends before it. */
+static void join_range(const range_work *work)
+{
+    if (work->is_graph && work->count > 0)
+        (void)enter_graph_batch(work->call, work->launches, work->count);
+    else if (work->count > 0)
+        (void)enter_batch(&work->launches[0]);
+}
+
+/* Ranges are measured, and no launches. */
+static void enter_launch_of_range(const kprof_call *call, const kprof_counted *count, const kprof_device *device)
+{
+    const bool is_awaited = kprof_range_is_awaited();
+    if (!is_awaited)
+        kprof_nvtx_note_outside(kprof_engine.process.filter);
+    if (!is_awaited && !kprof_batch_records())
+        return;
+    kprof_batch_launch launch = {.call = call, .kernel = count->kernel, .metrics = device ? device->metrics : NULL};
+    range_work work = {.call = call, .launches = &launch, .count = count->kernel && device ? 1 : 0};
+    if (!count->kernel || !atomic_load_explicit(&count->kernel->ends_alone, memory_order_relaxed))
+        note_unknown_end();
+    if (work.count > 0 && call->kind == KPROF_CALL_GRAPH_LAUNCH && !repeats_whole_graphs())
+        list_nodes(call, device, &work);
+    if (is_awaited)
+        enter_range(&work, count->position, device);
+    if (!thread.alone && kprof_batch_records())
+        join_range(&work);
+    if (work.is_graph)
+        free(work.launches);
 }
 
 /* Called as such a range ends, in any thread, outside of driver calls. In a forked child the batch is the parent's. */
@@ -335,10 +446,7 @@ static void enter_launch(const kprof_call *call)
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
     if (kprof_range_is_asked_for()) {
-        if (kprof_range_is_awaited())
-            enter_range(call, count.position, device);
-        else
-            kprof_nvtx_note_outside(kprof_engine.process.filter);
+        enter_launch_of_range(call, &count, device);
         return;
     }
     bool chosen = kprof_choose_launch(call, &count, device, NULL);
@@ -392,23 +500,6 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     out->record.graph_node = node->node;
     kprof_choose_take_node_stack(node, &out->record);
     atomic_fetch_add(&kprof_engine.process.matched, 1);
-}
-
-static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_launch *launches, size_t count)
-{
-    kprof_status status;
-    const char *obstacle = enter_alone(KPROF_GATE_TIMEOUT_MS);
-    if (*obstacle)
-        return obstacle;
-    thread.callback = call->callback_id;
-    thread.alone = kprof_batch_enter_all(launches, count, &status);
-    if (thread.alone)
-        return "";
-    kprof_idle_watch();
-    kprof_gate_leave_exclusive();
-    if (is_final(status))
-        kprof_process_disarm(status, "a chosen launch could not be measured");
-    return kprof_process_reason(status);
 }
 
 /* Tell each reason once. */
@@ -770,6 +861,8 @@ static void leave(const kprof_call *call)
             leave_watched(call);
         else
             kprof_batch_leave(call);
+        if (kprof_batch_spans_calls() && !kprof_range_is_measured()) /* another thread had ended it before the call */
+            kprof_batch_end_range();
         kprof_idle_watch();
         kprof_gate_leave_exclusive();
     }

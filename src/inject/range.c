@@ -20,7 +20,7 @@ static char *name_of(unsigned number)
 
 bool kprof_range_is_asked_for(void)
 {
-    return kprof_engine.process.config.replay_choice == KPROF_RANGES;
+    return kprof_replay_is_of_ranges(kprof_engine.process.config.replay_choice);
 }
 
 static void tell_nested(const char *name)
@@ -68,6 +68,11 @@ bool kprof_range_is_awaited(void)
 const char *kprof_range_take(void)
 {
     return pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT) ? name_of(atomic_load(&kprof_the_range.begun)) : NULL;
+}
+
+bool kprof_range_is_measured(void)
+{
+    return atomic_load(&kprof_the_range.phase) == KPROF_RANGE_MEASURED;
 }
 
 bool kprof_range_note_measured(void)

@@ -46,5 +46,7 @@ bool kprof_range_is_awaited(void);
 /* The launch is its first: return the range's name, which stays until some more ranges have begun. NULL: another launch
  * was, or there is no range. */
 const char *kprof_range_take(void);
+/* Is there a range that the batch has, and that has not ended? */
+bool kprof_range_is_measured(void);
 /* The batch has the range that was taken; false if it has ended meanwhile. Needs the gate, alone. */
 bool kprof_range_note_measured(void);

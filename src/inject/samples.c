@@ -89,7 +89,8 @@ kprof_group *kprof_samples_get_group(kprof_samples *samples, const kprof_batch_l
 
 bool kprof_samples_are_enough(const kprof_group *group)
 {
-    return group->complete >= kprof_engine.process.config.multiplex_samples;
+    return group->complete + atomic_load(&group->shape.kernel->repeated) >=
+           kprof_engine.process.config.multiplex_samples;
 }
 
 bool kprof_samples_need_no_turns(const kprof_samples *samples, const kprof_group *group)

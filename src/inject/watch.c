@@ -104,8 +104,9 @@ static void tell_unreached(uint64_t launches)
                   "process %d never called cudaProfilerStart or cuProfilerStart, which %s waits for: none of its %llu "
                   "launch%s was measured",
                   (int)kprof_engine.process.pid,
-                  kprof_engine.process.config.replay_choice == KPROF_RANGES ? "measuring ranges without --nvtx-include"
-                                                                            : "--profile-from-start off",
+                  kprof_replay_is_of_ranges(kprof_engine.process.config.replay_choice)
+                      ? "measuring ranges without --nvtx-include"
+                      : "--profile-from-start off",
                   (unsigned long long)launches, launches == 1 ? "" : "es");
     if (launches > 0 && atomic_load(&kprof_engine.process.matched) == 0) {
         tell_steps(launches);

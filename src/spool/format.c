@@ -20,7 +20,7 @@ typedef enum field_kind {
 #define CODEC_U64       FIELD_U64, 1, 0
 #define CODEC_I64       FIELD_U64, 1, 0
 #define CODEC_TEXT      FIELD_STRING, 1, 0
-#define CODEC_MODE      FIELD_U32, 1, KPROF_REPLAY_BATCH
+#define CODEC_MODE      FIELD_U32, 1, KPROF_REPLAY_RANGE
 #define CODEC_LEVEL     FIELD_U32, 1, KPROF_LOG_DEBUG
 #define CODEC_STATUS    FIELD_U32, 1, KPROF_STATUS_COUNT - 1
 #define CODEC_NAMES     FIELD_NAMES, 0, 0

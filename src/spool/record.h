@@ -14,10 +14,17 @@
     "the range begins before the kernel, by 2 to 18 us on an H200, so the time is too long and shares of elapsed "     \
     "time are too small"
 
+/* The same of a range that was repeated as a whole. */
+#define KPROF_TIME_OF_REPLAY                                                                                           \
+    "the time is that of the repeated work: it begins 2 to 18 us before the first kernel on an H200, and has no "      \
+    "pauses "                                                                                                          \
+    "of the host between launches"
+
 typedef enum kprof_replay_mode {
     KPROF_REPLAY_NONE,      /* not measured; `reason` says why */
     KPROF_REPLAY_MULTIPLEX, /* measured in one of the passes, in its own run; the other passes are of other launches */
     KPROF_REPLAY_BATCH,     /* measured in all passes, replayed with the launches of its batch */
+    KPROF_REPLAY_RANGE,     /* a range of the application: likewise, replayed as a whole */
 } kprof_replay_mode;
 
 /* Why a multiplexed launch lacks counters or samples of its instructions, where others are to have them. */

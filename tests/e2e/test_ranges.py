@@ -7,6 +7,8 @@ from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case
 STEP = ["push=step", f"launch={VECTOR_ADD}*3", f"launch={SCALE}*2", "pop", f"launch={SCALE}"]
 RANGE = ("--replay-mode", "range")
 STEPS = (*RANGE, "--nvtx-include", "step/")
+# It reaches memory of the host, which no replay may change.
+PINNED, UNREPEATED = "_Z6pinnedPf", {"KPROF_SIM_PINNED": "1"}
 
 
 class Measured(Case):
@@ -15,6 +17,9 @@ class Measured(Case):
         return self.query("run.kprof", "SELECT kernel.mangled, position, value FROM launch JOIN kernel ON "
                           "kernel.id=kernel_id JOIN value ON launch_id=launch.id JOIN metric ON metric.id=metric_id "
                           f"WHERE metric.name='{METRIC}' ORDER BY position")
+
+    def modes(self):
+        return [row[0] for row in self.query("run.kprof", "SELECT replay_mode FROM launch ORDER BY position")]
 
     def reasons(self):
         return [row[0] for row in self.query("run.kprof", "SELECT reason FROM launch ORDER BY position")]
@@ -47,8 +52,10 @@ class Measured(Case):
         self.assertNotIn("kind", page["launches"][0])
 
     def test_passes_come_from_one_range_after_the_other(self):
-        run = self.collect(["--set", "default", *STEPS], STEP * 16)
+        steps = ["push=step", f"launch={PINNED}*2", "pop"] * 16
+        run = self.collect(["--set", "default", *STEPS], steps, env=UNREPEATED)
         self.assert_run(run, 0)
+        self.assertEqual(self.modes(), ["multiplex"] * 16)
         self.assertIn("multiplexed: ", run.err)
         self.assertIn("the passes of several ranges of one name", run.err)
         whole = self.query("run.kprof", "SELECT count(*) FROM launch WHERE passes>1 AND measured=(SELECT max(measured) "
@@ -93,17 +100,18 @@ class Measured(Case):
             self.assertNotIn("let the program go on for longer", run.err)
 
     def test_a_range_that_comes_once(self):
-        """It has one of three passes in one run of the program, and all in three runs."""
+        """Where it is not repeated, it has one of three passes in one run of the program, and all in three runs."""
+        step = ["push=step", f"launch={PINNED}*5", "pop", f"launch={SCALE}"]
         three = "regex:smsp__average_warps_issue_stalled_(b|d|m).*_per_issue_active.ratio"
         for mode, metrics, code, said in (
                 ("range", three, 110, "measured in 1 of 3 passes, as no more equal ranges came: a range, measured as "
-                 "one\nkprof: error: each time that a range comes it is measured in one pass; --replay-mode app-range "
-                 "runs the program once for each pass"),
+                 "one\nkprof: error: a range that is not repeated is measured in one pass each time that it comes; "
+                 "--replay-mode app-range runs the program once for each pass"),
                 ("range", f"{three},{METRIC}", 0, "1 sample lacks passes, since no more equal ranges came, and what is "
                  "missing is n/a; --replay-mode app-range runs"),
                 ("app-range", three, 0, "run 3 of 3 of the application")):
             run = self.kprof("--injection-path", INJECTION, "--metrics", metrics, "--replay-mode", mode,
-                             "--nvtx-include", "step/", "-f", "-o", "run", APP, *STEP)
+                             "--nvtx-include", "step/", "-f", "-o", "run", APP, *step, env=UNREPEATED)
             self.assert_run(run, code)
             self.assertIn(said, run.err)
             have = self.query("run.kprof", "SELECT value IS NOT NULL FROM value JOIN metric ON metric.id=metric_id "
@@ -112,6 +120,34 @@ class Measured(Case):
             self.assertEqual(self.query("run.kprof", "SELECT value FROM launch_metrics WHERE "
                                         "metric='launch__range_launches'"), [(5,)])
         self.assert_run(self.collect(["--replay-mode", "app-range", "--census"], STEP), 101)
+
+    def test_a_range_is_repeated(self):
+        """Its values are those of all its launches, in each pass, of each time that it comes."""
+        options = ["--set", "default", *STEPS]
+        self.assert_run(self.collect(options, STEP), 0)
+        self.assertEqual(self.modes(), ["range"])
+        self.assertIn("the time is that of the repeated work", self.reasons()[0])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM value JOIN metric ON metric.id=metric_id WHERE "
+                                    "value IS NULL AND kind='hardware'"), [(0,)])
+        five = self.rows()
+        self.assertIn("(range replay)", self.kprof("report", "run.kprof").out)
+        self.assert_run(self.collect(options, ["push=step", f"launch={SCALE}", "pop"]), 0)
+        self.assertEqual([row[2] for row in five], [5 * row[2] for row in self.rows()])
+        self.assert_run(self.collect([*options, "-c", "3"], STEP * 5), 0)
+        self.assertEqual((self.modes(), self.rows()[0][2]), (["range"] * 3, five[0][2]))
+        self.assert_run(self.collect([*options, "--multiplex-samples", "1"], STEP * 2), 0)
+        self.assertEqual(self.modes(), ["range"])
+
+    def test_what_cannot_be_repeated(self):
+        """A range is cut short by what replays must not do; where that comes again, it is measured as it runs."""
+        step = ["push=step", f"launch={SCALE}", f"launch={PINNED}", "pop"]
+        run = self.collect(["--set", "default", *STEPS], step * 14, env=UNREPEATED)
+        self.assert_run(run, 0)
+        self.assertIn("2 of 14 selected ranges could not be measured", run.err)
+        self.assertEqual(self.modes()[:3], ["none", "none", "multiplex"])
+        self.assertIn("cut short before it ended, by the kernel takes memory of the host", self.reasons()[0])
+        self.assert_run(self.collect(["--set", "default", *STEPS, "-c", "1"], step * 14, env=UNREPEATED), 0)
+        self.assertIn("multiplex", self.modes())
 
     def test_throughput_of_a_range_that_comes_once(self):
         """It is the greatest of those parts that take one pass, and says so."""

@@ -1,7 +1,7 @@
 /* Helpers of the tests of the engine as a whole: they start it over the simulated machine, launch, and look at the
- * report. There are two metrics, one for each pass, where the test does not define fewer PASSES. GRAPHS tells what is a
- * launch of a graph, INSTRUCTIONS how much is counted of each instruction, and TIMELINES the passes of samples over
- * time. */
+ * report. There are two metrics, one for each pass, where the test does not define fewer PASSES. REPLAY_CHOICE tells
+ * what is repeated, GRAPHS what is a launch of a graph, INSTRUCTIONS how much is counted of each instruction, and
+ * TIMELINES the passes of samples over time. */
 #ifndef KPROF_TESTS_ENGINE_TEST_H
 #define KPROF_TESTS_ENGINE_TEST_H
 
@@ -35,6 +35,9 @@
 #endif
 #ifndef GRAPHS
 #define GRAPHS KPROF_GRAPH_NODES
+#endif
+#ifndef REPLAY_CHOICE
+#define REPLAY_CHOICE KPROF_REPLAY_WHERE_PROVED
 #endif
 #ifndef SECOND_METRIC
 #define SECOND_METRIC "m1"
@@ -76,6 +79,7 @@ static inline void save_config(void)
                            .cache_control = KPROF_CACHE_FLUSH_NONE,
                            .witness_control = KPROF_WITNESSES_AUTO,
                            .graph_profiling = GRAPHS,
+                           .replay_choice = REPLAY_CHOICE,
                            .follow_children = true,
                            .multiplex_samples = KPROF_MULTIPLEX_SAMPLES};
     for (unsigned i = 0; i < KPROF_IMAGES; i++)

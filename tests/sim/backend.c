@@ -15,6 +15,7 @@
 
 #define MAX_RANGES 128
 #define MAX_PASSES 64 /* as many as have a bit below */
+#define MAX_SUMS   16 /* metrics that are added up over the launches of a range */
 
 typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_state;
 
@@ -25,6 +26,9 @@ typedef struct sim_range {
     uint64_t shape;               /* of its launches */
     unsigned launches;            /* in the pass under way */
     unsigned spanned[MAX_PASSES]; /* launches of the pass, of a range of the program's */
+    uint64_t order[MAX_PASSES];   /* of these: a hash of their signatures */
+    uint64_t repeated;            /* passes in which they were repeated, as bits */
+    long double sums[MAX_SUMS];   /* over these launches, in the last pass of each metric; exact */
     bool had_two;                 /* in a pass around own runs: nobody may read it */
     uint64_t passes;              /* that have it, as bits */
     unsigned sectors;             /* of the host's memory */
@@ -921,14 +925,28 @@ static double value_of(const kprof_profiler *profiler, const sim_range *range, c
     size_t metric = find_name(&metrics->metrics, name), witness = find_name(&metrics->witnesses, name);
     uint32_t pass = metric < metrics->metrics.count ? pass_of(profiler, metric) : 0;
     if (metric < metrics->metrics.count)
-        return range->passes >> pass & 1
-                   ? sim_value(range->in_pass[pass], metric) * (range->spanned[pass] > 0 ? range->spanned[pass] : 1)
-                   : NAN;
+        return !(range->passes >> pass & 1) ? NAN
+               : range->spanned[pass] == 0  ? sim_value(range->in_pass[pass], metric)
+               : metric < MAX_SUMS          ? (double)range->sums[metric]
+                                            : sim_value(range->in_pass[pass], metric) * range->spanned[pass];
     if (witness < metrics->witnesses.count)
         return is_counted(profiler, name) ? witness_mean(profiler, range, witness) : NAN;
     if (!kprof_strlist_contains(&metrics->proof, name))
         sim_violation("%s is read, which nothing counts", name);
     return profiler->proved && (range->passes & 1) ? range->sectors : NAN;
+}
+
+/* Passes that repeat a range have the same launches, which find the same memory. */
+static void check_order(const sim_range *range)
+{
+    const uint64_t *first = NULL;
+    for (unsigned pass = 0; pass < MAX_PASSES; pass++) {
+        if (!(range->repeated >> pass & 1))
+            continue;
+        first = first ? first : &range->order[pass];
+        if (range->order[pass] != *first)
+            sim_violation("pass %u of a range has other launches, or they found other memory than before", pass);
+    }
 }
 
 static kprof_status reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
@@ -939,6 +957,7 @@ static kprof_status reader_read(kprof_reader *reader, kprof_range range, const k
     unlock();
     if (!profiler->decoded || range.index >= profiler->readable_count || reader->metrics != profiler->metrics)
         sim_violation("range %zu is read after %u passes", range.index, profiler->pass);
+    check_order(&profiler->readable[range.index]);
     if (profiler->readable[range.index].had_two)
         sim_violation("range %zu is read, which has two launches", range.index);
     if (sim.flushes && profiler->readable[range.index].warm)
@@ -984,11 +1003,19 @@ static void profiler_close(kprof_profiler *profiler)
 }
 
 /* A range of the program has as many launches as come between its begin and its end. */
-static void note_in_range(kprof_profiler *profiler, sim_range *range, uint64_t signature)
+static void note_in_range(kprof_profiler *profiler, sim_range *range, const sim_work *work, uint64_t signature)
 {
     const unsigned pass = present_pass(profiler);
-    range->spanned[pass] = range->launches++ > 0 ? range->spanned[pass] + 1 : 1;
+    const bool is_first = range->launches++ == 0;
+    range->spanned[pass] = is_first ? 1 : range->spanned[pass] + 1;
+    range->order[pass] = sim_hash(is_first ? 0 : range->order[pass], signature);
+    range->repeated |= work->is_replay ? UINT64_C(1) << pass : 0;
     range->signature = range->in_pass[pass] = signature;
+    if (work->is_replay)
+        range->pass_warm = range->pass_warm || (is_first && !profiler->context->cold);
+    for (size_t i = 0; i < profiler->metrics->metrics.count && i < MAX_SUMS; i++)
+        if (pass_of(profiler, i) == pass)
+            range->sums[i] = (is_first ? 0 : range->sums[i]) + sim_value(signature, i);
 }
 
 /* The same launch must find the same memory in every pass; passes of a sample are the application's own launches of one
@@ -1003,8 +1030,8 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
     range->sectors += is_proof && reaches_host;
     if (is_proof && range->launches++ > 0)
         return; /* the range of a whole batch, of what comes behind work that the proof must not see, or of a launch */
-    if (!work->is_replay && kprof_engine.process.config.replay_choice == KPROF_RANGES) {
-        note_in_range(profiler, range, signature);
+    if (!is_proof && kprof_replay_is_of_ranges((int)kprof_engine.process.config.replay_choice)) {
+        note_in_range(profiler, range, work, signature);
         return;
     }
     if (!is_proof && range->launches++ > 0 && !work->is_replay && sim.may_wait) {
@@ -1588,7 +1615,7 @@ static kprof_status check_output(const kprof_operation *operation)
                : kprof_fail(KPROF_NOT_COLLECTED, "a replay computed something else (simulated)");
 }
 
-static kprof_status operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *snapshot, bool compares)
 {
     const sim_step *step = &operation->step;
     if (sim_context_of_stream(step->stream) != sim_current || snapshot->context != sim_current)
@@ -1605,17 +1632,27 @@ static kprof_status operation_run(const kprof_operation *operation, kprof_snapsh
         sim_clock_advance_s(1000);
     if (has_fault())
         status = kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)");
-    else if (step->op == SIM_COPY_OUT_ASYNC)
-        status = check_output(operation);
+    else if (step->op == SIM_COPY_OUT_ASYNC || step->op == SIM_COPY_OUT)
+        status = compares && !operation->hides_output ? check_output(operation) : KPROF_OK;
     else if (step->op == SIM_COPY_IN_ASYNC)
         sim_submit_replay(sim_current, &(sim_step){.op = SIM_PUT_BACK, .stream = step->stream, .kept = step->kept});
-    else if (step->op == SIM_COPY_OUT)
-        status = operation->hides_output ? KPROF_OK : check_output(operation);
     else
         sim_submit_replay(sim_current, step);
     unlock();
     sim_own_call(KPROF_CALL_LAUNCH, true);
     return status;
+}
+
+static kprof_status operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    return repeat(operation, snapshot, true);
+}
+
+static kprof_status operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    if (!sim.contexts[sim_current].armed)
+        sim_violation("a launch or copy is repeated in no pass, where nothing is compared");
+    return repeat(operation, snapshot, false);
 }
 
 static bool operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

@@ -1,7 +1,8 @@
 /* Random programs on the simulated machine, once plain and once under the engine: what the host sees and what memory
  * becomes must be the same, and every chosen launch must be reported once, with the values that it has when it is
- * measured alone. Usage: random THREADS FIRST COUNT; programs FIRST to FIRST + COUNT - 1. Several run in one process,
- * under one configuration; a failure names the program and prints its steps. */
+ * measured alone. Usage: random THREADS FIRST COUNT [ranges]; programs FIRST to FIRST + COUNT - 1. Several run in one
+ * process, under one configuration; a failure names the program and prints its steps. With a fourth word all measure
+ * ranges. */
 #include "core/config.h"
 #include "inject/arming.h"
 #include "inject/batch.h"
@@ -96,7 +97,9 @@ static struct {
     uint32_t sampling_period;
     told_launch *told; /* [told_count], owned */
     size_t told_count;
-    uint64_t code; /* checksums that were told, as bits from that of the first module */
+    bool only_ranges;         /* programs measure ranges of theirs */
+    unsigned repeated_ranges; /* that have values */
+    uint64_t code;            /* checksums that were told, as bits from that of the first module */
 } group;
 
 static void print_group(const char *what)
@@ -126,7 +129,8 @@ static void print_group(const char *what)
         fprintf(stderr, "instructions: %s%s, period %u%s\n", group.counts ? "counted " : "",
                 group.samples ? "sampled" : "", group.sampling_period, sim.plants_errors ? ", with errors" : "");
     sim_program_print(&group.program, stderr);
-    fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
+    fprintf(stderr, "again: random %u %llu %u%s\n", group.traits.lanes, (unsigned long long)group.first,
+            sim.program + 1, group.only_ranges ? " ranges" : "");
 }
 
 static void on_alarm(int number)
@@ -330,12 +334,14 @@ static void choose_waits(uint64_t random)
 
 static void choose_profiler_calls(uint64_t random)
 {
+    const bool has_ranges = group.only_ranges || (random == 0 && group.first / GROUP % 2 == 1);
+    random = group.only_ranges ? 0 : random;
     static const kprof_profiler_calls calls[] = {KPROF_FROM_A_START_CALL, KPROF_PROFILER_CALLS_IGNORED,
                                                  KPROF_FROM_THE_START};
     group.profiler_calls = random < 3 ? calls[random] : KPROF_FROM_THE_START;
     group.traits.profiler_calls = random < 3;
     group.is_stopped = group.profiler_calls == KPROF_FROM_A_START_CALL;
-    if (random != 0 || group.first / GROUP % 2 == 0)
+    if (!has_ranges)
         return;
     group.replay_choice = KPROF_RANGES; /* from each start call to the next stop call */
     group.filter = NULL;
@@ -564,6 +570,8 @@ static void expect_nodes(unsigned lane, unsigned step)
 
 static void expect_launches(void)
 {
+    for (unsigned tag = 0; tag < SIM_TAGS; tag++)
+        group.expected[sim.program][tag].signature = group.plain.signatures[tag];
     for (unsigned lane = 0; lane < group.traits.lanes; lane++)
         for (unsigned i = 0; i < group.program.counts[lane]; i++) {
             const sim_step *step = &group.program.steps[lane][i];
@@ -630,11 +638,19 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     sim.hooked = false;
 }
 
+/* Else only the first programs would try to repeat their ranges. */
+static void forget_failures(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->unrepeated, 0);
+    atomic_store(&kernel->in_streams, false);
+}
+
 static void run_program(unsigned number)
 {
     uint64_t seed = group.first + number;
     sim.program = number;
     sim_program_generate(&group.program, &group.traits, seed);
+    kprof_kernels_visit(forget_failures);
     run_once(false, &group.plain, seed);
     expect_launches();
     if (group.traits.quiet_captures) /* as if it had had some */
@@ -798,6 +814,46 @@ static void check_kept(const kprof_launch_record *launch, const expectation *exp
     fclose(file);
 }
 
+/* Add what the launches of the step have by themselves. */
+static void add_step(unsigned lane, unsigned number, long double *sums)
+{
+    sim_step nodes[SIM_NODES];
+    const sim_step *step = &group.program.steps[lane][number], *launches = step;
+    unsigned count = step->op == SIM_LAUNCH || (step->op == SIM_GRAPH_LAUNCH && group.whole_graphs);
+    if (step->op == SIM_GRAPH_LAUNCH && !group.whole_graphs) {
+        count = sim_program_nodes(&group.program, lane, number, nodes);
+        launches = nodes;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const bool is_counted = launches[i].op == SIM_LAUNCH || launches[i].op == SIM_GRAPH_LAUNCH;
+        const uint64_t signature = is_counted ? group.expected[sim.program][launches[i].tag].signature : 0;
+        for (unsigned m = 0; m < METRICS && signature != 0; m++)
+            sums[m] += sim_value(signature, m);
+    }
+}
+
+/* The values of a range that was repeated are sums over its launches, as each has them alone: all until the profiler is
+ * stopped. In programs of several threads nobody knows which these are. */
+static void check_sums(const kprof_launch_record *range)
+{
+    const unsigned lane = 0;
+    long double sums[METRICS] = {0};
+    bool is_in = false;
+    for (unsigned i = 0; i < group.program.counts[lane]; i++) {
+        const sim_step *step = &group.program.steps[lane][i];
+        const bool is_first = (step->op == SIM_LAUNCH || step->op == SIM_GRAPH_LAUNCH) && step->tag == tag_of(range);
+        if (is_in && step->op == SIM_PROFILER && step->value % 2 == 0)
+            break;
+        is_in = is_in || is_first;
+        if (is_in)
+            add_step(lane, i, sums);
+    }
+    for (unsigned m = 0; m < METRICS; m++)
+        if (!isnan(range->values[m]) && range->values[m] != (double)sums[m])
+            sim_violation("tag %u, a range: metric %u is %.0f, and the sum over its launches %.0Lf", tag_of(range), m,
+                          range->values[m], sums[m]);
+}
+
 /* A range has the tag of its first launch, and values of all that ran in it, or the reason why not. */
 static void check_range(const kprof_launch_record *range)
 {
@@ -805,8 +861,13 @@ static void check_range(const kprof_launch_record *range)
         sim_violation("tag %u: a launch is reported where ranges are measured", tag_of(range));
     if (range->value_count == 0 && range->reason[0] == '\0')
         sim_violation("tag %u has neither values nor a reason", tag_of(range));
-    if (range->value_count > 0 && (range->value_count != METRICS || range->mode != KPROF_REPLAY_MULTIPLEX))
+    const bool is_repeated = range->mode == KPROF_REPLAY_RANGE;
+    if (range->value_count > 0 &&
+        (range->value_count != METRICS || (range->mode != KPROF_REPLAY_MULTIPLEX && !is_repeated)))
         sim_violation("tag %u has %u values", tag_of(range), range->value_count);
+    if (range->value_count > 0 && is_repeated && group.traits.lanes == 1)
+        check_sums(range);
+    group.repeated_ranges += range->value_count > 0 && is_repeated;
 }
 
 static void check_launch(const kprof_launch_record *launch)
@@ -1058,8 +1119,9 @@ int main(int argc, char **argv)
 {
     unsigned lanes = argc > 1 ? (unsigned)atoi(argv[1]) : 1, bad = 0;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, count = argc > 3 ? strtoull(argv[3], NULL, 10) : 100;
+    group.only_ranges = argc > 4;
     if (lanes < 1 || lanes > SIM_LANES) {
-        fprintf(stderr, "usage: random THREADS (1 to %d) FIRST COUNT\n", SIM_LANES);
+        fprintf(stderr, "usage: random THREADS (1 to %d) FIRST COUNT [ranges]\n", SIM_LANES);
         return 2;
     }
     for (uint64_t next = first; next < first + count && bad < 3;) {

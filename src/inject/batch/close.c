@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/batch/open.h"
+#include "inject/batch/span.h"
 #include "inject/capacity.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
@@ -93,7 +94,7 @@ static void deliver_all(kprof_batch *batch)
             continue;
         kprof_launch_record *record = &list->items[evaluation->launch].record;
         if (evaluation->status == KPROF_OK) {
-            record->mode = KPROF_REPLAY_BATCH;
+            record->mode = kprof_span_is_whole(&batch->state) ? KPROF_REPLAY_RANGE : KPROF_REPLAY_BATCH;
             record->pass_count = passes->measured;
         }
         kprof_deliver(batch->state.metrics, evaluation, record, batch->state.note);
@@ -150,7 +151,9 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
         kprof_source_note(&batch->replay.source, kprof_process_reason(status));
         kprof_timelines_note(&batch->replay.timelines, kprof_process_reason(status));
     }
-    kprof_deliver_tell_instructions(state->kind == KPROF_MULTIPLEXED);
+    const bool by_launch = state->kind != KPROF_MULTIPLEXED && !kprof_span_is_whole(state);
+    kprof_span_note_end(state, status, replayed_ns - batch->closing.begun_ns);
+    kprof_deliver_tell_instructions(!by_launch);
     kprof_process_hold_records();
     if (status != KPROF_OK)
         kprof_close_deliver_reason(batch, kprof_process_reason(status));
@@ -162,7 +165,7 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
         deliver_all(batch);
     kprof_process_release_records();
     kprof_deliver_tell_instructions(true);
-    if (state->kind != KPROF_MULTIPLEXED) {
+    if (by_launch) {
         kprof_source_deliver(&batch->replay.source, state);
         kprof_timelines_deliver(&batch->replay.timelines, state);
     }
@@ -200,6 +203,9 @@ static kprof_status choose_replayed(kprof_batch *batch)
     bool compares_last = batch->comparison.last &&
                          (state->context->pushes_ranges || kprof_passes_count_automatic(&batch->passes, state) > 0);
     bool is_cut = false;
+    if (kprof_span_is_whole(state))
+        return *replayed <= batch->ends.most_replayed ? KPROF_OK
+                                                      : kprof_fail(KPROF_NOT_COLLECTED, "%s", batch->ends.why_cut);
     if (!compares_last)
         while (!launches[*replayed - 1].chosen)
             --*replayed;
@@ -233,7 +239,8 @@ static kprof_status measure(kprof_batch *batch, kprof_status awaited)
     if (status != KPROF_OK || batch->state.list.chosen == 0)
         return status;
     if (batch->state.kind == KPROF_REPLAYED) {
-        status = choose_replayed(batch);
+        status = kprof_span_check(&batch->state, batch->own.closed_by);
+        KPROF_THEN(status, choose_replayed(batch));
         return status == KPROF_OK ? kprof_replay_run(&batch->replay, &batch->state, &batch->passes) : status;
     }
     batch->passes.measured = 1;
@@ -261,6 +268,7 @@ static bool close_or(kprof_batch *batch, bool seals, const char *why)
         state->times.open_ms = (double)open_ns * 1e-6;
         batch->own.closed_by = kprof_state_is_sealed(state) ? batch->closing.why : why;
         kprof_recording_hold();
+        batch->closing.begun_ns = kprof_monotonic_ns();
         kprof_status status = measure(batch, awaited);
         finish(batch, batch->own.closed_by, status);
         kprof_recording_release(false);

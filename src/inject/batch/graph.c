@@ -4,6 +4,7 @@
 #include "inject/batch/close.h"
 #include "inject/batch/join.h"
 #include "inject/batch/open.h"
+#include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/wait.h"
@@ -119,7 +120,8 @@ static void give_up(kprof_batch *batch, kprof_status *status)
 {
     char reason[512];
     snprintf(reason, sizeof reason, "%s", kprof_process_reason(*status));
-    (void)kprof_close_batch(batch, "a graph that cannot be repeated");
+    (void)kprof_close_batch(
+        batch, kprof_span_is_whole(&batch->state) && *status != KPROF_OK ? reason : "a graph that cannot be repeated");
     if (*status != KPROF_OK)
         *status = kprof_fail(*status, "%s", reason); /* again: to close a batch forgets it */
 }

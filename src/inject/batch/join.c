@@ -4,10 +4,12 @@
 #include "core/monotonic.h"
 #include "inject/batch/close.h"
 #include "inject/batch/open.h"
+#include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
+#include "inject/range.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
 
@@ -25,6 +27,7 @@ typedef struct candidate {
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
+    kprof_span_note_work(&batch->state, launch->call);
     kprof_state_add(&batch->state, launch, operation);
 }
 
@@ -51,7 +54,7 @@ static kprof_status open_for(kprof_batch *batch, candidate *c)
         status = kprof_fail(KPROF_UNSUPPORTED, "the graph sets or copies memory that a replay cannot restore");
     }
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
-    if (c->decision.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
+    if (c->launch->repeats || c->decision.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
         return status;
     if (!c->launch->chosen) { /* the next chosen launch finds out, and is measured in another way */
         atomic_store(&batch->opening.wanted, NULL);
@@ -75,6 +78,8 @@ const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_laun
     const kprof_batch_state *state = &batch->state;
     if (state->context->context != launch->call->context)
         return "a launch in another context";
+    if (launch->repeats)
+        return "another range";
     const bool is_node = launch->call->node_traits & KPROF_NODE;
     if (decision->kind != state->kind || (decision->needs && decision->needs != state->needs) ||
         (is_node && state->needs))
@@ -236,6 +241,8 @@ static void make_way(kprof_batch *batch, const candidate *c)
     const char *obstacle = kprof_join_obstacle(batch, launch, &c->decision, count_ranges(state, launch));
     if (!obstacle && (!is_saved(state, c->operation) || kprof_compare_ends_at(state, c->operation)))
         obstacle = launch->call->name;
+    if (obstacle && kprof_span_is_whole(state) && c->decision.kind == KPROF_REFUSED && *c->decision.why)
+        obstacle = c->decision.why;
     if (obstacle)
         (void)kprof_close_batch(batch, launch->kernel ? obstacle : launch->call->name);
     else if (launch->kernel)
@@ -298,8 +305,8 @@ static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *lau
 {
     void *context = launch->call->context;
     return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 && context &&
-           !kprof_state_is_open(&batch->state) && atomic_load(&batch->opening.wanted) == context &&
-           kprof_wait_is_idle(kprof_wait_at_most(context, 0));
+           !kprof_range_is_asked_for() && !kprof_state_is_open(&batch->state) &&
+           atomic_load(&batch->opening.wanted) == context && kprof_wait_is_idle(kprof_wait_at_most(context, 0));
 }
 
 /* The launch runs next, and is in no batch. */
@@ -403,6 +410,10 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     candidate c = {.launch = launch, .operation = operation, .opens = opens, .decision = {.kind = kind, .why = ""}};
     if (launch->kernel && !is_live)
         c.decision = kprof_decision_make(launch, operation);
+    if (launch->repeats && c.decision.kind != KPROF_REPLAYED) {
+        kprof_engine.device->operation_free(operation);
+        return false;
+    }
     if (kprof_behind_may_stand(launch, &c.decision)) {
         kprof_engine.device->operation_free(operation);
         return may_go_on_behind(batch, launch) ? go_on_behind(batch, launch, status)

@@ -41,6 +41,8 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     atomic_store(&batch->own.spans_calls, false);
     if (!keeps_turn(state))
         kprof_lock_give();
+    state->range = NULL;
+    atomic_store(&state->signs.in_range, false);
     atomic_store(&state->signs.records, false);
     atomic_store(&state->signs.replays, false);
     atomic_store(&state->signs.window, false);
@@ -110,6 +112,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     kprof_batch_state *state = &batch->state;
     state->kind = decision->kind;
     state->needs = 0;
+    state->range = launch->repeats;
     state->note[0] = '\0';
     state->metrics = launch->metrics;
     atomic_store(&state->signs.sharing, kprof_engine.device->target_sharing());
@@ -249,6 +252,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     atomic_store(&state->signs.records, decision->kind == KPROF_REPLAYED);
     atomic_store(&state->signs.replays, decision->kind == KPROF_REPLAYED);
     atomic_store(&state->signs.window, decision->kind == KPROF_MULTIPLEXED || decision->kind == KPROF_INSTRUCTED);
+    atomic_store(&state->signs.in_range, launch->repeats != NULL);
     atomic_store(&state->signs.open, true);
     return KPROF_OK;
 }

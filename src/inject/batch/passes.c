@@ -2,6 +2,7 @@
 #include "inject/batch/passes.h"
 
 #include "core/monotonic.h"
+#include "inject/batch/span.h"
 #include "inject/capacity.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
@@ -58,7 +59,7 @@ static size_t most_ranges(const kprof_batch_state *state)
 size_t kprof_passes_count_automatic(const kprof_passes *passes, const kprof_batch_state *state)
 {
     size_t kernels = 0, most = FEW_KERNELS + KERNELS_PER_CHOSEN * state->list.chosen;
-    if (state->context->pushes_ranges)
+    if (state->context->pushes_ranges || kprof_span_is_whole(state))
         return 0;
     for (size_t i = 0; i < passes->replayed && kernels <= most; i++) {
         size_t more = kprof_engine.device->operation_kernels(state->list.items[i].operation);

@@ -84,7 +84,7 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
         atomic_fetch_add(&list->items[0].kernel->reaches_host, 1);
         atomic_fetch_add(&list->items[0].kernel->watched_ends, 1);
     }
-    if (reached)
+    if (reached && !state->range) /* else the end of the range gives its place back */
         take_others(list);
     if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,

@@ -6,6 +6,7 @@
 #include "core/monotonic.h"
 #include "inject/batch/caches.h"
 #include "inject/batch/compare.h"
+#include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/process.h"
@@ -53,6 +54,14 @@ static kprof_status run_one(kprof_batch_state *state, const kprof_passes *passes
     return status == KPROF_OK ? popped : status;
 }
 
+/* Push the range that all of the batch is in. */
+static kprof_status begin_span(kprof_batch_state *state)
+{
+    kprof_caches_clear(state, kprof_engine.device->snapshot_stream(state->context->snapshot));
+    return kprof_engine.device->profiler_push(state->context->profiler,
+                                              kprof_state_take_range(state, &kprof_span_first(state)->range));
+}
+
 /* The replay would give the host something else than the own run did, so repeat nothing from there on. */
 static kprof_status end_before(kprof_batch_state *state, kprof_passes *passes, size_t number)
 {
@@ -64,24 +73,38 @@ static kprof_status end_before(kprof_batch_state *state, kprof_passes *passes, s
     return KPROF_NOT_COLLECTED; /* with the operation's own reason */
 }
 
+static kprof_status run_in_order(kprof_batch_state *state, const kprof_passes *passes, kprof_open_launch *launch,
+                                 size_t *kernels)
+{
+    return kprof_span_is_whole(state)
+               ? kprof_engine.device->operation_run_counted(launch->operation, state->context->snapshot)
+               : run_one(state, passes, launch, kernels);
+}
+
 /* Repeat all launches, in a pass or without counters. NOT_COLLECTED when it takes far too long. */
 static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes, bool in_pass)
 {
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
-    kprof_status status = KPROF_OK;
+    const bool has_span = in_pass && kprof_span_is_whole(state);
+    const kprof_status begun = has_span ? begin_span(state) : KPROF_OK;
+    kprof_status status = begun;
     size_t kernels = 0;
     atomic_store(&replay->operations, state->list.count);
     atomic_store(&replay->since_ns, start_ns);
     for (size_t i = 0; i < passes->replayed && status == KPROF_OK; i++) {
         kprof_open_launch *launch = &state->list.items[i];
-        status = in_pass ? run_one(state, passes, launch, &kernels)
+        status = in_pass ? run_in_order(state, passes, launch, &kernels)
                          : kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
-        if (status == KPROF_NOT_COLLECTED && !launch->kernel)
+        if (status == KPROF_NOT_COLLECTED && !launch->kernel && !kprof_span_is_whole(state))
             status = end_before(state, passes, i);
         else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > atomic_load(&replay->longest_pass_ns))
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
     kprof_status done = kprof_engine.device->target_synchronize();
+    if (has_span && begun == KPROF_OK) {
+        const kprof_status popped = kprof_engine.device->profiler_pop(state->context->profiler);
+        KPROF_THEN(done, popped);
+    }
     atomic_store(&replay->since_ns, 0);
     state->times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;
@@ -166,7 +189,7 @@ static kprof_status run_further(kprof_replay *replay, kprof_batch_state *state, 
 static void measure_instructions(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes,
                                  kprof_source_kind kind)
 {
-    if (!kprof_measures_instructions())
+    if (!kprof_measures_instructions() || kprof_span_is_whole(state))
         return;
     kprof_source_begin(&replay->source, kind);
     while (kprof_source_next(&replay->source, state))
@@ -176,7 +199,7 @@ static void measure_instructions(kprof_replay *replay, kprof_batch_state *state,
 /* Behind the passes, which tell how long launches take. */
 static void measure_timelines(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes)
 {
-    bool goes_on = kprof_timelines_begin(&replay->timelines, state, passes);
+    bool goes_on = !kprof_span_is_whole(state) && kprof_timelines_begin(&replay->timelines, state, passes);
     while (goes_on)
         goes_on = kprof_timelines_end(&replay->timelines, state, run_further(replay, state, passes, run_for_timeline));
 }
@@ -188,10 +211,26 @@ static void enable_samples_again(const kprof_batch_state *state)
         kprof_contexts_arm(state->context);
 }
 
+/* In a range that counts all that runs, nothing is compared: do it once without counters. */
+static kprof_status compare_span(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+{
+    bool has_output = false;
+    for (size_t i = 0; i < state->list.count && kprof_span_is_whole(state); i++)
+        has_output = has_output || kprof_engine.device->operation_output_bytes(state->list.items[i].operation) > 0;
+    if (!has_output)
+        return KPROF_OK;
+    kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
+    KPROF_THEN(status, run_all(replay, state, passes, false));
+    return status;
+}
+
 /* Samples come before the passes, since a function that a pass has seen before them may get no samples any more. */
 static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
     bool more = true;
+    const kprof_status compared = compare_span(replay, state, passes);
+    if (compared != KPROF_OK)
+        return compared;
     measure_instructions(replay, state, passes, KPROF_SAMPLED);
     int64_t lap_ns = kprof_monotonic_ns();
     const bool was_disarmed = kprof_measures_instructions() && !atomic_load(&kprof_engine.process.armed);

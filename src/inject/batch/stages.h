@@ -16,6 +16,7 @@ typedef struct kprof_opening {
 
 typedef struct kprof_closing {
     char why[128];     /* the batch is sealed */
+    int64_t begun_ns;  /* when the batch that closes began to */
     int64_t looked_ns; /* when kprof last looked for others that wait for the counters */
 } kprof_closing;
 

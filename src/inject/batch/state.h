@@ -66,6 +66,7 @@ typedef struct kprof_batch_signs {
     atomic_bool replays;           /* it is open, and replayed */
     atomic_bool sealed;            /* it is open, and takes nothing more: it closes as soon as its work has ended */
     atomic_bool window;            /* it is open, and one of multiplex.h */
+    atomic_bool in_range;          /* it is open, and so is the range of the application that it repeats */
     atomic_bool saves_host;        /* it puts memory of the host back, and may have several launches */
     atomic_uint sharing;           /* kprof_sharing bits as it was opened */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
@@ -74,7 +75,9 @@ typedef struct kprof_batch_signs {
 typedef struct kprof_batch_state {
     kprof_batch_signs signs;
     kprof_decision_kind kind;
-    unsigned needs; /* kprof_need bits of its first launch */
+    unsigned needs;           /* kprof_need bits of its first launch */
+    kprof_kernel *range;      /* of the application, which it repeats as a whole; NULL: it repeats launches */
+    const void *range_stream; /* of the range's first launch */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
     bool proved;    /* the application's own run is watched for traffic to host memory */

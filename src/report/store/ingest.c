@@ -66,7 +66,7 @@ struct kprof_ingest {
 };
 #define NO_ROW (-1)
 
-static const char *const replay_modes[] = {"none", "multiplex", "batch"};
+static const char *const replay_modes[] = {"none", "multiplex", "batch", "range"};
 static const char *const log_levels[] = {"error", "warning", "info", "debug"};
 
 kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)

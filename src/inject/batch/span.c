@@ -1,0 +1,73 @@
+/* Decides which ranges are repeated: as many as samples are asked for, while that takes the program little time. */
+#include "inject/batch/span.h"
+
+#include "inject/engine.h"
+
+#include <stdio.h>
+
+/* The first range of each name is repeated, and further ones until all of that has taken so long. */
+#define ENOUGH_NS INT64_C(20000000000)
+
+/* The first range of a name may do what no later one does, such as load code: try twice. */
+#define MOST_FAILURES 2
+
+#define SIDE_BY_SIDE                                                                                                   \
+    "its work came in several streams, and was repeated one after the other; later ranges of the name are measured "   \
+    "as they run"
+
+static int64_t spent_ns;
+
+bool kprof_span_is_wanted(const kprof_kernel *range, const kprof_chip_metrics *metrics)
+{
+    const uint32_t repeated = atomic_load(&range->repeated);
+    return kprof_engine.process.config.replay_choice == KPROF_RANGES && metrics->pass_count > 1 &&
+           atomic_load(&range->unrepeated) < MOST_FAILURES && !atomic_load(&range->in_streams) &&
+           repeated < kprof_engine.process.config.multiplex_samples && (repeated == 0 || spent_ns < ENOUGH_NS) &&
+           !(kprof_engine.device->target_sharing() & KPROF_MANAGED);
+}
+
+kprof_open_launch *kprof_span_first(const kprof_batch_state *state)
+{
+    size_t i = 0;
+    while (!state->list.items[i].chosen)
+        i++;
+    return &state->list.items[i];
+}
+
+void kprof_span_note_work(kprof_batch_state *state, const kprof_call *call)
+{
+    if (!state->range)
+        return;
+    if (state->list.count == 0)
+        state->range_stream = call->stream;
+    if (call->stream == state->range_stream)
+        return;
+    snprintf(state->note, sizeof state->note, "%s", SIDE_BY_SIDE);
+    atomic_store(&state->range->in_streams, true);
+}
+
+kprof_status kprof_span_check(const kprof_batch_state *state, const char *closed_by)
+{
+    if (!atomic_load(&state->signs.in_range))
+        return KPROF_OK;
+    return kprof_fail(
+        KPROF_NOT_COLLECTED,
+        "the range was not repeated, as what is to be repeated was cut short before it ended, by %s; where "
+        "that comes again, ranges of the name are measured in one pass each",
+        closed_by);
+}
+
+void kprof_span_note_end(const kprof_batch_state *state, kprof_status status, int64_t took_ns)
+{
+    const kprof_launch_list *list = &state->list;
+    if (!state->range || list->chosen == 0)
+        return;
+    spent_ns += took_ns;
+    if (status == KPROF_OK) {
+        atomic_fetch_add(&state->range->repeated, 1);
+        return;
+    }
+    atomic_fetch_add(&state->range->unrepeated, 1);
+    const kprof_filter_launch place = kprof_kernel_place(&kprof_span_first(state)->record);
+    kprof_filter_take_another(kprof_engine.process.filter, &place);
+}

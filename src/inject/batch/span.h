@@ -1,0 +1,21 @@
+/* A range of the application that the batch repeats as a whole: it joins with its first launch, which has its record,
+ * and in each pass one range of CUPTI's is around all that came until its end. Hold the gate. */
+#pragma once
+
+#include "inject/batch/state.h"
+
+/* Is a range of this name to be repeated, where its work may be? */
+bool kprof_span_is_wanted(const kprof_kernel *range, const kprof_chip_metrics *metrics);
+/* Does replaying the batch have to leave nothing out, and to end nowhere but with the range? */
+static inline bool kprof_span_is_whole(const kprof_batch_state *state)
+{
+    return state->range != NULL;
+}
+/* A launch or transfer of the call joins. */
+void kprof_span_note_work(kprof_batch_state *state, const kprof_call *call);
+/* Return the launch that has the range's record. There is one. */
+kprof_open_launch *kprof_span_first(const kprof_batch_state *state);
+/* Has the range ended before the batch did? `closed_by`: what closes the batch. */
+kprof_status kprof_span_check(const kprof_batch_state *state, const char *closed_by) KPROF_MUST_CHECK;
+/* The batch is over, after so long. */
+void kprof_span_note_end(const kprof_batch_state *state, kprof_status status, int64_t took_ns);

@@ -1,0 +1,217 @@
+/* Ranges of the application that are repeated as a whole. The engine runs on the simulated machine, in a process that
+ * shares its memory with nobody. */
+#define REPLAY_CHOICE KPROF_RANGES
+#include "engine_test.h"
+
+#include "inject/kernels.h"
+#include "inject/range.h"
+
+#define OTHER_STREAM 1 /* of the same context */
+
+/* What is told of a range. */
+typedef struct told_range {
+    unsigned count;
+    kprof_replay_mode mode;
+    uint64_t launches;
+    double values[METRICS];
+    unsigned value_count;
+    char reason[512];
+} told_range;
+
+/* A range has the number of its first launch. */
+static told_range look_up_range(unsigned first)
+{
+    kprof_spool_reader *reader = open_spool();
+    kprof_record record;
+    told_range told = {0};
+    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
+        const kprof_launch_record *launch = &record.launch;
+        if (record.type != KPROF_RECORD_LAUNCH || launch->max_blocks_per_sm != first)
+            continue;
+        assert_int_equal(launch->grid[0], 0);
+        told = (told_range){.count = told.count + 1,
+                            .mode = launch->mode,
+                            .launches = launch->range_launches,
+                            .value_count = launch->value_count};
+        for (unsigned i = 0; i < METRICS && i < launch->value_count; i++)
+            told.values[i] = launch->values[i];
+        snprintf(told.reason, sizeof told.reason, "%s", launch->reason);
+    }
+    kprof_spool_reader_close(reader);
+    return told;
+}
+
+/* It has the sums over its launches, which are numbered one after the other, in both passes. */
+static told_range assert_repeated(unsigned first, unsigned last)
+{
+    const told_range told = look_up_range(first);
+    if (told.count != 1 || told.mode != KPROF_REPLAY_RANGE || told.value_count != METRICS)
+        fail_msg("told %u times, in mode %d, with %u values: %s", told.count, told.mode, told.value_count, told.reason);
+    for (unsigned i = 0; i < METRICS; i++) {
+        long double sum = 0;
+        for (unsigned tag = first; tag <= last; tag++)
+            sum += sim_value(sim.signatures[tag], i);
+        assert_true(told.values[i] == (double)sum);
+    }
+    return told;
+}
+
+static void assert_not_measured(unsigned first, const char *why)
+{
+    const told_range told = look_up_range(first);
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.value_count, 0);
+    if (!strstr(told.reason, why))
+        fail_msg("the reason is \"%s\"", told.reason);
+}
+
+static void read_memory(uint64_t *words)
+{
+    sim_drain();
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        words[i] = atomic_load(&sim_words(SLOT)[i]);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    assert_false(kprof_batch_is_open());
+    return 0;
+}
+
+/* The copies and the wait are part of it, and memory is as the program left it. */
+static void repeated_with_all_that_it_has(void **state)
+{
+    uint64_t before[SIM_WORDS], after[SIM_WORDS];
+    (void)state;
+    assert_true(kprof_range_begin("", "all"));
+    do_call((sim_step){.op = SIM_BUFFER_WRITE, .value = 7});
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
+    launch(SIM_SCALE);
+    do_call((sim_step){.op = SIM_MEMSET, .a = SLOT, .value = 3});
+    do_call((sim_step){.op = SIM_COPY, .a = SLOT, .b = SLOT});
+    launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    do_call((sim_step){.op = SIM_COPY_OUT_ASYNC, .a = SLOT, .b = SLOT});
+    const unsigned last = launch(SIM_SWAP);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    read_memory(before);
+    assert_true(kprof_batch_is_open());
+    kprof_range_end();
+    assert_false(kprof_batch_is_open());
+    read_memory(after);
+    assert_memory_equal(before, after, sizeof before);
+    const told_range told = assert_repeated(first, last);
+    assert_int_equal(told.launches, 4);
+    assert_string_equal(told.reason, "");
+}
+
+/* Later ones are measured as they run, side by side. */
+static void work_in_several_streams(void **state)
+{
+    unsigned first[2];
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(kprof_range_begin("", "streams"));
+        first[i] = launch(SIM_ADD);
+        do_call((sim_step){
+            .op = SIM_LAUNCH, .kernel = SIM_SCALE, .stream = OTHER_STREAM, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+        kprof_range_end();
+    }
+    assert_non_null(strstr(assert_repeated(first[0], first[0] + 1).reason, "repeated one after the other"));
+    end_samples();
+    assert_int_equal(look_up_range(first[1]).mode, KPROF_REPLAY_MULTIPLEX);
+}
+
+static void graph_by_its_nodes(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT});
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_SCALE, .a = SLOT, .b = SLOT});
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    assert_true(kprof_range_begin("", "graph"));
+    do_call((sim_step){.op = SIM_GRAPH_LAUNCH, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    const unsigned graph = last_tag, behind = launch(SIM_ADD);
+    kprof_range_end();
+    const told_range told = look_up_range(graph);
+    assert_int_equal(told.mode, KPROF_REPLAY_RANGE);
+    assert_int_equal(told.launches, 2);
+    for (unsigned i = 0; i < METRICS; i++)
+        assert_true(told.values[i] == sim_value(sim.signatures[sim_node_tag(graph, 0)], i) +
+                                          sim_value(sim.signatures[sim_node_tag(graph, 1)], i) +
+                                          sim_value(sim.signatures[behind], i));
+}
+
+/* What comes only in the first range keeps no later one from being repeated; what comes twice does. */
+static void cut_short(void **state)
+{
+    unsigned first[4];
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(kprof_range_begin("", "cut"));
+        first[i] = launch(SIM_ADD);
+        if (i != 1)
+            close_batch();
+        launch(SIM_SCALE);
+        kprof_range_end();
+    }
+    assert_not_measured(first[0], "cut short before it ended, by unmap");
+    assert_repeated(first[1], first[1] + 1);
+    assert_not_measured(first[2], "cut short before it ended, by unmap");
+    end_samples();
+    assert_int_equal(look_up_range(first[3]).mode, KPROF_REPLAY_MULTIPLEX);
+}
+
+static void kernel_that_must_not_be_repeated(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "prints"));
+    const unsigned later = launch(SIM_ADD);
+    launch(SIM_PRINT);
+    kprof_range_end();
+    assert_not_measured(later, "it prints (simulated)");
+    assert_true(kprof_range_begin("", "prints at once"));
+    const unsigned first = launch(SIM_PRINT);
+    kprof_range_end();
+    end_samples();
+    assert_int_equal(look_up_range(first).mode, KPROF_REPLAY_MULTIPLEX);
+}
+
+static void host_gets_something_else(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "dice"));
+    const unsigned first = launch(SIM_DICE);
+    do_call((sim_step){.op = SIM_COPY_OUT_ASYNC, .a = SLOT, .b = SLOT});
+    kprof_range_end();
+    assert_not_measured(first, "computed something else");
+}
+
+static void refused_first_launch(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "refused"));
+    sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = ++last_tag, .refused = true};
+    assert_int_not_equal(sim_call(&step, NULL), 0);
+    const unsigned first = last_tag;
+    launch(SIM_ADD);
+    kprof_range_end();
+    assert_false(kprof_batch_is_open());
+    assert_not_measured(first, "the driver refused the launch");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(repeated_with_all_that_it_has, prepare),
+        cmocka_unit_test_setup(work_in_several_streams, prepare),
+        cmocka_unit_test_setup(graph_by_its_nodes, prepare),
+        cmocka_unit_test_setup(cut_short, prepare),
+        cmocka_unit_test_setup(kernel_that_must_not_be_repeated, prepare),
+        cmocka_unit_test_setup(host_gets_something_else, prepare),
+        cmocka_unit_test_setup(refused_first_launch, prepare),
+    };
+    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+}
