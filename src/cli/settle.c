@@ -469,7 +469,7 @@ static kprof_status settle_trace(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--schedule counts no launches for a trace: say with --step which NVTX ranges "
                                        "are steps, or take those of cudaProfilerStart, with --profile-from-start off");
     const bool is_timed = options->delay_s + options->duration_s > 0;
-    if (is_timed && is_given(options, offsetof(kprof_options, starts_unarmed)))
+    if (is_timed && kprof_option_is_given(options, offsetof(kprof_options, starts_unarmed)))
         return kprof_fail(KPROF_USAGE, "--delay and --duration trace by the clock, and --armed no when kprof ctl says "
                                        "so: leave it or these out");
     if (is_timed)
