@@ -149,6 +149,42 @@ def check_as_one(session):
     return "five ranges count as much as their launches"
 
 
+def read_range(base):
+    """(mode, counts, hardware metrics without a value, reason) of the only range of a report."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        [(mode, reason)] = database.execute("SELECT replay_mode, coalesce(reason, '') FROM launch").fetchall()
+        missing = [name for (name,) in database.execute(
+            "SELECT name FROM value JOIN metric ON metric.id = metric_id WHERE kind = 'hardware' AND value IS NULL")]
+    return mode, [values for _, values in counts_of(base)][0], missing, reason
+
+
+def check_repeated(session):
+    """Ranges that come once have the values of the default set, but for ratios of nothing to nothing, and count what
+    their launches count, or, with sets, which the driver makes by kernels, what they count in a run for each pass."""
+    program = [harness.programs() / "ranges"]
+    plain = harness.run(program)
+    metrics = ["--metrics", ",".join(COUNTS)]
+    _, base = session.profile(metrics, program, plain)
+    alone, told = dict(counts_of(base)), []
+    for name, launches in (("plain", (2, 3, 4)), ("wait", (5, 6)), ("copies", (7, 8, 9)), ("graph", (10, 11, 12)),
+                           ("streams", (13, 14))):
+        status, base = session.profile(["--set", "default", *metrics, "--replay-mode", "range", INCLUDE, f"{name}/"],
+                                       program, plain)
+        mode, counts, missing, reason = read_range(base)
+        sums = [sum(alone[launch][i] for launch in launches) for i in range(len(COUNTS))]
+        if name == "copies":
+            under = harness.run([harness.kprof(), *metrics, "--replay-mode", "app-range", INCLUDE, "copies/", "-f",
+                                 "-o", f"{base}-runs", *program])
+            demand(under.status == 0, f"copies: {harness.last_lines(under.stderr)}")
+            _, as_it_runs, _, _ = read_range(f"{base}-runs")
+            demand(all(a >= b for a, b in zip(as_it_runs, sums)), f"copies: {as_it_runs}, below {sums}")
+            sums = as_it_runs
+        told.append(f"{name}: {mode}, {counts}, missing {missing}")
+        demand(status == 0 and mode == "range" and counts == sums and len(missing) <= 3,
+               f"{told[-1]}, not {sums}; status {status}: {reason}")
+    return "; ".join(told)
+
+
 def check_in_runs(session):
     """With app-range the program runs once for each pass, so that a range that comes once has the set's values, but
     for those of metrics that take several passes at once."""
@@ -237,6 +273,7 @@ def check_case(session, case, with_ncu):
 
 CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
           ("another tool", check_another_tool), ("ranges as one", check_as_one), ("ranges in runs", check_in_runs),
+          ("ranges that are repeated", check_repeated),
           ("PyTorch", check_torch)]
 
 

@@ -1,0 +1,109 @@
+// NVTX ranges that come once: of launches alone, with a wait, with sets and copies, with a graph, in two streams. The
+// number of blocks of a launch is its number, so that a profiler's results tell which one it is; tests/gpu/nvtx.py
+// knows the launches of each range.
+//
+// Usage: ranges
+#include "check.h"
+
+#include <nvtx3/nvToolsExt.h>
+
+static const unsigned BLOCK = 64, LAUNCHES = 14;
+static const size_t BYTES = 1 << 20;
+
+__global__ void mark(unsigned *x)
+{
+    atomicAdd(&x[gridDim.x], threadIdx.x == 0);
+}
+
+static unsigned *counts;
+
+static void launch(unsigned number, cudaStream_t stream = 0)
+{
+    mark<<<number, BLOCK, 0, stream>>>(counts);
+    CHECK(cudaGetLastError());
+}
+
+static void run_plain(void)
+{
+    nvtxRangePushA("plain");
+    launch(2);
+    launch(3);
+    launch(4);
+    nvtxRangePop();
+    nvtxRangePushA("wait");
+    launch(5);
+    CHECK(cudaDeviceSynchronize());
+    launch(6);
+    nvtxRangePop();
+}
+
+static void run_copies(unsigned char *a, unsigned char *b, std::vector<unsigned char> &host)
+{
+    nvtxRangePushA("copies");
+    launch(7);
+    CHECK(cudaMemset(a, 1, BYTES));
+    CHECK(cudaMemcpy(b, a, BYTES, cudaMemcpyDeviceToDevice));
+    CHECK(cudaMemcpy(a, host.data(), BYTES, cudaMemcpyHostToDevice));
+    launch(8);
+    CHECK(cudaMemcpy(host.data(), b, BYTES, cudaMemcpyDeviceToHost));
+    launch(9);
+    nvtxRangePop();
+}
+
+static void run_graph(cudaGraphExec_t graph, cudaStream_t stream)
+{
+    nvtxRangePushA("graph");
+    CHECK(cudaGraphLaunch(graph, stream));
+    launch(12, stream);
+    nvtxRangePop();
+}
+
+static void run_streams(const cudaStream_t *streams)
+{
+    nvtxRangePushA("streams");
+    launch(13, streams[0]);
+    launch(14, streams[1]);
+    nvtxRangePop();
+}
+
+static cudaGraphExec_t make_graph(cudaStream_t stream)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    launch(10, stream);
+    launch(11, stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    return exec;
+}
+
+int main(void)
+{
+    unsigned char *a, *b;
+    cudaStream_t streams[2];
+    std::vector<unsigned char> host(BYTES, 7);
+    CHECK(cudaMalloc(&counts, (LAUNCHES + 1) * sizeof *counts));
+    CHECK(cudaMalloc(&a, BYTES));
+    CHECK(cudaMalloc(&b, BYTES));
+    for (cudaStream_t &stream : streams)
+        CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaMemset(counts, 0, (LAUNCHES + 1) * sizeof *counts));
+    const cudaGraphExec_t graph = make_graph(streams[0]);
+    launch(1);
+    CHECK(cudaDeviceSynchronize());
+    run_plain();
+    run_copies(a, b, host);
+    run_graph(graph, streams[0]);
+    run_streams(streams);
+    CHECK(cudaDeviceSynchronize());
+    const std::vector<unsigned> result = copy_to_host(counts, LAUNCHES + 1);
+    for (unsigned i = 1; i <= LAUNCHES; i++)
+        require(result[i] == i, "each launch ran once");
+    const std::vector<unsigned char> left = copy_to_host(a, BYTES);
+    for (size_t i = 0; i < BYTES; i++)
+        require(left[i] == 7 && host[i] == 1, "copies are those of the program");
+    print_checksum("launches", result.data(), result.size() * sizeof result[0]);
+    return 0;
+}
