@@ -23,8 +23,8 @@
 
 #include "core/attributes.h"
 
-/* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  17
+/* A field that is added or removed makes another version of both, and one of SPOOL of the first. */
+#define KPROF_SPOOL_VERSION  18
 #define KPROF_SCHEMA_VERSION 12
 
 /* The one metric of a launch that is measured. */
@@ -96,6 +96,7 @@
 #define KPROF_KERNEL_FIELDS(FIELD, SPOOL, REPORT)                                                                      \
     SPOOL(U32, kernel, NONE)          /* numbered from 1 in this process */                                            \
     SPOOL(U32, device_launches, NONE) /* 0: not known, 1: its code launches no kernel, 2: it launches kernels */       \
+    SPOOL(U32, barriers, NONE)        /* that a block takes, and 1; 0: not known */                                    \
     FIELD(TEXT, mangled, mangled, 1, NONE, NONE)                                                                       \
     REPORT(TEXT, demangled, 1)                                                                                         \
     REPORT(TEXT, function, 1) /* without namespaces, template arguments and parameters */                              \
@@ -340,7 +341,7 @@
       "blocks of a cluster; 0: launched without clusters")                                                             \
     X(product(launch->grid), VALUE, "launch__grid_size", "", "blocks of the grid")                                     \
     X(occupancy.limit_barriers, VALUE, "launch__occupancy_limit_barriers", "block",                                    \
-      "blocks resident on an SM as its barriers allow; not known where something else allows as few")                  \
+      "blocks resident on an SM as its barriers allow; not known where kprof has not seen the kernel's code")          \
     X(occupancy.limit_blocks, VALUE, "launch__occupancy_limit_blocks", "block",                                        \
       "blocks resident on an SM as its number of block slots allows")                                                  \
     X(occupancy.limit_registers, VALUE, "launch__occupancy_limit_registers", "block",                                  \

@@ -13,11 +13,16 @@
 /* In a symbol's st_other: a kernel, of whatever binding; those in anonymous namespaces are local. Not all compilers set
  * it: what is global and has none may be a kernel, or a function that kernels call. */
 #define ENTRY_FLAG 0x10
+/* The section of a kernel's attributes is called so, with its name behind it. Each has a byte for its format, one that
+ * says which it is, and two for its value or, in the last format, the size of the value that follows. */
+#define ATTRIBUTES ".nv.info."
+enum { FORMAT_BYTE = 2, FORMAT_VALUE = 3, FORMAT_SIZED = 4, NUM_BARRIERS = 0x4c, MOST_BARRIERS = 16 };
 
 typedef struct cubin_kernel {
     char *name;
     bool is_entry;           /* a kernel for certain */
     bool launches;           /* it may launch kernels of its cubin on the device */
+    unsigned barriers;       /* that a block takes, and 1; 0: not known */
     const char *side_effect; /* NULL, or one of the texts kept below */
 } cubin_kernel;
 
@@ -217,6 +222,34 @@ static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_
     }
 }
 
+/* ptxas leaves the attribute out where a kernel has no barrier. */
+static void read_attributes(const cubin_view *view, const Elf64_Shdr *section, cubin_kernel *kernel)
+{
+    const unsigned char *bytes = range_at(view, section->sh_offset, section->sh_size);
+    kernel->barriers = bytes != NULL;
+    for (size_t at = 0; bytes && section->sh_size - at >= 4;) {
+        uint16_t value;
+        memcpy(&value, bytes + at + 2, sizeof value);
+        const unsigned number = bytes[at] == FORMAT_BYTE ? bytes[at + 2] : value; /* the linker writes a byte */
+        if ((bytes[at] == FORMAT_BYTE || bytes[at] == FORMAT_VALUE) && bytes[at + 1] == NUM_BARRIERS)
+            kernel->barriers = number <= MOST_BARRIERS ? number + 1 : 0;
+        const size_t rest = section->sh_size - at - 4, more = bytes[at] == FORMAT_SIZED ? value : 0;
+        at += 4 + (more < rest ? more : rest);
+    }
+}
+
+static void read_section(const cubin_view *view, size_t index, cubin_record *record)
+{
+    const Elf64_Shdr section = section_at(view, index);
+    const char *name = section_name(view, index);
+    const bool is_info = strncmp(name, ATTRIBUTES, strlen(ATTRIBUTES)) == 0;
+    cubin_kernel *kernel = is_info ? find_kernel(record, name + strlen(ATTRIBUTES)) : NULL;
+    if (kernel)
+        read_attributes(view, &section, kernel);
+    else if (strcmp(name, ".nv.callgraph") == 0)
+        read_calls(view, &section, record);
+}
+
 /* A kernel that launches others has their side effects, too. */
 static void spread_side_effects(cubin_record *record)
 {
@@ -249,7 +282,7 @@ static bool is_same(const cubin_record *a, const cubin_record *b)
     for (size_t i = 0; same && i < a->kernel_count; i++)
         same = strcmp(a->kernels[i].name, b->kernels[i].name) == 0 &&
                same_texts(a->kernels[i].side_effect, b->kernels[i].side_effect) &&
-               a->kernels[i].launches == b->kernels[i].launches;
+               a->kernels[i].launches == b->kernels[i].launches && a->kernels[i].barriers == b->kernels[i].barriers;
     for (size_t i = 0; same && i < a->variables.count; i++)
         same = strcmp(a->variables.items[i], b->variables.items[i]) == 0;
     return same;
@@ -266,11 +299,8 @@ void kprof_modules_add(const void *cubin, size_t size)
         return;
     }
     pthread_mutex_lock(&seen.mutex);
-    for (size_t i = 0; i < view.section_count; i++) {
-        Elf64_Shdr section = section_at(&view, i);
-        if (strcmp(section_name(&view, i), ".nv.callgraph") == 0)
-            read_calls(&view, &section, record);
-    }
+    for (size_t i = 0; i < view.section_count; i++)
+        read_section(&view, i, record);
     spread_side_effects(record);
     cubin_record *listed = seen.cubins;
     while (listed && !is_same(listed, record))
@@ -369,4 +399,18 @@ kprof_device_launches kprof_modules_device_launches(const char *kernel)
     }
     pthread_mutex_unlock(&seen.mutex);
     return answer;
+}
+
+unsigned kprof_modules_barriers(const char *kernel)
+{
+    unsigned barriers = 0;
+    bool differ = false;
+    pthread_mutex_lock(&seen.mutex);
+    for (const cubin_record *record = seen.cubins; record; record = record->next) {
+        const cubin_kernel *found = find_kernel(record, kernel);
+        differ = differ || (found && barriers && found->barriers != barriers);
+        barriers = found ? found->barriers : barriers;
+    }
+    pthread_mutex_unlock(&seen.mutex);
+    return differ ? 0 : barriers;
 }

@@ -1,5 +1,5 @@
 /* Reads the cubins that the process loads for two things that replays must know: writable module variables, which are
- * not among the allocations, and kernels that call the driver's device runtime. */
+ * not among the allocations, and kernels that call the driver's device runtime. They tell of barriers, too. */
 #pragma once
 
 #include "core/strbuf.h"
@@ -22,6 +22,10 @@ typedef enum kprof_device_launches {
     KPROF_DEVICE_LAUNCHES_SOME,
 } kprof_device_launches;
 kprof_device_launches kprof_modules_device_launches(const char *kernel);
+
+/* Return how many barriers a block of the kernel takes, and 1; 0 where no loaded cubin tells, or several tell other
+ * numbers of kernels of this name. Thread-safe. */
+unsigned kprof_modules_barriers(const char *kernel);
 
 /* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;
  * NULL when there are no more. The list lives as long as the process. Thread-safe. */

@@ -590,6 +590,7 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
         return;
     KPROF_KERNEL_FIELDS(FIELD, NOT_READ, NOT_READ)
     out->device_launches = kprof_modules_device_launches(call->kernel_name);
+    out->barriers = kprof_modules_barriers(call->kernel_name);
 }
 
 static bool note_variables(const kprof_call *node, void *user)

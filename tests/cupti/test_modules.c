@@ -63,9 +63,12 @@ static void test_damaged(void **state)
     for (size_t size = 0; size < cubin_size / 2; size += 7)
         add_copy(size, size, 0);
     assert_string_equal(kprof_modules_side_effect(OPEN), "?");
-    for (size_t i = 0; i < cubin_size; i += 3) {
-        add_copy(cubin_size, i, (unsigned char)~cubin[i]);
-        add_copy(cubin_size, i, 0xff);
+    for (size_t file = 0; file < 2; file++) {
+        for (size_t i = 0; i < cubin_size; i += 3) {
+            add_copy(cubin_size, i, (unsigned char)~cubin[i]);
+            add_copy(cubin_size, i, 0xff);
+        }
+        read_file(FIXTURES "/barriers.cubin");
     }
 }
 
@@ -96,6 +99,23 @@ static void test_children(void **state)
     assert_string_equal(kprof_modules_side_effect("_Z22printing_parent_kernelPi"), "vprintf");
     assert_null(kprof_modules_side_effect("_Z12quiet_kernelPi"));
     assert_null(kprof_modules_side_effect("_Z13parent_kernelPi"));
+}
+
+static void test_barriers(void **state)
+{
+    (void)state;
+    read_file(FIXTURES "/barriers.cubin");
+    add_copy(cubin_size, cubin_size, 0);
+    assert_int_equal(kprof_modules_barriers("plain_kernel"), 1);
+    assert_int_equal(kprof_modules_barriers("sync_kernel"), 2);
+    assert_int_equal(kprof_modules_barriers("named_kernel"), 4);
+    assert_int_equal(kprof_modules_barriers("all_kernel"), 17);
+    assert_int_equal(kprof_modules_barriers("linked_kernel"), 0);
+    read_file(FIXTURES "/linked_barriers.cubin");
+    add_copy(cubin_size, cubin_size, 0);
+    assert_int_equal(kprof_modules_barriers("linked_kernel"), 7);
+    assert_int_equal(kprof_modules_barriers("sync_kernel"), 0); /* here it has two, there one */
+    assert_int_equal(kprof_modules_barriers("plain_kernel"), 1);
 }
 
 static void test_variables(void **state)
@@ -232,11 +252,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
     const struct CMUnitTest misaligned[] = {cmocka_unit_test(test_misaligned)};
     const struct CMUnitTest without_flags[] = {cmocka_unit_test(test_kernels_without_flags)};
+    const struct CMUnitTest barriers[] = {cmocka_unit_test(test_barriers)};
     const struct CMUnitTest builds[] = {cmocka_unit_test(test_builds_that_differ)};
     /* Each leaves kernels behind, those of a damaged one with odd names. */
     return strcmp(which, "damaged") == 0         ? cmocka_run_group_tests(damaged, read_cubin, free_cubin)
            : strcmp(which, "children") == 0      ? cmocka_run_group_tests(children, read_cubin, free_cubin)
            : strcmp(which, "misaligned") == 0    ? cmocka_run_group_tests(misaligned, read_cubin, free_cubin)
+           : strcmp(which, "barriers") == 0      ? cmocka_run_group_tests(barriers, read_cubin, free_cubin)
            : strcmp(which, "builds") == 0        ? cmocka_run_group_tests(builds, read_cubin, free_cubin)
            : strcmp(which, "without_flags") == 0 ? cmocka_run_group_tests(without_flags, read_cubin, free_cubin)
                                                  : cmocka_run_group_tests(whole, read_cubin, free_cubin);

@@ -34,10 +34,8 @@ LINES = [
 # What depends on the launch alone, so that both tools must print the same.
 SAME = ("launch__", "Block Size", "Grid Size", "Registers Per Thread", "Threads", "Waves Per SM", "Theoretical",
         "Static Shared", "Dynamic Shared", "Driver Shared", "Block Limit")
-# What is so of the run, or of the driver, and what the driver does not tell.
-NUMBERED = ("launch__context_id", "launch__stream_id", "launch__shared_mem_config_size",
-            "launch__occupancy_limit_barriers", "Block Limit Barriers",
-            "Block Limit Barriers (launch__occupancy_limit_barriers)")
+# What is so of the run, or of the driver.
+NUMBERED = ("launch__context_id", "launch__stream_id", "launch__shared_mem_config_size")
 
 
 def rows_of(text):

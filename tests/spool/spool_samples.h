@@ -44,7 +44,7 @@ static const kprof_record samples[] = {
                 .attribute_count = 5,
                 .attributes = sample_values}},
     {.type = KPROF_RECORD_METRICS, .metrics = {"GH100", 9, 3, sample_names, 2, sample_witnesses}},
-    {.type = KPROF_RECORD_KERNEL, .kernel = {1, 2, "_Z9vectorAddPKfS0_Pfi", 16, 17, 18, 19, 1024, 90, 91}},
+    {.type = KPROF_RECORD_KERNEL, .kernel = {1, 2, 4, "_Z9vectorAddPKfS0_Pfi", 16, 17, 18, 19, 1024, 90, 91}},
     {.type = KPROF_RECORD_LAUNCH,
      .launch = {.launch = 1ull << 33,
                 .kernel = 1,

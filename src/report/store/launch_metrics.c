@@ -65,6 +65,24 @@ static double limit_by_smem(const kprof_launch_facts *facts, const kprof_occupan
     return floor(known(available) / occupancy->smem_per_block_allocated_bytes);
 }
 
+/* An SM has two barriers for each block that it can hold, or one. */
+static double barriers_per_sm(const kprof_device_record *device)
+{
+    const uint32_t major = device->cc_major, minor = device->cc_minor;
+    const bool has_one =
+        (major == 8 && minor > 0) || (major == 10 && minor == 1) || (major == 11 && minor == 0) || major == 12;
+    return major > 12 ? NAN : (has_one ? 1.0 : 2.0) * device->max_blocks_per_sm;
+}
+
+static double limit_by_barriers(const kprof_launch_facts *facts, const kprof_occupancy *occupancy)
+{
+    const uint32_t barriers = facts->kernel->barriers;
+    if (barriers == 0)
+        return NAN;
+    const double fit = barriers == 1 ? INFINITY : floor(barriers_per_sm(facts->device) / (barriers - 1));
+    return isnan(fit) ? NAN : fmin(fit, occupancy->limit_blocks);
+}
+
 static double least_limit(const kprof_occupancy *occupancy)
 {
     const double limits[] = {occupancy->limit_blocks, occupancy->limit_registers, occupancy->limit_smem,
@@ -95,7 +113,9 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     out.limit_smem = limit_by_smem(facts, &out);
     const double least = least_limit(&out), answer = facts->launch->max_blocks_per_sm;
     out.blocks_per_sm = answer > 0 ? answer : least;
-    out.limit_barriers = answer > 0 && answer < least ? answer : NAN;
+    out.limit_barriers = answer > 0 && answer < least ? answer : limit_by_barriers(facts, &out);
+    if (out.limit_barriers < answer) /* the driver knows better */
+        out.limit_barriers = NAN;
     if (facts->blocks_by_barriers > 0 && facts->blocks_by_barriers < out.blocks_per_sm)
         out.blocks_per_sm = facts->blocks_by_barriers;
     out.warps_per_sm = isnan(out.blocks_per_sm) ? NAN : fmin(out.blocks_per_sm * out.warps_per_block, max_warps);

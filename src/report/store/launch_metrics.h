@@ -18,8 +18,8 @@ typedef struct kprof_occupancy {
     double smem_per_block_bytes;           /* static, dynamic and the system's */
     double smem_per_block_allocated_bytes;
     double limit_blocks, limit_registers, limit_smem, limit_warps; /* blocks per SM */
-    /* By barriers: no attribute says how many a kernel uses. If the driver's answer is below all other limits, barriers
-     * must be the limit; else NaN. Seen on GH100, where 4 blocks with 16 barriers each fit. */
+    /* By barriers, which the kernel's code tells. If the driver's answer is below all other limits, barriers must be
+     * the limit; NaN where neither is known. Seen on GH100, where 4 blocks with 16 barriers each fit. */
     double limit_barriers;
     double blocks_per_sm; /* the driver's answer where the launch record has it, else the least of the limits */
     double warps_per_sm, warps_pct;
