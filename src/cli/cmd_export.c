@@ -241,14 +241,13 @@ static kprof_status check_line(const kprof_options *options)
 static kprof_status find_stacks_of_trace(const kprof_options *options, kprof_report *report, bool *out)
 {
     const bool chooses = chooses_launches(&options->filter);
-    bool is_traced = false;
+    const bool is_traced = kprof_trace_is_there(report);
     uint64_t launches = 0;
-    *out = false;
-    kprof_status status = kprof_trace_is_there(report, &is_traced);
-    if (status == KPROF_OK && is_traced && chooses)
+    kprof_status status = kprof_report_status(report);
+    if (is_traced && chooses)
         status = kprof_report_count_taken(report, &(kprof_filter_spec){0}, &launches);
-    if (status == KPROF_OK && is_traced && launches == 0)
-        status = kprof_trace_has_callers(report, out);
+    *out = is_traced && launches == 0 && kprof_trace_has_callers(report);
+    KPROF_THEN(status, kprof_report_status(report));
     return status == KPROF_OK && *out && chooses
                ? kprof_fail(KPROF_USAGE, "--to folded writes all kernels of a trace: leave out what chooses launches")
                : status;

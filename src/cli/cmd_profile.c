@@ -491,10 +491,11 @@ static void print_tables(profile *run)
 /* The page of timelines is empty then. */
 static void warn_without_timelines(profile *run)
 {
-    bool is_there = true;
-    if (run->options->page == KPROF_PAGE_TIMELINE)
-        run->outcome.printing = kprof_report_has_timelines(run->report, &is_there);
-    if (!is_there)
+    if (run->options->page != KPROF_PAGE_TIMELINE)
+        return;
+    const bool is_there = kprof_report_has_timelines(run->report);
+    run->outcome.printing = kprof_report_status(run->report);
+    if (!is_there && run->outcome.printing == KPROF_OK)
         kprof_log(KPROF_LOG_WARNING,
                   "nothing was sampled over time; --set pmsampling samples counters while kernels run");
 }

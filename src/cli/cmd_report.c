@@ -101,14 +101,12 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
 
 static kprof_status check_timelines(const kprof_options *options, kprof_report *report)
 {
-    bool is_there = true;
-    kprof_status status =
-        options->page == KPROF_PAGE_TIMELINE ? kprof_report_has_timelines(report, &is_there) : KPROF_OK;
-    if (status == KPROF_OK && !is_there)
+    if (options->page == KPROF_PAGE_TIMELINE && !kprof_report_has_timelines(report) &&
+        kprof_report_status(report) == KPROF_OK)
         return kprof_fail(KPROF_NO_MATCH,
                           "%s has nothing over time; kprof --set pmsampling samples counters while kernels run",
                           options->argument);
-    return status;
+    return kprof_report_status(report);
 }
 
 /* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it

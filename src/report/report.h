@@ -120,7 +120,9 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
                                  kprof_census_choice *out) KPROF_MUST_CHECK;
 
 /* Does any launch have samples over time, or a reason why it has none? */
-kprof_status kprof_report_has_timelines(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+bool kprof_report_has_timelines(kprof_report *report);
+/* Of the first failure to read the report, which was told. Nothing more is read behind one, as if there was nothing. */
+kprof_status kprof_report_status(const kprof_report *report);
 
 /* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */
 kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_MUST_CHECK;

@@ -32,8 +32,7 @@ typedef struct comparer {
 } comparer;
 
 /* Look up the metrics of the comparison, and the witnesses of samples, one by one if they are few. */
-static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_metrics *metrics, int side,
-                                side_reader *out)
+static void open_values(const kprof_model_walk *walk, const kprof_diff_metrics *metrics, int side, side_reader *out)
 {
     const kprof_model *model = walk->model;
     size_t *wanted = kprof_calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
@@ -43,13 +42,14 @@ static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_m
     for (size_t i = 0; i < model->witness_count; i++)
         wanted[count++] = model->witnesses[i];
     out->lookups = count < model->metric_count / FEW_METRICS ? count : 0;
-    kprof_status status = out->lookups ? kprof_value_reader_open_some(walk, wanted, count, &out->reader)
-                                       : kprof_value_reader_open(walk, &out->reader);
+    if (out->lookups)
+        kprof_value_reader_open_some(walk, wanted, count, &out->reader);
+    else
+        kprof_value_reader_open(walk, &out->reader);
     free(wanted);
-    return status;
 }
 
-static kprof_status open_reader(comparer *with, int side)
+static void open_reader(comparer *with, int side)
 {
     const kprof_page_report *report = &with->context->reports[side];
     side_reader *out = &with->readers[side];
@@ -57,7 +57,7 @@ static kprof_status open_reader(comparer *with, int side)
     out->model = &report->model;
     out->values = kprof_calloc(report->model.metric_count + 1, sizeof *out->values);
     out->asked = kprof_calloc(report->model.metric_count + 1, sizeof *out->asked);
-    return open_values(&walk, &with->diff->metrics, side, out);
+    open_values(&walk, &with->diff->metrics, side, out);
 }
 
 /* Fill columns[metric * launches + launch] with what is compared; samples that are set apart are NaN. */
@@ -352,8 +352,8 @@ static kprof_status compare_all(comparer *with)
 {
     kprof_diff *diff = with->diff;
     kprof_status status = KPROF_OK;
-    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++)
-        status = open_reader(with, side);
+    for (int side = 0; side < KPROF_SIDES; side++)
+        open_reader(with, side);
     for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)
         status = charge_pair(with, &diff->kernels[i]);
     for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)

@@ -43,9 +43,8 @@ static char *optional_text(const kprof_report *report, sqlite3_stmt *row, int co
     return sqlite3_column_type(row, column) == SQLITE_NULL ? NULL : kprof_store_text(report, row, column);
 }
 
-static kprof_status read_file(void *user, sqlite3_stmt *row)
+static kprof_status read_file(kprof_code_profiles *all, sqlite3_stmt *row)
 {
-    kprof_code_profiles *all = user;
     const int64_t id = sqlite3_column_int64(row, 0);
     if (all->file_count > 0 && id <= all->files[all->file_count - 1].id)
         return kprof_store_damaged(all->report, "code_file");
@@ -90,9 +89,8 @@ static uint64_t count_at(sqlite3_stmt *row, int column)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-static kprof_status read_profile(void *user, sqlite3_stmt *row)
+static kprof_status read_profile(kprof_code_profiles *all, sqlite3_stmt *row)
 {
-    kprof_code_profiles *all = user;
     const kprof_model *model = all->model;
     const int64_t id = sqlite3_column_int64(row, 0), process = sqlite3_column_int64(row, 1),
                   kernel = sqlite3_column_int64(row, 2), device = sqlite3_column_int64(row, 3);
@@ -114,9 +112,8 @@ static kprof_status read_profile(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-static kprof_status read_launch(void *user, sqlite3_stmt *row)
+static kprof_status read_launch(kprof_code_profiles *all, sqlite3_stmt *row)
 {
-    kprof_code_profiles *all = user;
     const int64_t launch = sqlite3_column_int64(row, 0);
     const kprof_code_profile *profile = FIND_ID(all->items, all->count, sqlite3_column_int64(row, 1));
     if (!profile || (all->launch_count > 0 && launch <= all->launches[all->launch_count - 1].launch))
@@ -128,23 +125,26 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
 
 kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
+    static const struct {
+        const char *sql;
+        kprof_status (*read)(kprof_code_profiles *all, sqlite3_stmt *row);
+    } steps[] = {
+        {"SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id", read_file},
+        {"SELECT id, process_id, kernel_id, device_id, launch_id, counted, sampled, period_cycles, dropped, reason "
+         "FROM "
+         "code_profile ORDER BY id",
+         read_profile},
+        {"SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id", read_launch},
+    };
     *out = (kprof_code_profiles){.report = report, .model = model, .cache = kprof_calloc(1, sizeof *out->cache)};
     out->cache->work.reports[0] = report;
-    if (report->version < KPROF_CODE_VERSION)
-        return KPROF_OK;
-    kprof_status status = kprof_store_query(
-        report, "SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id", read_file, out);
-    if (status == KPROF_OK)
-        name_files(out);
-    if (status == KPROF_OK)
-        status = kprof_store_query(report,
-                                   "SELECT id, process_id, kernel_id, device_id, launch_id, counted, sampled, "
-                                   "period_cycles, dropped, reason FROM code_profile ORDER BY id",
-                                   read_profile, out);
-    if (status == KPROF_OK)
-        status = kprof_store_query(report, "SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id",
-                                   read_launch, out);
-    return status;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && report->version >= KPROF_CODE_VERSION; i++) {
+        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
+        while (kprof_cursor_next(&rows))
+            steps[i].read(out, rows.row);
+    }
+    name_files(out);
+    return report->status;
 }
 
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch)
@@ -203,35 +203,29 @@ static void connect_metric(kprof_profiled_code *code, size_t column, const char 
     *(is_unissued ? &code->reasons[at].unissued : &code->reasons[at].all) = column;
 }
 
-static kprof_status read_metric(void *user, sqlite3_stmt *row)
-{
-    code_loader *load = user;
-    kprof_profiled_code *code = load->code;
-    const int64_t metric = sqlite3_column_int64(row, 0);
-    const bool rises = code->metric_count == 0 || metric - 1 > (int64_t)code->metrics[code->metric_count - 1];
-    if (!rises || metric < 1 || metric > (int64_t)code->profiles->model->metric_count)
-        return kprof_store_damaged(load->report, "code_profile_metric");
-    size_t *own = KPROF_ADD(code->metrics, code->metric_count);
-    *own = (size_t)metric - 1;
-    return KPROF_OK;
-}
-
-static kprof_status read_metrics(code_loader *load)
+static void read_metrics(code_loader *load)
 {
     kprof_profiled_code *code = load->code;
     char sql[128];
     snprintf(sql, sizeof sql, "SELECT metric_id FROM code_profile_metric WHERE profile_id=%lld ORDER BY metric_id",
              (long long)code->profile->id);
-    kprof_status status = kprof_store_query(load->report, sql, read_metric, load);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(load->report, sql);
+    while (kprof_cursor_next(&rows)) {
+        const int64_t metric = sqlite3_column_int64(rows.row, 0);
+        const bool rises = code->metric_count == 0 || metric - 1 > (int64_t)code->metrics[code->metric_count - 1];
+        if (rises && metric >= 1 && metric <= (int64_t)code->profiles->model->metric_count)
+            *KPROF_ADD(code->metrics, code->metric_count) = (size_t)metric - 1;
+        else
+            kprof_store_damaged(load->report, "code_profile_metric");
+    }
     code->reasons = kprof_calloc(code->metric_count + 1, sizeof *code->reasons);
     for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
         code->counters[i] = SIZE_MAX;
-    for (size_t i = 0; i < code->metric_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < code->metric_count && load->report->status == KPROF_OK; i++) {
         connect_metric(code, i, code->profiles->model->metrics[code->metrics[i]].name);
         if (code->reason_count > REASONS_MAX)
-            status = kprof_store_too_much(load->report, REASONS_MAX, "reasons of stalls");
+            kprof_store_too_much(load->report, REASONS_MAX, "reasons of stalls");
     }
-    return status;
 }
 
 static size_t column_of(const kprof_profiled_code *code, int64_t metric)
@@ -248,29 +242,35 @@ static bool comes_after(const value_row *row, const value_row *last)
     return row->offset != last->offset ? row->offset > last->offset : row->column > last->column;
 }
 
-static kprof_status read_value(void *user, sqlite3_stmt *columns)
+static kprof_status read_value(code_loader *load, sqlite3_stmt *columns)
 {
-    code_loader *load = user;
     const int64_t offset = sqlite3_column_int64(columns, 1);
     const value_row row = {sqlite3_column_int64(columns, 0), (uint64_t)offset,
                            column_of(load->code, sqlite3_column_int64(columns, 2)), sqlite3_column_double(columns, 3)};
     if (offset < 0 || offset > OFFSET_MAX || row.column == SIZE_MAX ||
         (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
         return kprof_store_damaged(load->report, "instruction_value");
-    const kprof_status status = kprof_work_charge(load->work, 1);
-    if (status == KPROF_OK)
-        *KPROF_ADD(load->rows, load->row_count) = row;
-    return status;
+    *KPROF_ADD(load->rows, load->row_count) = row;
+    return kprof_work_charge(load->work, 1);
 }
 
-static kprof_status read_values(code_loader *load)
+typedef kprof_status row_reader(code_loader *load, sqlite3_stmt *row);
+
+static void read_rows(code_loader *load, const char *sql, row_reader *read)
+{
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(load->report, sql);
+    while (kprof_cursor_next(&rows))
+        read(load, rows.row);
+}
+
+static void read_values(code_loader *load)
 {
     char sql[192];
     snprintf(sql, sizeof sql,
              "SELECT function_id, offset, metric_id, value FROM instruction_value WHERE profile_id=%lld "
              "ORDER BY function_id, offset, metric_id",
              (long long)load->code->profile->id);
-    return kprof_store_query(load->report, sql, read_value, load);
+    read_rows(load, sql, read_value);
 }
 
 /* Compilers that run beside a program may make a kernel of one name and shape several times: "softmax_kernel (2)". */
@@ -288,9 +288,8 @@ static void tell_apart(const code_loader *load, kprof_profiled_function *own)
     own->demangled = name;
 }
 
-static kprof_status read_function(void *user, sqlite3_stmt *row)
+static kprof_status read_function(code_loader *load, sqlite3_stmt *row)
 {
-    code_loader *load = user;
     kprof_profiled_function *own = load->function;
     if (own->mangled)
         return kprof_store_damaged(load->report, "code_function");
@@ -303,32 +302,25 @@ static kprof_status read_function(void *user, sqlite3_stmt *row)
 }
 
 /* Append an instruction to the function that is being read. */
-static kprof_status add_instruction(code_loader *load, uint64_t offset, kprof_profiled_instruction **out)
+static kprof_profiled_instruction *add_instruction(code_loader *load, uint64_t offset)
 {
     kprof_profiled_code *code = load->code;
-    const kprof_status status =
-        kprof_work_charge(load->work, WORK_OF_INSTRUCTION + code->metric_count / PART_OF_METRICS);
-    if (status != KPROF_OK)
-        return status;
-    *out = KPROF_ADD(code->instructions, code->instruction_count);
+    kprof_work_charge(load->work, WORK_OF_INSTRUCTION + code->metric_count / PART_OF_METRICS);
+    kprof_profiled_instruction *added = KPROF_ADD(code->instructions, code->instruction_count);
     load->function->count++;
-    **out = (kprof_profiled_instruction){.function = (size_t)(load->function - code->functions), .offset = offset};
-    return KPROF_OK;
+    *added = (kprof_profiled_instruction){.function = (size_t)(load->function - code->functions), .offset = offset};
+    return added;
 }
 
-static kprof_status read_instruction(void *user, sqlite3_stmt *row)
+static kprof_status read_instruction(code_loader *load, sqlite3_stmt *row)
 {
-    code_loader *load = user;
     kprof_profiled_code *code = load->code;
     const int64_t offset = sqlite3_column_int64(row, 0);
     const kprof_profiled_instruction *last =
         load->function->count > 0 ? &code->instructions[code->instruction_count - 1] : NULL;
-    kprof_profiled_instruction *own = NULL;
     if (offset < 0 || offset > OFFSET_MAX || (last && (uint64_t)offset <= last->offset))
         return kprof_store_damaged(load->report, "code_instruction");
-    const kprof_status status = add_instruction(load, (uint64_t)offset, &own);
-    if (status != KPROF_OK)
-        return status;
+    kprof_profiled_instruction *own = add_instruction(load, (uint64_t)offset);
     own->text = optional_text(load->report, row, 1);
     own->space = optional_text(load->report, row, 2);
     own->operation = optional_text(load->report, row, 3);
@@ -352,25 +344,21 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Instructions that have values but are not in the table, which has none where the code could not be kept. */
-static kprof_status add_missing(code_loader *load, const value_row *rows, size_t count)
+static void add_missing(code_loader *load, const value_row *rows, size_t count)
 {
     kprof_profiled_function *function = load->function;
     const size_t known = function->count;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        kprof_profiled_instruction *own;
+    for (size_t i = 0; i < count && load->report->status == KPROF_OK; i++) {
         const bool is_new = i == 0 || rows[i].offset != rows[i - 1].offset;
         if (is_new && !instruction_at(load, known, rows[i].offset))
-            status = add_instruction(load, rows[i].offset, &own);
+            add_instruction(load, rows[i].offset);
     }
     if (function->count > known)
         qsort(load->code->instructions + function->first, function->count, sizeof *load->code->instructions, by_offset);
-    return status;
 }
 
-static kprof_status read_line(void *user, sqlite3_stmt *row)
+static kprof_status read_line(code_loader *load, sqlite3_stmt *row)
 {
-    code_loader *load = user;
     kprof_profiled_code *code = load->code;
     const kprof_code_profiles *all = code->profiles;
     const int64_t offset = sqlite3_column_int64(row, 0), depth = sqlite3_column_int64(row, 1);
@@ -381,20 +369,15 @@ static kprof_status read_line(void *user, sqlite3_stmt *row)
     if (!file || depth != (int64_t)own->frame_count || depth >= FRAMES_MAX ||
         (depth > 0 && own->first_frame + own->frame_count != code->frame_count))
         return kprof_store_damaged(load->report, "code_line");
-    const kprof_status status = kprof_work_charge(load->work, 1);
-    kprof_profiled_frame *frame = status == KPROF_OK ? KPROF_APPEND(code->frames, code->frame_count) : NULL;
-    if (!frame)
-        return status;
     own->first_frame = depth == 0 ? code->frame_count : own->first_frame;
     own->frame_count++;
-    code->frame_count++;
-    *frame = (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3), optional_text(load->report, row, 4)};
-    return KPROF_OK;
+    *KPROF_ADD(code->frames, code->frame_count) =
+        (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3), optional_text(load->report, row, 4)};
+    return kprof_work_charge(load->work, 1);
 }
 
-static kprof_status read_wait(void *user, sqlite3_stmt *row)
+static kprof_status read_wait(code_loader *load, sqlite3_stmt *row)
 {
-    code_loader *load = user;
     kprof_profiled_code *code = load->code;
     const size_t count = load->function->count;
     kprof_profiled_instruction *own = instruction_at(load, count, (uint64_t)sqlite3_column_int64(row, 0));
@@ -403,15 +386,10 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
         return KPROF_OK;
     if (own->wait_count > 0 && own->first_wait + own->wait_count != code->wait_count)
         return kprof_store_damaged(load->report, "code_wait");
-    const kprof_status status = kprof_work_charge(load->work, 1);
-    size_t *wait = status == KPROF_OK ? KPROF_APPEND(code->waits, code->wait_count) : NULL;
-    if (!wait)
-        return status;
     own->first_wait = own->wait_count == 0 ? code->wait_count : own->first_wait;
     own->wait_count++;
-    code->wait_count++;
-    *wait = (size_t)(producer - code->instructions);
-    return KPROF_OK;
+    *KPROF_ADD(code->waits, code->wait_count) = (size_t)(producer - code->instructions);
+    return kprof_work_charge(load->work, 1);
 }
 
 #define SQL_OF_LINES                                                                                                   \
@@ -420,10 +398,10 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
 #define SQL_OF_WAITS                                                                                                   \
     "SELECT offset, producer_offset FROM code_wait WHERE function_id=%lld ORDER BY offset, producer_offset"
 
-static kprof_status query_function(code_loader *load, const char *format, kprof_store_row *row)
+static void query_function(code_loader *load, const char *format, row_reader *read)
 {
     KPROF_AUTO_FREE char *sql = kprof_strprintf(format, (long long)load->function->id);
-    return kprof_store_query(load->report, sql, row, load);
+    read_rows(load, sql, read);
 }
 
 /* Behind the function before it, as far as instructions are known. */
@@ -439,41 +417,36 @@ static void place_function(code_loader *load)
 }
 
 /* Read a function; rows[count] are its values. */
-static kprof_status load_function(code_loader *load, const value_row *rows, size_t count)
+static void load_function(code_loader *load, const value_row *rows, size_t count)
 {
     kprof_profiled_code *code = load->code;
     load->function = KPROF_ADD(code->functions, code->function_count);
     *load->function = (kprof_profiled_function){.id = rows->function, .first = code->instruction_count};
-    kprof_status status = query_function(load,
-                                         "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN "
-                                         "code ON code.id=code_id WHERE code_function.id=%lld",
-                                         read_function);
-    if (status == KPROF_OK && !load->function->mangled)
-        return kprof_store_damaged(load->report, "code_function");
-    if (status == KPROF_OK)
-        status = query_function(load,
-                                "SELECT offset, text, space, operation, access_bits FROM code_instruction WHERE "
-                                "function_id=%lld ORDER BY offset",
-                                read_instruction);
-    KPROF_THEN(status, add_missing(load, rows, count));
+    query_function(load,
+                   "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN code ON code.id=code_id "
+                   "WHERE code_function.id=%lld",
+                   read_function);
+    if (load->report->status == KPROF_OK && !load->function->mangled)
+        kprof_store_damaged(load->report, "code_function");
+    query_function(load,
+                   "SELECT offset, text, space, operation, access_bits FROM code_instruction WHERE function_id=%lld "
+                   "ORDER BY offset",
+                   read_instruction);
+    add_missing(load, rows, count);
     const bool takes_ptx = code->profiles->takes_ptx;
-    if (status == KPROF_OK && (!takes_ptx || load->report->version >= KPROF_PTX_VERSION))
-        status = query_function(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, read_line);
-    KPROF_THEN(status, query_function(load, SQL_OF_WAITS, read_wait));
-    if (status == KPROF_OK)
-        place_function(load);
-    return status;
+    if (!takes_ptx || load->report->version >= KPROF_PTX_VERSION)
+        query_function(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, read_line);
+    query_function(load, SQL_OF_WAITS, read_wait);
+    place_function(load);
 }
 
-static kprof_status load_functions(code_loader *load)
+static void load_functions(code_loader *load)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0, end; i < load->row_count && status == KPROF_OK; i = end) {
+    for (size_t i = 0, end; i < load->row_count && load->report->status == KPROF_OK; i = end) {
         for (end = i + 1; end < load->row_count && load->rows[end].function == load->rows[i].function;)
             end++;
-        status = load_function(load, &load->rows[i], end - i);
+        load_function(load, &load->rows[i], end - i);
     }
-    return status;
 }
 
 /* Values come in the order of the instructions. */
@@ -554,9 +527,10 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
 {
     out->code = (kprof_profiled_code){.profiles = profiles, .profile = profile};
     code_loader load = {.report = profiles->report, .code = &out->code, .work = &profiles->cache->work};
-    kprof_status status = read_metrics(&load);
-    KPROF_THEN(status, read_values(&load));
-    KPROF_THEN(status, load_functions(&load));
+    read_metrics(&load);
+    read_values(&load);
+    load_functions(&load);
+    kprof_status status = load.report->status;
     KPROF_THEN(status, place_values(&load));
     free(load.rows);
     if (status == KPROF_OK)
@@ -578,33 +552,27 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
     }
     kprof_loaded_code *loaded = kprof_calloc(1, sizeof *loaded);
     const kprof_status status = read_code(profiles, profile, loaded);
-    if (status == KPROF_OK)
-        make_space(cache, values_of(loaded));
-    kprof_loaded_code **own = status == KPROF_OK ? KPROF_ADD(cache->items, cache->count) : NULL;
-    if (!own) {
+    if (status != KPROF_OK) {
         free_loaded(loaded);
         return status;
     }
+    make_space(cache, values_of(loaded));
     cache->values += values_of(loaded);
-    *out = *own = loaded;
+    *out = *KPROF_ADD(cache->items, cache->count) = loaded;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiled_has_ptx(const kprof_profiled_code *code, bool *has)
+bool kprof_profiled_has_ptx(const kprof_profiled_code *code)
 {
     kprof_report *report = code->profiles->report;
-    kprof_status status = KPROF_OK;
-    *has = false;
-    for (size_t i = 0; i < code->function_count && status == KPROF_OK && !*has; i++) {
+    bool has = false;
+    for (size_t i = 0; i < code->function_count && report->version >= KPROF_PTX_VERSION && !has; i++) {
         char sql[96];
-        int64_t found = 0;
         snprintf(sql, sizeof sql, "SELECT EXISTS(SELECT 1 FROM code_ptx WHERE function_id=%lld)",
                  (long long)code->functions[i].id);
-        if (report->version >= KPROF_PTX_VERSION)
-            status = kprof_store_integer(report, sql, &found);
-        *has = found;
+        has = kprof_store_integer(report, sql);
     }
-    return status;
+    return has;
 }
 
 void kprof_code_profiles_free(kprof_code_profiles *profiles)

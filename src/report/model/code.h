@@ -185,7 +185,7 @@ typedef struct kprof_profiled_code {
 bool kprof_profiled_has_lines(const kprof_profiled_code *code);
 bool kprof_profiled_has_text(const kprof_profiled_code *code);
 /* Does the report have lines of the PTX that they were assembled from? */
-kprof_status kprof_profiled_has_ptx(const kprof_profiled_code *code, bool *has) KPROF_MUST_CHECK;
+bool kprof_profiled_has_ptx(const kprof_profiled_code *code);
 
 static inline const double *kprof_profiled_values(const kprof_profiled_code *code, size_t instruction)
 {

@@ -75,28 +75,28 @@ static bool is_taken(launch_walker *walker, const kprof_model_launch *launch, sq
 }
 
 /* `choice` is a condition on metric_id, or "". */
-static kprof_status open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
+static void open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
 {
     KPROF_AUTO_FREE char *sql =
         kprof_strprintf("SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice);
     *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
-    return kprof_store_compile(walk->report, sql, &reader->rows);
+    reader->rows = kprof_store_compile(walk->report, sql);
 }
 
-kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
+void kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
 {
-    return open_reader(walk, "", reader);
+    open_reader(walk, "", reader);
 }
 
-kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
-                                          kprof_value_reader *reader)
+void kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
+                                  kprof_value_reader *reader)
 {
     KPROF_AUTO(kprof_strbuf) choice = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&choice, " AND metric_id IN (0");
     for (size_t i = 0; i < count; i++)
         kprof_strbuf_printf(&choice, ",%zu", metrics[i] + 1);
     kprof_strbuf_puts(&choice, ")");
-    return open_reader(walk, choice.data, reader);
+    open_reader(walk, choice.data, reader);
 }
 
 kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked)
@@ -108,8 +108,7 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
     sqlite3_reset(rows);
     sqlite3_bind_int64(rows, 1, launch);
     int64_t last = 0;
-    int rc;
-    while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
+    while (kprof_store_next(reader->report, rows)) {
         int64_t metric = sqlite3_column_int64(rows, 0);
         if (metric <= last || (uint64_t)metric > reader->metric_count)
             return kprof_store_damaged(reader->report, "value");
@@ -118,14 +117,12 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
         const int type = sqlite3_column_type(rows, 1);
         if (type == SQLITE_TEXT || type == SQLITE_BLOB) { /* no value, but SQLite stores it */
             reader->text_bytes += kprof_store_text_bytes(rows);
-            kprof_status status = kprof_store_check_text(reader->report, reader->text_bytes);
-            if (status != KPROF_OK)
-                return status;
+            kprof_store_check_text(reader->report, reader->text_bytes);
         }
         if (type != SQLITE_NULL)
             values[metric - 1] = sqlite3_column_double(rows, 1);
     }
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(reader->report, "reading values");
+    return reader->report->status;
 }
 
 void kprof_value_reader_close(kprof_value_reader *reader)
@@ -145,9 +142,8 @@ static kprof_status hand_over(launch_walker *walker, kprof_model_launch *launch)
     return status == KPROF_OK ? walker->visit(walker->user, launch) : status;
 }
 
-static kprof_status visit_row(void *user, sqlite3_stmt *row)
+static kprof_status visit_row(launch_walker *walker, sqlite3_stmt *row)
 {
-    launch_walker *walker = user;
     const kprof_model *model = walker->walk->model;
     kprof_model_launch launch = {.id = sqlite3_column_int64(row, 0)};
     launch.process =
@@ -184,23 +180,15 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     return status;
 }
 
-static kprof_status prepare(launch_walker *walker)
-{
-    const kprof_model_walk *walk = walker->walk;
-    if (walk->filter) {
-        kprof_status status = kprof_filter_new(walk->filter, &walker->filter);
-        if (status != KPROF_OK)
-            return status;
-    }
-    walker->name_matches = kprof_calloc(walk->model->kernel_count + 1, 1);
-    walker->values = kprof_calloc(walk->model->metric_count + 1, sizeof *walker->values);
-    walker->asked = kprof_calloc(walk->model->metric_count + 1, sizeof *walker->asked);
-    return kprof_value_reader_open(walk, &walker->reader);
-}
-
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
-    launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
+    launch_walker walker = {.walk = walk,
+                            .visit = visit,
+                            .user = user,
+                            .name_matches = kprof_calloc(walk->model->kernel_count + 1, 1),
+                            .values = kprof_calloc(walk->model->metric_count + 1, sizeof *walker.values),
+                            .asked = kprof_calloc(walk->model->metric_count + 1, sizeof *walker.asked),
+                            .last_id = -1};
     /* The columns of `launch`, then its graph node, 0 or NULL outside of graphs, its NVTX ranges, and its call stack
      * with the origin of that, or NULL. */
     const char *query = "SELECT launch.*, node, ranges, stack_id, origin FROM launch "
@@ -213,8 +201,12 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
     else if (walk->report->version < 8) /* it has no table launch_stack */
         query = "SELECT launch.*, node, ranges, 0, NULL FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
                 "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
-    kprof_status status = prepare(&walker);
-    KPROF_THEN(status, kprof_store_query(walk->report, query, visit_row, &walker));
+    kprof_status status = walk->filter ? kprof_filter_new(walk->filter, &walker.filter) : KPROF_OK;
+    kprof_value_reader_open(walk, &walker.reader);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(walk->report, query);
+    while (status == KPROF_OK && kprof_cursor_next(&rows))
+        status = visit_row(&walker, rows.row);
+    KPROF_THEN(status, walk->report->status);
     kprof_value_reader_close(&walker.reader);
     if (walker.filter)
         kprof_filter_free(walker.filter);

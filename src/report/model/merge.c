@@ -70,8 +70,8 @@ static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numb
 /* Run a statement without rows, about these texts. */
 static kprof_status change(kprof_merge *merge, const char *sql, const char *const *texts)
 {
-    int64_t none;
-    return kprof_store_ask(merge->into, sql, texts, &none);
+    kprof_store_ask(merge->into, sql, texts);
+    return merge->into->status;
 }
 
 /* The id of the row with this text; 0: there is none, and the text is remembered. */
@@ -169,10 +169,9 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
     static const char all[] = "INSERT INTO main.source SELECT id+?1, name, command_line, working_directory, "
                               "kprof_version, sets, start_unix_ns FROM source.source";
     const int64_t numbers[] = {merge->process_count, merge->source_count};
-    int64_t sources = 0;
-    kprof_status status =
-        version >= 5 ? kprof_store_integer(merge->into, "SELECT count(*) FROM source.source", &sources) : KPROF_OK;
-    if (status == KPROF_OK && sources > 0) {
+    const int64_t sources = version >= 5 ? kprof_store_integer(merge->into, "SELECT count(*) FROM source.source") : 0;
+    kprof_status status = merge->into->status;
+    if (sources > 0) {
         status = run(merge, all, &merge->source_count, 1);
         if (status == KPROF_OK)
             status = run(merge,
@@ -273,17 +272,14 @@ static kprof_status add_passes(kprof_merge *merge, const char *chip)
         "sm_side FROM source.pass WHERE chip=?1",
     };
     const char *const name[] = {chip, NULL};
-    int64_t is_other = 0;
-    kprof_status status = kprof_store_ask(merge->into, differs, name, &is_other);
-    for (size_t i = 0; i < sizeof copy / sizeof *copy && status == KPROF_OK && is_other; i++)
-        status = change(merge, copy[i], name);
-    if (status == KPROF_OK)
-        status = change(merge,
-                        "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE "
-                        "chip=?1 AND NOT EXISTS(SELECT 1 FROM main.left_out AS own WHERE own.chip=?1 AND "
-                        "own.name=other.name) ORDER BY id",
-                        name);
-    return status;
+    const bool is_other = kprof_store_ask(merge->into, differs, name);
+    for (size_t i = 0; i < sizeof copy / sizeof *copy && is_other; i++)
+        kprof_store_ask(merge->into, copy[i], name);
+    return change(merge,
+                  "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE chip=?1 AND "
+                  "NOT EXISTS(SELECT 1 FROM main.left_out AS own WHERE own.chip=?1 AND own.name=other.name) ORDER BY "
+                  "id",
+                  name);
 }
 
 static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
@@ -354,24 +350,23 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
     };
     enum { OF_PTX = 2 };
     const size_t count = sizeof statements / sizeof *statements - (from->version < 9 ? OF_PTX : 0);
-    int64_t files = 0, functions = 0, profiles = 0;
+    kprof_report *into = merge->into;
     kprof_status status = KPROF_OK;
     if (from->version < 7) /* it has none of these tables */
         return KPROF_OK;
-    status = kprof_store_integer(merge->into, "SELECT coalesce(max(id), 0) FROM main.code_file", &files);
-    if (status == KPROF_OK) /* codes and functions get ids of one range */
-        status = kprof_store_integer(
-            merge->into,
-            "SELECT max((SELECT coalesce(max(id), 0) FROM main.code), (SELECT coalesce(max(id), 0) FROM "
-            "main.code_function))",
-            &functions);
-    if (status == KPROF_OK)
-        status = kprof_store_integer(merge->into, "SELECT coalesce(max(id), 0) FROM main.code_profile", &profiles);
-    const int64_t numbers[] = {merge->launch_count,  merge->process_count, files, functions, profiles,
-                               merge->subset != NULL};
+    const int64_t numbers[] = {
+        merge->launch_count,
+        merge->process_count,
+        kprof_store_integer(into, "SELECT coalesce(max(id), 0) FROM main.code_file"),
+        /* Codes and functions get ids of one range. */
+        kprof_store_integer(into, "SELECT max((SELECT coalesce(max(id), 0) FROM main.code), (SELECT coalesce(max(id), "
+                                  "0) FROM main.code_function))"),
+        kprof_store_integer(into, "SELECT coalesce(max(id), 0) FROM main.code_profile"),
+        merge->subset != NULL,
+    };
     for (size_t i = 0; i < count && status == KPROF_OK; i++)
         status = run(merge, statements[i], numbers, 6);
-    return status;
+    return KPROF_THEN(status, into->status);
 }
 
 /* Run statements that copy rows of launches: ?1 and ?2 are what ids of launches and processes grow by, ?3 is 0 where
@@ -460,30 +455,25 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
         "FROM source.seen ORDER BY process_id, kernel_id",
     };
-    int64_t odd = 0, last = 0;
-    kprof_status status =
-        kprof_store_integer(merge->into,
+    if (kprof_store_integer(merge->into,
                             "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
                             "(SELECT id FROM source.process)) OR EXISTS(SELECT 1 FROM source.seen WHERE process_id "
                             "NOT IN (SELECT id FROM source.process)) OR (SELECT min(launch_id)<0 OR "
-                            "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)",
-                            &odd);
-    if (status == KPROF_OK && odd)
+                            "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)"))
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
                           from->path);
     KPROF_AUTO_FREE char *sql = launch_query(from->version);
-    if (status == KPROF_OK)
-        status = copy_of_launches(merge, (const char *const[]){sql}, 1);
+    kprof_status status = merge->into->status;
+    KPROF_THEN(status, copy_of_launches(merge, (const char *const[]){sql}, 1));
     const size_t first = from->version < 6; /* it has no table nvtx */
     KPROF_THEN(status, copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first));
     KPROF_THEN(status, add_stacks(merge, from));
     KPROF_THEN(status, add_timelines(merge, from));
     KPROF_THEN(status, add_code(merge, from));
     KPROF_THEN(status, add_census(merge, from));
-    KPROF_THEN(status, kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last));
-    merge->launch_count += last;
-    return status;
+    merge->launch_count += kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch");
+    return KPROF_THEN(status, merge->into->status);
 }
 
 static kprof_status add_messages(kprof_merge *merge, const kprof_model *model)

@@ -58,15 +58,6 @@ typedef struct launch_values {
     kprof_status status;
 } launch_values;
 
-static kprof_status take_metric(void *user, sqlite3_stmt *row)
-{
-    launch_values *all = user;
-    const size_t id = (size_t)sqlite3_column_int64(row, 0);
-    kprof_names_keep(&all->names, kprof_store_column(row, 1), id);
-    all->size = id + 1 > all->size ? id + 1 : all->size;
-    return KPROF_OK;
-}
-
 static double look_up(void *user, const char *name)
 {
     const launch_values *all = user;
@@ -86,119 +77,86 @@ static void put(void *user, int64_t metric, double value)
 /* Compute again what follows from the values of several ranks. */
 static kprof_status derive(launch_values *all, const char *chip)
 {
-    sqlite3_stmt *row = NULL;
     for (size_t i = 0; i < all->size; i++)
         all->values[i] = NAN;
-    int rc = sqlite3_prepare_v2(all->report->db, "SELECT metric_id, value FROM main.value WHERE launch_id=?1", -1, &row,
-                                NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(row, 1, all->launch);
-    while (rc == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+    sqlite3_stmt *row = kprof_store_compile(all->report, "SELECT metric_id, value FROM main.value WHERE launch_id=?1");
+    sqlite3_bind_int64(row, 1, all->launch);
+    while (kprof_store_next(all->report, row))
         if (sqlite3_column_type(row, 1) != SQLITE_NULL && (uint64_t)sqlite3_column_int64(row, 0) < all->size)
             all->values[sqlite3_column_int64(row, 0)] = sqlite3_column_double(row, 1);
     sqlite3_finalize(row);
-    if (rc != SQLITE_OK)
-        return kprof_store_fail(all->report, "reading values");
     const kprof_derived_sink sink = {look_up, put, all};
     kprof_derived_evaluate(all->report, chip, &sink);
     return all->status;
 }
 
-/* The ids of launches that were joined, and their chips. */
-typedef struct base_list {
-    launch_values *values;
-    int64_t *ids; /* [chips.count] */
-    kprof_strlist chips;
-} base_list;
-
-static kprof_status take_base(void *user, sqlite3_stmt *row)
-{
-    base_list *list = user;
-    int64_t *id = KPROF_APPEND(list->ids, list->chips.count);
-    kprof_strlist_add(&list->chips, kprof_store_column(row, 1));
-    *id = sqlite3_column_int64(row, 0);
-    return KPROF_OK;
-}
-
 static kprof_status derive_all(kprof_report *report)
 {
+    static const char joined[] = "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
+                                 "WHERE launch.id IN (SELECT base FROM joined) ORDER BY launch.id";
     launch_values all = {.report = report};
-    base_list bases = {.values = &all};
     kprof_status status = kprof_report_load_plans(report);
-    KPROF_THEN(status, kprof_store_query(report, "SELECT id, name FROM main.metric ORDER BY id", take_metric, &all));
-    if (status == KPROF_OK)
-        status = kprof_store_query(report,
-                                   "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
-                                   "WHERE launch.id IN (SELECT base FROM joined) ORDER BY launch.id",
-                                   take_base, &bases);
-    if (status == KPROF_OK)
-        all.values = kprof_calloc(all.size + 1, sizeof *all.values);
-    for (size_t i = 0; i < bases.chips.count && status == KPROF_OK; i++) {
-        all.launch = bases.ids[i];
-        status = derive(&all, bases.chips.items[i]);
+    KPROF_AUTO(kprof_cursor) metrics = kprof_cursor_new(report, "SELECT id, name FROM main.metric ORDER BY id");
+    while (kprof_cursor_next(&metrics)) {
+        const size_t id = (size_t)sqlite3_column_int64(metrics.row, 0);
+        kprof_names_keep(&all.names, kprof_store_column(metrics.row, 1), id);
+        all.size = id + 1;
+    }
+    all.values = kprof_calloc(all.size + 1, sizeof *all.values);
+    KPROF_AUTO(kprof_cursor) launches = kprof_cursor_new(report, joined);
+    while (status == KPROF_OK && kprof_cursor_next(&launches)) {
+        all.launch = sqlite3_column_int64(launches.row, 0);
+        status = derive(&all, kprof_store_column(launches.row, 1));
     }
     kprof_names_free(&all.names);
-    kprof_strlist_free(&bases.chips);
-    KPROF_FREE(bases.ids, all.values);
-    return status;
+    free(all.values);
+    return KPROF_THEN(status, report->status);
 }
 
 static void tell_incomplete(kprof_report *report)
 {
-    int64_t count = 0;
     static const char incomplete[] =
         "SELECT count(*) FROM (SELECT count(*) AS ranks FROM placed GROUP BY shape, turn) WHERE ranks<(SELECT "
         "count(DISTINCT source) FROM placed)";
-    if (kprof_store_integer(report, incomplete, &count) == KPROF_OK && count > 0)
+    const int64_t count = kprof_store_integer(report, incomplete);
+    if (count > 0)
         kprof_log(KPROF_LOG_WARNING,
                   "%lld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
                   "launch the same kernels in the same order",
                   (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
 }
 
-/* The ranks that the reports name. */
-typedef struct rank_facts {
-    int64_t reports, ranks;        /* all, and those of ranks */
-    int64_t distinct, sizes, size; /* different ranks; sizes of jobs, and the largest */
-} rank_facts;
-
-static kprof_status take_facts(void *user, sqlite3_stmt *row)
-{
-    *(rank_facts *)user =
-        (rank_facts){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
-                     sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4)};
-    return KPROF_OK;
-}
-
 /* Are these the reports of ranks of one job that shared its passes? Warns where they are of ranks, but do not fit. */
-static kprof_status fit_together(kprof_report *report, bool *fit)
+static bool fit_together(kprof_report *report)
 {
+    /* All reports, those of ranks, different ranks; the sizes of jobs, and the largest. */
+    enum { REPORTS, RANKS, DISTINCT, SIZES, SIZE, FACTS };
     static const char query[] =
         "SELECT (SELECT count(*) FROM main.source), count(*), count(DISTINCT value), "
         "count(DISTINCT substr(value, instr(value, ' of '))), max(CAST(substr(value, instr(value, ' of ')+4) AS INT)) "
         "FROM main.source, json_each(iif(json_valid(sets), sets, '[]')) WHERE value LIKE '" KPROF_RANK_OF " % of %'";
-    rank_facts of = {0};
-    kprof_status status = kprof_store_query(report, query, take_facts, &of);
-    *fit = status == KPROF_OK && of.reports > 1 && of.reports == of.ranks && of.ranks == of.distinct && of.sizes == 1;
-    if (status == KPROF_OK && of.ranks > 0 && !*fit)
+    int64_t of[FACTS] = {0};
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    while (kprof_cursor_next(&rows))
+        for (int i = 0; i < FACTS; i++)
+            of[i] = sqlite3_column_int64(rows.row, i);
+    const bool fit = of[REPORTS] > 1 && of[REPORTS] == of[RANKS] && of[RANKS] == of[DISTINCT] && of[SIZES] == 1;
+    if (of[RANKS] > 0 && !fit)
         kprof_log(KPROF_LOG_WARNING, "not all reports are of different ranks of one job with --rank-passes, so their "
                                      "launches are not joined");
-    else if (*fit && of.ranks < of.size)
+    else if (fit && of[RANKS] < of[SIZE])
         kprof_log(KPROF_LOG_WARNING, "these are %lld of %lld ranks of the job: the passes of the others are missing",
-                  (long long)of.ranks, (long long)of.size);
-    return status;
+                  (long long)of[RANKS], (long long)of[SIZE]);
+    return fit;
 }
 
 kprof_status kprof_merge_join_ranks(kprof_report *into)
 {
-    bool fit = false;
-    kprof_status status = fit_together(into, &fit);
-    if (status != KPROF_OK || !fit)
-        return status;
-    status = kprof_report_begin(into);
+    if (!fit_together(into))
+        return into->status;
+    kprof_status status = kprof_report_begin(into);
     KPROF_THEN(status, kprof_store_exec(into, match_launches));
-    if (status == KPROF_OK)
-        tell_incomplete(into);
+    tell_incomplete(into);
     KPROF_THEN(status, kprof_store_exec(into, join_launches));
     KPROF_THEN(status, derive_all(into));
     KPROF_THEN(status, kprof_store_exec(into, forget));
@@ -277,50 +235,49 @@ static kprof_status match_launches_of_runs(kprof_report *report, const kprof_run
     return kprof_store_exec(report, sql.data);
 }
 
-#define KERNELS_TOLD 4
-
-/* Tell of a kernel whose launches not all runs have. */
-static kprof_status tell_kernel(void *user, sqlite3_stmt *row)
+/* Tell of kernels whose launches not all runs have. */
+static void tell_kernels(kprof_report *report, const kprof_runs *runs)
 {
-    size_t *told = user;
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    const long long least = sqlite3_column_int64(row, 1), most = sqlite3_column_int64(row, 2);
-    if (++*told > KERNELS_TOLD)
-        return KPROF_OK;
-    if (least == most)
-        kprof_log(KPROF_LOG_WARNING, "%s: all runs launch it as often (%lld), but at other places or with other shapes",
-                  name ? name : "", most);
-    else
-        kprof_log(KPROF_LOG_WARNING, "%s: one run launches it %lld time%s, another one %lld time%s", name ? name : "",
-                  least, least == 1 ? "" : "s", most, most == 1 ? "" : "s");
-    return KPROF_OK;
-}
-
-static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
-{
+    enum { KERNELS_TOLD = 4 };
     char query[640];
-    int64_t all = 0, taken = 0;
-    size_t told = 0;
-    kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM placed", &all);
-    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM bases", &taken));
-    runs->taken = (uint64_t)taken;
-    runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
-    if (status != KPROF_OK || runs->left_out == 0)
-        return status;
-    kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
-              "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launch%s",
-              (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken,
-              taken == 1 ? " matches" : "es match");
+    size_t count = 0;
     snprintf(
         query, sizeof query,
         "SELECT function, iif(count(*)<%zu, 0, min(n)), max(n) FROM (SELECT function, source, count(*) AS n FROM "
         "placed GROUP BY function, source) WHERE function IN (SELECT function FROM placed WHERE NOT EXISTS(SELECT 1 "
         "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function",
         runs->count);
-    status = kprof_store_query(report, query, tell_kernel, &told);
-    if (told > KERNELS_TOLD)
-        kprof_log(KPROF_LOG_WARNING, "and %zu more kernels", told - KERNELS_TOLD);
-    return status;
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    while (kprof_cursor_next(&rows)) {
+        const char *name = kprof_store_column(rows.row, 0);
+        const long long least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
+        if (++count > KERNELS_TOLD)
+            continue;
+        if (least == most)
+            kprof_log(KPROF_LOG_WARNING,
+                      "%s: all runs launch it as often (%lld), but at other places or with other shapes", name, most);
+        else
+            kprof_log(KPROF_LOG_WARNING, "%s: one run launches it %lld time%s, another one %lld time%s", name, least,
+                      least == 1 ? "" : "s", most, most == 1 ? "" : "s");
+    }
+    if (count > KERNELS_TOLD)
+        kprof_log(KPROF_LOG_WARNING, "and %zu more kernels", count - KERNELS_TOLD);
+}
+
+static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
+{
+    const int64_t all = kprof_store_integer(report, "SELECT count(*) FROM placed");
+    const int64_t taken = kprof_store_integer(report, "SELECT count(*) FROM bases");
+    runs->taken = (uint64_t)taken;
+    runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
+    if (report->status != KPROF_OK || runs->left_out == 0)
+        return report->status;
+    kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
+              "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launch%s",
+              (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken,
+              taken == 1 ? " matches" : "es match");
+    tell_kernels(report, runs);
+    return report->status;
 }
 
 #define FROM_PARTS                                                                                                     \
@@ -332,7 +289,7 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
 #define GREATEST_OF_SOME "a throughput is the greatest of those of its parts that were measured, and not all were"
 
 /* A launch with all parts of a metric gets their greatest. A range gets that of those it has, and the reason tells. */
-static kprof_status put_greatest(kprof_report *report, const kprof_greatest *metric, bool of_ranges)
+static void put_greatest(kprof_report *report, const kprof_greatest *metric, bool of_ranges)
 {
     static const char sql[] = "INSERT INTO main.value SELECT launch.id, own.id, max(value.value) " FROM_PARTS
                               ">=iif(?4='some', 1, json_array_length(?3)) ON CONFLICT DO UPDATE SET "
@@ -341,14 +298,13 @@ static kprof_status put_greatest(kprof_report *report, const kprof_greatest *met
                                "' WHERE ?4='some' AND "
                                "instr(reason, '" GREATEST_OF_SOME "')=0 AND id IN (SELECT launch.id " FROM_PARTS
                                " BETWEEN 1 AND json_array_length(?3)-1)";
-    int64_t none;
     KPROF_AUTO(kprof_strbuf) parts = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < metric->parts->count; i++)
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
     const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
-    kprof_status status = kprof_store_ask(report, sql, texts, &none);
-    return KPROF_THEN(status, kprof_store_ask(report, tell, texts, &none));
+    kprof_store_ask(report, sql, texts);
+    kprof_store_ask(report, tell, texts);
 }
 
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
@@ -357,8 +313,8 @@ kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
     KPROF_THEN(status, match_launches_of_runs(into, runs));
     KPROF_THEN(status, tell_left_out(into, runs));
     KPROF_THEN(status, kprof_store_exec(into, join_values_of_runs));
-    for (size_t i = 0; i < runs->greatest_count && status == KPROF_OK; i++)
-        status = put_greatest(into, &runs->greatest[i], runs->of_ranges);
+    for (size_t i = 0; i < runs->greatest_count; i++)
+        put_greatest(into, &runs->greatest[i], runs->of_ranges);
     KPROF_THEN(status, kprof_store_exec(into, leave_bases));
     KPROF_THEN(status, derive_all(into));
     KPROF_THEN(status, kprof_store_exec(into, forget_runs));

@@ -37,38 +37,23 @@ static const row_list lists[] = {
 };
 #define LIST_COUNT (sizeof lists / sizeof *lists)
 
-typedef struct row_loader {
-    kprof_report *report;
-    kprof_model *model;
-    const row_list *list;
-} row_loader;
-
-/* Rows are numbered from 1 without gaps. Checking that also ends the walk through a damaged tree that has a loop. */
-static kprof_status load_row(void *user, sqlite3_stmt *columns)
+/* Read all rows of a table. They are numbered from 1 without gaps. Checking that also ends the walk through a damaged
+ * tree that has a loop. */
+static void load_list(kprof_report *report, kprof_model *model, const row_list *list)
 {
-    const row_loader *load = user;
-    const row_list *list = load->list;
-    size_t *count = (size_t *)((char *)load->model + list->count);
-    if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
-        return kprof_store_damaged(load->report, list->name);
-    void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
-    ++*count;
-    kprof_rows_read(load->report, list->table, columns, row);
-    return KPROF_OK;
-}
-
-/* Read all rows of all tables but that of the launches. */
-static kprof_status load_rows(kprof_report *report, kprof_model *model)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < LIST_COUNT && status == KPROF_OK; i++) {
-        row_loader load = {report, model, &lists[i]};
-        char sql[64];
-        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", lists[i].name);
-        if (report->version >= lists[i].since)
-            status = kprof_store_query(report, sql, load_row, &load);
+    char sql[64];
+    size_t *count = (size_t *)((char *)model + list->count);
+    snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", list->name);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, sql);
+    while (kprof_cursor_next(&rows)) {
+        if (sqlite3_column_int64(rows.row, 0) != (int64_t)*count + 1) {
+            kprof_store_damaged(report, list->name);
+            return;
+        }
+        void *row = kprof_append((void **)((char *)model + list->array), *count, list->size);
+        ++*count;
+        kprof_rows_read(report, list->table, rows.row, row);
     }
-    return status;
 }
 
 static void free_rows(kprof_model *model)
@@ -101,21 +86,8 @@ static char *join_sets(const kprof_report *report, const char *json)
     return safe;
 }
 
-static kprof_status load_nvtx(void *user, sqlite3_stmt *row)
+static kprof_status load_stack(loader *load, sqlite3_stmt *row)
 {
-    ((loader *)user)->model->has_nvtx = sqlite3_column_int(row, 0) != 0;
-    return KPROF_OK;
-}
-
-static kprof_status load_other_sets(void *user, sqlite3_stmt *row)
-{
-    ((loader *)user)->model->has_other_sets = sqlite3_column_int(row, 0) != 0;
-    return KPROF_OK;
-}
-
-static kprof_status load_stack(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
         return kprof_store_damaged(load->report, "stack");
@@ -129,9 +101,8 @@ const kprof_model_stack *kprof_model_stack_of(const kprof_model *model, const kp
     return launch->stack > 0 ? &model->stacks[launch->stack - 1] : NULL;
 }
 
-static kprof_status load_run(void *user, sqlite3_stmt *row)
+static kprof_status load_run(loader *load, sqlite3_stmt *row)
 {
-    loader *load = user;
     kprof_model *model = load->model;
     if (model->command_line)
         return kprof_store_damaged(load->report, "run");
@@ -151,9 +122,8 @@ static size_t find_chip(const kprof_model *model, const char *name)
     return SIZE_MAX;
 }
 
-static kprof_status load_seen(void *user, sqlite3_stmt *row)
+static kprof_status load_seen(loader *load, sqlite3_stmt *row)
 {
-    loader *load = user;
     int64_t process = sqlite3_column_int64(row, 0), kernel = sqlite3_column_int64(row, 1);
     bool rises = process > load->last_seen[0] || (process == load->last_seen[0] && kernel > load->last_seen[1]);
     if (!rises || kernel < 1 || kernel > (int64_t)load->model->kernel_count)
@@ -207,18 +177,21 @@ static void clean_section(kprof_section *section)
     kprof_section_visit(section, clean_item, NULL);
 }
 
-/* The chip that a column names, added when it is new. */
-static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_model_chip **out)
+/* The chip that a column names, added when it is new; NULL: there are too many. */
+static kprof_model_chip *chip_at(loader *load, sqlite3_stmt *row, int column)
 {
     kprof_model *model = load->model;
     KPROF_AUTO_FREE char *name = kprof_store_text(load->report, row, column);
     const size_t index = find_chip(model, name);
-    if (index == SIZE_MAX && model->chip_count == KPROF_CHIPS_MAX)
-        return kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
-    *out = index == SIZE_MAX ? KPROF_ADD(model->chips, model->chip_count) : &model->chips[index];
-    if (index == SIZE_MAX)
-        (*out)->name = kprof_strdup(name);
-    return KPROF_OK;
+    if (index != SIZE_MAX)
+        return &model->chips[index];
+    if (model->chip_count == KPROF_CHIPS_MAX) {
+        kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
+        return NULL;
+    }
+    kprof_model_chip *added = KPROF_ADD(model->chips, model->chip_count);
+    added->name = kprof_strdup(name);
+    return added;
 }
 
 /* How many values a section shows for a launch. */
@@ -257,29 +230,23 @@ static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_sec
     return KPROF_OK;
 }
 
-static kprof_status load_section(void *user, sqlite3_stmt *row)
+static kprof_status load_section(loader *load, sqlite3_stmt *row)
 {
-    loader *load = user;
-    kprof_model_chip *chip;
-    kprof_status status = chip_at(load, row, 1, &chip);
-    if (status != KPROF_OK)
-        return status;
+    kprof_model_chip *chip = chip_at(load, row, 1);
     const char *definition = (const char *)sqlite3_column_text(row, 2);
     kprof_section section;
-    if (definition)
-        status = kprof_section_from_json(load->report->path, definition, &section);
-    if (!definition || status != KPROF_OK)
+    if (!chip)
+        return load->report->status;
+    if (!definition || kprof_section_from_json(load->report->path, definition, &section) != KPROF_OK)
         return kprof_store_damaged(load->report, "section");
     return keep_section(load, chip, &section);
 }
 
-static kprof_status load_pass(void *user, sqlite3_stmt *row)
+static kprof_status load_pass(loader *load, sqlite3_stmt *row)
 {
-    loader *load = user;
-    kprof_model_chip *chip;
-    kprof_status status = chip_at(load, row, 0, &chip);
-    if (status != KPROF_OK)
-        return status;
+    kprof_model_chip *chip = chip_at(load, row, 0);
+    if (!chip)
+        return load->report->status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
         return kprof_store_damaged(load->report, "pass");
     kprof_model_pass *pass = KPROF_ADD(chip->passes, chip->pass_count);
@@ -289,14 +256,12 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
 }
 
 /* The passes of a metric rise. Checking that also ends the walk through a damaged tree. */
-static kprof_status load_schedule(void *user, sqlite3_stmt *row)
+static kprof_status load_schedule(loader *load, sqlite3_stmt *row)
 {
-    loader *load = user;
-    kprof_model_chip *chip;
+    kprof_model_chip *chip = chip_at(load, row, 0);
     int64_t metric = sqlite3_column_int64(row, 1), pass = sqlite3_column_int64(row, 2);
-    kprof_status status = chip_at(load, row, 0, &chip);
-    if (status != KPROF_OK)
-        return status;
+    if (!chip)
+        return load->report->status;
     if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
         return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
@@ -398,7 +363,7 @@ static kprof_status connect(loader *load)
 typedef struct load_step {
     int since; /* the first version of the schema that has the table */
     const char *sql;
-    kprof_store_row *row;
+    kprof_status (*row)(loader *load, sqlite3_stmt *row);
 } load_step;
 
 /* After load_rows, since these refer to its tables. */
@@ -408,11 +373,6 @@ static const load_step steps[] = {
     {2, "SELECT * FROM pass ORDER BY chip, pass", load_pass},
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
-    {6, "SELECT EXISTS (SELECT 1 FROM nvtx)", load_nvtx},
-    /* A damaged table may have rows without end. */
-    {5,
-     "SELECT count(DISTINCT sets || ' ' || command_line) > 1 FROM (SELECT sets, command_line FROM source LIMIT 65536)",
-     load_other_sets},
     {8, "SELECT id, line, module FROM stack ORDER BY id", load_stack},
 };
 
@@ -420,19 +380,30 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 {
     loader load = {report, out, {0, 0}, 0, 0};
     memset(out, 0, sizeof *out);
-    kprof_status status = load_rows(report, out);
-    if (status == KPROF_OK && out->metric_count > KPROF_METRICS_MAX)
-        status = kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++)
-        if (report->version >= steps[i].since)
-            status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
-    KPROF_THEN(status, connect(&load));
+    for (size_t i = 0; i < LIST_COUNT; i++)
+        if (report->version >= lists[i].since)
+            load_list(report, out, &lists[i]);
+    if (out->metric_count > KPROF_METRICS_MAX && report->status == KPROF_OK)
+        kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (report->version < steps[i].since)
+            continue;
+        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
+        while (kprof_cursor_next(&rows))
+            steps[i].row(&load, rows.row);
+    }
+    out->has_nvtx = report->version >= 6 && kprof_store_integer(report, "SELECT EXISTS (SELECT 1 FROM nvtx)");
+    if (report->version >= 5) /* a damaged table may have rows without end */
+        out->has_other_sets = kprof_store_integer(report, "SELECT count(DISTINCT sets || ' ' || command_line) > 1 FROM "
+                                                          "(SELECT sets, command_line FROM source LIMIT 65536)");
+    if (report->status == KPROF_OK)
+        connect(&load);
     name_passes(&load);
-    if (status == KPROF_OK && !out->command_line)
-        status = kprof_store_damaged(report, "run");
-    if (status != KPROF_OK)
+    if (report->status == KPROF_OK && !out->command_line)
+        kprof_store_damaged(report, "run");
+    if (report->status != KPROF_OK)
         kprof_model_free(out);
-    return status;
+    return report->status;
 }
 
 static void free_chips(kprof_model *model)
@@ -500,9 +471,11 @@ kprof_status kprof_work_charge(kprof_work *work, uint64_t values)
         work->done += values;
         return KPROF_OK;
     }
-    return kprof_fail(KPROF_BAD_REPORT,
-                      "%s%s%s: showing these launches takes more than %llu values, the most that kprof works out for "
-                      "%s of this size; choose fewer launches with -k, -s and -c, or read %s with sqlite3",
-                      first->path, second ? " and " : "", second ? second->path : "", (unsigned long long)most,
-                      second ? "files" : "a file", second ? "them" : "it");
+    const kprof_status status =
+        kprof_fail(KPROF_BAD_REPORT,
+                   "%s%s%s: showing these launches takes more than %llu values, the most that kprof works out for "
+                   "%s of this size; choose fewer launches with -k, -s and -c, or read %s with sqlite3",
+                   first->path, second ? " and " : "", second ? second->path : "", (unsigned long long)most,
+                   second ? "files" : "a file", second ? "them" : "it");
+    return kprof_store_note(work->reports[0], status);
 }

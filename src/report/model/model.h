@@ -130,11 +130,12 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
 
 /* Counts the values that a page is about to read of one or two reports, so that no small file asks for minutes. */
 typedef struct kprof_work {
-    const kprof_report *reports[2]; /* the second one may be NULL */
+    kprof_report *reports[2]; /* the second one may be NULL */
     uint64_t done;
 } kprof_work;
-/* Count values as work. BAD_REPORT, with a message of what to do: they are more than a file of this size can hold. */
-kprof_status kprof_work_charge(kprof_work *work, uint64_t values) KPROF_MUST_CHECK;
+/* Count values as work. BAD_REPORT, with a message of what to do: they are more than a file of this size can hold. The
+ * first report notes that. */
+kprof_status kprof_work_charge(kprof_work *work, uint64_t values);
 
 /* Reads the values of single launches. */
 typedef struct kprof_value_reader {
@@ -143,10 +144,10 @@ typedef struct kprof_value_reader {
     sqlite3_stmt *rows;
     int64_t text_bytes; /* read so far */
 } kprof_value_reader;
-kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
+void kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader);
 /* The same for some metrics only, given as indexes; others look as if nobody had asked for them. Faster for few. */
-kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
-                                          kprof_value_reader *reader) KPROF_MUST_CHECK;
+void kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
+                                  kprof_value_reader *reader);
 /* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
 kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values,
                                      bool *asked) KPROF_MUST_CHECK;

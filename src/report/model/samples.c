@@ -229,9 +229,9 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
 {
     sample_walker walker = {.walk = walk, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
     kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
-    kprof_status status = kprof_value_reader_open(walk, &walker.reader);
+    kprof_value_reader_open(walk, &walker.reader);
     walker.told = kprof_calloc(walk->model->kernel_count + 1, sizeof *walker.told);
-    KPROF_THEN(status, kprof_model_launches(&step, count_launch, &walker));
+    kprof_status status = kprof_model_launches(&step, count_launch, &walker);
     step.values = true;
     KPROF_THEN(status, kprof_model_launches(&step, show_launch, &walker));
     kprof_value_reader_close(&walker.reader);

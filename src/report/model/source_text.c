@@ -77,22 +77,21 @@ static void search_places(search *of, const kprof_source_places *places)
         of->out->state = KPROF_SOURCE_LINK;
 }
 
-typedef struct stored_text {
-    kprof_report *report;
-    kprof_source_text *out;
-} stored_text;
-
-static kprof_status read_content(void *user, sqlite3_stmt *row)
+static void read_content(const kprof_code_profiles *profiles, const kprof_code_file *file, kprof_source_text *out)
 {
-    const stored_text *own = user;
-    const char *content = (const char *)sqlite3_column_text(row, 0);
-    const size_t size = (size_t)sqlite3_column_bytes(row, 0);
-    if (own->out->text)
-        return kprof_store_damaged(own->report, "code_file");
-    own->out->text = kprof_strndup(content ? content : "", size);
-    own->out->size = own->out->text ? strlen(own->out->text) : 0;
-    own->out->state = KPROF_SOURCE_STORED;
-    return KPROF_OK;
+    char sql[80];
+    snprintf(sql, sizeof sql, "SELECT content FROM code_file WHERE id=%lld", (long long)file->id);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(profiles->report, sql);
+    while (kprof_cursor_next(&rows)) {
+        const char *content = kprof_store_column(rows.row, 0);
+        if (out->text) {
+            kprof_store_damaged(profiles->report, "code_file");
+            return;
+        }
+        out->text = kprof_strndup(content, (size_t)sqlite3_column_bytes(rows.row, 0));
+        out->size = strlen(out->text);
+        out->state = KPROF_SOURCE_STORED;
+    }
 }
 
 static void find_lines(kprof_source_text *of)
@@ -113,17 +112,13 @@ kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const k
 {
     *out = (kprof_source_text){.state = KPROF_SOURCE_MISSING};
     search of = {.file = file, .out = out};
-    kprof_status status = KPROF_OK;
-    if (file->has_content) {
-        char sql[80];
-        snprintf(sql, sizeof sql, "SELECT content FROM code_file WHERE id=%lld", (long long)file->id);
-        status = kprof_store_query(profiles->report, sql, read_content, &(stored_text){profiles->report, out});
-    } else {
+    if (file->has_content)
+        read_content(profiles, file, out);
+    else
         search_places(&of, places);
-    }
-    if (status == KPROF_OK && out->text)
+    if (out->text)
         find_lines(out);
-    return status;
+    return profiles->report->status;
 }
 
 void kprof_source_text_free(kprof_source_text *text)

@@ -78,25 +78,22 @@ static void read_frames(const loader *load, const cJSON *frames, kprof_told_stac
         out->frames[out->count++] = find_frame(load, frame);
 }
 
-static kprof_status read_stack(void *user, sqlite3_stmt *row)
-{
-    const loader *load = user;
-    kprof_told_stack *added = KPROF_ADD(load->into->stacks, load->into->stack_count);
-    *added = (kprof_told_stack){.is_cut = sqlite3_column_int(row, 1) != 0};
-    KPROF_AUTO_FREE char *json = kprof_store_text(load->report, row, 0);
-    cJSON *frames = cJSON_Parse(json);
-    read_frames(load, frames, added);
-    cJSON_Delete(frames);
-    return KPROF_OK;
-}
-
 kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out)
 {
-    loader load = {report, out};
+    const loader load = {report, out};
     *out = (kprof_told_stacks){0};
     if (report->version < 8) /* it has no table stack */
         return KPROF_OK;
-    return kprof_store_query(report, "SELECT frames, cut FROM stack ORDER BY id", read_stack, &load);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT frames, cut FROM stack ORDER BY id");
+    while (kprof_cursor_next(&rows)) {
+        kprof_told_stack *added = KPROF_ADD(out->stacks, out->stack_count);
+        *added = (kprof_told_stack){.is_cut = sqlite3_column_int(rows.row, 1) != 0};
+        KPROF_AUTO_FREE char *json = kprof_store_text(report, rows.row, 0);
+        cJSON *frames = cJSON_Parse(json);
+        read_frames(&load, frames, added);
+        cJSON_Delete(frames);
+    }
+    return report->status;
 }
 
 void kprof_told_stacks_free(kprof_told_stacks *stacks)

@@ -82,9 +82,8 @@ static bool is_shown(const kprof_model *model, int64_t metric)
     return !model->is_shown || metric < 1 || (uint64_t)metric > model->metric_count || model->is_shown[metric - 1];
 }
 
-static kprof_status take_sample(void *user, sqlite3_stmt *row)
+static kprof_status take_sample(reader *r, sqlite3_stmt *row)
 {
-    reader *r = user;
     kprof_launch_timeline *out = r->out;
     const int64_t metric = sqlite3_column_int64(row, 0);
     const kprof_time_sample sample = {sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
@@ -108,9 +107,8 @@ static kprof_status take_sample(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-static kprof_status take_pass(void *user, sqlite3_stmt *row)
+static void take_pass(reader *r, sqlite3_stmt *row)
 {
-    reader *r = user;
     char **own = &r->out->reason, *reason = kprof_store_text(r->report, row, 1);
     if (r->out->passes++ == 0)
         r->out->interval_ns = sqlite3_column_int64(row, 0);
@@ -120,7 +118,6 @@ static kprof_status take_pass(void *user, sqlite3_stmt *row)
         *own = both;
     }
     free(reason);
-    return KPROF_OK;
 }
 
 static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series *series)
@@ -161,46 +158,36 @@ static const char before_ids[] = "SELECT metric_id, CAST(round(avg(start_ns)) AS
                                  "timeline WHERE launch_id IN (";
 static const char behind_ids[] = ") GROUP BY metric_id, (start_ns+%lld/2)/%lld ORDER BY 1, 2";
 
-typedef struct launch_ids {
-    kprof_strbuf text; /* "1,2" */
-    uint64_t count;
-} launch_ids;
-
-static kprof_status take_id(void *user, sqlite3_stmt *row)
-{
-    launch_ids *ids = user;
-    kprof_strbuf_printf(&ids->text, "%s%lld", ids->count++ ? "," : "", (long long)sqlite3_column_int64(row, 0));
-    return KPROF_OK;
-}
-
-static kprof_status read_samples(reader *r, const char *sql)
+static void read_samples(reader *r, const char *sql)
 {
     kprof_launch_timeline *out = r->out;
     out->series_count = out->sample_count = 0;
     out->end_ns = 0;
-    return kprof_store_query(r->report, sql, take_sample, r);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(r->report, sql);
+    while (kprof_cursor_next(&rows))
+        take_sample(r, rows.row);
 }
 
 /* Lay those of other launches of its kernel and shape over the samples of a short one. */
-static kprof_status lay_over(reader *r, int64_t launch)
+static void lay_over(reader *r, int64_t launch)
 {
     char sql[768];
     kprof_launch_timeline *out = r->out;
     const long long interval_ns = out->interval_ns;
-    launch_ids ids = {KPROF_STRBUF_INIT, 0};
+    uint64_t count = 0;
     KPROF_AUTO(kprof_strbuf) all = KPROF_STRBUF_INIT;
     if (out->series_count == 0 || interval_ns <= 0 || out->end_ns / FEW_SAMPLES >= interval_ns)
-        return KPROF_OK;
+        return;
     snprintf(sql, sizeof sql, alike, (long long)launch, MOST_DISTANCE, MOST_DISTANCE, interval_ns, MOST_LAUNCHES);
-    kprof_status status = kprof_store_query(r->report, sql, take_id, &ids);
-    kprof_strbuf_printf(&all, "%s%s", before_ids, kprof_strbuf_text(&ids.text));
+    KPROF_AUTO(kprof_cursor) ids = kprof_cursor_new(r->report, sql);
+    kprof_strbuf_puts(&all, before_ids);
+    while (kprof_cursor_next(&ids))
+        kprof_strbuf_printf(&all, "%s%lld", count++ ? "," : "", (long long)sqlite3_column_int64(ids.row, 0));
     kprof_strbuf_printf(&all, behind_ids, interval_ns, interval_ns);
-    if (status == KPROF_OK && ids.count > 1) {
-        out->laid_over = ids.count;
-        status = read_samples(r, all.data);
+    if (count > 1) {
+        out->laid_over = count;
+        read_samples(r, all.data);
     }
-    kprof_strbuf_free(&ids.text);
-    return status;
 }
 
 kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
@@ -214,21 +201,21 @@ kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model 
         return KPROF_OK;
     snprintf(sql, sizeof sql, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=%lld ORDER BY pass",
              (long long)launch->id);
-    kprof_status status = kprof_store_query(report, sql, take_pass, &r);
+    KPROF_AUTO(kprof_cursor) passes = kprof_cursor_new(report, sql);
+    while (kprof_cursor_next(&passes))
+        take_pass(&r, passes.row);
     snprintf(sql, sizeof sql,
              "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=%lld "
              "ORDER BY metric_id, start_ns",
              (long long)launch->id);
-    if (status == KPROF_OK && out->passes > 0)
-        status = read_samples(&r, sql);
-    KPROF_THEN(status, lay_over(&r, launch->id));
-    if (status != KPROF_OK)
-        return status;
+    if (out->passes > 0)
+        read_samples(&r, sql);
+    lay_over(&r, launch->id);
     for (size_t i = 0; i < out->series_count; i++)
         sum_up(out, &out->series[i]);
     if (out->series_count > 0)
         qsort(out->series, out->series_count, sizeof *out->series, by_place);
-    return KPROF_OK;
+    return report->status;
 }
 
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline)
@@ -237,14 +224,9 @@ void kprof_launch_timeline_free(kprof_launch_timeline *timeline)
     *timeline = (kprof_launch_timeline){0};
 }
 
-kprof_status kprof_report_has_timelines(kprof_report *report, bool *out)
+bool kprof_report_has_timelines(kprof_report *report)
 {
-    int64_t is_there = 0;
-    kprof_status status = report->version < 9
-                              ? KPROF_OK
-                              : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM timeline_pass)", &is_there);
-    *out = is_there != 0;
-    return status;
+    return report->version >= 9 && kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM timeline_pass)");
 }
 
 char kprof_timeline_shade(double share)

@@ -43,12 +43,9 @@ typedef struct idle_time {
     size_t count;
 } idle_time;
 
-static const char summing[] = "summing up what GPUs did";
-
-static kprof_status write_idle(idle_time *idle)
+static void write_idle(idle_time *idle)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < idle->count * CAUSES && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < idle->count * CAUSES; i++) {
         const struct idle_device *of = &idle->devices[i / CAUSES];
         const size_t cause = i % CAUSES;
         if (of->gaps[cause] == 0)
@@ -58,22 +55,20 @@ static kprof_status write_idle(idle_time *idle)
         sqlite3_bind_double(idle->insert, 3, of->ns[cause]);
         sqlite3_bind_int64(idle->insert, 4, of->gaps[cause]);
         sqlite3_bind_double(idle->insert, 5, of->longest_ns[cause]);
-        status = kprof_store_step(idle->report, idle->insert, summing);
+        kprof_store_fill(idle->report, idle->insert);
     }
     idle->count = 0;
-    return status;
 }
 
-static kprof_status add_idle(idle_time *idle, int64_t device, size_t cause, double ns)
+static void add_idle(idle_time *idle, int64_t device, size_t cause, double ns)
 {
     size_t i = 0;
-    kprof_status status = KPROF_OK;
     if (!(ns > 0))
-        return KPROF_OK;
+        return;
     while (i < idle->count && idle->devices[i].device != device)
         i++;
     if (i == sizeof idle->devices / sizeof *idle->devices) {
-        status = write_idle(idle);
+        write_idle(idle);
         i = 0;
     }
     struct idle_device *of = &idle->devices[i];
@@ -84,13 +79,12 @@ static kprof_status add_idle(idle_time *idle, int64_t device, size_t cause, doub
     of->ns[cause] += ns;
     of->longest_ns[cause] = fmax(of->longest_ns[cause], ns);
     of->gaps[cause]++;
-    return status;
 }
 
-static kprof_status begin_idle(idle_time *idle, kprof_report *report)
+static void begin_idle(idle_time *idle, kprof_report *report)
 {
     idle->report = report;
-    return kprof_store_compile(report, "INSERT INTO temp.gpu_idle_part VALUES(?,?,?,?,?)", &idle->insert);
+    idle->insert = kprof_store_compile(report, "INSERT INTO temp.gpu_idle_part VALUES(?,?,?,?,?)");
 }
 
 /* Time that something covers. */
@@ -127,23 +121,23 @@ static bool is_known(const walk *w, int column)
     return sqlite3_column_type(w->rows, column) != SQLITE_NULL;
 }
 
-static kprof_status end_device(walk *w)
+static void end_device(walk *w)
 {
     const double covered = w->tracks[COVER].ns - w->tracks[WORK].ns;
     if (!w->has_device || w->first_ns > w->last_ns)
-        return KPROF_OK;
+        return;
     sqlite3_bind_int64(w->add_busy, 1, w->device);
     sqlite3_bind_double(w->add_busy, 2, between(w->first_ns, w->last_ns) - covered);
     for (int i = WORK; i < TRACKS; i++)
         sqlite3_bind_double(w->add_busy, 2 + i, w->tracks[i].ns);
     sqlite3_bind_int64(w->add_busy, 6, w->kernel_count);
     sqlite3_bind_double(w->add_busy, 7, kprof_spread_median(&w->latencies)); /* which is NULL for NaN */
-    return kprof_store_step(w->report, w->add_busy, summing);
+    kprof_store_fill(w->report, w->add_busy);
 }
 
-static kprof_status begin_device(walk *w, int64_t device)
+static void begin_device(walk *w, int64_t device)
 {
-    const kprof_status status = end_device(w);
+    end_device(w);
     kprof_spread_free(&w->latencies);
     w->has_device = true;
     w->device = device;
@@ -152,23 +146,23 @@ static kprof_status begin_device(walk *w, int64_t device)
     w->kernel_count = 0;
     for (int i = 0; i < TRACKS; i++)
         w->tracks[i] = (track){INT64_MIN, 0};
-    return status;
 }
 
 /* A gap ends with the row at hand. What the host did in it is found out later. */
-static kprof_status put_gap(walk *w, int64_t from, int64_t to)
+static void put_gap(walk *w, int64_t from, int64_t to)
 {
     const bool is_own = number(w, IS_OWN), is_asked = is_known(w, CALL);
     const int64_t call = is_own ? to : number(w, CALL), asked = call < to ? call : to,
                   host = asked > from ? asked : from;
-    if (!is_own && !is_asked)
-        return add_idle(&w->idle, w->device, NOT_KNOWN, between(from, to));
-    if (host == from)
-        return add_idle(&w->idle, w->device, QUEUED, between(from, to));
+    const bool is_unknown = !is_own && !is_asked;
+    if (is_unknown || host == from) {
+        add_idle(&w->idle, w->device, is_unknown ? NOT_KNOWN : QUEUED, between(from, to));
+        return;
+    }
     const int64_t numbers[] = {w->device, from, to, number(w, PROCESS), number(w, THREAD), host};
     for (int i = 0; i < 6; i++)
         sqlite3_bind_int64(w->add_gap, i + 1, numbers[i]);
-    return kprof_store_step(w->report, w->add_gap, summing);
+    kprof_store_fill(w->report, w->add_gap);
 }
 
 static void cover(track *of, int64_t start, int64_t end)
@@ -177,18 +171,17 @@ static void cover(track *of, int64_t start, int64_t end)
     of->until = end > of->until ? end : of->until;
 }
 
-static kprof_status take_row(walk *w)
+static void take_row(walk *w)
 {
-    kprof_status status = KPROF_OK;
     const int64_t start = number(w, START), end = number(w, END), device = number(w, DEVICE);
     if (!w->has_device || device != w->device)
-        status = begin_device(w, device);
+        begin_device(w, device);
     const int64_t before = w->tracks[COVER].until;
-    if (status == KPROF_OK && before != INT64_MIN && start > before)
-        status = put_gap(w, before, start);
+    if (before != INT64_MIN && start > before)
+        put_gap(w, before, start);
     cover(&w->tracks[COVER], start, end);
     if (number(w, IS_OWN))
-        return status;
+        return;
     const bool is_kernel = number(w, IS_KERNEL);
     cover(&w->tracks[WORK], start, end);
     cover(&w->tracks[is_kernel ? KERNELS : MEMORY], start, end);
@@ -197,30 +190,23 @@ static kprof_status take_row(walk *w)
     w->kernel_count += is_kernel;
     if (is_kernel && is_known(w, RETURN))
         kprof_spread_add(&w->latencies, between(number(w, RETURN), start) - between(start, number(w, RETURN)));
-    return status;
 }
 
-static kprof_status walk_through(kprof_report *report)
+static void walk_through(kprof_report *report)
 {
-    walk w = {.report = report};
-    int rc = SQLITE_DONE;
-    kprof_status status = kprof_store_compile(report, rows, &w.rows);
-    KPROF_THEN(status, begin_idle(&w.idle, report));
-    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)", &w.add_gap));
-    KPROF_THEN(status,
-               kprof_store_compile(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)", &w.add_busy));
-    while (status == KPROF_OK && (rc = sqlite3_step(w.rows)) == SQLITE_ROW)
-        status = take_row(&w);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, summing);
-    KPROF_THEN(status, end_device(&w));
-    KPROF_THEN(status, write_idle(&w.idle));
+    walk w = {.report = report, .rows = kprof_store_compile(report, rows)};
+    begin_idle(&w.idle, report);
+    w.add_gap = kprof_store_compile(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)");
+    w.add_busy = kprof_store_compile(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)");
+    while (kprof_store_next(report, w.rows))
+        take_row(&w);
+    end_device(&w);
+    write_idle(&w.idle);
     kprof_spread_free(&w.latencies);
     sqlite3_finalize(w.rows);
     sqlite3_finalize(w.add_gap);
     sqlite3_finalize(w.add_busy);
     sqlite3_finalize(w.idle.insert);
-    return status;
 }
 
 /* Kernels that were asked for and have not begun, by the time at which they begin: a heap, the first on top. */
@@ -260,23 +246,24 @@ typedef struct depths {
     double sum, count;
 } depths;
 
-static kprof_status end_depths(depths *of)
+static void end_depths(depths *of)
 {
     if (of->count == 0)
-        return KPROF_OK;
+        return;
     sqlite3_bind_double(of->update, 1, of->sum / of->count);
     sqlite3_bind_int64(of->update, 2, of->most);
     sqlite3_bind_int64(of->update, 3, of->device);
     of->sum = of->count = 0;
     of->most = 0;
     of->queue.count = 0;
-    return kprof_store_step(of->report, of->update, summing);
+    kprof_store_fill(of->report, of->update);
 }
 
-static kprof_status take_asked(depths *of)
+static void take_asked(depths *of)
 {
     const int64_t device = sqlite3_column_int64(of->asked, 0), call = sqlite3_column_int64(of->asked, 1);
-    kprof_status status = device != of->device ? end_depths(of) : KPROF_OK;
+    if (device != of->device)
+        end_depths(of);
     of->device = device;
     while (of->queue.count > 0 && of->queue.begins[0] <= call)
         pop(&of->queue);
@@ -284,34 +271,27 @@ static kprof_status take_asked(depths *of)
     of->sum += (double)of->queue.count;
     of->count++;
     of->most = (int64_t)of->queue.count > of->most ? (int64_t)of->queue.count : of->most;
-    return status;
 }
 
-static kprof_status find_depths(kprof_report *report)
+static void find_depths(kprof_report *report)
 {
-    depths of = {.report = report};
-    int rc = SQLITE_DONE;
-    kprof_status status = kprof_store_compile(
-        report, "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2",
-        &of.asked);
-    KPROF_THEN(status, kprof_store_compile(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?",
-                                           &of.update));
-    while (status == KPROF_OK && (rc = sqlite3_step(of.asked)) == SQLITE_ROW)
-        status = take_asked(&of);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, summing);
-    KPROF_THEN(status, end_depths(&of));
+    static const char query[] =
+        "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2";
+    depths of = {.report = report, .asked = kprof_store_compile(report, query)};
+    of.update = kprof_store_compile(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?");
+    while (kprof_store_next(report, of.asked))
+        take_asked(&of);
+    end_depths(&of);
     free(of.queue.begins);
     sqlite3_finalize(of.asked);
     sqlite3_finalize(of.update);
-    return status;
 }
 
-kprof_status kprof_trace_find_gaps(kprof_report *report)
+void kprof_trace_find_gaps(kprof_report *report)
 {
-    kprof_status status = kprof_store_exec(report, tables);
-    KPROF_THEN(status, walk_through(report));
-    return status == KPROF_OK ? find_depths(report) : status;
+    kprof_store_exec(report, tables);
+    walk_through(report);
+    find_depths(report);
 }
 
 /* Gaps whose begin a thread has passed, and not yet the time at which it asked for what ended them. A thread has one of
@@ -338,22 +318,20 @@ static const char classes[] =
     "OR text GLOB '*Map*' THEN 3 ELSE 4 END AS class FROM trace_name; "
     "CREATE UNIQUE INDEX temp.call_class_id ON call_class(id)";
 
-static kprof_status explain_gap(open_gaps *open, sqlite3_stmt *point, const double *sums)
+static void explain_gap(open_gaps *open, sqlite3_stmt *point, const double *sums)
 {
     const int64_t device = sqlite3_column_int64(point, GAP_DEVICE), host = sqlite3_column_int64(point, GAP_HOST);
     double ns[CAUSES] = {[HOST_CODE] = between(sqlite3_column_int64(point, GAP_START), host)};
-    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < CLASSES; i++) {
         ns[SYNCHRONIZATION + i] = sums[i];
         ns[HOST_CODE] -= sums[i];
     }
     ns[LAUNCHING] += between(host, sqlite3_column_int64(point, GAP_END));
-    for (size_t i = 0; i < CAUSES && status == KPROF_OK; i++)
-        status = add_idle(&open->idle, device, i, ns[i]);
-    return status;
+    for (size_t i = 0; i < CAUSES; i++)
+        add_idle(&open->idle, device, i, ns[i]);
 }
 
-static kprof_status take_point(void *user, sqlite3_stmt *point, const double *sums)
+static void take_point(void *user, sqlite3_stmt *point, const double *sums)
 {
     open_gaps *open = user;
     const int64_t number_of = sqlite3_column_int64(point, POINT), gap = number_of / 2;
@@ -367,25 +345,23 @@ static kprof_status take_point(void *user, sqlite3_stmt *point, const double *su
         open->count += i == open->count;
     }
     if (number_of % 2 == 0 || i == open->count)
-        return KPROF_OK;
+        return;
     for (size_t k = 0; k < CLASSES; k++)
         since[k] = sums[k] - open->items[i].sums[k];
     open->items[i] = open->items[--open->count];
-    return explain_gap(open, point, since);
+    explain_gap(open, point, since);
 }
 
-kprof_status kprof_trace_explain_gaps(kprof_report *report)
+void kprof_trace_explain_gaps(kprof_report *report)
 {
     open_gaps open = {.count = 0};
     const kprof_cumulation what = {points, calls, take_point, &open};
-    kprof_status status = kprof_store_exec(report, classes);
-    KPROF_THEN(status, begin_idle(&open.idle, report));
-    KPROF_THEN(status, kprof_trace_cumulate(report, &what));
-    KPROF_THEN(status, write_idle(&open.idle));
+    kprof_store_exec(report, classes);
+    begin_idle(&open.idle, report);
+    kprof_trace_cumulate(report, &what);
+    write_idle(&open.idle);
     sqlite3_finalize(open.idle.insert);
-    if (status != KPROF_OK)
-        return status;
-    return kprof_store_exec(report, "CREATE TEMP TABLE gpu_idle AS SELECT device, cause, total(ns) AS ns, "
-                                    "CAST(total(gaps) AS INTEGER) AS gaps, max(longest_ns) AS longest_ns FROM "
-                                    "temp.gpu_idle_part GROUP BY device, cause");
+    kprof_store_exec(report, "CREATE TEMP TABLE gpu_idle AS SELECT device, cause, total(ns) AS ns, "
+                             "CAST(total(gaps) AS INTEGER) AS gaps, max(longest_ns) AS longest_ns FROM "
+                             "temp.gpu_idle_part GROUP BY device, cause");
 }

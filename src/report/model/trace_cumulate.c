@@ -26,18 +26,14 @@ static int compare_keys(const int64_t a[2], const int64_t b[2])
     return a[0] != b[0] ? KPROF_COMPARE(a[0], b[0]) : KPROF_COMPARE(a[1], b[1]);
 }
 
-static kprof_status read_interval(walker *w)
+static void read_interval(walker *w)
 {
-    const int rc = sqlite3_step(w->intervals);
-    w->next.is_there = rc == SQLITE_ROW;
-    if (rc != SQLITE_ROW)
-        return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(w->report, "reading intervals of the trace");
+    w->next.is_there = kprof_store_next(w->report, w->intervals);
     w->next.keys[0] = sqlite3_column_int64(w->intervals, 0);
     w->next.keys[1] = sqlite3_column_int64(w->intervals, 1);
     w->next.start = sqlite3_column_int64(w->intervals, 2);
     w->next.end = sqlite3_column_int64(w->intervals, 3);
     w->next.class = (unsigned)sqlite3_column_int(w->intervals, 4) % KPROF_CUMULATE_CLASSES;
-    return KPROF_OK;
 }
 
 /* Time of the next interval before `time`; what earlier ones cover does not count. */
@@ -48,15 +44,14 @@ static double part_before(const walker *w, int64_t time)
     return to > from ? (double)((uint64_t)to - (uint64_t)from) : 0;
 }
 
-static kprof_status go_to(walker *w, const int64_t keys[2], int64_t time)
+static void go_to(walker *w, const int64_t keys[2], int64_t time)
 {
-    kprof_status status = KPROF_OK;
     if (compare_keys(w->keys, keys) != 0) {
         memcpy(w->keys, keys, sizeof w->keys);
         memset(w->sums, 0, sizeof w->sums);
         w->covered = INT64_MIN;
     }
-    while (status == KPROF_OK && w->next.is_there) {
+    while (w->next.is_there) {
         const int order = compare_keys(w->next.keys, keys);
         if (order > 0 || (order == 0 && w->next.end > time))
             break;
@@ -64,37 +59,30 @@ static kprof_status go_to(walker *w, const int64_t keys[2], int64_t time)
             w->sums[w->next.class] += part_before(w, w->next.end);
             w->covered = w->next.end > w->covered ? w->next.end : w->covered;
         }
-        status = read_interval(w);
+        read_interval(w);
     }
-    return status;
 }
 
-static kprof_status put_point(walker *w)
+static void put_point(walker *w)
 {
     const int64_t keys[2] = {sqlite3_column_int64(w->points, 0), sqlite3_column_int64(w->points, 1)},
                   time = sqlite3_column_int64(w->points, 2);
-    kprof_status status = go_to(w, keys, time);
-    if (status != KPROF_OK)
-        return status;
+    go_to(w, keys, time);
     const bool is_within = w->next.is_there && compare_keys(w->next.keys, keys) == 0;
     double sums[KPROF_CUMULATE_CLASSES];
     for (unsigned i = 0; i < KPROF_CUMULATE_CLASSES; i++)
         sums[i] = w->sums[i] + (is_within && w->next.class == i ? part_before(w, time) : 0);
-    return w->what->take(w->what->user, w->points, sums);
+    w->what->take(w->what->user, w->points, sums);
 }
 
-kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what)
+void kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what)
 {
     walker w = {.report = report, .what = what, .covered = INT64_MIN};
-    int rc = SQLITE_DONE;
-    kprof_status status = kprof_store_compile(report, what->points, &w.points);
-    KPROF_THEN(status, kprof_store_compile(report, what->intervals, &w.intervals));
-    KPROF_THEN(status, read_interval(&w));
-    while (status == KPROF_OK && (rc = sqlite3_step(w.points)) == SQLITE_ROW)
-        status = put_point(&w);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "reading points of the trace");
+    w.points = kprof_store_compile(report, what->points);
+    w.intervals = kprof_store_compile(report, what->intervals);
+    read_interval(&w);
+    while (kprof_store_next(report, w.points))
+        put_point(&w);
     sqlite3_finalize(w.points);
     sqlite3_finalize(w.intervals);
-    return status;
 }

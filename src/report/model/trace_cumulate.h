@@ -13,8 +13,9 @@ typedef struct kprof_cumulation {
     const char *intervals; /* SQL: two keys, start, end, class; likewise. A later one that begins in an earlier one
                               counts from where that ends */
     /* Take a point: its row, and the time of each class until then (ns). */
-    kprof_status (*take)(void *user, sqlite3_stmt *point, const double sums[KPROF_CUMULATE_CLASSES]);
+    void (*take)(void *user, sqlite3_stmt *point, const double sums[KPROF_CUMULATE_CLASSES]);
     void *user;
 } kprof_cumulation;
 
-kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what) KPROF_MUST_CHECK;
+/* The report notes failures. */
+void kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what);

@@ -185,18 +185,17 @@ static void quote(sqlite3_context *context, int count, sqlite3_value **values)
         sqlite3_result_error_nomem(context);
 }
 
-kprof_status kprof_trace_add_functions(kprof_report *report)
+void kprof_trace_add_functions(kprof_report *report)
 {
-    if (sqlite3_create_function(report->db, "kprof_median", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
-                                add_number, finish_median) != SQLITE_OK ||
-        sqlite3_create_function(report->db, "kprof_deviation", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
-                                add_deviation, finish_deviation) != SQLITE_OK)
-        return kprof_store_fail(report, "kprof_median");
-    if (sqlite3_create_function(report->db, "kprof_line", 5, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL, add_sample,
-                                draw_line) != SQLITE_OK)
-        return kprof_store_fail(report, "kprof_line");
-    return sqlite3_create_function(report->db, "kprof_quote", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, quote, NULL,
-                                   NULL) == SQLITE_OK
-               ? KPROF_OK
-               : kprof_store_fail(report, "kprof_quote");
+    enum { OPTIONS = SQLITE_UTF8 | SQLITE_DETERMINISTIC };
+    int rc = sqlite3_create_function(report->db, "kprof_median", 1, OPTIONS, NULL, NULL, add_number, finish_median);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(report->db, "kprof_deviation", 1, OPTIONS, NULL, NULL, add_deviation,
+                                     finish_deviation);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(report->db, "kprof_line", 5, OPTIONS, NULL, NULL, add_sample, draw_line);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(report->db, "kprof_quote", 1, OPTIONS, NULL, quote, NULL, NULL);
+    if (rc != SQLITE_OK)
+        kprof_store_note(report, kprof_store_fail(report, "adding functions"));
 }

@@ -59,19 +59,17 @@ static size_t find_lane(walk *w, int64_t start_ns)
     return lane;
 }
 
-static kprof_status take_work(void *user, sqlite3_stmt *row)
+static void take_work(walk *w)
 {
-    walk *w = user;
-    w->work = row;
     begin_stream(w);
     const size_t lane = find_lane(w, number(w, 6));
     w->ends_ns[lane] = number(w, 7);
     if (lane == 0)
-        return KPROF_OK;
+        return;
     sqlite3_bind_int64(w->insert, 1, number(w, 4));
     sqlite3_bind_int64(w->insert, 2, number(w, 5));
     sqlite3_bind_int64(w->insert, 3, FIRST_ROW + (w->streams * LANES + (int64_t)lane) % MOST_ROWS);
-    return kprof_store_step(w->report, w->insert, "laying out streams");
+    kprof_store_fill(w->report, w->insert);
 }
 
 static const char ranges[] =
@@ -86,9 +84,8 @@ typedef struct nest {
 } nest;
 
 /* A range that ends behind the one in which it begins lies beside it. */
-static kprof_status take_range(void *user, sqlite3_stmt *row)
+static void take_range(nest *n, sqlite3_stmt *row)
 {
-    nest *n = user;
     const int64_t keys[2] = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1)},
                   start_ns = sqlite3_column_int64(row, 3), end_ns = sqlite3_column_int64(row, 4);
     if (memcmp(keys, n->keys, sizeof keys) != 0)
@@ -98,30 +95,31 @@ static kprof_status take_range(void *user, sqlite3_stmt *row)
         n->depth--;
     if (n->depth < DEPTH && (n->depth == 0 || end_ns <= n->ends_ns[n->depth - 1])) {
         n->ends_ns[n->depth++] = end_ns;
-        return KPROF_OK;
+        return;
     }
     sqlite3_bind_int64(n->insert, 1, RANGE);
     sqlite3_bind_int64(n->insert, 2, sqlite3_column_int64(row, 2));
     sqlite3_bind_null(n->insert, 3);
-    return kprof_store_step(n->report, n->insert, "laying out ranges");
+    kprof_store_fill(n->report, n->insert);
 }
 
-static kprof_status make_lanes(kprof_report *report)
+void kprof_trace_find_lanes(kprof_report *report)
 {
-    walk w = {.report = report};
-    nest n = {.report = report};
-    kprof_status status = kprof_store_exec(
-        report,
-        "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) WITHOUT ROWID");
-    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.work_lane VALUES(?,?,?)", &w.insert));
-    KPROF_THEN(status, kprof_store_query(report, work, take_work, &w));
-    n.insert = w.insert;
-    KPROF_THEN(status, kprof_store_query(report, ranges, take_range, &n));
+    if (!kprof_trace_begin_table(report, "work_lane"))
+        return;
+    kprof_store_exec(report,
+                     "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) "
+                     "WITHOUT ROWID");
+    walk w = {.report = report, .work = kprof_store_compile(report, work)};
+    w.insert = kprof_store_compile(report, "INSERT INTO temp.work_lane VALUES(?,?,?)");
+    while (kprof_store_next(report, w.work))
+        take_work(&w);
+    nest n = {.report = report, .insert = w.insert};
+    sqlite3_stmt *rows = kprof_store_compile(report, ranges);
+    while (kprof_store_next(report, rows))
+        take_range(&n, rows);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(w.work);
     sqlite3_finalize(w.insert);
-    return status;
-}
-
-kprof_status kprof_trace_find_lanes(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "work_lane", make_lanes);
+    kprof_trace_end_table(report);
 }

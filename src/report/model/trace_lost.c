@@ -35,27 +35,26 @@ static const char ends_of_ranges[] =
     "trace_range WHERE end_ns IS NOT NULL ORDER BY 3";
 static const char all_work[] = "SELECT 0, 0, start_ns, end_ns, 0 FROM temp.trace_work ORDER BY 3";
 
-static kprof_status take_end(void *user, sqlite3_stmt *point, const double *sums)
+typedef struct range_ends {
+    kprof_report *report;
+    sqlite3_stmt *insert;
+} range_ends;
+
+static void take_end(void *user, sqlite3_stmt *point, const double *sums)
 {
-    sqlite3_stmt *insert = user;
-    sqlite3_bind_int64(insert, 1, sqlite3_column_int64(point, 3));
-    sqlite3_bind_double(insert, 2, sums[0]);
-    const int rc = sqlite3_step(insert);
-    sqlite3_reset(insert);
-    return rc == SQLITE_DONE ? KPROF_OK : KPROF_OUTPUT;
+    const range_ends *to = user;
+    sqlite3_bind_int64(to->insert, 1, sqlite3_column_int64(point, 3));
+    sqlite3_bind_double(to->insert, 2, sums[0]);
+    kprof_store_fill(to->report, to->insert);
 }
 
 /* point, c0: how long some GPU had worked at each begin and end of a range */
-static kprof_status find_work_in_ranges(kprof_report *report)
+static void find_work_in_ranges(kprof_report *report)
 {
-    sqlite3_stmt *insert = NULL;
-    kprof_status status = kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL)");
-    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.range_work VALUES(?,?)", &insert));
-    KPROF_THEN(status, kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, insert}));
-    if (status == KPROF_OUTPUT)
-        status = kprof_store_fail(report, "summing up ranges");
-    sqlite3_finalize(insert);
-    return status;
+    kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL)");
+    range_ends to = {report, kprof_store_compile(report, "INSERT INTO temp.range_work VALUES(?,?)")};
+    kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, &to});
+    sqlite3_finalize(to.insert);
 }
 
 /* range, ns, busy_ns: of each NVTX range that has ended; any GPU counts. */
@@ -89,21 +88,19 @@ static const char allocations[] =
     "level, time_ns BETWEEN first AND last AS in_loop, call.end_ns-call.start_ns AS call_ns FROM moves CROSS JOIN loop "
     "LEFT JOIN temp.first_call call USING(process_id, correlation)";
 
-static kprof_status make_tables(kprof_report *report)
+void kprof_trace_find_lost(kprof_report *report)
 {
-    kprof_status status = kprof_trace_add_functions(report);
-    KPROF_THEN(status, kprof_trace_find_calls(report));
-    KPROF_THEN(status, kprof_store_exec(report, own));
-    KPROF_THEN(status, kprof_store_exec(report, work));
-    KPROF_THEN(status, kprof_trace_find_gaps(report));
-    KPROF_THEN(status, kprof_trace_explain_gaps(report));
-    KPROF_THEN(status, find_work_in_ranges(report));
-    KPROF_THEN(status, kprof_store_exec(report, steps));
-    KPROF_THEN(status, kprof_store_exec(report, transfers));
-    return status == KPROF_OK ? kprof_store_exec(report, allocations) : status;
-}
-
-kprof_status kprof_trace_find_lost(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "gpu_idle", make_tables);
+    if (!kprof_trace_begin_table(report, "gpu_idle"))
+        return;
+    kprof_trace_add_functions(report);
+    kprof_trace_find_calls(report);
+    kprof_store_exec(report, own);
+    kprof_store_exec(report, work);
+    kprof_trace_find_gaps(report);
+    kprof_trace_explain_gaps(report);
+    find_work_in_ranges(report);
+    kprof_store_exec(report, steps);
+    kprof_store_exec(report, transfers);
+    kprof_store_exec(report, allocations);
+    kprof_trace_end_table(report);
 }

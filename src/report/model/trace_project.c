@@ -40,90 +40,84 @@ static const char events[] =
     "thread, call.start_ns, 2, id, work.start_ns, work.end_ns "
     "FROM work JOIN temp.first_call call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
 
-static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)
+static void insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)
 {
     for (int i = 0; i < count; i++)
         sqlite3_bind_int64(statement, i + 1, numbers[i]);
-    return kprof_store_step(p->report, statement, "projecting ranges");
+    kprof_store_fill(p->report, statement);
 }
 
-static kprof_status end_range(projection *p, int64_t id)
+static void end_range(projection *p, int64_t id)
 {
     size_t i = p->open_count;
     while (i > 0 && p->open[i - 1].id != id)
         i--;
     if (i == 0)
-        return KPROF_OK;
+        return;
     const open_range ended = p->open[i - 1];
     memmove(&p->open[i - 1], &p->open[i], (p->open_count-- - i) * sizeof *p->open);
     const int64_t numbers[] = {id, ended.start_ns, ended.end_ns, ended.ops};
-    return ended.ops > 0 ? insert(p, p->add_span, numbers, 4) : KPROF_OK;
+    if (ended.ops > 0)
+        insert(p, p->add_span, numbers, 4);
 }
 
 /* The thread does nothing more. */
-static kprof_status end_thread(projection *p)
+static void end_thread(projection *p)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < p->open_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < p->open_count; i++) {
         const open_range *range = &p->open[i];
         const int64_t numbers[] = {range->id, range->start_ns, range->end_ns, range->ops};
         if (range->is_left_open && range->ops > 0)
-            status = insert(p, p->add_span, numbers, 4);
+            insert(p, p->add_span, numbers, 4);
     }
     p->open_count = 0;
-    return status;
 }
 
 /* A call is in all ranges that are open. */
-static kprof_status take_call(projection *p, int64_t kernel, int64_t start_ns, int64_t end_ns)
+static void take_call(projection *p, int64_t kernel, int64_t start_ns, int64_t end_ns)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < p->open_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < p->open_count; i++) {
         open_range *range = &p->open[i];
         const int64_t numbers[] = {range->id, kernel};
         range->start_ns = range->ops == 0 || start_ns < range->start_ns ? start_ns : range->start_ns;
         range->end_ns = range->ops == 0 || end_ns > range->end_ns ? end_ns : range->end_ns;
         range->ops++;
         if (kernel)
-            status = insert(p, p->add_kernel, numbers, 2);
+            insert(p, p->add_kernel, numbers, 2);
     }
-    return status;
 }
 
-static kprof_status take_event(void *user, sqlite3_stmt *event)
+static void take_event(projection *p, sqlite3_stmt *event)
 {
-    projection *p = user;
     const int64_t keys[2] = {sqlite3_column_int64(event, 0), sqlite3_column_int64(event, 1)},
                   id = sqlite3_column_int64(event, 4);
     const int what = sqlite3_column_int(event, 3);
-    const kprof_status status = memcmp(keys, p->keys, sizeof keys) != 0 ? end_thread(p) : KPROF_OK;
-    if (status != KPROF_OK)
-        return status;
+    if (memcmp(keys, p->keys, sizeof keys) != 0)
+        end_thread(p);
     memcpy(p->keys, keys, sizeof keys);
     if (what == EVENT_CALL)
-        return take_call(p, id, sqlite3_column_int64(event, 5), sqlite3_column_int64(event, 6));
-    if (what == EVENT_END)
-        return end_range(p, id);
-    if (p->open_count < MOST_OPEN)
+        take_call(p, id, sqlite3_column_int64(event, 5), sqlite3_column_int64(event, 6));
+    else if (what == EVENT_END)
+        end_range(p, id);
+    else if (p->open_count < MOST_OPEN)
         p->open[p->open_count++] = (open_range){.id = id, .is_left_open = sqlite3_column_int(event, 5)};
-    return KPROF_OK;
 }
 
-static kprof_status project(kprof_report *report)
+void kprof_trace_project_ranges(kprof_report *report)
 {
     projection p = {.report = report};
-    kprof_status status = kprof_trace_find_calls(report);
-    KPROF_THEN(status, kprof_store_exec(report, tables));
-    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel));
-    KPROF_THEN(status, kprof_store_compile(report, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span));
-    KPROF_THEN(status, kprof_store_query(report, events, take_event, &p));
-    KPROF_THEN(status, end_thread(&p));
+    if (!kprof_trace_begin_table(report, "range_span"))
+        return;
+    kprof_trace_find_calls(report);
+    kprof_store_exec(report, tables);
+    p.add_kernel = kprof_store_compile(report, "INSERT INTO temp.range_kernel VALUES(?,?)");
+    p.add_span = kprof_store_compile(report, "INSERT INTO temp.range_span VALUES(?,?,?,?)");
+    sqlite3_stmt *rows = kprof_store_compile(report, events);
+    while (kprof_store_next(report, rows))
+        take_event(&p, rows);
+    end_thread(&p);
+    sqlite3_finalize(rows);
     sqlite3_finalize(p.add_kernel);
     sqlite3_finalize(p.add_span);
-    return status;
-}
-
-kprof_status kprof_trace_project_ranges(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "range_span", project);
+    kprof_trace_end_table(report);
 }

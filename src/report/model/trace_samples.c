@@ -56,19 +56,17 @@ static const char no_samples[] =
     "CREATE TEMP TABLE sampled_metric(name_id, name, label, unit, factor);"
     "CREATE TEMP TABLE trace_sampled(process_id, device, name_id, start_ns, end_ns, value)";
 
-static kprof_status make_tables(kprof_report *report)
+void kprof_trace_find_samples(kprof_report *report)
 {
-    kprof_status status = kprof_trace_add_functions(report);
-    KPROF_THEN(status, kprof_store_exec(report, report->version < 10 ? no_samples : metrics));
-    if (status == KPROF_OK && report->version >= 10)
-        status = kprof_store_exec(report, samples);
-    KPROF_THEN(status, kprof_store_exec(report, left_out));
-    return status == KPROF_OK ? kprof_store_exec(report, steps) : status;
-}
-
-kprof_status kprof_trace_find_samples(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "trace_sampled", make_tables);
+    if (!kprof_trace_begin_table(report, "trace_sampled"))
+        return;
+    kprof_trace_add_functions(report);
+    kprof_store_exec(report, report->version < 10 ? no_samples : metrics);
+    if (report->version >= 10)
+        kprof_store_exec(report, samples);
+    kprof_store_exec(report, left_out);
+    kprof_store_exec(report, steps);
+    kprof_trace_end_table(report);
 }
 
 /* A column's name, of what no terminal and no SQL takes for something else. */
@@ -82,27 +80,18 @@ static void put_column(const char *label, const char *unit, kprof_strbuf *out)
     kprof_strbuf_puts(out, "\"");
 }
 
-static kprof_status list_metric(void *user, sqlite3_stmt *row)
+void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
 {
-    const char *label = (const char *)sqlite3_column_text(row, 1), *unit = (const char *)sqlite3_column_text(row, 2);
-    kprof_strbuf_printf(user, ", round(avg(CASE WHEN name_id=%lld THEN mean END), 3)",
-                        (long long)sqlite3_column_int64(row, 0));
-    put_column(label ? label : "", unit ? unit : "", user);
-    return KPROF_OK;
+    static const char query[] = "SELECT name_id, label, unit FROM temp.sampled_metric ORDER BY name_id LIMIT 20";
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    while (kprof_cursor_next(&rows)) {
+        kprof_strbuf_printf(out, ", round(avg(CASE WHEN name_id=%lld THEN mean END), 3)",
+                            (long long)sqlite3_column_int64(rows.row, 0));
+        put_column(kprof_store_column(rows.row, 1), kprof_store_column(rows.row, 2), out);
+    }
 }
 
-kprof_status kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
+bool kprof_trace_has_samples(kprof_report *report)
 {
-    return kprof_store_query(report, "SELECT name_id, label, unit FROM temp.sampled_metric ORDER BY name_id LIMIT 20",
-                             list_metric, out);
-}
-
-kprof_status kprof_trace_has_samples(kprof_report *report, bool *out)
-{
-    int64_t is_there = 0;
-    const kprof_status status =
-        report->version < 10 ? KPROF_OK
-                             : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_sample)", &is_there);
-    *out = is_there != 0;
-    return status;
+    return report->version >= 10 && kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_sample)");
 }

@@ -5,12 +5,12 @@
 
 /* Make the temporary tables sampled_metric, trace_sampled and sampled_step, once for an open report with a trace;
  * trace_samples.c tells their columns. */
-kprof_status kprof_trace_find_samples(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_samples(kprof_report *report);
 /* The mean of samples, rows of trace_sampled, each of which counts for so many ns. */
 #define KPROF_MEAN_OF_SAMPLES(ns)                                                                                      \
     "round(total(value*(" ns "))/nullif(total(CASE WHEN value IS NOT NULL THEN " ns " END), 0), 3)"
 
 /* Append ", mean AS name" for each metric, at most 20, over the rows of sampled_step of a group. */
-kprof_status kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out) KPROF_MUST_CHECK;
+void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out);
 /* Has the trace any samples? */
-kprof_status kprof_trace_has_samples(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+bool kprof_trace_has_samples(kprof_report *report);

@@ -485,38 +485,29 @@ static size_t expand_word(const char *at, const kprof_trace_names *names, kprof_
 /* Append SQL, with the kernels' names for "@kernel", in rows of "@names", their column without its table for "@name",
  * the text of such a name for "@shown", and when the trace begins for "@start"; and for "@sampled" a column for each
  * metric that is sampled. */
-static kprof_status expand(kprof_report *report, const char *sql, const kprof_trace_names *names, kprof_strbuf *out)
+static void expand(kprof_report *report, const char *sql, const kprof_trace_names *names, kprof_strbuf *out)
 {
     const char *at;
-    kprof_status status = KPROF_OK;
     while ((at = strchr(sql, '@'))) {
         const bool is_sampled = strncmp(at, "@sampled", 8) == 0;
         kprof_strbuf_append(out, sql, (size_t)(at - sql));
         if (is_sampled)
-            status = kprof_trace_list_samples(report, out);
+            kprof_trace_list_samples(report, out);
         sql = at + (is_sampled ? 8 : expand_word(at, names, out));
     }
     kprof_strbuf_puts(out, sql);
-    return status;
 }
 
-kprof_status kprof_trace_is_there(kprof_report *report, bool *out)
+bool kprof_trace_is_there(kprof_report *report)
 {
-    int64_t count = 0;
-    kprof_status status = KPROF_OK;
-    if (report->version >= 9)
-        status = kprof_store_integer(report, "SELECT count(*) FROM trace", &count);
-    *out = count > 0;
-    return status;
+    return report->version >= 9 && kprof_store_integer(report, "SELECT count(*) FROM trace") > 0;
 }
 
 kprof_status kprof_trace_check(kprof_report *report)
 {
-    bool is_there;
-    kprof_status status = kprof_trace_is_there(report, &is_there);
-    if (status == KPROF_OK && !is_there)
-        status = kprof_fail(KPROF_NOT_COLLECTED, "%s has no trace; kprof trace makes one", report->path);
-    return status == KPROF_OK ? kprof_store_check_pages(report) : status;
+    if (!kprof_trace_is_there(report) && report->status == KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s has no trace; kprof trace makes one", report->path);
+    return kprof_store_check_pages(report);
 }
 
 kprof_status kprof_trace_tell_missing(kprof_report *report)
@@ -533,117 +524,77 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU",
          "what had not ended is missing, and some of what had"},
     };
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof counts / sizeof *counts && status == KPROF_OK; i++) {
-        int64_t count = 0;
-        status = kprof_store_integer(report, counts[i].sql, &count);
-        if (status == KPROF_OK && count > 0)
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const int64_t count = kprof_store_integer(report, counts[i].sql);
+        if (count > 0)
             kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", counts[i].what, (long long)count, counts[i].effect);
     }
-    int64_t activities = 0;
-    KPROF_THEN(status,
-               kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace", &activities));
-    if (status == KPROF_OK && activities == 0)
+    if (kprof_store_integer(report, "SELECT total(activities)=0 FROM trace"))
         kprof_log(KPROF_LOG_WARNING, "the trace is empty: nothing happened that it tells of");
-    return status;
+    return report->status;
 }
 
-static kprof_status step_through(kprof_report *report, sqlite3_stmt *statement, const kprof_trace_stats_sink *sink)
+bool kprof_trace_has_managed(kprof_report *report)
 {
-    int rc = sqlite3_step(statement);
-    kprof_status status = rc == SQLITE_ROW || rc == SQLITE_DONE ? sink->columns(sink->user, statement) : KPROF_OK;
-    for (; status == KPROF_OK && rc == SQLITE_ROW; rc = sqlite3_step(statement))
-        status = sink->row(sink->user, statement);
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "summing up the trace");
-    return status;
+    return report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED) &&
+           kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_managed)");
 }
 
-kprof_status kprof_trace_has_managed(kprof_report *report, bool *out)
+bool kprof_trace_has_callers(kprof_report *report)
 {
-    int64_t is_there = 0;
-    const kprof_status status =
-        report->version < KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED)
-            ? KPROF_OK
-            : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_managed)", &is_there);
-    *out = is_there != 0;
-    return status;
+    kprof_trace_find_callers(report);
+    return kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM temp.caller)");
 }
 
-static kprof_status check_managed(kprof_report *report)
+static void make_spans(kprof_report *report)
 {
-    bool is_there = false;
-    const kprof_status status = kprof_trace_has_managed(report, &is_there);
-    return status == KPROF_OK && !is_there
-               ? kprof_fail(
-                     KPROF_NOT_COLLECTED,
-                     "the trace has nothing about managed memory; kprof trace --unified-memory records it, where "
-                     "the program has any")
-               : status;
+    kprof_trace_project_ranges(report);
+    kprof_trace_nest_ranges(report);
 }
 
-kprof_status kprof_trace_has_callers(kprof_report *report, bool *out)
+static void make_kernel_ranges(kprof_report *report)
 {
-    int64_t is_there = 0;
-    kprof_status status = kprof_trace_find_callers(report);
-    KPROF_THEN(status, kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM temp.caller)", &is_there));
-    *out = is_there != 0;
-    return status;
-}
-
-static kprof_status check_callers(kprof_report *report)
-{
-    bool are_there = false;
-    const kprof_status status = kprof_trace_has_callers(report, &are_there);
-    return status == KPROF_OK && !are_there
-               ? kprof_fail(KPROF_NOT_COLLECTED,
-                            "the trace has no call stacks; kprof trace --call-stack records those of calls")
-               : status;
-}
-
-static kprof_status make_spans(kprof_report *report)
-{
-    const kprof_status status = kprof_trace_project_ranges(report);
-    return status == KPROF_OK ? kprof_trace_nest_ranges(report) : status;
-}
-
-static kprof_status make_kernel_ranges(kprof_report *report)
-{
-    const kprof_status status = make_spans(report);
-    return status == KPROF_OK
-               ? kprof_store_exec(report,
-                                  "CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER, level "
-                                  "INTEGER);"
-                                  "INSERT INTO temp.kernel_range SELECT kernel, range, max(level) FROM "
-                                  "temp.range_kernel JOIN temp.range_tree USING(range) GROUP BY kernel")
-               : status;
+    if (!kprof_trace_begin_table(report, "kernel_range"))
+        return;
+    make_spans(report);
+    kprof_store_exec(report, "CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER, level INTEGER);"
+                             "INSERT INTO temp.kernel_range SELECT kernel, range, max(level) FROM temp.range_kernel "
+                             "JOIN temp.range_tree USING(range) GROUP BY kernel");
+    kprof_trace_end_table(report);
 }
 
 static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
 {
-    static kprof_trace_maker *const makers[] = {
+    static void (*const makers[])(kprof_report *) = {
         [KPROF_NEEDS_LOST] = kprof_trace_find_lost,       [KPROF_NEEDS_PROJECTION] = kprof_trace_project_ranges,
         [KPROF_NEEDS_NESTING] = kprof_trace_nest_ranges,  [KPROF_NEEDS_SPANS] = make_spans,
-        [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples, [KPROF_NEEDS_MANAGED] = check_managed,
-        [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,     [KPROF_NEEDS_CALLERS] = check_callers,
+        [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples, [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,
         [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
-    return makers[need] ? makers[need](report) : KPROF_OK;
+    if (need == KPROF_NEEDS_MANAGED && !kprof_trace_has_managed(report) && report->status == KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the trace has nothing about managed memory; kprof trace --unified-memory records it, where "
+                          "the program has any");
+    if (need == KPROF_NEEDS_CALLERS && !kprof_trace_has_callers(report) && report->status == KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the trace has no call stacks; kprof trace --call-stack records those of calls");
+    if (need < sizeof makers / sizeof *makers && makers[need])
+        makers[need](report);
+    return report->status;
 }
 
-kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats,
-                                    const kprof_trace_names *names, const kprof_trace_stats_sink *sink)
+kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stats *stats,
+                                    const kprof_trace_names *names, sqlite3_stmt **out)
 {
-    sqlite3_stmt *statement = NULL;
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_trace_add_functions(report);
-    KPROF_THEN(status, make_needed(report, stats->need));
+    kprof_trace_add_functions(report);
+    const kprof_status status = make_needed(report, stats->need);
+    if (status != KPROF_OK)
+        return status;
     if (strstr(stats->sql, "@names"))
-        KPROF_THEN(status, kprof_trace_find_names(report));
-    if (status == KPROF_OK && names->in_ranges)
-        status = kprof_trace_make_once(report, "kernel_range", make_kernel_ranges);
-    KPROF_THEN(status, expand(report, stats->sql, names, &sql));
-    KPROF_THEN(status, kprof_store_compile(report, sql.data, &statement));
-    KPROF_THEN(status, step_through(report, statement, sink));
-    sqlite3_finalize(statement);
-    return status;
+        kprof_trace_find_names(report);
+    if (names->in_ranges)
+        make_kernel_ranges(report);
+    expand(report, stats->sql, names, &sql);
+    *out = kprof_store_compile(report, sql.data);
+    return report->status;
 }

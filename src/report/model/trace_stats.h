@@ -48,25 +48,19 @@ typedef struct kprof_trace_names {
  * or ":mangled", without which the base is NULL, and ":nvtx-name". */
 const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels);
 
-/* The rows of a table. `columns` is called first, with the first row, if there is one. */
-typedef struct kprof_trace_stats_sink {
-    kprof_status (*columns)(void *user, sqlite3_stmt *statement);
-    kprof_status (*row)(void *user, sqlite3_stmt *statement);
-    void *user;
-} kprof_trace_stats_sink;
-/* `names` has a base. NOT_COLLECTED when the report has no trace. */
-kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats,
-                                    const kprof_trace_names *names,
-                                    const kprof_trace_stats_sink *sink) KPROF_MUST_CHECK;
+/* Open a table, whose rows *out gives; the caller finalizes that. `names` has a base. NOT_COLLECTED when the trace has
+ * nothing of what the table is about. */
+kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stats *stats,
+                                    const kprof_trace_names *names, sqlite3_stmt **out) KPROF_MUST_CHECK;
 
 /* Warn of what a trace lacks: activities that were lost, or all of them, times of kernels and copies, processes that
  * were cut short. */
 kprof_status kprof_trace_tell_missing(kprof_report *report) KPROF_MUST_CHECK;
 /* Has the report a trace? */
-kprof_status kprof_trace_is_there(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+bool kprof_trace_is_there(kprof_report *report);
 /* Does the report tell how managed memory moved? */
-kprof_status kprof_trace_has_managed(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+bool kprof_trace_has_managed(kprof_report *report);
 /* Does the report tell where the program made its calls? */
-kprof_status kprof_trace_has_callers(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+bool kprof_trace_has_callers(kprof_report *report);
 /* NOT_COLLECTED, with a message, when it has none; BAD_REPORT when the file is damaged. */
 kprof_status kprof_trace_check(kprof_report *report) KPROF_MUST_CHECK;

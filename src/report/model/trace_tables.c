@@ -27,67 +27,60 @@ static const char names[] =
     "function) FROM trace_name";
 
 /* Temporary tables are in a file of their own. Outside of a transaction each row would be one. */
-kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kprof_trace_maker *make)
+bool kprof_trace_begin_table(kprof_report *report, const char *table)
 {
-    int64_t is_made = 0, was_reading = 0;
     char is_there[128];
     snprintf(is_there, sizeof is_there, "SELECT count(*) FROM temp.sqlite_schema WHERE name='%s'", table);
-    kprof_status status = kprof_store_integer(report, is_there, &is_made);
-    KPROF_THEN(status, kprof_store_integer(report, "PRAGMA query_only", &was_reading));
-    if (status != KPROF_OK || is_made)
-        return status;
-    status = kprof_store_exec(report, "PRAGMA query_only=OFF; SAVEPOINT made");
-    KPROF_THEN(status, make(report));
-    const kprof_status kept =
-        kprof_store_exec(report, status == KPROF_OK ? "RELEASE made" : "ROLLBACK TO made; RELEASE made");
-    status = status == KPROF_OK ? kept : status;
-    const kprof_status closed = was_reading ? kprof_store_exec(report, "PRAGMA query_only=ON") : KPROF_OK;
-    return status == KPROF_OK ? closed : status;
+    if (kprof_store_integer(report, is_there) > 0 || report->status != KPROF_OK)
+        return false;
+    report->tables_begun++;
+    kprof_store_exec(report, "PRAGMA query_only=OFF; SAVEPOINT made");
+    return true;
 }
 
-static kprof_status make_calls(kprof_report *report)
+void kprof_trace_end_table(kprof_report *report)
 {
-    return kprof_store_exec(report, calls);
+    const bool is_last = --report->tables_begun == 0;
+    if (report->status != KPROF_OK) /* what was written since is undone */
+        sqlite3_exec(report->db, "ROLLBACK TO made; RELEASE made", NULL, NULL, NULL);
+    kprof_store_exec(report, "RELEASE made");
+    if (is_last && !report->writable)
+        sqlite3_exec(report->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
 }
 
-kprof_status kprof_trace_find_calls(kprof_report *report)
+void kprof_trace_find_calls(kprof_report *report)
 {
-    return kprof_trace_make_once(report, "first_call", make_calls);
+    if (!kprof_trace_begin_table(report, "first_call"))
+        return;
+    kprof_store_exec(report, calls);
+    kprof_trace_end_table(report);
 }
 
-static kprof_status make_callers(kprof_report *report)
+void kprof_trace_find_callers(kprof_report *report)
 {
-    const kprof_status status =
-        kprof_store_exec(report, "CREATE TEMP TABLE caller(process_id INTEGER, correlation INTEGER, stack_id INTEGER, "
-                                 "PRIMARY KEY(process_id, correlation)) WITHOUT ROWID");
-    return status == KPROF_OK && report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_CALLER)
-               ? kprof_store_exec(report, "INSERT OR IGNORE INTO temp.caller SELECT process_id, correlation, stack_id "
-                                          "FROM trace_caller WHERE stack_id IS NOT NULL ORDER BY id")
-               : status;
+    if (!kprof_trace_begin_table(report, "caller"))
+        return;
+    kprof_store_exec(report, "CREATE TEMP TABLE caller(process_id INTEGER, correlation INTEGER, stack_id INTEGER, "
+                             "PRIMARY KEY(process_id, correlation)) WITHOUT ROWID");
+    if (report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_CALLER))
+        kprof_store_exec(report, "INSERT OR IGNORE INTO temp.caller SELECT process_id, correlation, stack_id FROM "
+                                 "trace_caller WHERE stack_id IS NOT NULL ORDER BY id");
+    kprof_trace_end_table(report);
 }
 
-kprof_status kprof_trace_find_callers(kprof_report *report)
+void kprof_trace_find_shapes(kprof_report *report)
 {
-    return kprof_trace_make_once(report, "caller", make_callers);
+    if (!kprof_trace_begin_table(report, "trace_shape"))
+        return;
+    kprof_trace_add_functions(report);
+    kprof_store_exec(report, shapes);
+    kprof_trace_end_table(report);
 }
 
-static kprof_status make_shapes(kprof_report *report)
+void kprof_trace_find_names(kprof_report *report)
 {
-    const kprof_status status = kprof_trace_add_functions(report);
-    return status == KPROF_OK ? kprof_store_exec(report, shapes) : status;
-}
-
-kprof_status kprof_trace_find_shapes(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "trace_shape", make_shapes);
-}
-
-static kprof_status make_names(kprof_report *report)
-{
-    return kprof_store_exec(report, names);
-}
-
-kprof_status kprof_trace_find_names(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "name_key", make_names);
+    if (!kprof_trace_begin_table(report, "name_key"))
+        return;
+    kprof_store_exec(report, names);
+    kprof_trace_end_table(report);
 }

@@ -3,39 +3,40 @@
 
 #include "report/report.h"
 
-/* Make a temporary table, and what goes with it, in a report that is open for reading alone, unless it has that. */
-typedef kprof_status kprof_trace_maker(kprof_report *report);
-kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kprof_trace_maker *make) KPROF_MUST_CHECK;
+/* Begin to make a temporary table, and what goes with it, in a report that may be open for reading alone; false: the
+ * report has it, or cannot be read. Then end that, which undoes it after a failure. Tables may be made in between. */
+bool kprof_trace_begin_table(kprof_report *report, const char *table);
+void kprof_trace_end_table(kprof_report *report);
 
-/* Each of these takes an open report with a trace, once. */
+/* Each of these takes an open report with a trace, once. The report notes failures. */
 
 /* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id): of calls with one number the first. */
-kprof_status kprof_trace_find_calls(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_calls(kprof_report *report);
 /* Make caller(process_id, correlation, stack_id) of the calls whose call stacks the report has; it may be empty. */
-kprof_status kprof_trace_find_callers(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_callers(kprof_report *report);
 /* Make name_key(id, text, demangled, function): for each name the first one that has the same text, the same demangled
  * one, and the same function. */
-kprof_status kprof_trace_find_names(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_names(kprof_report *report);
 /* Make trace_shape: of each name, grid, block and dynamic shared memory the launches (c), time (t) and its median. */
-kprof_status kprof_trace_find_shapes(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_shapes(kprof_report *report);
 /* Make gpu_busy, gpu_idle, trace_step, trace_transfer and trace_allocation (trace_lost.c): when GPUs were idle and why,
  * copies that kernels waited for, and the time that each step took. */
-kprof_status kprof_trace_find_lost(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_lost(kprof_report *report);
 /* Make gpu_busy, gpu_idle and trace_gap of trace_work and trace_own (trace_busy.c). Memory grows with what is
  * asked for at one time, and with the number of different latencies. */
-kprof_status kprof_trace_find_gaps(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_gaps(kprof_report *report);
 /* Add the time of gaps of trace_gap to gpu_idle. */
-kprof_status kprof_trace_explain_gaps(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_explain_gaps(kprof_report *report);
 /* Make work_lane(what, id, tid): of kernels (what is 1), copies (2), sets (3) and graphs (4) that overlap another one
  * of their stream the numbers of rows of their own, from 2^30 to 2^31-1, so that nothing overlaps in a row; and ranges
  * (5) that begin in another one of their thread and end behind it, without a row. */
-kprof_status kprof_trace_find_lanes(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_find_lanes(kprof_report *report);
 /* Make the tables of NVTX ranges on the GPU:
  *   range_kernel(range, kernel), ids of trace_range and trace_kernel: each kernel stands in every range of the thread
  *     that its call is in;
  *   range_span(range, start_ns, end_ns, ops): a range's first start and last end on the GPU, and how many kernels,
  *     graphs, copies and sets it has there. Ranges with none are left out. */
-kprof_status kprof_trace_project_ranges(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_project_ranges(kprof_report *report);
 /* Make range_tree(range, parent, level), of ids of trace_range: the range of the same thread that each one lies in,
  * NULL for none, and how deep it lies, from 0; and push_tree, the same of pushed ranges alone, also those not ended. */
-kprof_status kprof_trace_nest_ranges(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_trace_nest_ranges(kprof_report *report);

@@ -58,10 +58,8 @@ static const open_range *find_parent(const walk *w, int64_t end_ns)
     return found;
 }
 
-static kprof_status take_range(void *user, sqlite3_stmt *row)
+static void take_range(walk *w)
 {
-    walk *w = user;
-    w->ranges = row;
     const int64_t keys[2] = {number(w, 0), number(w, 1)}, id = number(w, 2), start_ns = number(w, 3),
                   end_ns = number(w, 4);
     if (memcmp(keys, w->keys, sizeof keys) != 0)
@@ -78,29 +76,27 @@ static kprof_status take_range(void *user, sqlite3_stmt *row)
     sqlite3_bind_int64(w->insert, 3, level);
     if (w->open_count < MOST_OPEN)
         w->open[w->open_count++] = (open_range){id, start_ns, end_ns, level};
-    return kprof_store_step(w->report, w->insert, "nesting ranges");
+    kprof_store_fill(w->report, w->insert);
 }
 
-static kprof_status nest(kprof_report *report, const char *ranges, const char *insert)
+static void nest(kprof_report *report, const char *ranges, const char *insert)
 {
-    walk w = {.report = report};
-    kprof_status status = kprof_store_compile(report, insert, &w.insert);
-    KPROF_THEN(status, kprof_store_query(report, ranges, take_range, &w));
+    walk w = {.report = report, .ranges = kprof_store_compile(report, ranges)};
+    w.insert = kprof_store_compile(report, insert);
+    while (kprof_store_next(report, w.ranges))
+        take_range(&w);
+    sqlite3_finalize(w.ranges);
     sqlite3_finalize(w.insert);
-    return status;
 }
 
-static kprof_status make_trees(kprof_report *report)
+void kprof_trace_nest_ranges(kprof_report *report)
 {
-    kprof_status status = kprof_store_exec(report, tables);
-    KPROF_THEN(status, nest(report, all, "INSERT INTO temp.range_tree VALUES(?,?,?)"));
-    KPROF_THEN(status, nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)"));
-    return status == KPROF_OK ? kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
-                                                         "CREATE INDEX temp.push_child ON push_tree(parent)")
-                              : status;
-}
-
-kprof_status kprof_trace_nest_ranges(kprof_report *report)
-{
-    return kprof_trace_make_once(report, "range_tree", make_trees);
+    if (!kprof_trace_begin_table(report, "range_tree"))
+        return;
+    kprof_store_exec(report, tables);
+    nest(report, all, "INSERT INTO temp.range_tree VALUES(?,?,?)");
+    nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)");
+    kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
+                             "CREATE INDEX temp.push_child ON push_tree(parent)");
+    kprof_trace_end_table(report);
 }

@@ -259,35 +259,31 @@ static void expand(const char *sql, int64_t start_ns, const writer *to, kprof_st
 static kprof_status write_events(kprof_report *report, int64_t start_ns, writer *to)
 {
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
-    kprof_status status = kprof_trace_has_callers(report, &to->has_callers);
+    kprof_status status = KPROF_OK;
+    to->has_callers = kprof_trace_has_callers(report);
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
-        sqlite3_stmt *statement = NULL;
         if (!is_wanted(events[i], to) || (!has_managed && strstr(events[i], "trace_managed")))
             continue;
         expand(events[i], start_ns, to, &sql);
         if (to->most_slices && is_slice(events[i]))
             kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
-        int rc = sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL);
-        while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-            rc = sqlite3_step(statement);
-            if (rc == SQLITE_ROW && (status = write_event(to, statement)) != KPROF_OK)
-                break;
-        }
-        if (status == KPROF_OK && rc != SQLITE_DONE)
-            status = kprof_store_fail(report, "writing the trace");
+        sqlite3_stmt *statement = kprof_store_compile(report, sql.data);
+        while (status == KPROF_OK && kprof_store_next(report, statement))
+            status = write_event(to, statement);
         sqlite3_finalize(statement);
     }
-    return status;
+    return KPROF_THEN(status, report->status);
 }
 
 static kprof_status find_start(kprof_report *report, int64_t *start_ns)
 {
-    kprof_status status = kprof_trace_check(report);
-    KPROF_THEN(status, kprof_trace_find_samples(report));
-    if (status == KPROF_OK)
-        status = kprof_store_integer(report, KPROF_TRACE_START, start_ns);
-    return status;
+    const kprof_status status = kprof_trace_check(report);
+    if (status != KPROF_OK)
+        return status;
+    kprof_trace_find_samples(report);
+    *start_ns = kprof_store_integer(report, KPROF_TRACE_START);
+    return report->status;
 }
 
 kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
@@ -295,8 +291,9 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     int64_t start_ns = 0;
     kprof_output output;
     kprof_status status = find_start(report, &start_ns);
-    KPROF_THEN(status, kprof_trace_project_ranges(report));
-    KPROF_THEN(status, kprof_trace_find_lanes(report));
+    kprof_trace_project_ranges(report);
+    kprof_trace_find_lanes(report);
+    KPROF_THEN(status, report->status);
     KPROF_THEN(status, kprof_output_init(&output, out, UINT64_MAX));
     if (status != KPROF_OK)
         return status;
@@ -309,30 +306,27 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     return status == KPROF_OK ? written : status;
 }
 
-/* The number of slices, where there are more than a page shows; else 0. */
-static kprof_status count_slices(kprof_report *report, int64_t *out)
+static int64_t count_slices(kprof_report *report)
 {
-    kprof_status status = kprof_store_integer(
+    return kprof_store_integer(
         report,
         "SELECT (SELECT count(*) FROM trace_kernel)+(SELECT count(*) FROM trace_copy)+(SELECT count(*) FROM trace_set)+"
         "(SELECT count(*) FROM trace_graph)+(SELECT count(*) FROM trace_call)+(SELECT count(*) FROM trace_range)+"
-        "(SELECT count(*) FROM trace_overhead)",
-        out);
-    *out = *out > MOST_ON_PAGE ? *out : 0;
-    return status;
+        "(SELECT count(*) FROM trace_overhead)");
 }
 
 static kprof_status put_members(void *user, kprof_output *out)
 {
     kprof_report *report = user;
-    int64_t start_ns = 0, too_many = 0;
+    int64_t start_ns = 0;
     kprof_status status = find_start(report, &start_ns);
-    KPROF_THEN(status, count_slices(report, &too_many));
-    if (status != KPROF_OK)
+    const int64_t slices = count_slices(report);
+    const bool too_many = slices > MOST_ON_PAGE;
+    if (KPROF_THEN(status, report->status) != KPROF_OK)
         return status;
     if (too_many)
         kprof_output_printf(out, ",\"lacks\":\"of %lld activities the longest %d of each kind are shown\"",
-                            (long long)too_many, MOST_ON_PAGE / SLICE_KINDS);
+                            (long long)slices, MOST_ON_PAGE / SLICE_KINDS);
     kprof_output_puts(out, ",\"traceEvents\":[");
     status = write_events(report, start_ns,
                           &(writer){.out = out, .most_slices = too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});

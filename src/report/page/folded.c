@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 typedef struct folder {
-    const kprof_report *report;
+    kprof_report *report;
     const kprof_model *model;
     size_t duration; /* the metric */
     kprof_told_stacks stacks;
@@ -90,67 +90,44 @@ static kprof_status print_lines(const folder *from, FILE *out)
     return KPROF_OK;
 }
 
-typedef struct trace_folder {
-    folder stacks;
-    FILE *out;
-} trace_folder;
-
 /* A line of a trace: the number of a stack, a kernel and its time. */
-static kprof_status put_line(void *user, sqlite3_stmt *row)
+static kprof_status put_line(const folder *of, sqlite3_stmt *row, FILE *out)
 {
-    trace_folder *to = user;
     const int64_t stack = sqlite3_column_int64(row, 0);
-    const char *kernel = (const char *)sqlite3_column_text(row, 1);
     KPROF_AUTO(kprof_strbuf) line = KPROF_STRBUF_INIT;
-    if (stack >= 0 && (uint64_t)stack < to->stacks.stacks.stack_count)
-        put_stack(&to->stacks, (size_t)stack, &line);
+    if (stack >= 0 && (uint64_t)stack < of->stacks.stack_count)
+        put_stack(of, (size_t)stack, &line);
     if (line.length == 0)
         put_frame(&line, "(no call stack)");
     kprof_strbuf_puts(&line, ";");
-    put_frame(&line, kernel ? kernel : "");
-    const int written = fprintf(to->out, "%s %.0f\n", line.data, sqlite3_column_double(row, 2));
+    put_frame(&line, kprof_store_column(row, 1));
+    const int written = fprintf(out, "%s %.0f\n", line.data, sqlite3_column_double(row, 2));
     return written < 0 ? kprof_fail(KPROF_OUTPUT, "folded stacks cannot be written") : KPROF_OK;
 }
 
 static kprof_status print_trace(kprof_report *report, FILE *out)
 {
-    trace_folder to = {.stacks = {.report = report}, .out = out};
-    kprof_status status = kprof_told_stacks_load(report, &to.stacks.stacks);
-    if (status == KPROF_OK)
-        status =
-            kprof_store_query(report,
-                              "WITH numbered AS MATERIALIZED (SELECT id, row_number() OVER (ORDER BY id)-1 AS number "
-                              "FROM stack) SELECT coalesce(number, -1), function, total(end_ns-start_ns) FROM "
-                              "trace_kernel k JOIN trace_name n ON n.id=name_id LEFT JOIN temp.caller c ON "
-                              "c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN numbered ON "
-                              "numbered.id=stack_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY 1, 2 "
-                              "ORDER BY 3 DESC, 1, 2",
-                              put_line, &to);
-    kprof_told_stacks_free(&to.stacks.stacks);
-    return status;
-}
-
-/* Has the report a trace with call stacks, and no launch that was measured? */
-static kprof_status is_of_trace(kprof_report *report, bool *out)
-{
-    int64_t is_measured = 0;
-    bool is_traced = false, has_callers = false;
-    kprof_status status = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)", &is_measured);
-    KPROF_THEN(status, kprof_trace_is_there(report, &is_traced));
-    if (status == KPROF_OK && is_traced)
-        status = kprof_trace_has_callers(report, &has_callers);
-    *out = has_callers && !is_measured;
-    return status;
+    static const char query[] =
+        "WITH numbered AS MATERIALIZED (SELECT id, row_number() OVER (ORDER BY id)-1 AS number FROM stack) SELECT "
+        "coalesce(number, -1), function, total(end_ns-start_ns) FROM trace_kernel k JOIN trace_name n ON n.id=name_id "
+        "LEFT JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN numbered ON "
+        "numbered.id=stack_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2";
+    folder of = {.report = report};
+    kprof_status status = kprof_told_stacks_load(report, &of.stacks);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    while (status == KPROF_OK && kprof_cursor_next(&rows))
+        status = put_line(&of, rows.row, out);
+    kprof_told_stacks_free(&of.stacks);
+    return KPROF_THEN(status, report->status);
 }
 
 kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter, FILE *out)
 {
     kprof_model model;
-    bool of_trace = false;
-    kprof_status status = is_of_trace(report, &of_trace);
-    if (status == KPROF_OK && of_trace)
+    const bool is_measured = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)");
+    if (!is_measured && kprof_trace_is_there(report) && kprof_trace_has_callers(report))
         return print_trace(report, out);
-    KPROF_THEN(status, kprof_model_load(report, &model));
+    kprof_status status = kprof_model_load(report, &model);
     if (status != KPROF_OK)
         return status;
     folder into = {.report = report, .model = &model};

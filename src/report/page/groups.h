@@ -34,7 +34,7 @@ typedef struct kprof_group {
 
 typedef struct kprof_groups {
     const kprof_model *model;
-    const kprof_report *report;
+    kprof_report *report;
     kprof_grouping by;
     kprof_rollup *rollup;
     kprof_group *items;

@@ -253,7 +253,8 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot, .file = context->reports->file};
     kprof_view_sections(&context->reports->model, context->options->metric_title, &view);
     kprof_status status = load_hot(context, &hot);
-    KPROF_THEN(status, kprof_report_has_timelines(page.file, &page.has_timelines));
+    page.has_timelines = kprof_report_has_timelines(page.file);
+    KPROF_THEN(status, kprof_report_status(page.file));
     if (status == KPROF_OK && context->options->findings)
         page.rules = kprof_rules_new(context->options->findings, &context->reports->model);
     if (status == KPROF_OK && page.rules)

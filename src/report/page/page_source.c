@@ -596,20 +596,15 @@ static void note_advice(source_page *page, const char *kernel)
 }
 
 /* Code that a compiler made of PTX without lines has those of the PTX at least. */
-static kprof_status note_lines(source_page *page, const kprof_profiled_code *code, const char *state)
+static void note_lines(source_page *page, const kprof_profiled_code *code, const char *state)
 {
-    const bool is_ptx = page->profiles.takes_ptx;
-    bool has_ptx = false;
-    const kprof_status status = is_ptx ? KPROF_OK : kprof_profiled_has_ptx(code, &has_ptx);
-    if (status != KPROF_OK)
-        return status;
+    const bool is_ptx = page->profiles.takes_ptx, has_ptx = !is_ptx && kprof_profiled_has_ptx(code);
     state = is_ptx ? "" : state;
     if (!has_ptx)
         page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
     add_note(page, name_of(page, code->profile),
              kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
                              *state ? ": " : "", state, has_ptx ? "; --print-source ptx has those of its PTX" : ""));
-    return KPROF_OK;
 }
 
 /* The values of several codes of one name and shape add up. */
@@ -627,23 +622,21 @@ static void note_codes(const shown_code *shown)
 }
 
 /* Why are there no lines, and no texts? */
-static kprof_status note_missing(shown_code *shown)
+static void note_missing(shown_code *shown)
 {
     const kprof_profiled_code *code = shown->code;
     source_page *page = shown->page;
     const char *name = name_of(page, code->profile);
     const kprof_profiled_function *function = code->function_count > 0 ? code->functions : NULL;
-    kprof_status status = KPROF_OK;
     note_codes(shown);
     if (*code->profile->reason)
         add_note(page, name, kprof_strdup(code->profile->reason));
     if (function && !kprof_profiled_has_lines(code))
-        status = note_lines(page, code, function->line_state);
-    if (status == KPROF_OK && function && !kprof_profiled_has_text(code)) {
+        note_lines(page, code, function->line_state);
+    if (function && !kprof_profiled_has_text(code)) {
         const char *state = function->text_state;
         add_note(page, name, kprof_strprintf("its instructions have no text%s%s", *state ? ": " : "", state));
     }
-    return status;
 }
 
 /* No row is shown, since none has what they are sorted by. */
@@ -679,7 +672,8 @@ static kprof_status show_code(shown_code *shown)
     page->emitter->ops->record_end(page->emitter);
     if (status == KPROF_OK && shown->is_cold)
         note_cold(shown);
-    return status == KPROF_OK ? note_missing(shown) : status;
+    note_missing(shown);
+    return KPROF_THEN(status, shown->page->profiles.report->status);
 }
 
 static kprof_status show_profile(source_page *page, const kprof_code_profile *profile)
@@ -880,7 +874,7 @@ static kprof_status emit_code(shown_code *shown, char **sources)
         kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
                             (long long)profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
-    const kprof_status status = note_missing(shown);
+    note_missing(shown);
     note_advice(page, NULL);
     for (kprof_source_state state = KPROF_SOURCE_CHANGED; state <= KPROF_SOURCE_MISSING; state++)
         note_files(shown, state);
@@ -888,19 +882,19 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     KPROF_AUTO_FREE const char **notes = kprof_calloc(note_count + 1, sizeof *notes);
     for (size_t i = 0; i < note_count; i++)
         notes[i] = page->notes[first_note + i].text;
-    if (status == KPROF_OK)
-        page->emitter->ops->code(page->emitter, &(kprof_emit_code){
-                                                    .profiles = &page->profiles,
-                                                    .code = shown->code,
-                                                    .lines = shown->lines,
-                                                    .kernel = name_of(page, profile),
-                                                    .shape = describe_shape(profile, room, sizeof room),
-                                                    .measured = measured.length > 0 ? measured.data : "nothing",
-                                                    .sources = sources,
-                                                    .is_idle = shown->is_idle,
-                                                    .notes = notes,
-                                                    .note_count = note_count,
-                                                });
+    page->emitter->ops->code(page->emitter, &(kprof_emit_code){
+                                                .profiles = &page->profiles,
+                                                .code = shown->code,
+                                                .lines = shown->lines,
+                                                .kernel = name_of(page, profile),
+                                                .shape = describe_shape(profile, room, sizeof room),
+                                                .measured = measured.length > 0 ? measured.data : "nothing",
+                                                .sources = sources,
+                                                .is_idle = shown->is_idle,
+                                                .notes = notes,
+                                                .note_count = note_count,
+                                            });
+    const kprof_status status = page->profiles.report->status;
     return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
 }
 

@@ -56,26 +56,23 @@ struct kprof_page_shares {
 
 typedef struct kprof_page_shares shares;
 
-static kprof_status read_source(void *user, sqlite3_stmt *row)
+static void read_source(shares *all, sqlite3_stmt *row)
 {
-    shares *all = user;
     source *own = KPROF_APPEND(all->sources, all->source_count);
     own->name = kprof_store_text(all->report, row, 1);
     if (sqlite3_column_int64(row, 0) != (int64_t)++all->source_count)
-        return kprof_store_damaged(all->report, "source");
-    return KPROF_OK;
+        kprof_store_damaged(all->report, "source");
 }
 
-static kprof_status read_process(void *user, sqlite3_stmt *row)
+static void read_process(shares *all, sqlite3_stmt *row)
 {
-    shares *all = user;
     int64_t process = sqlite3_column_int64(row, 0), from = sqlite3_column_int64(row, 1);
     bool rises = process > all->last_process;
-    if (!rises || process > (int64_t)all->model->process_count || from < 1 || from > (int64_t)all->source_count)
-        return kprof_store_damaged(all->report, "process_source");
     all->last_process = process;
-    all->source_of[process - 1] = (size_t)from - 1;
-    return KPROF_OK;
+    if (rises && process <= (int64_t)all->model->process_count && from >= 1 && from <= (int64_t)all->source_count)
+        all->source_of[process - 1] = (size_t)from - 1;
+    else
+        kprof_store_damaged(all->report, "process_source");
 }
 
 static void take_processes(shares *all)
@@ -88,42 +85,46 @@ static void take_processes(shares *all)
     }
 }
 
-static kprof_status find_sources(shares *all)
+static void find_sources(shares *all)
 {
     const kprof_model *model = all->model;
-    kprof_status status = KPROF_OK;
     all->source_of = kprof_calloc(model->process_count + 1, sizeof *all->source_of);
     all->values = kprof_calloc(model->metric_count + 1, sizeof *all->values);
     all->asked = kprof_calloc(model->metric_count + 1, sizeof *all->asked);
-    if (all->report->version >= 5)
-        status = kprof_store_query(all->report, "SELECT id, name FROM source ORDER BY id", read_source, all);
+    if (all->report->version >= 5) {
+        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, "SELECT id, name FROM source ORDER BY id");
+        while (kprof_cursor_next(&rows))
+            read_source(all, rows.row);
+    }
     all->is_merged = all->source_count > 0;
-    if (status == KPROF_OK && !all->is_merged)
+    if (all->is_merged) {
+        static const char query[] = "SELECT process_id, source_id FROM process_source ORDER BY process_id";
+        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, query);
+        while (kprof_cursor_next(&rows))
+            read_process(all, rows.row);
+    } else {
         take_processes(all);
-    else if (status == KPROF_OK)
-        status = kprof_store_query(all->report, "SELECT process_id, source_id FROM process_source ORDER BY process_id",
-                                   read_process, all);
-    for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++)
+    }
+    for (size_t i = 0; i < model->process_count; i++)
         all->sources[all->source_of[i]].processes++;
-    return status;
 }
 
-/* The kernel of that name, which several rows may have. */
-static kprof_status find_share(shares *all, const kprof_model_kernel *kernel, kernel_share **out)
+/* The kernel of that name, which several rows may have. NULL: there are too many. */
+static kernel_share *find_share(shares *all, const kprof_model_kernel *kernel)
 {
     size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
     if (number == KPROF_NAMES_NONE) {
         number = all->kernel_count;
-        if ((number + 1) * all->source_count > KPROF_SUMMARY_MAX)
-            return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
-        kernel_share *added = KPROF_APPEND(all->kernels, number);
+        if ((number + 1) * all->source_count > KPROF_SUMMARY_MAX) {
+            kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
+            return NULL;
+        }
+        kernel_share *added = KPROF_ADD(all->kernels, all->kernel_count);
         added->loads = kprof_calloc(all->source_count + 1, sizeof *added->loads);
         added->kernel = kernel;
-        all->kernel_count++;
         kprof_names_add(&all->kernel_numbers, kernel->mangled, number);
     }
-    *out = &all->kernels[number];
-    return KPROF_OK;
+    return &all->kernels[number];
 }
 
 static kprof_status add_time(shares *all, const kprof_model_launch *launch, timed_launches *counts)
@@ -146,10 +147,9 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     shares *all = user;
     const size_t number = all->source_of[launch->process - all->model->processes];
-    kernel_share *own = NULL;
-    const kprof_status status = find_share(all, launch->kernel, &own);
-    if (status != KPROF_OK)
-        return status;
+    kernel_share *own = find_share(all, launch->kernel);
+    if (!own)
+        return all->report->status;
     own->launches++;
     own->multiplexed += kprof_model_is_multiplexed(launch);
     load *of = &own->loads[number];
@@ -202,24 +202,23 @@ static void count_seen(shares *all)
 }
 
 /* Read times, and the witnesses that tell which samples are set apart. */
-static kprof_status open_reader(const kprof_model_walk *walk, shares *all)
+static void open_reader(const kprof_model_walk *walk, shares *all)
 {
     const size_t witnesses = all->model->witness_count;
     KPROF_AUTO_FREE size_t *metrics = kprof_calloc(witnesses + 1, sizeof *metrics);
     if (witnesses > 0)
         memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
     metrics[witnesses] = all->duration;
-    return kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
+    kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
 }
 
 static kprof_status count_launches(const kprof_page_context *context, shares *all)
 {
     kprof_model_walk walk = {all->report, all->model, context->options->filter, false};
-    kprof_status status = KPROF_OK;
     all->duration = kprof_names_find(&all->model->metric_names, DURATION);
     if (all->duration != KPROF_NAMES_NONE)
-        status = open_reader(&walk, all);
-    KPROF_THEN(status, kprof_model_launches(&walk, count_launch, all));
+        open_reader(&walk, all);
+    const kprof_status status = kprof_model_launches(&walk, count_launch, all);
     add_times(all);
     count_seen(all);
     kprof_value_reader_close(&all->reader);
@@ -341,10 +340,9 @@ kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page
     *out = kprof_calloc(1, sizeof **out);
     (*out)->model = &context->reports->model;
     (*out)->report = context->reports->file;
-    kprof_status status = find_sources(*out);
-    if (status == KPROF_OK)
-        (*out)->sorted = kprof_calloc((*out)->source_count + 1, sizeof *(*out)->sorted);
-    return status == KPROF_OK ? count_launches(context, *out) : status;
+    find_sources(*out);
+    (*out)->sorted = kprof_calloc((*out)->source_count + 1, sizeof *(*out)->sorted);
+    return count_launches(context, *out);
 }
 
 void kprof_page_shares_free(kprof_page_shares *all)

@@ -39,9 +39,8 @@ static kprof_field_type type_of(sqlite3_stmt *statement, int column)
     return is_text ? KPROF_FIELD_TEXT : type == SQLITE_INTEGER ? KPROF_FIELD_INTEGER : KPROF_FIELD_REAL;
 }
 
-static kprof_status show_columns(void *user, sqlite3_stmt *statement)
+static void show_columns(stats_page *page, sqlite3_stmt *statement)
 {
-    stats_page *page = user;
     kprof_emit_field fields[MOST_COLUMNS];
     const int count = sqlite3_column_count(statement);
     page->first_column = page->columns.count;
@@ -53,7 +52,6 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
     if (page->is_alone)
         page->emitter->ops->columns(page->emitter,
                                     &(kprof_emit_record){fields, page->columns.count - page->first_column});
-    return KPROF_OK;
 }
 
 /* Numbers in these columns name something. */
@@ -67,9 +65,8 @@ static bool is_amount(const char *column)
     return true;
 }
 
-static kprof_status show_row(void *user, sqlite3_stmt *statement)
+static void show_row(stats_page *page, sqlite3_stmt *statement)
 {
-    stats_page *page = user;
     kprof_emit_field fields[MOST_COLUMNS];
     char *texts[MOST_COLUMNS] = {NULL};
     const int count = (int)(page->columns.count - page->first_column);
@@ -90,7 +87,6 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
     kprof_show_record(page->emitter, fields, (size_t)count);
     for (int i = 0; i < count; i++)
         free(texts[i]);
-    return kprof_emitter_status(page->emitter);
 }
 
 static kprof_status show_table(stats_page *page, const char *name)
@@ -99,7 +95,7 @@ static kprof_status show_table(stats_page *page, const char *name)
     kprof_trace_names names;
     const kprof_trace_stats *stats = kprof_trace_stats_find(name, &names);
     const kprof_list_shape shape = page->is_alone ? KPROF_LIST_ALONE : KPROF_LIST_TABLE;
-    const kprof_trace_stats_sink sink = {show_columns, show_row, page};
+    sqlite3_stmt *statement = NULL;
     if (!stats)
         return KPROF_UNKNOWN_NAME;
     if (stats->why_none)
@@ -107,7 +103,16 @@ static kprof_status show_table(stats_page *page, const char *name)
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){stats->name, stats->title, shape, false});
     if (!names.base)
         names.base = shown ? shown : "demangled";
-    kprof_status status = kprof_trace_stats_read(page->report, stats, &names, &sink);
+    kprof_status status = kprof_trace_stats_open(page->report, stats, &names, &statement);
+    bool is_row = kprof_store_next(page->report, statement);
+    if (statement)
+        show_columns(page, statement);
+    for (; is_row && kprof_emitter_status(page->emitter) == KPROF_OK;
+         is_row = kprof_store_next(page->report, statement))
+        show_row(page, statement);
+    sqlite3_finalize(statement);
+    KPROF_THEN(status, page->report->status);
+    KPROF_THEN(status, kprof_emitter_status(page->emitter));
     page->emitter->ops->list_end(page->emitter);
     return status;
 }
@@ -117,14 +122,12 @@ typedef struct trace_parts {
     bool counters, samples, managed, callers;
 } trace_parts;
 
-static kprof_status find_parts(kprof_report *report, trace_parts *parts)
+static trace_parts find_parts(kprof_report *report)
 {
-    int64_t counted = 0;
-    kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM temp.trace_counted", &counted);
-    parts->counters = counted != 0;
-    KPROF_THEN(status, kprof_trace_has_samples(report, &parts->samples));
-    KPROF_THEN(status, kprof_trace_has_callers(report, &parts->callers));
-    return status == KPROF_OK ? kprof_trace_has_managed(report, &parts->managed) : status;
+    return (trace_parts){.counters = kprof_store_integer(report, "SELECT count(*) FROM temp.trace_counted") > 0,
+                         .samples = kprof_trace_has_samples(report),
+                         .managed = kprof_trace_has_managed(report),
+                         .callers = kprof_trace_has_callers(report)};
 }
 
 /* Tables that few traces have are shown where there is something in them. */
@@ -147,14 +150,11 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
                                          "count_command"};
     /* The page finds kernels by these names. */
     stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
-    trace_parts parts = {.counters = false};
-    bool is_there = false;
-    kprof_status status = kprof_trace_is_there(page.report, &is_there);
-    if (status != KPROF_OK || !is_there)
-        return status;
-    status = kprof_store_check_pages(page.report);
+    if (!kprof_trace_is_there(page.report))
+        return page.report->status;
+    kprof_status status = kprof_store_check_pages(page.report);
     KPROF_THEN(status, kprof_trace_join(context, context->options->findings));
-    KPROF_THEN(status, find_parts(page.report, &parts));
+    trace_parts parts = find_parts(page.report);
     parts.counters = true; /* without them the page has the kernels' times */
     for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
         if (is_filled(tables[i], &parts))
@@ -167,11 +167,11 @@ static kprof_status show_stats(const kprof_page_context *context)
 {
     const kprof_stats_content *content = context->content;
     const kprof_strlist *names = content->tables;
-    trace_parts parts = {.counters = false};
     stats_page page = {.report = context->reports->file, .is_alone = names->count == 1 && !content->has_titles};
     kprof_status status = kprof_trace_check(page.report);
     KPROF_THEN(status, kprof_trace_join(context, content->findings));
-    KPROF_THEN(status, find_parts(page.report, &parts));
+    const trace_parts parts = find_parts(page.report);
+    KPROF_THEN(status, page.report->status);
     if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
         return status;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
@@ -255,30 +255,29 @@ static const char *why_left_out(const kprof_trace_stats *stats, const kprof_stat
 
 kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kprof_strlist *tables)
 {
-    kprof_stats_records has = {false, false, false};
-    int64_t launches = 0;
     size_t kept = 0;
     if (tables->count < 2)
         return KPROF_OK;
-    kprof_status status = kprof_trace_check(report);
-    KPROF_THEN(status, kprof_trace_has_managed(report, &has.managed));
-    KPROF_THEN(status, kprof_trace_has_samples(report, &has.samples));
-    KPROF_THEN(status, kprof_trace_has_callers(report, &has.callers));
-    KPROF_THEN(status, kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)", &launches));
-    for (size_t i = 0; i < tables->count && status == KPROF_OK; i++) {
+    const kprof_status status = kprof_trace_check(report);
+    const kprof_stats_records has = {.managed = kprof_trace_has_managed(report),
+                                     .samples = kprof_trace_has_samples(report),
+                                     .callers = kprof_trace_has_callers(report)};
+    const bool has_launches = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)");
+    if (status != KPROF_OK || report->status != KPROF_OK)
+        return status == KPROF_OK ? report->status : status;
+    for (size_t i = 0; i < tables->count; i++) {
         kprof_trace_names names;
         char *name = tables->items[i];
         const char *why = why_left_out(kprof_trace_stats_find(name, &names), &has);
         if (why && are_asked_for)
             kprof_log(KPROF_LOG_WARNING, "%s is left out: %s", name, why);
-        if (why || (!are_asked_for && launches == 0 && strcmp(name, JOINED_TABLE) == 0))
+        if (why || (!are_asked_for && !has_launches && strcmp(name, JOINED_TABLE) == 0))
             free(name);
         else
             tables->items[kept++] = name;
     }
-    if (status == KPROF_OK)
-        tables->count = kept;
-    return status == KPROF_OK && kept == 0 ? KPROF_NOT_COLLECTED : status;
+    tables->count = kept;
+    return kept == 0 ? KPROF_NOT_COLLECTED : KPROF_OK;
 }
 
 const kprof_page_row kprof_stats_page = {"stats", 1, show_stats};

@@ -2,6 +2,7 @@
  * model/trace_stats.c. Verdicts follow from a report's values, and no SQL could make them. */
 #include "report/page/trace_join.h"
 
+#include "report/model/trace_tables.h"
 #include "report/page/ranking.h"
 
 /* kernel (mangled), its shape, and of its launches: how many were measured, their median duration, what limits them, at
@@ -36,12 +37,12 @@ static void bind_findings(sqlite3_stmt *insert, const kprof_findings *findings)
         sqlite3_bind_double(insert, GAIN, best->gain_pct);
 }
 
-static kprof_status add_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_report *report, sqlite3_stmt *insert)
+static void add_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_report *report, sqlite3_stmt *insert)
 {
     const kprof_group *group = row->group;
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
     if (group->not_measured >= group->launches)
-        return KPROF_OK;
+        return;
     sqlite3_clear_bindings(insert);
     bind_text(insert, KERNEL, group->kernel->mangled);
     for (int i = 0; i < 3; i++) {
@@ -53,29 +54,7 @@ static kprof_status add_row(kprof_ranking *ranking, const kprof_ranked *row, kpr
     sqlite3_bind_double(insert, DURATION, row->median_ns);
     if (findings)
         bind_findings(insert, findings);
-    return kprof_store_step(report, insert, "joining the trace and counters");
-}
-
-static kprof_status add_rows(kprof_ranking *ranking, kprof_report *report)
-{
-    sqlite3_stmt *insert = NULL;
-    kprof_status status = kprof_store_exec(report, table);
-    KPROF_THEN(status, kprof_store_compile(report, add, &insert));
-    for (size_t i = 0; i < ranking->count && status == KPROF_OK; i++)
-        status = add_row(ranking, &ranking->rows[i], report, insert);
-    sqlite3_finalize(insert);
-    return status;
-}
-
-/* The report is open for reading alone; temporary tables are in a file of their own. */
-static kprof_status make(kprof_ranking *ranking, kprof_report *report)
-{
-    kprof_status status = kprof_store_exec(report, "PRAGMA query_only=OFF");
-    if (status != KPROF_OK)
-        return status;
-    status = add_rows(ranking, report);
-    const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
-    return status == KPROF_OK ? closed : status;
+    kprof_store_fill(report, insert);
 }
 
 kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_finding_list *findings)
@@ -84,18 +63,20 @@ kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_fin
     kprof_print_options options = *context->options;
     kprof_page_context shapes = *context;
     kprof_ranking ranking;
-    int64_t is_made = 0;
-    kprof_status status =
-        kprof_store_integer(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='trace_counted'", &is_made);
-    if (status != KPROF_OK || is_made)
-        return status;
+    if (!kprof_trace_begin_table(report, "trace_counted"))
+        return report->status;
     options.group_by = KPROF_GROUP_CONFIG;
     options.sort = KPROF_SORT_TIME;
     options.condition_count = 0;
     options.findings = findings;
     shapes.options = &options;
-    status = kprof_ranking_make(&shapes, &ranking);
-    KPROF_THEN(status, make(&ranking, report));
+    const kprof_status status = kprof_ranking_make(&shapes, &ranking);
+    kprof_store_exec(report, table);
+    sqlite3_stmt *insert = kprof_store_compile(report, add);
+    for (size_t i = 0; i < ranking.count; i++)
+        add_row(&ranking, &ranking.rows[i], report, insert);
+    sqlite3_finalize(insert);
     kprof_ranking_free(&ranking);
-    return status;
+    kprof_trace_end_table(report);
+    return status == KPROF_OK ? report->status : status;
 }

@@ -245,7 +245,7 @@ static kprof_status add_values(const value_place *place, const double *values)
         sqlite3_bind_int64(insert, 3, (int64_t)values[0]);
         sqlite3_bind_int64(insert, 4, known->rows[i]);
         sqlite3_bind_double(insert, 5, values[i + 1]);
-        status = kprof_store_step(report, insert, "storing values of instructions");
+        status = kprof_store_step(report, insert);
     }
     return status;
 }

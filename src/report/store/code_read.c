@@ -99,8 +99,6 @@ static bool may_keep(const kprof_code_options *options, const char *path)
     return is_inside;
 }
 
-static const char storing[] = "storing code";
-
 static void note_stale(code_reader *reader, const char *path)
 {
     if (reader->stale_count++ == 0)
@@ -133,7 +131,7 @@ static kprof_status add_file(code_reader *reader, uint32_t file, int64_t *row)
             sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
             reader->source_bytes += found.size;
         }
-        status = kprof_store_step(report, insert, storing);
+        status = kprof_store_step(report, insert);
         sqlite3_clear_bindings(insert);
         *row = sqlite3_last_insert_rowid(report->db);
     }
@@ -162,7 +160,7 @@ static kprof_status ptx_row(code_reader *reader, int64_t *row)
     sqlite3_bind_int64(insert, 2, (int64_t)code->ptx_size);
     sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4, code->ptx, (int)code->ptx_size, SQLITE_STATIC);
-    status = kprof_store_step(reader->report, insert, storing);
+    status = kprof_store_step(reader->report, insert);
     sqlite3_clear_bindings(insert);
     reader->source_bytes += code->ptx_size;
     *row = reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
@@ -253,26 +251,19 @@ static kprof_status add_instruction(code_reader *reader, const kprof_code_instru
 static kprof_status add_function(code_reader *reader, const kprof_code_function *function, int64_t code)
 {
     kprof_report *report = reader->report;
-    int64_t row = 0, is_there = 0;
+    int64_t row = 0;
     char sql[96];
     kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, &row, "is", code, function->mangled);
     if (status != KPROF_OK || row == 0)
         return status;
     snprintf(sql, sizeof sql, "SELECT bytes FROM code_function WHERE id=%lld", (long long)row);
-    status = kprof_store_integer(report, sql, &is_there);
-    if (status != KPROF_OK || is_there > 0)
-        return status;
+    if (kprof_store_integer(report, sql) > 0 || report->status != KPROF_OK)
+        return report->status;
     KPROF_AUTO_FREE char *own_name = short_name(function->mangled);
     status = kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
     for (size_t i = 0; i < function->count && status == KPROF_OK; i++)
         status = add_instruction(reader, &function->instructions[i], row, own_name);
     return status;
-}
-
-static kprof_status take_name(void *user, sqlite3_stmt *row)
-{
-    kprof_strlist_add(user, kprof_store_column(row, 0));
-    return KPROF_OK;
 }
 
 static kprof_status end_code(code_reader *reader, int64_t code, const char *cubin, size_t size)
@@ -286,7 +277,7 @@ static kprof_status end_code(code_reader *reader, int64_t code, const char *cubi
     sqlite3_bind_text(update, 3, reader->code.line_state, -1, SQLITE_STATIC);
     if (cubin && reader->options->keeps_sass && size <= CUBIN_MAX)
         sqlite3_bind_blob(update, 4, cubin, (int)size, SQLITE_STATIC);
-    status = kprof_store_step(reader->report, update, storing);
+    status = kprof_store_step(reader->report, update);
     sqlite3_clear_bindings(update);
     return status;
 }
@@ -340,7 +331,10 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
     char sql[96];
     size_t size = 0;
     snprintf(sql, sizeof sql, "SELECT mangled FROM code_function WHERE code_id=%lld", (long long)kept->id);
-    kprof_status status = kprof_store_query(reader->report, sql, take_name, &wanted);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(reader->report, sql);
+    while (kprof_cursor_next(&rows))
+        kprof_strlist_add(&wanted, kprof_store_column(rows.row, 0));
+    kprof_status status = reader->report->status;
     const bool is_name = !strchr(kept->file, '/') && strcmp(kept->file, "..") != 0;
     const int file = status == KPROF_OK && wanted.count > 0 && is_name
                          ? kprof_source_open(reader->options->folder, kept->file, KPROF_CODE_MOST_BYTES, &size)

@@ -233,24 +233,6 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
     return KPROF_OK;
 }
 
-static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
-{
-    kprof_ingest *ingest = user;
-    value_table *table = &ingest->table;
-    size_t id = (size_t)sqlite3_column_int64(row, 0);
-    const char *name = (const char *)sqlite3_column_text(row, 1);
-    if (!name || id >= table->size)
-        return KPROF_OK;
-    kprof_names_keep(&table->names, name, id);
-    return KPROF_OK;
-}
-
-static kprof_status take_size(void *user, sqlite3_stmt *row)
-{
-    *(size_t *)user = (size_t)sqlite3_column_int64(row, 0) + 1;
-    return KPROF_OK;
-}
-
 static kprof_status find_launch_rows(kprof_ingest *ingest)
 {
     static const kprof_launch_record launch;
@@ -273,16 +255,16 @@ static kprof_status prepare_table(kprof_ingest *ingest)
 {
     if (ingest->table_is_current)
         return KPROF_OK;
+    kprof_report *report = ingest->report;
     value_table *table = &ingest->table;
-    size_t size = 0;
     table_free(table);
-    kprof_status status = kprof_store_query(ingest->report, "SELECT max(id) FROM metric", take_size, &size);
-    if (status != KPROF_OK)
-        return status;
-    table->values = kprof_calloc(size, sizeof *table->values);
-    table->present = kprof_calloc(size, sizeof *table->present);
-    table->size = size;
-    status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
+    table->size = (size_t)kprof_store_integer(report, "SELECT max(id)+1 FROM metric");
+    table->values = kprof_calloc(table->size + 1, sizeof *table->values);
+    table->present = kprof_calloc(table->size + 1, sizeof *table->present);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT id, name FROM metric");
+    while (kprof_cursor_next(&rows))
+        kprof_names_keep(&table->names, kprof_store_column(rows.row, 1), (size_t)sqlite3_column_int64(rows.row, 0));
+    kprof_status status = report->status;
     KPROF_THEN(status, find_launch_rows(ingest));
     ingest->table_is_current = status == KPROF_OK;
     return status;
@@ -341,7 +323,7 @@ static kprof_status store_values(kprof_ingest *ingest, int64_t launch)
         sqlite3_bind_int64(insert, 1, launch);
         sqlite3_bind_int64(insert, 2, (int64_t)row);
         sqlite3_bind_double(insert, 3, table->values[row]);
-        status = kprof_store_step(ingest->report, insert, "storing values");
+        status = kprof_store_step(ingest->report, insert);
     }
     return status;
 }

@@ -270,11 +270,10 @@ static kprof_status check_file(const char *path)
 
 static kprof_status check_identity(kprof_report *report)
 {
-    int64_t application, version;
-    kprof_status status = kprof_store_integer(report, "PRAGMA application_id", &application);
-    KPROF_THEN(status, kprof_store_integer(report, "PRAGMA user_version", &version));
-    if (status != KPROF_OK)
-        return status;
+    const int64_t application = kprof_store_integer(report, "PRAGMA application_id");
+    const int64_t version = kprof_store_integer(report, "PRAGMA user_version");
+    if (report->status != KPROF_OK)
+        return report->status;
     if (application != KPROF_APPLICATION_ID)
         return kprof_fail(KPROF_BAD_REPORT, "%s: is an SQLite database, but not a kprof report", report->path);
     if (version > KPROF_SCHEMA_VERSION)
@@ -293,13 +292,10 @@ static kprof_status check_identity(kprof_report *report)
 static kprof_status check_size(kprof_report *report)
 {
     struct stat info;
-    int64_t page_size, bytes;
-    kprof_status status = kprof_store_integer(report, "PRAGMA page_size", &page_size);
-    KPROF_THEN(status, kprof_store_size(report, &bytes));
-    if (status != KPROF_OK)
-        return status;
-    if (has_beside(report->path, "-wal") || stat(report->path, &info) != 0)
-        return KPROF_OK;
+    const int64_t page_size = kprof_store_integer(report, "PRAGMA page_size");
+    kprof_store_size(report);
+    if (report->status != KPROF_OK || has_beside(report->path, "-wal") || stat(report->path, &info) != 0)
+        return report->status;
     if (info.st_size % page_size != 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: the file is cut short", report->path);
     return KPROF_OK;
@@ -318,8 +314,9 @@ static kprof_status harden(kprof_report *report)
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    kprof_status status = report->writable ? KPROF_OK : kprof_store_exec(report, "PRAGMA query_only=ON");
-    return status == KPROF_OK ? kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0") : status;
+    if (!report->writable)
+        kprof_store_exec(report, "PRAGMA query_only=ON");
+    return kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
 }
 
 static kprof_status check_tables(kprof_report *report)
@@ -332,15 +329,11 @@ static kprof_status check_tables(kprof_report *report)
 /* A killed run leaves some or all of its data in the log beside the report. */
 static kprof_status check_without_log(kprof_report *report)
 {
-    int64_t tables = 0, application = KPROF_APPLICATION_ID;
-    kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (status == KPROF_OK && tables > 0)
-        status = kprof_store_integer(report, "PRAGMA application_id", &application);
-    if (application != KPROF_APPLICATION_ID)
+    const int64_t tables = kprof_store_integer(report, "SELECT count(*) FROM sqlite_schema");
+    if (tables > 0 && kprof_store_integer(report, "PRAGMA application_id") != KPROF_APPLICATION_ID &&
+        report->status == KPROF_OK)
         return check_identity(report); /* says what it is */
-    if (status == KPROF_OK && tables > 0)
-        status = check_tables(report);
-    if (status == KPROF_OK && tables > 0) {
+    if (tables > 0 && check_tables(report) == KPROF_OK) {
         kprof_log(KPROF_LOG_WARNING,
                   "%s: its run was cut short, and its log %s-wal is not here: launches may be missing", report->path,
                   report->path);
@@ -383,17 +376,15 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
 /* Check a file before writing to it: this version of kprof made it, and it has no measurements. */
 static kprof_status check_seed(kprof_report *report)
 {
-    int64_t processes = 0;
     kprof_status status = harden(report);
     KPROF_THEN(status, check_identity(report));
     if (status == KPROF_OK && report->version != KPROF_SCHEMA_VERSION)
         status =
             kprof_fail(KPROF_BAD_REPORT, "%s: another version of kprof made the run: use that version", report->path);
     KPROF_THEN(status, kprof_schema_check(report));
-    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM process", &processes));
-    if (status == KPROF_OK && processes > 0)
-        status = kprof_store_damaged(report, "process");
-    return status;
+    if (status == KPROF_OK && kprof_store_integer(report, "SELECT count(*) FROM process") > 0)
+        kprof_store_damaged(report, "process");
+    return KPROF_THEN(status, report->status);
 }
 
 kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
@@ -418,10 +409,9 @@ kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int
 static int64_t start_of_run(const char *path)
 {
     kprof_report *report = NULL;
-    int64_t start_unix_ns = 0;
     if (kprof_report_open(path, &report) != KPROF_OK)
         return 0;
-    (void)!kprof_store_integer(report, "SELECT start_unix_ns FROM run", &start_unix_ns);
+    const int64_t start_unix_ns = kprof_store_integer(report, "SELECT start_unix_ns FROM run");
     (void)!kprof_report_close(report);
     return start_unix_ns;
 }
@@ -515,9 +505,10 @@ static kprof_status check_finished(const char *path, int64_t launches)
 /* Finish a report that was written. */
 static kprof_status complete(kprof_report *report, char **copied)
 {
-    int64_t launches = 0;
     kprof_status status = kprof_report_commit(report);
-    KPROF_THEN(status, kprof_store_integer(report, "SELECT count(*) FROM launch", &launches));
+    report->status = KPROF_OK; /* a page may have failed to show it */
+    const int64_t launches = kprof_store_integer(report, "SELECT count(*) FROM launch");
+    KPROF_THEN(status, report->status);
     KPROF_THEN(status, finish(report, copied));
     if (status == KPROF_OK && !report->broken)
         status = check_finished(*copied ? *copied : kprof_report_place(report), launches);

@@ -132,9 +132,8 @@ static kprof_status end_chip(stored_sections *stored)
     return status;
 }
 
-static kprof_status take_section(void *user, sqlite3_stmt *row)
+static kprof_status take_section(stored_sections *stored, sqlite3_stmt *row)
 {
-    stored_sections *stored = user;
     const char *chip = (const char *)sqlite3_column_text(row, 0), *json = (const char *)sqlite3_column_text(row, 1);
     kprof_status status = KPROF_OK;
     if (!chip || !json)
@@ -152,9 +151,11 @@ static kprof_status take_section(void *user, sqlite3_stmt *row)
 kprof_status kprof_report_load_plans(kprof_report *report)
 {
     stored_sections stored = {.report = report};
-    kprof_status status =
-        kprof_store_query(report, "SELECT chip, definition FROM section ORDER BY chip, id", take_section, &stored);
-    if (status == KPROF_OK)
+    kprof_status status = KPROF_OK;
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT chip, definition FROM section ORDER BY chip, id");
+    while (status == KPROF_OK && kprof_cursor_next(&rows))
+        status = take_section(&stored, rows.row);
+    if (KPROF_THEN(status, report->status) == KPROF_OK)
         return end_chip(&stored);
     for (size_t i = 0; i < stored.count; i++)
         kprof_section_free(&stored.items[i]);

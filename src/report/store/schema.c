@@ -149,26 +149,20 @@ kprof_status kprof_schema_create(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
-        kprof_status status = kprof_store_exec(report, sql);
-        if (status != KPROF_OK)
-            return status;
+        kprof_store_exec(report, sql);
     }
     return kprof_store_exec(report, views);
 }
 
-typedef struct schema_check {
-    const char *name, *sql;
-    bool found;
-} schema_check;
-
-static kprof_status compare_table(void *user, sqlite3_stmt *row)
+/* Has the file the table of this name, made by this SQL? */
+static bool is_there(kprof_report *report, const char *name, const char *sql)
 {
-    schema_check *check = user;
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    const char *sql = (const char *)sqlite3_column_text(row, 1);
-    if (name && sql && strcmp(name, check->name) == 0 && strcmp(sql, check->sql) == 0)
-        check->found = true;
-    return KPROF_OK;
+    bool found = false;
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT name, sql FROM sqlite_schema WHERE type='table'");
+    while (kprof_cursor_next(&rows))
+        found = found || (strcmp(kprof_store_column(rows.row, 0), name) == 0 &&
+                          strcmp(kprof_store_column(rows.row, 1), sql) == 0);
+    return found;
 }
 
 kprof_status kprof_schema_check(kprof_report *report)
@@ -177,16 +171,11 @@ kprof_status kprof_schema_check(kprof_report *report)
         if (tables[i].since > report->version)
             continue;
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], report->version);
-        schema_check check = {tables[i].name, sql, false};
-        static const char query[] = "SELECT name, sql FROM sqlite_schema WHERE type='table'";
-        kprof_status status = kprof_store_query(report, query, compare_table, &check);
-        if (status != KPROF_OK)
-            return status;
-        if (!check.found)
+        if (!is_there(report, tables[i].name, sql) && report->status == KPROF_OK)
             return kprof_fail(
                 KPROF_BAD_REPORT,
                 "%s: the report is damaged: table \"%s\" is missing or not as kprof writes it" KPROF_DAMAGED_ADVICE,
                 report->path, tables[i].name);
     }
-    return KPROF_OK;
+    return report->status;
 }

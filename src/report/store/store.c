@@ -55,9 +55,16 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                       error ? strerror(error) : sqlite3_errmsg(report->db), SHOWN, operation);
 }
 
-kprof_status kprof_store_no_memory(const kprof_report *report)
+static kprof_status fail_memory(const kprof_report *report)
 {
     return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+}
+
+kprof_status kprof_store_note(kprof_report *report, kprof_status status)
+{
+    if (report->status == KPROF_OK)
+        report->status = status;
+    return status;
 }
 
 kprof_status kprof_store_bad_record(const char *what, uint64_t number)
@@ -68,21 +75,23 @@ kprof_status kprof_store_bad_record(const char *what, uint64_t number)
         (unsigned long long)number);
 }
 
-kprof_status kprof_store_damaged(const kprof_report *report, const char *table)
+kprof_status kprof_store_damaged(kprof_report *report, const char *table)
 {
     if (sqlite3_errcode(report->db) == SQLITE_NOMEM) /* a text that could not be read looks like one that is missing */
-        return kprof_store_no_memory(report);
-    return kprof_fail(KPROF_BAD_REPORT,
-                      "%s: the report is damaged: table \"%s\" has rows that do not fit" KPROF_DAMAGED_ADVICE,
-                      report->path, table);
+        return kprof_store_note(report, fail_memory(report));
+    return kprof_store_note(report, kprof_fail(KPROF_BAD_REPORT,
+                                               "%s: the report is damaged: table \"%s\" has rows that do not "
+                                               "fit" KPROF_DAMAGED_ADVICE,
+                                               report->path, table));
 }
 
-kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what)
+kprof_status kprof_store_too_much(kprof_report *report, size_t limit, const char *what)
 {
-    return kprof_fail(KPROF_BAD_REPORT,
-                      "%s: holds more than %zu %s, the most that kprof reads; sqlite3 reads it, and "
-                      "docs/report-schema.md tells its tables",
-                      report->path, limit, what);
+    return kprof_store_note(report,
+                            kprof_fail(KPROF_BAD_REPORT,
+                                       "%s: holds more than %zu %s, the most that kprof reads; sqlite3 reads it, and "
+                                       "docs/report-schema.md tells its tables",
+                                       report->path, limit, what));
 }
 
 const char *kprof_store_column(sqlite3_stmt *row, int column)
@@ -101,9 +110,9 @@ char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column
 
 kprof_status kprof_store_exec(kprof_report *report, const char *sql)
 {
-    if (sqlite3_exec(report->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return kprof_store_fail(report, sql);
-    return KPROF_OK;
+    if (report->status == KPROF_OK && sqlite3_exec(report->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return kprof_store_note(report, kprof_store_fail(report, sql));
+    return report->status;
 }
 
 kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql, sqlite3_stmt **out)
@@ -113,7 +122,7 @@ kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const
         sqlite3_reset(*statement);
         sqlite3_clear_bindings(*statement);
     } else if (!sql) {
-        return kprof_store_no_memory(report);
+        return fail_memory(report);
     } else if (sqlite3_prepare_v3(report->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK) {
         return kprof_store_fail(report, sql);
     }
@@ -190,35 +199,61 @@ kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint
     return status;
 }
 
-kprof_status kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts, int64_t *out)
+sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
-    *out = 0;
-    int rc = sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL);
-    for (int i = 0; texts[i] && rc == SQLITE_OK; i++)
+    if (report->status == KPROF_OK && sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        kprof_store_note(report, kprof_store_fail(report, sql));
+    return statement;
+}
+
+bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement)
+{
+    const int rc = report->status == KPROF_OK ? sqlite3_step(statement) : SQLITE_DONE;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        kprof_store_note(report, kprof_store_fail(report, sqlite3_sql(statement)));
+    return rc == SQLITE_ROW;
+}
+
+kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement)
+{
+    const int rc = sqlite3_step(statement);
+    const kprof_status status = rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, sqlite3_sql(statement));
+    sqlite3_reset(statement);
+    return status;
+}
+
+void kprof_store_fill(kprof_report *report, sqlite3_stmt *statement)
+{
+    if (report->status == KPROF_OK)
+        kprof_store_note(report, kprof_store_step(report, statement));
+}
+
+int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts)
+{
+    sqlite3_stmt *statement = kprof_store_compile(report, sql);
+    int rc = SQLITE_OK;
+    for (int i = 0; texts[i] && statement && rc == SQLITE_OK; i++)
         rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW)
-        *out = sqlite3_column_int64(statement, 0);
-    kprof_status status = rc == SQLITE_ROW || rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, sql);
+    if (rc != SQLITE_OK)
+        kprof_store_note(report, kprof_store_fail(report, sql));
+    const int64_t number = kprof_store_next(report, statement) ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_finalize(statement);
-    return status;
+    return number;
 }
 
-kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out)
+int64_t kprof_store_integer(kprof_report *report, const char *sql)
 {
-    return kprof_store_ask(report, sql, (const char *const[]){NULL}, out);
+    return kprof_store_ask(report, sql, (const char *const[]){NULL});
 }
 
-kprof_status kprof_store_size(kprof_report *report, int64_t *bytes)
+int64_t kprof_store_size(kprof_report *report)
 {
-    int64_t pages, page_bytes;
-    kprof_status status = kprof_store_integer(report, "PRAGMA page_count", &pages);
-    KPROF_THEN(status, kprof_store_integer(report, "PRAGMA page_size", &page_bytes));
-    if (status == KPROF_OK)
-        *bytes = report->size_bytes = pages * page_bytes;
-    return status;
+    const int64_t pages = kprof_store_integer(report, "PRAGMA page_count");
+    const int64_t bytes = pages * kprof_store_integer(report, "PRAGMA page_size");
+    if (report->status == KPROF_OK)
+        report->size_bytes = bytes;
+    return bytes;
 }
 
 int64_t kprof_store_text_bytes(sqlite3_stmt *row)
@@ -233,70 +268,53 @@ int64_t kprof_store_text_bytes(sqlite3_stmt *row)
 }
 
 /* Each text stands in the file once. UTF-16, which kprof does not write, gets longer by half on the way. */
-kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes)
+void kprof_store_check_text(kprof_report *report, int64_t text_bytes)
 {
-    int64_t size;
     if (report->writable || text_bytes / 2 <= report->size_bytes)
-        return KPROF_OK;
-    kprof_status status = kprof_store_size(report, &size); /* the report may be growing */
-    if (status == KPROF_OK && text_bytes / 2 > size)
-        status = kprof_fail(KPROF_BAD_REPORT,
-                            "%s: the report is damaged: the rows of a table have more text than the file has "
-                            "bytes" KPROF_DAMAGED_ADVICE,
-                            report->path);
-    return status;
+        return;
+    if (text_bytes / 2 > kprof_store_size(report) && report->status == KPROF_OK) /* the report may be growing */
+        kprof_store_note(report,
+                         kprof_fail(KPROF_BAD_REPORT,
+                                    "%s: the report is damaged: the rows of a table have more text than the file has "
+                                    "bytes" KPROF_DAMAGED_ADVICE,
+                                    report->path));
 }
 
-kprof_status kprof_store_compile(kprof_report *report, const char *sql, sqlite3_stmt **out)
+kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql)
 {
-    const int rc = sqlite3_prepare_v2(report->db, sql, -1, out, NULL);
-    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(report, sql);
+    return (kprof_cursor){report, kprof_store_compile(report, sql), 0};
 }
 
-kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement, const char *operation)
+bool kprof_cursor_next(kprof_cursor *cursor)
 {
-    const int rc = sqlite3_step(statement);
-    const kprof_status status = rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, operation);
-    sqlite3_reset(statement);
-    return status;
+    if (!kprof_store_next(cursor->report, cursor->row))
+        return false;
+    cursor->text_bytes += kprof_store_text_bytes(cursor->row);
+    kprof_store_check_text(cursor->report, cursor->text_bytes);
+    return cursor->report->status == KPROF_OK;
 }
 
-kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row, void *user)
+void kprof_cursor_free(kprof_cursor *cursor)
 {
-    sqlite3_stmt *statement = NULL;
-    kprof_status status = kprof_store_compile(report, sql, &statement);
-    int64_t text_bytes = 0;
-    int rc = SQLITE_ROW;
-    while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        text_bytes += kprof_store_text_bytes(statement);
-        status = kprof_store_check_text(report, text_bytes);
-        KPROF_THEN(status, row(user, statement));
-    }
-    if (status == KPROF_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "reading rows");
-    sqlite3_finalize(statement);
-    return status;
+    sqlite3_finalize(cursor->row);
+    cursor->row = NULL;
 }
 
-static kprof_status take_verdict(void *user, sqlite3_stmt *row)
+static bool is_sound(kprof_report *report)
 {
-    const char *verdict = (const char *)sqlite3_column_text(row, 0);
-    *(bool *)user = verdict && strcmp(verdict, "ok") == 0;
-    return KPROF_OK;
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "PRAGMA quick_check(1)");
+    return kprof_cursor_next(&rows) && strcmp(kprof_store_column(rows.row, 0), "ok") == 0;
 }
 
 kprof_status kprof_store_check_pages(kprof_report *report)
 {
-    bool is_sound = false;
-    kprof_status status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
     /* SQLite calls a page damaged when it lacks memory for it: ask again. */
-    if (status == KPROF_OK && !is_sound)
-        status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
-    if (status == KPROF_OK && !is_sound)
-        status =
-            kprof_fail(KPROF_BAD_REPORT,
-                       "%s: the report is damaged: its pages do not fit together" KPROF_DAMAGED_ADVICE, report->path);
-    return status;
+    if (!is_sound(report) && !is_sound(report) && report->status == KPROF_OK)
+        kprof_store_note(report,
+                         kprof_fail(KPROF_BAD_REPORT,
+                                    "%s: the report is damaged: its pages do not fit together" KPROF_DAMAGED_ADVICE,
+                                    report->path));
+    return report->status;
 }
 
 const char *kprof_path_last_part(const char *path)

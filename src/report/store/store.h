@@ -112,6 +112,7 @@ typedef struct kprof_kept_code {
 
 struct kprof_report {
     sqlite3 *db;
+    kprof_status status; /* of the first failure to read it; nothing more is read then */
     char *path;
     char *draft; /* where the report is until it is complete; NULL: at `path` */
     int lock;    /* on the file at `path` while it is written there; -1: none */
@@ -120,6 +121,7 @@ struct kprof_report {
     int version;        /* of the schema */
     bool keeps_text;    /* texts are read as they are, for a format that encodes them; else they are cleaned */
     int64_t size_bytes; /* of a report being read, when it was last asked */
+    int tables_begun;   /* of kprof_trace_begin_table that have not ended */
     bool broken;        /* writing has failed: row ids that an ingest remembers may have been rolled back */
     int64_t next_launch;
     int64_t told_launch;    /* that kprof_store_find_launch found last */
@@ -135,16 +137,16 @@ struct kprof_report {
  * BAD_REPORT for one being read. */
 kprof_status kprof_store_fail(kprof_report *report, const char *operation);
 
-kprof_status kprof_store_no_memory(const kprof_report *report);
-/* BAD_REPORT: a table has rows that kprof would not have written. */
+/* BAD_REPORT: a table has rows that kprof would not have written. The report notes the failure, so nothing more is
+ * read. */
 #define KPROF_DAMAGED_ADVICE "; copy it again from where it was made, or measure again"
-kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
+kprof_status kprof_store_damaged(kprof_report *report, const char *table);
 /* BAD_SPOOL: a record does not fit; `what` ends before a number, "it describes a device twice:". */
 kprof_status kprof_store_bad_record(const char *what, uint64_t number);
 /* BAD_REPORT: the report is larger than kprof reads, "... holds more than 64 chips". */
-kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);
+kprof_status kprof_store_too_much(kprof_report *report, size_t limit, const char *what);
 /* The size of a report that is being read, as it is now. */
-kprof_status kprof_store_size(kprof_report *report, int64_t *bytes) KPROF_MUST_CHECK;
+int64_t kprof_store_size(kprof_report *report);
 /* The text of a column, which is SQLite's; "" for NULL. Never NULL. */
 const char *kprof_store_column(sqlite3_stmt *row, int column);
 /* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL). */
@@ -161,33 +163,49 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
                               ...) KPROF_MUST_CHECK;
 /* The same for a statement without rows. */
 #define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
+/* Run another statement without rows and reset it. */
+kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement) KPROF_MUST_CHECK;
 /* The row of the launch that the process' row `process` made as its launch `position`; -1: it is not among the last
  * 262,144 of all processes. */
 kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position,
                                      int64_t *launch) KPROF_MUST_CHECK;
 
-/* The first number of the first row of a statement about these texts, up to a NULL; 0: it has no row. It may run while
- * another statement is under way. */
-kprof_status kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts,
-                             int64_t *out) KPROF_MUST_CHECK;
+/* What reads a report notes a failure in its `status`, with a message, and reads nothing then: several steps need one
+ * look at it, at their end. */
+
+/* Note a failure that the caller has told; returns `status`. */
+kprof_status kprof_store_note(kprof_report *report, kprof_status status);
+
+/* The first number of the first row of a statement about these texts, up to a NULL; 0: it has no row, or failed. It may
+ * run while another statement is under way. */
+int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts);
 /* The same without texts. */
-kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out) KPROF_MUST_CHECK;
+int64_t kprof_store_integer(kprof_report *report, const char *sql);
 /* A statement that the caller finalizes, NULL after a failure. */
-kprof_status kprof_store_compile(kprof_report *report, const char *sql, sqlite3_stmt **out) KPROF_MUST_CHECK;
-/* Run a statement without rows and reset it. As kprof_store_fail after a failure. */
-kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement, const char *operation) KPROF_MUST_CHECK;
-/* Run a query and call `row` for each row until it fails. BAD_REPORT when the rows have more text than the file has
- * bytes: rows share it then. */
-typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
-kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
-                               void *user) KPROF_MUST_CHECK;
+sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql);
+/* Step to the next row of a statement; false at the end, and after a failure. */
+bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement);
+/* Run a statement that adds to a temporary table, and reset it. */
+void kprof_store_fill(kprof_report *report, sqlite3_stmt *statement);
+/* Run one-off SQL. */
+kprof_status kprof_store_exec(kprof_report *report, const char *sql);
+
+/* The rows of a query. BAD_REPORT when they have more text than the file has bytes: rows share it then. */
+typedef struct kprof_cursor {
+    kprof_report *report;
+    sqlite3_stmt *row; /* the one at hand */
+    int64_t text_bytes;
+} kprof_cursor;
+kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql);
+bool kprof_cursor_next(kprof_cursor *cursor);
+void kprof_cursor_free(kprof_cursor *cursor);
 
 /* For callers that step through rows: the bytes of a row's texts, and the check that the file can hold so many. */
 int64_t kprof_store_text_bytes(sqlite3_stmt *row);
-kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes) KPROF_MUST_CHECK;
+void kprof_store_check_text(kprof_report *report, int64_t text_bytes);
 /* Let SQLite check that each page has one place and each row fits its table. Call this before a statement that reads
  * all of a table: in a damaged file it could loop, or read a long text again and again. Takes as long as reading it. */
-kprof_status kprof_store_check_pages(kprof_report *report) KPROF_MUST_CHECK;
+kprof_status kprof_store_check_pages(kprof_report *report);
 
 /* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
 kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHECK;
@@ -199,9 +217,6 @@ static inline const char *or_empty(const char *text)
 {
     return text ? text : "";
 }
-
-/* Run one-off SQL. */
-kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 
 /* Load the plans that kprof_report_add_plan has stored in a report opened again, so that it can take records. */
 kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;

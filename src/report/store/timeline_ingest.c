@@ -46,7 +46,7 @@ static kprof_status store_metric_samples(kprof_report *report, int64_t launch, c
         sqlite3_bind_int64(insert, 3, (int64_t)row[0]);
         sqlite3_bind_int64(insert, 4, (int64_t)row[1]);
         sqlite3_bind_double(insert, 5, row[2 + name]); /* SQLite stores NaN as NULL */
-        status = kprof_store_step(report, insert, "storing samples over time");
+        status = kprof_store_step(report, insert);
     }
     return status;
 }

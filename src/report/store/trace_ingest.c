@@ -154,7 +154,7 @@ static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activ
     sqlite3_bind_int64(insert, 1, ingest->process);
     for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
         is_whole = bind_field(ingest, insert, activity, i) && is_whole;
-    return is_whole ? kprof_store_step(ingest->report, insert, "storing an activity")
+    return is_whole ? kprof_store_step(ingest->report, insert)
                     : kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
 }
 
