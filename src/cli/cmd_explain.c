@@ -191,10 +191,7 @@ static kprof_status print_answers(const kprof_page_context *context)
         {{"aliases", "Other names", KPROF_LIST_TABLE, true}, show_aliases},
     };
     const answers *all = context->content;
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"metrics", "Metric", KPROF_LIST_BLOCKS, false});
     for (size_t i = 0; i < all->count; i++)
         show_metric(emitter, &all->items[i]);

@@ -240,10 +240,7 @@ typedef struct plan_content {
 static kprof_status print_plans(const kprof_page_context *context)
 {
     const plan_content *content = context->content;
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS, false});
     for (size_t i = 0; i < content->plans->count; i++)
         show_plan(emitter, content->options, &content->plans->limits.workload, &content->plans->chips[i]);

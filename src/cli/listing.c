@@ -42,10 +42,7 @@ static kprof_status print_listing(const kprof_page_context *context)
     const kprof_listing_column *columns = listing->columns;
     kprof_emit_field fields[KPROF_LISTING_COLUMNS_MAX] = {0};
     kprof_emit_record record = {fields, 0};
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
     for (; record.count < KPROF_LISTING_COLUMNS_MAX && columns[record.count].key; record.count++) {
         const kprof_listing_column *column = &columns[record.count];
         fields[record.count] = kprof_field_text(column->key, column->label, NULL);
@@ -54,15 +51,13 @@ static kprof_status print_listing(const kprof_page_context *context)
     }
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"list", "List", KPROF_LIST_ALONE, false});
     emitter->ops->columns(emitter, &record);
-    for (size_t i = 0; i + record.count <= listing->cells.count && status == KPROF_OK; i += record.count) {
+    for (size_t i = 0; i + record.count <= listing->cells.count; i += record.count) {
         for (size_t k = 0; k < record.count; k++)
             fields[k] = field_of(&columns[k], listing->cells.items[i + k]);
-        emitter->ops->record_begin(emitter, &record);
-        emitter->ops->record_end(emitter);
-        status = kprof_emitter_status(emitter);
+        kprof_show_record(emitter, fields, record.count);
     }
     emitter->ops->list_end(emitter);
-    return kprof_page_end(emitter, status);
+    return kprof_page_end(emitter, KPROF_OK);
 }
 
 const kprof_page_row kprof_listing_page = {"list", 0, print_listing};

@@ -123,30 +123,19 @@ void kprof_spools_free(kprof_spools *spools)
     KPROF_FREE(spools->items, spools);
 }
 
-static void append_spool(kprof_spools *spools, spool *item)
-{
-    KPROF_APPEND(spools->items, spools->count);
-    if (!tsearch(item->name, &spools->names, compare_names))
-        kprof_memory_note_lack();
-    spools->items[spools->count++] = item;
-}
-
 /* Open a spool. One that is not readable is reported once and passed over: the others still count. */
-static kprof_status open_spool(kprof_spools *spools, const char *name)
+static void open_spool(kprof_spools *spools, const char *name)
 {
     spool *item = kprof_calloc(1, sizeof *item);
     item->name = kprof_strdup(name);
     item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
-    kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
-    if (status == KPROF_OK)
-        kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
+    item->ingest = kprof_ingest_new(spools->report);
+    kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
-    if (status == KPROF_OK)
-        append_spool(spools, item);
-    else
-        spool_free(item);
-    return status;
+    if (!tsearch(item->name, &spools->names, compare_names))
+        kprof_memory_note_lack();
+    *KPROF_ADD(spools->items, spools->count) = item;
 }
 
 static int is_spool(const struct dirent *entry)
@@ -167,17 +156,15 @@ static kprof_status find_new(kprof_spools *spools)
 {
     struct dirent **entries;
     int count = scandirat(spools->session->folder, ".", &entries, is_spool, versionsort);
-    kprof_status status = KPROF_OK;
     if (count < 0)
         return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->session->dir);
     for (int i = 0; i < count; i++) {
-        if (status == KPROF_OK && is_chosen(spools, entries[i]->d_name) &&
-            !tfind(entries[i]->d_name, &spools->names, compare_names))
-            status = open_spool(spools, entries[i]->d_name);
+        if (is_chosen(spools, entries[i]->d_name) && !tfind(entries[i]->d_name, &spools->names, compare_names))
+            open_spool(spools, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
-    return status;
+    return KPROF_OK;
 }
 
 static void note_kernel(spool *item, const kprof_kernel_record *kernel)

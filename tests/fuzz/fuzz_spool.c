@@ -73,7 +73,7 @@ static void store_spool(const char *spool)
     FUZZ_CHECK(kprof_report_recreate(path, KPROF_CREATE_REPLACE, from, &report) == KPROF_OK);
     close(from);
     FUZZ_CHECK(kprof_report_begin(report) == KPROF_OK);
-    FUZZ_CHECK(kprof_ingest_new(report, &ingest) == KPROF_OK);
+    ingest = kprof_ingest_new(report);
     (void)read_spool(spool, ingest);
     kprof_ingest_free(ingest);
     FUZZ_CHECK(kprof_report_commit(report) == KPROF_OK);

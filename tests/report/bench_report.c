@@ -128,7 +128,7 @@ static void write_report(const bench_setup *bench)
     kprof_plan plan = {.chip = chip, .sections = &section, .section_count = 1};
     must(kprof_report_create(bench->path, KPROF_CREATE_REPLACE, &run, &report), "create");
     must(kprof_report_add_plan(report, &plan, NULL), "plan");
-    must(kprof_ingest_new(report, &ingest), "ingest");
+    ingest = kprof_ingest_new(report);
     put_process(bench, ingest);
     put_launches(bench, report, ingest);
     kprof_ingest_free(ingest);

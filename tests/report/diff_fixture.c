@@ -216,7 +216,7 @@ void diff_fixture_write(const char *path, const diff_run *run)
         const kprof_model_metric row = {names[i], units[i], "", "hardware"};
         assert_int_equal(kprof_store_metric(report, &row, &id), KPROF_OK);
     }
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(report);
     assert_int_equal(kprof_report_begin(report), KPROF_OK);
     store_process(ingest, run);
     store_launches(ingest, run);

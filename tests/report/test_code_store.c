@@ -34,7 +34,7 @@ static int set_up(void **state)
     snprintf(path, sizeof path, "%s", fixture_path("code-store.kprof"));
     log_capture_start(&said);
     report = fixture_create(path, &metrics);
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(report);
     fixture_begin_process(ingest, &metrics);
     return 0;
 }

@@ -207,7 +207,7 @@ static void expect_grid(kprof_grid *grid, const char *expected)
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     kprof_output out;
-    assert_int_equal(kprof_output_init(&out, file, UINT64_MAX), KPROF_OK);
+    out = kprof_output_new(file, UINT64_MAX);
     kprof_grid_print(grid, &out, 1);
     assert_int_equal(kprof_output_finish(&out), KPROF_OK);
     fclose(file);

@@ -91,7 +91,7 @@ static char *draw(const drawn_point *points, size_t count, unsigned width)
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     kprof_output out;
-    assert_int_equal(kprof_output_init(&out, file, UINT64_MAX), KPROF_OK);
+    out = kprof_output_new(file, UINT64_MAX);
     assert_int_equal(kprof_plot_has_points(lines, count), at[0].at.has_work);
     kprof_plot_rooflines(&out, lines, count, width);
     assert_int_equal(kprof_output_finish(&out), KPROF_OK);

@@ -123,7 +123,7 @@ static void test_every_field_is_stored_and_read(void **state)
     fixture_metrics metrics = fixture_metrics_load();
     kprof_report *report = fixture_create(path, &metrics);
     kprof_ingest *ingest = NULL;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(report);
     for (size_t i = 0; i < sizeof records / sizeof *records; i++)
         fixture_store(ingest, &records[i]);
     kprof_ingest_free(ingest);

@@ -57,7 +57,7 @@ static kprof_ingest *begin_storing(kprof_report **report)
 {
     kprof_ingest *ingest = NULL;
     *report = fixture_create(path, &metrics);
-    assert_int_equal(kprof_ingest_new(*report, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(*report);
     return ingest;
 }
 
@@ -187,7 +187,7 @@ static void test_not_replaced_while_written(void **state)
     kprof_report *late = NULL;
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &late), KPROF_OUTPUT);
     assert_non_null(strstr(said.last, "another run is writing it"));
-    assert_int_equal(kprof_ingest_new(live, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(live);
     fixture_begin_process(ingest, &metrics);
     assert_int_equal(kprof_report_close(other), KPROF_OUTPUT);
     assert_non_null(strstr(said.last, "the new report is in"));
@@ -226,7 +226,7 @@ static void test_made_again_from_its_seed(void **state)
     unlink(path);
     assert_int_equal(kprof_report_recreate(path, KPROF_CREATE_NEW, fd, &again), KPROF_OK);
     assert_true(kprof_report_is_unfinished(path));
-    assert_int_equal(kprof_ingest_new(again, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(again);
     fixture_begin_process(ingest, &metrics);
     fixture_store(ingest, &launch);
     end_storing(again, ingest);
@@ -265,7 +265,7 @@ static void test_closed_under_a_reader(void **state)
     kprof_ingest *ingest = NULL;
     unlink(path);
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(report);
     fixture_begin_process(ingest, &metrics);
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM metric", -1, &statement, NULL), SQLITE_OK);
@@ -414,7 +414,7 @@ static void test_print_while_writing(void **state)
     kprof_report *report = fixture_create(path, &metrics);
     kprof_ingest *ingest = NULL;
     kprof_status status;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    ingest = kprof_ingest_new(report);
     fixture_begin_process(ingest, &metrics);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     fixture_store(ingest, &record);
@@ -776,10 +776,8 @@ static void test_kernels_in_any_order(void **state)
 static void store_until_failure(int limit)
 {
     kprof_report *report = fixture_create(path, &metrics);
-    kprof_ingest *ingest = NULL;
+    kprof_ingest *ingest = kprof_ingest_new(report);
     int stored = 0;
-    if (kprof_ingest_new(report, &ingest) != KPROF_OK)
-        _exit(255);
     fixture_begin_process(ingest, &metrics);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     kprof_status status = KPROF_OK;

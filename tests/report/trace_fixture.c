@@ -281,7 +281,7 @@ void trace_fixture_write(const char *path)
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
     add_plan(report);
     assert_int_equal(kprof_report_begin(report), KPROF_OK);
-    assert_int_equal(kprof_ingest_new(report, &trace.ingest), KPROF_OK);
+    trace.ingest = kprof_ingest_new(report);
     store_trace();
     kprof_ingest_free(trace.ingest);
     assert_int_equal(kprof_report_set_exit(report, 4242, 0), KPROF_OK);

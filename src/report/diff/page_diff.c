@@ -706,9 +706,7 @@ static void make_short_names(diff_page *page)
 
 static kprof_status show_page(diff_page *page, const kprof_run_differences *differences)
 {
-    kprof_status status = kprof_page_begin(page->context, &page->emitter);
-    if (status != KPROF_OK)
-        return status;
+    page->emitter = kprof_page_begin(page->context);
     show_comparison(page);
     show_differences(page, differences);
     KPROF_AUTO_FREE bool *unjudged = kprof_calloc(page->diff->kernel_count + 1, sizeof *unjudged);
@@ -719,7 +717,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     show_unjudged(page, unjudged);
     show_unmatched(page);
     show_conditions(page);
-    status = show_moves(page);
+    kprof_status status = show_moves(page);
     KPROF_THEN(status, show_kernels(page));
     return kprof_page_end(page->emitter, status);
 }

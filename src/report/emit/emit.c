@@ -236,8 +236,6 @@ static void add_defaults(kprof_emitter_ops *ops)
 kprof_emitter *kprof_emitter_allocate(const kprof_emitter_ops *ops)
 {
     kprof_emitter *emitter = kprof_calloc(1, ops->size);
-    if (!emitter)
-        return NULL;
     emitter->own = *ops;
     add_defaults(&emitter->own);
     emitter->ops = &emitter->own;
@@ -295,21 +293,19 @@ static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
     run_clean(emitter, row, emitter->raw.row);
 }
 
-kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
-                               kprof_emitter **emitter)
+kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out)
 {
-    *emitter = kprof_emitter_allocate(formats[options->format].ops);
-    (*emitter)->page = page;
-    (*emitter)->options = options;
-    (*emitter)->out = out;
-    (*emitter)->status = KPROF_OK;
+    kprof_emitter *emitter = kprof_emitter_allocate(formats[options->format].ops);
+    emitter->page = page;
+    emitter->options = options;
+    emitter->out = out;
     if (kprof_format_keeps_text(options))
-        return KPROF_OK;
-    (*emitter)->raw = (*emitter)->own;
-    (*emitter)->own.columns = clean_columns;
-    (*emitter)->own.record_begin = clean_record_begin;
-    (*emitter)->own.row = clean_row;
-    return KPROF_OK;
+        return emitter;
+    emitter->raw = emitter->own;
+    emitter->own.columns = clean_columns;
+    emitter->own.record_begin = clean_record_begin;
+    emitter->own.row = clean_row;
+    return emitter;
 }
 
 kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch)

@@ -180,8 +180,7 @@ struct kprof_emitter {
 bool kprof_format_keeps_text(const kprof_print_options *options);
 
 /* An emitter for the format of the options. */
-kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
-                               kprof_emitter **emitter) KPROF_MUST_CHECK;
+kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out);
 void kprof_emitter_free(kprof_emitter *emitter);
 /* The texts of a launch for the columns of formats; a failure becomes the emitter's status. */
 kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch);

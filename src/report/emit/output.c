@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-kprof_status kprof_output_init(kprof_output *out, FILE *file, uint64_t most_bytes)
+kprof_output kprof_output_new(FILE *file, uint64_t most_bytes)
 {
-    *out = (kprof_output){.file = file, .buffer = kprof_calloc(1, KPROF_OUTPUT_BUFFER_BYTES), .left = most_bytes};
-    return KPROF_OK;
+    return (kprof_output){.file = file, .buffer = kprof_calloc(1, KPROF_OUTPUT_BUFFER_BYTES), .left = most_bytes};
 }
 
 static void write_out(kprof_output *out, const void *data, size_t size)

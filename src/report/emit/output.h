@@ -19,7 +19,7 @@ typedef struct kprof_output {
 } kprof_output;
 
 /* `most_bytes`: nothing more is written. */
-kprof_status kprof_output_init(kprof_output *out, FILE *file, uint64_t most_bytes) KPROF_MUST_CHECK;
+kprof_output kprof_output_new(FILE *file, uint64_t most_bytes);
 void kprof_output_put(kprof_output *out, const void *data, size_t size);
 void kprof_output_puts(kprof_output *out, const char *text);
 void kprof_output_repeat(kprof_output *out, char c, size_t count);

@@ -289,14 +289,13 @@ static kprof_status find_start(kprof_report *report, int64_t *start_ns)
 kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
 {
     int64_t start_ns = 0;
-    kprof_output output;
     kprof_status status = find_start(report, &start_ns);
     kprof_trace_project_ranges(report);
     kprof_trace_find_lanes(report);
     KPROF_THEN(status, report->status);
-    KPROF_THEN(status, kprof_output_init(&output, out, UINT64_MAX));
     if (status != KPROF_OK)
         return status;
+    kprof_output output = kprof_output_new(out, UINT64_MAX);
     kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
                         (long long)start_ns);
     kprof_output_puts(&output, "\"traceEvents\":[");
@@ -342,11 +341,11 @@ kprof_status kprof_page_show_program(kprof_emitter *emitter, kprof_report *repor
 
 static kprof_status print_program(const kprof_page_context *context)
 {
-    kprof_emitter *emitter;
-    kprof_status status = kprof_trace_check(context->reports->file);
-    KPROF_THEN(status, kprof_page_begin(context, &emitter));
-    return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_program(emitter, context->reports->file))
-                              : status;
+    const kprof_status status = kprof_trace_check(context->reports->file);
+    if (status != KPROF_OK)
+        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
+    return kprof_page_end(emitter, kprof_page_show_program(emitter, context->reports->file));
 }
 
 const kprof_page_row kprof_program_page = {"program", 1, print_program};

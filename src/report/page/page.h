@@ -55,7 +55,7 @@ kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_input 
                              const kprof_print_options *options, FILE *out) KPROF_MUST_CHECK;
 
 /* Make the emitter of a page and begin the page. */
-kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter) KPROF_MUST_CHECK;
+kprof_emitter *kprof_page_begin(const kprof_page_context *context);
 /* End the page unless `status` is a failure. Frees the emitter and returns the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 

@@ -622,11 +622,10 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
 kprof_status kprof_page_brief(const kprof_page_context *context)
 {
     kprof_ranking ranking;
-    kprof_emitter *emitter = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
     kprof_place_finder *finder = kprof_place_finder_new(&ranking.groups.code);
-    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
+        kprof_emitter *emitter = kprof_page_begin(context);
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
             brief of = {.row = &ranking.rows[i]};

@@ -143,7 +143,6 @@ kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_con
 
 kprof_status kprof_page_census(const kprof_page_context *context)
 {
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_census(emitter, context)) : status;
+    kprof_emitter *emitter = kprof_page_begin(context);
+    return kprof_page_end(emitter, kprof_page_show_census(emitter, context));
 }

@@ -270,9 +270,6 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
 
 kprof_status kprof_page_details(const kprof_page_context *context)
 {
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
     return kprof_page_end(emitter, kprof_page_show_details(emitter, context));
 }

@@ -19,10 +19,9 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
-    kprof_launch_page page = {.view = &view};
+    kprof_launch_page page = {.view = &view, .emitter = kprof_page_begin(context)};
     kprof_view_all(&context->reports->model, &view);
-    kprof_status status = kprof_page_begin(context, &page.emitter);
-    KPROF_THEN(status, kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch)));
+    const kprof_status status = kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch));
     kprof_view_free(&view);
     return status;
 }

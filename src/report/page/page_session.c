@@ -200,10 +200,7 @@ void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
 
 kprof_status kprof_page_session(const kprof_page_context *context)
 {
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
     kprof_page_show_session(emitter, &context->reports->model);
     return kprof_page_end(emitter, KPROF_OK);
 }

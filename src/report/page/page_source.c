@@ -947,9 +947,10 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     if (status == KPROF_OK)
         prepare(&page);
     KPROF_THEN(status, take_launches(&page));
-    KPROF_THEN(status, kprof_page_begin(context, &page.emitter));
-    if (page.emitter)
-        status = kprof_page_end(page.emitter, status == KPROF_OK ? show_profiles(&page) : status);
+    if (status == KPROF_OK) {
+        page.emitter = kprof_page_begin(context);
+        status = kprof_page_end(page.emitter, show_profiles(&page));
+    }
     free_page(&page);
     return status;
 }

@@ -321,10 +321,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
 
 static kprof_status show(const kprof_page_context *context, shares *all)
 {
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
+    kprof_emitter *emitter = kprof_page_begin(context);
     show_sources(emitter, all);
     if (all->kernel_count > 0)
         qsort(all->kernels, all->kernel_count, sizeof *all->kernels, by_time);

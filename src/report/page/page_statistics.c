@@ -99,10 +99,8 @@ static void show_group(const statistics_page *page, const kprof_group *group)
 
 static kprof_status show_groups(const kprof_page_context *context, statistics_page *page)
 {
-    kprof_status status = kprof_page_begin(context, &page->emitter);
-    if (status != KPROF_OK)
-        return status;
-    kprof_emitter *emitter = page->emitter;
+    kprof_status status = KPROF_OK;
+    kprof_emitter *emitter = page->emitter = kprof_page_begin(context);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS, false});
     for (size_t i = 0; i < page->groups->count && status == KPROF_OK; i++) {
         show_group(page, &page->groups->items[i]);

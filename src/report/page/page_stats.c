@@ -172,8 +172,9 @@ static kprof_status show_stats(const kprof_page_context *context)
     KPROF_THEN(status, kprof_trace_join(context, content->findings));
     const trace_parts parts = find_parts(page.report);
     KPROF_THEN(status, page.report->status);
-    if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
+    if (status != KPROF_OK)
         return status;
+    page.emitter = kprof_page_begin(context);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
         if (content->are_asked_for || is_filled(names->items[i], &parts))
             status = show_table(&page, names->items[i]);

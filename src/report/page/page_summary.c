@@ -154,14 +154,13 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
     kprof_ranking ranking;
-    kprof_emitter *emitter = NULL;
     KPROF_AUTO(kprof_page_names) names = {0};
     kprof_page_shares *shares = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
     KPROF_THEN(status, kprof_page_shares_new(context, &shares));
     kprof_page_names_new(context, &names);
-    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
+        kprof_emitter *emitter = kprof_page_begin(context);
         const bool spreads = kprof_page_shares_label(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
         const shown_with with = {context, &names, spreads ? shares : NULL};
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});

@@ -23,13 +23,10 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 
 kprof_status kprof_page_timeline(const kprof_page_context *context)
 {
-    shown_timelines page = {.context = context};
-    kprof_status status = kprof_page_begin(context, &page.emitter);
-    if (status != KPROF_OK)
-        return status;
+    shown_timelines page = {.context = context, .emitter = kprof_page_begin(context)};
     page.emitter->launches.model = &context->reports->model;
     page.emitter->ops->list_begin(page.emitter, &(kprof_emit_list){"timelines", "Timelines", KPROF_LIST_GROUPS, false});
-    status = kprof_page_walk(context, show_launch, &page);
+    const kprof_status status = kprof_page_walk(context, show_launch, &page);
     page.emitter->ops->list_end(page.emitter);
     return kprof_page_end(page.emitter, status == KPROF_OK ? kprof_emitter_status(page.emitter) : status);
 }

@@ -84,11 +84,10 @@ static kprof_status print_whole(const kprof_page_context *context)
     kprof_page_context summary = *context;
     summary.options = &options;
     kprof_ranking ranking;
-    kprof_emitter *emitter = NULL;
     kprof_page_code *code = NULL;
     kprof_status status = kprof_ranking_make(&summary, &ranking);
-    KPROF_THEN(status, kprof_page_begin(context, &emitter));
     if (status == KPROF_OK) {
+        kprof_emitter *emitter = kprof_page_begin(context);
         status = show_kernels(emitter, &ranking);
         KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
         KPROF_THEN(status, kprof_page_show_trace(emitter, context));

@@ -11,12 +11,11 @@
 #define PAGE_ROW(id, name, reports) [KPROF_PAGE_##id] = {#name, reports, kprof_page_##name},
 static const kprof_page_row pages[] = {KPROF_PAGES(PAGE_ROW)};
 
-kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter)
+kprof_emitter *kprof_page_begin(const kprof_page_context *context)
 {
-    kprof_status status = kprof_emitter_new(context->name, context->options, context->out, emitter);
-    if (status == KPROF_OK)
-        (*emitter)->ops->page_begin(*emitter);
-    return status;
+    kprof_emitter *emitter = kprof_emitter_new(context->name, context->options, context->out);
+    emitter->ops->page_begin(emitter);
+    return emitter;
 }
 
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
@@ -126,15 +125,12 @@ static uint64_t most_bytes_of(const kprof_page_input *source)
 kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_input *source,
                              const kprof_print_options *options, FILE *out)
 {
-    kprof_output output;
     if (source->report_count != page->report_count)
         return kprof_fail(KPROF_USAGE, "page %s shows %zu report%s, not %zu", page->name, page->report_count,
                           page->report_count == 1 ? "" : "s", source->report_count);
     const uint64_t most_bytes = most_bytes_of(source);
-    kprof_status status = kprof_output_init(&output, out, most_bytes);
-    if (status != KPROF_OK)
-        return status;
-    status = print_page(page, source, options, &output);
+    kprof_output output = kprof_output_new(out, most_bytes);
+    const kprof_status status = print_page(page, source, options, &output);
     kprof_status written = kprof_output_finish(&output);
     if (output.is_full)
         return kprof_fail(KPROF_BAD_REPORT,

@@ -69,11 +69,11 @@ struct kprof_ingest {
 static const char *const replay_modes[] = {"none", "multiplex", "batch", "range"};
 static const char *const log_levels[] = {"error", "warning", "info", "debug"};
 
-kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
+kprof_ingest *kprof_ingest_new(kprof_report *report)
 {
-    *out = kprof_calloc(1, sizeof **out);
-    (*out)->report = report;
-    return KPROF_OK;
+    kprof_ingest *ingest = kprof_calloc(1, sizeof *ingest);
+    ingest->report = report;
+    return ingest;
 }
 
 static void table_free(value_table *table)
