@@ -137,6 +137,14 @@ void kprof_batch_end(const char *why)
     kprof_close_or_give_up(&kprof_the_batch, why);
 }
 
+/* A range that goes on then has all the work that it ever has. */
+void kprof_batch_end_with_process(const char *why)
+{
+    if (kprof_batch_spans_calls())
+        kprof_batch_end_range();
+    kprof_batch_end(why);
+}
+
 bool kprof_batch_close_idle(const char *why)
 {
     kprof_batch_state *state = &kprof_the_batch.state;
@@ -163,6 +171,7 @@ void kprof_batch_forget(void)
 {
     kprof_batch_state *state = &kprof_the_batch.state;
     atomic_store(&state->signs.window, false);
+    atomic_store(&state->signs.in_range, false);
     atomic_store(&state->signs.records, false);
     atomic_store(&state->signs.replays, false);
     atomic_store(&state->signs.sealed, false);

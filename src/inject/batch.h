@@ -88,6 +88,8 @@ bool kprof_batch_close(const char *why);
 bool kprof_batch_close_idle(const char *why);
 /* Close the open batch, or give it up where that would have to wait. */
 void kprof_batch_end(const char *why);
+/* The same as the process ends: a range that is open ends, too. */
+void kprof_batch_end_with_process(const char *why);
 /* Give up the open batch if it belongs to the context, which ends. Returns true if a pass was under way. */
 bool kprof_batch_context_ending(void *context);
 /* Forget the parent's batch, in a forked child. */

@@ -58,6 +58,7 @@ typedef struct kprof_batch_launch {
     const kprof_chip_metrics *metrics;
     bool chosen;                /* else it is only replayed, since it changes memory */
     bool begins_range;          /* it is the first of a range, which goes on until kprof_batch_end_range */
+    const char *unrepeated;     /* why such a range is not repeated; "": nobody needs to know */
     kprof_kernel *repeats;      /* the launch is the first of this range, which is repeated as a whole; or NULL */
     bool awaited;               /* of a transfer: the work before it in its stream has ended */
     kprof_launch_record record; /* of a chosen launch, or of the range: complete but for what measuring adds */

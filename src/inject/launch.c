@@ -164,6 +164,15 @@ static void end_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
+/* As the process ends. */
+static void end_last_batch(const char *why)
+{
+    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
+        return;
+    kprof_batch_end_with_process(why);
+    kprof_gate_leave_exclusive();
+}
+
 /* If the work of a sealed batch has ended by now, replay it. */
 static void close_sealed(const kprof_call *call)
 {
@@ -289,17 +298,19 @@ typedef struct range_work {
     bool is_graph;                /* whose nodes these are; else it is one launch */
 } range_work;
 
-/* Repeat the range as a whole, if its first launches may join a batch for that. Needs the gate, alone. */
-static bool repeat_range(const kprof_batch_launch *range, range_work *work)
+/* Repeat the range as a whole, if its first launches may join a batch for that: NULL, or why not. Needs the gate,
+ * alone. */
+static const char *repeat_range(const kprof_batch_launch *range, range_work *work)
 {
     size_t first = 0;
-    kprof_status status;
-    if (!range->metrics || work->count == 0 || !kprof_span_is_wanted(range->kernel, range->metrics))
-        return false;
+    kprof_status status = KPROF_OK;
+    const char *obstacle = range->metrics ? kprof_span_obstacle(range->kernel, range->metrics) : "";
+    if (obstacle)
+        return obstacle;
     while (first < work->count && !work->launches[first].kernel)
         first++;
     if (first == work->count)
-        return false;
+        return work->is_graph ? "it begins with a graph that is not followed, or has no kernel" : "";
     work->launches[first].chosen = true;
     work->launches[first].repeats = range->kernel;
     work->launches[first].record = range->record;
@@ -308,7 +319,7 @@ static bool repeat_range(const kprof_batch_launch *range, range_work *work)
                                   : kprof_batch_enter(&work->launches[0], &status);
     if (thread.alone)
         (void)kprof_range_note_measured(); /* if another thread has ended it meanwhile, it ends behind the launch */
-    return thread.alone;
+    return thread.alone ? NULL : status == KPROF_OK ? "" : kprof_process_reason(status);
 }
 
 /* The launch is the first one of a range to be measured. It runs in that range, as all calls until its end do. If the
@@ -334,8 +345,12 @@ static void enter_range(range_work *work, uint64_t position, const kprof_device 
         memset(launch.record.cluster, 0, sizeof launch.record.cluster);
         launch.record.dynamic_smem_bytes = 0;
         atomic_fetch_add(&kprof_engine.process.matched, 1);
-        if (!*obstacle && repeat_range(&launch, work))
+        char why[256] = "";
+        const char *unrepeated = *obstacle ? "" : repeat_range(&launch, work);
+        if (!unrepeated)
             return;
+        snprintf(why, sizeof why, "%s", unrepeated); /* before the reason is forgotten */
+        launch.unrepeated = why;
         kprof_process_forget_reason();
         kprof_status status = *obstacle ? KPROF_NOT_COLLECTED : measure_range(&launch);
         kprof_choose_settle_sampled(&launch.record);
@@ -1002,7 +1017,7 @@ void kprof_launch_stop(void)
     thread.own_call = true;
     bool own = kprof_engine.device->target_set_own(true);
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
-    end_batch("the end of the process");
+    end_last_batch("the end of the process");
     kprof_gate_await_exclusive(KPROF_GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
     end_instruction_samples();
     (void)kprof_engine.device->target_set_own(own);

@@ -46,7 +46,7 @@ void kprof_watch_tell_done(void)
 {
     if (!kprof_watch_may_be_done() || kprof_engine.device->target_capturing())
         return;
-    if (kprof_batch_is_window())
+    if (kprof_batch_is_window() && !kprof_batch_spans_calls())
         kprof_batch_end("the last launch that was asked for");
     if (kprof_batch_is_open())
         return;
@@ -155,7 +155,7 @@ static void answer_process(void)
     bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
     if (can && kprof_idle_begin()) {
         bool ends = atomic_load(&kprof_engine.process.ending);
-        kprof_batch_end(kprof_ending_is_due() ? KPROF_CLOSED_BY_SIGNAL : ends ? "_exit" : "an exec");
+        kprof_batch_end_with_process(kprof_ending_is_due() ? KPROF_CLOSED_BY_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
         end_trace(ends);
         kprof_census_end();
@@ -214,7 +214,7 @@ static bool give_back(unsigned calls)
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     bool can = is_due && may_close() && (is_asked || !kprof_batch_spans_calls());
     if (can && is_asked)
-        kprof_batch_end(KPROF_CLOSED_BY_SIGNAL);
+        kprof_batch_end_with_process(KPROF_CLOSED_BY_SIGNAL);
     if (can && kprof_batch_close_idle("a pause")) {
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)

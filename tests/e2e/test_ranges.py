@@ -64,7 +64,7 @@ class Measured(Case):
         out = self.kprof("report", "run.kprof").out
         self.assertIn("step, Context 1", out)
         self.assertNotIn("(0, 0, 0)", out)
-        self.assertIn("a range, measured as one", out)
+        self.assertIn("a range, measured as it runs: the kernel takes memory of the host", out)
 
     def test_ranges_of_one_pass(self):
         """Each has its value, however often it comes, in a run of the program for each pass, too."""
@@ -105,8 +105,9 @@ class Measured(Case):
         three = "regex:smsp__average_warps_issue_stalled_(b|d|m).*_per_issue_active.ratio"
         for mode, metrics, code, said in (
                 ("range", three, 110, "measured in 1 of 3 passes, as no more equal ranges came: a range, measured as "
-                 "one\nkprof: error: a range that is not repeated is measured in one pass each time that it comes; "
-                 "--replay-mode app-range runs the program once for each pass"),
+                 "it runs: the kernel takes memory of the host, which no replay may change\nkprof: error: a range that "
+                 "is not repeated is measured in one pass each time that it comes; --replay-mode app-range runs the "
+                 "program once for each pass"),
                 ("range", f"{three},{METRIC}", 0, "1 sample lacks passes, since no more equal ranges came, and what is "
                  "missing is n/a; --replay-mode app-range runs"),
                 ("app-range", three, 0, "run 3 of 3 of the application")):
@@ -145,7 +146,9 @@ class Measured(Case):
         self.assert_run(run, 0)
         self.assertIn("2 of 14 selected ranges could not be measured", run.err)
         self.assertEqual(self.modes()[:3], ["none", "none", "multiplex"])
-        self.assertIn("cut short before it ended, by the kernel takes memory of the host", self.reasons()[0])
+        self.assertIn("its batch closed before its end", self.reasons()[0])
+        self.assertIn(": the kernel takes memory of the host, which no replay may change", self.reasons()[0])
+        self.assertIn("measured as it runs: earlier ranges of the name could not be repeated", self.reasons()[2])
         self.assert_run(self.collect(["--set", "default", *STEPS, "-c", "1"], step * 14, env=UNREPEATED), 0)
         self.assertIn("multiplex", self.modes())
 
@@ -190,12 +193,19 @@ class Measured(Case):
         self.assertEqual([row[:2] for row in self.rows()], [("a", 0), ("b", 2)])
 
     def test_what_ends_no_range(self):
-        """Work of another thread is part of it; one that has not ended when the process does has a reason."""
+        """Work of another thread is part of it; one that has not ended when the process does ends with that."""
         self.assert_run(self.collect([*STEPS], ["push=step", f"thread={SCALE}", f"launch={SCALE}", "pop"]), 0)
         self.assertEqual(len(self.rows()), 1)
-        self.assert_run(self.collect([*STEPS], ["push=step", f"launch={SCALE}"]), 110)
-        self.assertEqual(self.rows(), [])
-        self.assertEqual(self.reasons(), ["before the range ended its pass was closed by the end of the process"])
+        for ends, code in ([], 0), (["_exit=0"], 0), (["raise=15"], 143):
+            self.assert_run(self.collect([*STEPS], ["push=step", f"launch={SCALE}", *ends]), code)
+            self.assertEqual((len(self.rows()), self.modes()), (1, ["multiplex"]))
+            self.assert_run(self.collect(["--set", "default", *STEPS], ["push=step", f"launch={SCALE}", *ends]), code)
+            self.assertEqual(self.modes(), ["range"])
+        for options in [], ["--set", "default"]:
+            run = self.collect([*options, *STEPS, "--kill", "yes", "-c", "1"], [*STEP, "sleep=20000", *STEP])
+            self.assert_run(run, 0)
+            self.assertIn("--kill yes has ended process", run.err)
+            self.assertEqual(len(self.rows()), 1)
 
     def test_refused(self):
         for options, hint in ((["-k", "scale"], "leave out --kernel-name"), (["--kernel-id", "1:::"], "--kernel-id"),

@@ -203,7 +203,10 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
 /* A range of the application is not repeated: its own run is measured, in a window. Give up one that went on first. */
 static bool begin_range(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
 {
-    const kprof_decision decision = {.kind = KPROF_MULTIPLEXED, .why = "a range, measured as one"};
+    char why[320] = "a range, measured as one";
+    const kprof_decision decision = {.kind = KPROF_MULTIPLEXED, .why = why};
+    if (*launch->unrepeated)
+        snprintf(why, sizeof why, "a range, measured as it runs: %s", launch->unrepeated);
     if (kprof_state_is_open(&batch->state) && atomic_load(&batch->own.spans_calls))
         *status = wait_for_idle(batch->state.context->context);
     if (*status != KPROF_OK)
@@ -412,6 +415,7 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
         c.decision = kprof_decision_make(launch, operation);
     if (launch->repeats && c.decision.kind != KPROF_REPLAYED) {
         kprof_engine.device->operation_free(operation);
+        *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", c.decision.why);
         return false;
     }
     if (kprof_behind_may_stand(launch, &c.decision)) {

@@ -86,6 +86,10 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
     }
     if (reached && !state->range) /* else the end of the range gives its place back */
         take_others(list);
+    if (reached && state->range)
+        return kprof_fail(
+            KPROF_NOT_COLLECTED,
+            "the range was not repeated, as its work reached memory of the host, which no replay may change");
     if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "

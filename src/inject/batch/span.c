@@ -17,13 +17,19 @@
 
 static int64_t spent_ns;
 
-bool kprof_span_is_wanted(const kprof_kernel *range, const kprof_chip_metrics *metrics)
+const char *kprof_span_obstacle(const kprof_kernel *range, const kprof_chip_metrics *metrics)
 {
+    const kprof_config *config = &kprof_engine.process.config;
     const uint32_t repeated = atomic_load(&range->repeated);
-    return kprof_engine.process.config.replay_choice == KPROF_RANGES && metrics->pass_count > 1 &&
-           atomic_load(&range->unrepeated) < MOST_FAILURES && !atomic_load(&range->in_streams) &&
-           repeated < kprof_engine.process.config.multiplex_samples && (repeated == 0 || spent_ns < ENOUGH_NS) &&
-           !(kprof_engine.device->target_sharing() & KPROF_MANAGED);
+    if (config->replay_choice != KPROF_RANGES || metrics->pass_count == 1)
+        return "";
+    if (atomic_load(&range->in_streams))
+        return "the work of an earlier range of the name came in several streams";
+    if (atomic_load(&range->unrepeated) >= MOST_FAILURES)
+        return "earlier ranges of the name could not be repeated";
+    if (repeated >= config->multiplex_samples || (repeated > 0 && spent_ns >= ENOUGH_NS))
+        return "enough ranges have been repeated";
+    return kprof_engine.device->target_sharing() & KPROF_MANAGED ? "the process has managed memory" : NULL;
 }
 
 kprof_open_launch *kprof_span_first(const kprof_batch_state *state)
@@ -52,8 +58,8 @@ kprof_status kprof_span_check(const kprof_batch_state *state, const char *closed
         return KPROF_OK;
     return kprof_fail(
         KPROF_NOT_COLLECTED,
-        "the range was not repeated, as what is to be repeated was cut short before it ended, by %s; where "
-        "that comes again, ranges of the name are measured in one pass each",
+        "the range was not repeated, as its batch closed before its end (after two such ranges of a name, "
+        "later ones are measured as they run): %s",
         closed_by);
 }
 
