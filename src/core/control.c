@@ -47,16 +47,21 @@ static const char *make_new(int folder, long pid)
     return close(fd) == 0 ? reason : strerror(errno);
 }
 
+void kprof_control_remove(int folder, long pid)
+{
+    char name[64];
+    snprintf(name, sizeof name, KPROF_CONTROL_FILE, pid);
+    (void)unlinkat(folder, name, 0);
+}
+
 /* Both sides may do so at once: who comes second finds that of the first. One that is no switch gives way. */
 const char *kprof_control_make(int folder, long pid)
 {
-    char name[64];
     kprof_control there;
     const char *reason = make_new(folder, pid);
     if (!reason || kprof_control_read(folder, pid, &there))
         return NULL;
-    snprintf(name, sizeof name, KPROF_CONTROL_FILE, pid);
-    (void)unlinkat(folder, name, 0);
+    kprof_control_remove(folder, pid);
     return make_new(folder, pid);
 }
 

@@ -38,6 +38,8 @@ typedef struct kprof_control {
 /* Make the switch unless it is there: a process may have called exec, and the command line may have a wish for one that
  * has not called CUDA yet. `folder` is the session directory. NULL, or the reason why not. */
 const char *kprof_control_make(int folder, long pid);
+/* Remove it: then nobody can tell the process anything, nor waits for its answer. */
+void kprof_control_remove(int folder, long pid);
 /* False where there is no switch, or none that kprof has written. */
 bool kprof_control_read(int folder, long pid, kprof_control *out);
 /* The command line calls this to write a wish and wake the process. False where the process has no switch. */

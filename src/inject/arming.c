@@ -324,6 +324,8 @@ kprof_status kprof_arming_start(void)
         else
             status = kprof_fail(KPROF_NO_MEMORY, "no thread to be had for kprof ctl");
     }
+    if (folder >= 0 && status != KPROF_OK)
+        kprof_control_remove(folder, getpid()); /* nobody would follow a wish, nor answer it */
     if (folder >= 0)
         close(folder);
     return status;

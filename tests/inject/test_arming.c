@@ -2,13 +2,17 @@
  * then. The engine runs on the simulated machine. */
 #include "engine_test.h"
 
+#include "core/control.h"
+#include "core/folder.h"
 #include "inject/arming.h"
 #include "inject/idle.h"
 #include "inject/launch_state.h"
 #include "inject/range.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void (*meanwhile)(void); /* runs once, where the next call looks whether a stream is captured */
 
@@ -116,12 +120,39 @@ static int start(void **state)
     return start_engine_on(&device);
 }
 
+static bool has_no_threads;
+
+int __real_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *user);
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *user);
+
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *user)
+{
+    return has_no_threads ? EAGAIN : __real_pthread_create(out, how, run, user);
+}
+
+/* kprof ctl is answered that the process takes no commands, and does not wait for it. */
+static void test_no_thread_to_be_had(void **state)
+{
+    (void)state;
+    const char *reason;
+    kprof_control control;
+    has_no_threads = true;
+    const kprof_status status = kprof_arming_start();
+    has_no_threads = false;
+    assert_int_equal(status, KPROF_NO_MEMORY);
+    const int session = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    assert_true(session >= 0);
+    assert_false(kprof_control_read(session, getpid(), &control));
+    close(session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_launch_that_enters_as_measuring_stops, arm_again),
         cmocka_unit_test_teardown(test_launch_that_is_told_late, arm_again),
         cmocka_unit_test(test_range_that_ends_in_a_forked_child),
+        cmocka_unit_test(test_no_thread_to_be_had),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);
 }
