@@ -17,19 +17,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The signals that kprof ignores, with the actions that it was started with. */
+/* The signals that kprof has an action of its own for, with the actions that it was started with. */
 static struct {
     int number;
+    void (*action)(int);
     struct sigaction previous;
-} ignored[] = {{.number = SIGPIPE}, {.number = SIGXFSZ}};
+} settled[] = {{.number = SIGPIPE, .action = SIG_IGN},
+               {.number = SIGXFSZ, .action = SIG_IGN},
+               {.number = SIGCHLD, .action = SIG_DFL}};
 
-#define IGNORED_COUNT (sizeof ignored / sizeof ignored[0])
+#define SETTLED_COUNT (sizeof settled / sizeof settled[0])
 
-void kprof_signals_ignore(void)
+void kprof_signals_settle(void)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    for (size_t i = 0; i < IGNORED_COUNT; i++)
-        sigaction(ignored[i].number, &ignore, &ignored[i].previous);
+    for (size_t i = 0; i < SETTLED_COUNT; i++) {
+        const struct sigaction own = {.sa_handler = settled[i].action};
+        sigaction(settled[i].number, &own, &settled[i].previous);
+    }
 }
 
 static mode_t started_umask;
@@ -98,8 +102,8 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     }
     if (spec->stdout_to_stderr)
         send_stdout_to_stderr();
-    for (size_t i = 0; i < IGNORED_COUNT; i++)
-        sigaction(ignored[i].number, &ignored[i].previous, NULL);
+    for (size_t i = 0; i < SETTLED_COUNT; i++)
+        sigaction(settled[i].number, &settled[i].previous, NULL);
     sigprocmask(SIG_SETMASK, &spec->signals->previous, NULL);
     umask(started_umask);
     execvpe(spec->argv[0], spec->argv, environment);

@@ -9,8 +9,9 @@
 #include <sys/types.h>
 
 /* Ignore SIGPIPE and SIGXFSZ: a closed pipe or a file too large is then an error like any other, and temporary files
- * are still removed. The application gets back what kprof was started with. */
-void kprof_signals_ignore(void);
+ * are still removed. Do not ignore SIGCHLD, without which nobody could wait for the application. That gets back what
+ * kprof was started with. */
+void kprof_signals_settle(void);
 
 /* Let the user read and write what kprof makes, whatever the umask says. The application gets kprof's umask back. */
 void kprof_umask_settle(void);

@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     kprof_memory_end_with(end_without_memory);
     kprof_json_watch();
     kprof_streams_settle();
-    kprof_signals_ignore();
+    kprof_signals_settle();
     kprof_umask_settle();
     kprof_status status = kprof_options_parse(argv, &options);
     KPROF_THEN(status, kprof_outputs_check(&options));

@@ -316,6 +316,16 @@ class Signals(Case):
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 
+    def test_a_parent_that_ignores_the_ends_of_its_children(self):
+        """kprof waits for the application all the same, which ignores them as it would without kprof."""
+        ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        words = ["sh", "-c", 'grep SigIgn /proc/$$/status; exec "$@"', "sh", APP, f"launch={VECTOR_ADD}"]
+        alone = subprocess.run(words, text=True, stdout=subprocess.PIPE, cwd=self.dir, preexec_fn=ignore)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", *words, preexec_fn=ignore)
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, alone.stdout)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+
     def test_term_is_passed_on_and_results_are_kept(self):
         process = self.start([f"launch={VECTOR_ADD}", "trap", "exit=0"])
         process.send_signal(signal.SIGTERM)
