@@ -244,10 +244,12 @@ void kprof_child_release(kprof_child *child)
     child->held = 0;
 }
 
-/* The terminal sends its signals to the whole group, and so may any process. */
+/* The terminal sends its signals to the whole group, and so may any process. As it goes away it sends SIGHUP to the
+ * leader of the session alone. */
 static bool has_reached_application(const kprof_child *child, const struct signalfd_siginfo *info)
 {
-    bool is_terminals = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP;
+    const bool hangs_up = info->ssi_signo == SIGHUP && getsid(0) != getpid();
+    const bool is_terminals = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || hangs_up;
     return getpgid(child->pid) == getpgrp() &&
            ((info->ssi_code > 0 && is_terminals) || kprof_bystander_got(child->bystander, info));
 }

@@ -463,6 +463,21 @@ class Signals(Case):
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assert_clean()
 
+    def test_terminal_that_goes_away(self):
+        """It tells kprof alone, as the leader of the session, and ends the program as it would without kprof."""
+        import pty
+
+        controller, terminal = pty.openpty()
+        process = self.start([f"launch={VECTOR_ADD}", "say=ready", "sleep=900000"], stdin=terminal, preexec_fn=lambda: (
+            signal.signal(signal.SIGHUP, signal.SIG_DFL),
+            os.setsid(), __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0)))
+        os.close(terminal)
+        os.close(controller)
+        _, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 128 + signal.SIGHUP, err)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assert_clean()
+
     def test_terminal_interrupt_arrives_once(self):
         import pty
 
