@@ -134,13 +134,19 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results, kp
     return status;
 }
 
-/* Colour on a terminal that can show it; https://no-color.org says what NO_COLOR means. */
+bool kprof_output_takes_codes(FILE *out)
+{
+    const char *term = getenv("TERM");
+    return term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+}
+
+/* https://no-color.org says what NO_COLOR means. */
 static bool wants_color(const kprof_options *options, FILE *results)
 {
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
     if (options->color != KPROF_COLOR_AUTO)
         return options->color == KPROF_COLOR_ALWAYS;
-    return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fileno(results));
+    return !(no_color && *no_color) && kprof_output_takes_codes(results);
 }
 
 unsigned kprof_results_width(const kprof_options *options, FILE *results)

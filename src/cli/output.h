@@ -11,6 +11,9 @@
  * noticed; the application does not get the one for stdout: its output fails as it does without kprof. */
 void kprof_streams_settle(void);
 
+/* Is it a terminal that can show colours, and move its cursor? */
+bool kprof_output_takes_codes(FILE *out);
+
 typedef enum kprof_destination {
     KPROF_TO_NOTHING, /* no results are printed */
     KPROF_TO_STDOUT,

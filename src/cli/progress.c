@@ -1,5 +1,6 @@
 /* The status line of a profiling run. */
 #include "cli/progress.h"
+#include "cli/output.h"
 #include "core/clean.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -95,7 +96,7 @@ static void clear_then_log(void *user, kprof_log_level level, const char *messag
 void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal)
 {
     *progress = (kprof_progress){.out = out, .goal = goal, .last_s = monotonic_s()};
-    progress->terminal = out && isatty(fileno(out));
+    progress->terminal = out && kprof_output_takes_codes(out);
     if (progress->terminal)
         progress->messages = kprof_log_set_sink(clear_then_log, progress);
 }

@@ -3,7 +3,10 @@
 
 #include "cli/progress.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void assert_line(const kprof_progress *progress, double now_s, const char *expected)
 {
@@ -78,10 +81,35 @@ static void lines_of_ncu(void **state)
                         "==PROF== Disconnected from process 7\n");
 }
 
+static bool draws_on(FILE *out, const char *terminal)
+{
+    kprof_progress progress;
+    assert_int_equal(setenv("TERM", terminal, 1), 0);
+    kprof_progress_begin(&progress, out, 0);
+    const bool draws = progress.terminal;
+    kprof_progress_end(&progress);
+    return draws;
+}
+
+/* Of one that is dumb the cursor cannot be moved. */
+static void terminals(void **state)
+{
+    (void)state;
+    const int controller = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(controller >= 0);
+    assert_int_equal(grantpt(controller) | unlockpt(controller), 0);
+    FILE *out = fdopen(open(ptsname(controller), O_RDWR | O_NOCTTY), "w");
+    assert_non_null(out);
+    assert_true(draws_on(out, "xterm"));
+    assert_false(draws_on(out, "dumb"));
+    fclose(out);
+    close(controller);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(a_short_buffer_cuts),
-                                       cmocka_unit_test(names_cannot_steer_the_terminal),
+                                       cmocka_unit_test(names_cannot_steer_the_terminal), cmocka_unit_test(terminals),
                                        cmocka_unit_test(lines_of_ncu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
