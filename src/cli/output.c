@@ -101,7 +101,8 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
     }
 }
 
-static kprof_status flush(const kprof_options *options, FILE *results)
+/* `is_told`: a message has said why results could not be written. */
+static kprof_status flush(const kprof_options *options, FILE *results, bool is_told)
 {
     /* A reader that has seen enough ("kprof ... | head") needs no message. */
     struct pollfd pipe = {.fd = fileno(results), .events = POLLOUT};
@@ -115,7 +116,8 @@ static kprof_status flush(const kprof_options *options, FILE *results)
         return KPROF_OUTPUT;
     if (failed)
         return kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", name);
-    return failed_before ? kprof_fail(KPROF_OUTPUT, "not all results could be written to %s; is the disk full?", name)
+    return failed_before ? kprof_fail(KPROF_OUTPUT, "not all results could be written to %s%s", name,
+                                      is_told ? "" : "; is the disk full?")
                          : KPROF_OK;
 }
 
@@ -125,7 +127,7 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results, kp
         return status;
     struct stat file;
     const char *html = results != stdout ? options->html_path : NULL;
-    const kprof_status written = flush(options, results);
+    const kprof_status written = flush(options, results, status == KPROF_OUTPUT);
     status = status == KPROF_OK ? written : status;
     if (html && status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "page: %s", html);
