@@ -1,5 +1,7 @@
-/* Reads CLOCK_MONOTONIC. Waits of older C libraries go by CLOCK_REALTIME, so deadlines use that clock. */
+/* Reads CLOCK_MONOTONIC. */
 #include "core/monotonic.h"
+
+#include <time.h>
 
 #define SECOND_NS 1000000000
 
@@ -18,10 +20,11 @@ double kprof_monotonic_lap_ms(int64_t *start_ns)
     return ms;
 }
 
-struct timespec kprof_deadline_after_ns(int64_t ns)
+void kprof_monotonic_condition(pthread_cond_t *out)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    int64_t until_ns = (int64_t)time.tv_sec * SECOND_NS + time.tv_nsec + ns;
-    return (struct timespec){until_ns / SECOND_NS, until_ns % SECOND_NS};
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(out, &attributes);
+    pthread_condattr_destroy(&attributes);
 }

@@ -1,13 +1,19 @@
 /* The fast path is one atomic increment and one load; mutex and condition variable serve only those who wait. */
 #include "inject/gate.h"
 
+#include "core/deadline.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/wait.h"
 
 #include <errno.h>
 
-kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER};
+kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+__attribute__((constructor)) static void make_condition(void)
+{
+    kprof_monotonic_condition(&kprof_the_gate.changed);
+}
 
 /* After a timeout, wait only as long as a short call takes: that thread is probably still inside. */
 #define AFTER_TIMEOUT_MS 2
@@ -159,7 +165,7 @@ void kprof_gate_reset(void)
 {
     kprof_gate *gate = &kprof_the_gate;
     pthread_mutex_init(&gate->mutex, NULL);
-    pthread_cond_init(&gate->changed, NULL);
+    kprof_monotonic_condition(&gate->changed);
     atomic_store(&gate->inside, 0);
     atomic_store(&gate->exclusive, false);
     atomic_store(&gate->owner, (pthread_t)0);

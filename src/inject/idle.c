@@ -1,13 +1,19 @@
 /* One thread, started by the first measurement, asleep while there is nothing to give back. */
 #include "inject/idle.h"
 
+#include "core/deadline.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/threads.h"
 
 #include <signal.h>
 
-kprof_idle kprof_the_idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER};
+kprof_idle kprof_the_idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+__attribute__((constructor)) static void make_condition(void)
+{
+    kprof_monotonic_condition(&kprof_the_idle.changed);
+}
 
 #define IDLE_NS        250000000
 #define RETRY_NS       2000000
@@ -175,7 +181,7 @@ void kprof_idle_forget(void)
 {
     kprof_idle *idle = &kprof_the_idle;
     pthread_mutex_init(&idle->mutex, NULL);
-    pthread_cond_init(&idle->changed, NULL);
+    kprof_monotonic_condition(&idle->changed);
     atomic_store(&idle->running, false);
     atomic_store(&idle->held, false);
     atomic_store(&idle->asked, KPROF_NOT_ASKED);

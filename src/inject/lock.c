@@ -4,6 +4,7 @@
  * the file is opened anew for each place, since the application may close any descriptor that it did not open. */
 #include "inject/lock.h"
 
+#include "core/deadline.h"
 #include "core/files.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
@@ -266,8 +267,7 @@ static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_
     ns = ns > MOST_LOOK_NS ? MOST_LOOK_NS : ns;
     const int64_t left_ns = limit_ns - kprof_monotonic_ns();
     const struct timespec until = kprof_deadline_after_ns(ns < left_ns ? ns : left_ns);
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, seen->served, &until, NULL,
-                  wake_bit(place->ticket));
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen->served, &until, NULL, wake_bit(place->ticket));
 }
 
 static int64_t find_patience_ns(const line *now, unsigned timeout_ms)

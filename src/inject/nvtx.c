@@ -2,6 +2,7 @@
  * application's threads: they do not fail, and forget what is too much. */
 #include "inject/nvtx.h"
 
+#include "core/deadline.h"
 #include "core/log.h"
 #include "core/nvtx.h"
 #include "core/ranges.h"
@@ -19,10 +20,10 @@
 kprof_nvtx_state kprof_the_nvtx;
 
 #define FIRST_DEPTH     8
-#define MISSED_BYTES    200   /* of the ranges of a launch, in a message */
-#define MISSED_LAUNCHES 10000 /* note ranges of this many: looking takes time */
-#define LONGEST_LOCK_S  2     /* that the end of a trace waits for a thread in NVTX */
-#define NO_RANGE        (-1)  /* what NVTX returns where nothing could be pushed or popped */
+#define MISSED_BYTES    200                 /* of the ranges of a launch, in a message */
+#define MISSED_LAUNCHES 10000               /* note ranges of this many: looking takes time */
+#define LONGEST_LOCK_NS INT64_C(2000000000) /* that the end of a trace waits for a thread in NVTX */
+#define NO_RANGE        (-1)                /* what NVTX returns where nothing could be pushed or popped */
 #define PUSHED          "PushPop"
 #define STARTED         "StartEnd"
 
@@ -819,9 +820,7 @@ void kprof_nvtx_tell_missed(void)
 /* A signal handler may exit while its thread has a lock. Other threads have one for microseconds. */
 static bool lock_at_end(pthread_mutex_t *mutex)
 {
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += LONGEST_LOCK_S;
+    const struct timespec limit = kprof_deadline_of_day_after_ns(LONGEST_LOCK_NS);
     return pthread_mutex_timedlock(mutex, &limit) == 0;
 }
 

@@ -1,7 +1,7 @@
 /* Starts one thread, which ends when the libraries are there. Its test links nothing else of the process. */
 #include "inject/preload.h"
 
-#include "core/monotonic.h"
+#include "core/deadline.h"
 #include "inject/engine.h"
 #include "inject/threads.h"
 
@@ -36,7 +36,7 @@ void kprof_preload_start(void)
 void kprof_preload_end(void)
 {
     struct preload *preload = &the_preload;
-    struct timespec until = kprof_deadline_after_ns(LIMIT_NS);
+    struct timespec until = kprof_deadline_of_day_after_ns(LIMIT_NS);
     if (atomic_exchange(&preload->running, false))
         (void)pthread_timedjoin_np(preload->thread, NULL, &until);
 }

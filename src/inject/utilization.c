@@ -3,6 +3,7 @@
  */
 #include "inject/utilization.h"
 
+#include "core/deadline.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/devices.h"
@@ -340,7 +341,7 @@ static bool lock(int64_t times)
 {
     static atomic_bool is_stuck;
     const int64_t limit_ns = atomic_load(&is_stuck) ? 0 : times * atomic_load(&kprof_engine.waits.hold_ns);
-    const struct timespec until = kprof_deadline_after_ns(limit_ns);
+    const struct timespec until = kprof_deadline_of_day_after_ns(limit_ns);
     const int result = pthread_mutex_timedlock(&the_utilization.mutex, &until);
     if (result == ETIMEDOUT && !atomic_exchange(&is_stuck, true))
         kprof_log(KPROF_LOG_WARNING, "CUPTI keeps samples over time waiting: the application goes on without");

@@ -2,6 +2,7 @@
  * that thread. Marks behind launches tell whether work ends meanwhile. */
 #include "inject/wait.h"
 
+#include "core/deadline.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/marks.h"
@@ -37,7 +38,12 @@ static struct waits {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     waiter *waiters;
-} the_waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} the_waits = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((constructor)) static void make_condition(void)
+{
+    kprof_monotonic_condition(&the_waits.changed);
+}
 
 /* The waits of the call that this thread is in. */
 static __thread struct {

@@ -1,6 +1,9 @@
-/* Stands in for the C library's clock_gettime. Where KPROF_SIM_SLOWNESS is set, the monotonic clock runs so many times
- * slower: a limit of 2 s is one of 40 s then, which no load of the machine comes near. */
+/* Stands in for the C library's clock_gettime, and for core/deadline.c. Where KPROF_SIM_SLOWNESS is set, the monotonic
+ * clock runs so many times slower: a limit of 2 s is one of 40 s then, which no load of the machine comes near. Waits
+ * end by the machine's own clocks. */
 #include "clock.h"
+
+#include "core/deadline.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -53,9 +56,25 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     int64_t ns = (int64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
     if (clock == CLOCK_MONOTONIC)
         ns = ns / find_slowness() + atomic_load(&ahead_ms) * MS_NS;
-    was_asked = was_asked || clock == CLOCK_REALTIME;
-    if (clock == CLOCK_REALTIME)
-        ns -= atomic_load(&back_ms) * MS_NS;
     *time = (struct timespec){ns / SECOND_NS, ns % SECOND_NS};
     return result;
+}
+
+static struct timespec find_after_ns(clockid_t clock, int64_t ns)
+{
+    struct timespec time;
+    was_asked = true;
+    (void)syscall(SYS_clock_gettime, clock, &time);
+    ns += (int64_t)time.tv_sec * SECOND_NS + time.tv_nsec - atomic_load(&back_ms) * MS_NS;
+    return (struct timespec){ns / SECOND_NS, ns % SECOND_NS};
+}
+
+struct timespec kprof_deadline_after_ns(int64_t ns)
+{
+    return find_after_ns(CLOCK_MONOTONIC, ns);
+}
+
+struct timespec kprof_deadline_of_day_after_ns(int64_t ns)
+{
+    return find_after_ns(CLOCK_REALTIME, ns);
 }

@@ -9,10 +9,10 @@
 void sim_clock_advance_s(int seconds);
 void sim_clock_advance_ms(int64_t ms);
 
-/* Has the thread asked for the time of day, as for a wait until a time, since it called this last? */
+/* Has the thread asked for the end of a wait since it called this last? */
 bool sim_clock_was_asked(void);
 
-/* Set its clock of the time of day back, so that waits until a time end so much sooner. */
+/* Let waits until a time end so much sooner. */
 void sim_clock_set_back_ms(int ms);
 
 #endif
