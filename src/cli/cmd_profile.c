@@ -2,6 +2,7 @@
 #include "cli/aliases.h"
 #include "cli/begin.h"
 #include "cli/commands.h"
+#include "cli/idle.h"
 #include "cli/launch.h"
 #include "cli/machine.h"
 #include "cli/outcome.h"
@@ -153,6 +154,17 @@ static bool measures(const profile *run)
     return !is_trace(run) && (!run->options->census || run->options->is_measured);
 }
 
+/* kprof ctl start may bring another plan to a run that it arms. */
+static void tell_idle(const profile *run)
+{
+    const kprof_instruction_wish *wish = &run->plans.instructions;
+    kprof_plans_hold held = {wish->samples || wish->counters.count > 0, wish->samples, false};
+    for (size_t i = 0; i < run->plans.count; i++)
+        held.timelines = held.timelines || run->plans.chips[i].plan.timeline.count > 0;
+    if (!run->options->starts_unarmed)
+        kprof_idle_tell_planned(run->options, &held);
+}
+
 static kprof_status prepare_counters(profile *run)
 {
     const kprof_options *options = run->options;
@@ -160,6 +172,8 @@ static kprof_status prepare_counters(profile *run)
     KPROF_THEN(status, kprof_nvdisasm_check(options->nvdisasm));
     KPROF_THEN(status, kprof_filter_check(&options->filter));
     KPROF_THEN(status, kprof_plans_make(options, &run->plans));
+    if (status == KPROF_OK)
+        tell_idle(run);
     if (status == KPROF_OK && options->apply_rules)
         status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
     return status;

@@ -1,9 +1,9 @@
 /* kprof report: print a report file. */
 #include "cli/aliases.h"
 #include "cli/commands.h"
+#include "cli/idle.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
-#include "cli/parse.h"
 #include "cli/paths.h"
 #include "cli/subset.h"
 #include "core/log.h"

@@ -1,7 +1,8 @@
 /* Warns of options that have no effect beside the others of a line, such as an order of rows on a page without rows.
  * The line runs all the same. */
+#include "cli/idle.h"
+
 #include "cli/commands.h"
-#include "cli/parse.h"
 #include "core/config.h"
 #include "core/log.h"
 
@@ -83,6 +84,25 @@ static bool shows_no_code(const kprof_options *options)
     return is_command(options, KPROF_IN(report)) && options->page != KPROF_PAGE_SOURCE && !options->html_path;
 }
 
+/* Does the run keep a report and print nothing? */
+static bool prints_nothing(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(profile)) && options->export_path && options->page == KPROF_UNSET &&
+           options->format == KPROF_UNSET;
+}
+
+static bool has_no_budget(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(profile)) && options->selection.limits.budget_s <= 0;
+}
+
+/* Do metrics alone say what to collect? */
+static bool takes_no_section(const kprof_options *options)
+{
+    const kprof_selection *selection = &options->selection;
+    return selection->metrics.count > 0 && selection->sets.count + selection->sections.count == 0;
+}
+
 static bool finds_nothing(const kprof_options *options)
 {
     return options->apply_rules == 0;
@@ -121,6 +141,11 @@ static const struct {
     {"metrics", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
     {"print-source", shows_no_code, " without --page source"},
     {"inlined", shows_no_code, " without --page source"},
+    {"log-file", prints_nothing, " with --export alone, which prints nothing: give --page too"},
+    {"filter", prints_nothing, " with --export alone, which prints nothing: give it to kprof report"},
+    {"rule", prints_nothing, " with --export alone, which prints nothing: give it to kprof report"},
+    {"allocated", has_no_budget, " without --budget or kprof plan"},
+    {"section-exclude", takes_no_section, " beside metrics alone, without --set or --section"},
     {"rule", finds_nothing, " with --apply-rules no"},
     {"rule", shows_no_finding, ": the pages details, summary and brief tell findings, but not in --csv-layout wide"},
     {CHOOSING_LAUNCHES, is_of_runs, " on the census and session pages: they are about all launches of the run"},
@@ -145,6 +170,11 @@ static bool is_named(const kprof_option_row *row, const char *name)
     return name[length - 1] == '-' ? strncmp(row->name, name, length) == 0 : strcmp(row->name, name) == 0;
 }
 
+static void tell(const kprof_option_row *row, const char *why)
+{
+    kprof_log(KPROF_LOG_WARNING, "--%s has no effect%s", row->name, why);
+}
+
 void kprof_idle_tell(const kprof_options *options, const kprof_options *told)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
@@ -153,7 +183,26 @@ void kprof_idle_tell(const kprof_options *options, const kprof_options *told)
         for (size_t k = 0; k < sizeof rows / sizeof rows[0] && !is_told; k++) {
             is_told = is_named(row, rows[k].name) && rows[k].is_idle(options) && !(told && rows[k].is_idle(told));
             if (is_told)
-                kprof_log(KPROF_LOG_WARNING, "--%s has no effect%s", row->name, rows[k].why);
+                tell(row, rows[k].why);
         }
     }
+}
+
+void kprof_idle_tell_planned(const kprof_options *options, const kprof_plans_hold *held)
+{
+    const struct {
+        const char *name;
+        bool is_idle;
+        const char *why;
+    } of_plans[] = {
+        {"import-source", !held->instructions, ": no instructions are measured; --set source measures them"},
+        {"import-sass", !held->instructions, ": no instructions are measured; --set source measures them"},
+        {"source-per-launch", !held->instructions, ": no instructions are measured; --set source measures them"},
+        {"warp-sampling-", !held->samples, ": no instructions are sampled; --set source samples them"},
+        {"pm-sampling-", !held->timelines, ": nothing is sampled over time; --set pmsampling samples counters"},
+    };
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        for (size_t k = 0; k < sizeof of_plans / sizeof of_plans[0] && options->given[i]; k++)
+            if (of_plans[k].is_idle && is_named(&kprof_option_rows[i], of_plans[k].name))
+                tell(&kprof_option_rows[i], of_plans[k].why);
 }

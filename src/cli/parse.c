@@ -2,6 +2,7 @@
 #include "cli/parse.h"
 
 #include "cli/commands.h"
+#include "cli/idle.h"
 #include "cli/nsys_options.h"
 #include "core/config.h"
 #include "core/log.h"

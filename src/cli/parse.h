@@ -1,5 +1,4 @@
-/* The parser has four parts: parse.c reads words, values.c their values, settle.c what they mean together, and idle.c
- * which of them have no effect. */
+/* The parser has three parts: parse.c reads words, values.c their values, and settle.c what they mean together. */
 #pragma once
 
 #include "cli/options.h"
@@ -16,6 +15,3 @@ void kprof_value_list(const char *text, kprof_strlist *out);
 
 /* Settle the options of a whole line. USAGE where they contradict one another. */
 kprof_status kprof_options_settle(kprof_options *options) KPROF_MUST_CHECK;
-/* Warn of options that have no effect beside the others of a line that is settled. `told`: the same line before
- * something else was settled, if the user has been warned of that; or NULL. */
-void kprof_idle_tell(const kprof_options *options, const kprof_options *told);

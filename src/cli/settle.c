@@ -200,8 +200,9 @@ static kprof_status check_application_replay(const kprof_options *options)
     if (is_chosen && other)
         return kprof_fail(KPROF_USAGE,
                           "--replay-mode %s runs the program once for each pass, and does not go with %s; "
-                          "leave one of them out, or limit the runs with --max-passes",
-                          kprof_replay_name(options->replay_choice), other);
+                          "leave one of them out%s",
+                          kprof_replay_name(options->replay_choice), other,
+                          options->selection.limits.budget_s > 0 ? ", or limit the runs with --max-passes" : "");
     return KPROF_OK;
 }
 

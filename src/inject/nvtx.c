@@ -811,9 +811,11 @@ void kprof_nvtx_tell_missed(void)
     if (line.failed)
         kprof_strbuf_free(&line);
     else if (line.length > 0)
-        kprof_log(KPROF_LOG_WARNING, "no launch was in an NVTX range that %s; launches were in: %s", asked, line.data);
+        kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s; its launches were in: %s",
+                  asked, line.data);
     else
-        kprof_log(KPROF_LOG_WARNING, "no launch was in an NVTX range that %s: launches were in no range", asked);
+        kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s: its launches were in no range",
+                  asked);
     kprof_strbuf_free(&line);
 }
 

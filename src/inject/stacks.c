@@ -127,8 +127,8 @@ void kprof_launch_stacks_tell_missed(void)
         put_functions(atomic_load(&missed[i]), &text);
     if (text.length > 0 && !text.failed && atomic_load(&kprof_engine.process.matched) == 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "no launch was made in the functions that --python-include, --native-include and -exclude ask for; "
-                  "launches were made in: %s",
+                  "a process made no launch in the functions that --python-include, --native-include and -exclude ask "
+                  "for; its launches were made in: %s",
                   text.data);
 }
 

@@ -1035,6 +1035,15 @@ static void options_without_effect(void **state)
         {"report x.kprof --rule Bottleneck --page raw", "--rule has no effect: the pages details"},
         {"report x.kprof --rule Bottleneck --csv-layout wide", "--rule has no effect: the pages details"},
         {"report x.kprof --rule Bottleneck --page brief", NULL},
+        {"-o x --log-file y app", "--log-file has no effect with --export alone, which prints nothing"},
+        {"-o x --filter duration>1us app", "--filter has no effect with --export alone"},
+        {"-o x --rule Bottleneck app", "--rule has no effect with --export alone"},
+        {"-o x --log-file y --page raw app", NULL},
+        {"--allocated 1G app", "--allocated has no effect without --budget or kprof plan"},
+        {"--allocated 1G --budget 1 app", NULL},
+        {"plan --allocated 1G", NULL},
+        {"--section-exclude Occupancy --metrics a app", "--section-exclude has no effect beside metrics alone"},
+        {"--section-exclude Occupancy app", NULL},
         {"--census --call-stack app", "--call-stack has no effect: --census alone counts all launches"},
     };
     for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case, os
+from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case, os
 
 SAMPLES = 10 # of a launch on the simulated machine
 
@@ -42,6 +42,14 @@ class Timeline(Case):
         self.assertIn("Sampled 20 us, Every 2 us", text)
         self.assertRegex(text, r"SMs Busy +50 % +50 % +50 % +\|@{60}\|")
         self.assertRegex(text, r"Active Warps .* warp .*\|")
+
+    def test_options_that_a_plan_leaves_without_effect(self):
+        options = ("--pm-sampling-interval", "--warp-sampling-max-passes", "--import-source")
+        words = [word for option, value in zip(options, ("2000", "2", "yes")) for word in (option, value)]
+        for wanted, idle in ((("--metrics", METRIC), options), (("--set", "pmsampling"), options[1:]),
+                             (("--set", "source"), options[:1]), (("--metrics", METRIC, "--armed", "no"), ())):
+            run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *wanted, *words, APP, f"launch={SCALE}")
+            self.assertEqual([option for option in options if f"{option} has no effect: " in run.err], list(idle))
 
     def test_parts_and_merged_reports_have_them(self):
         self.measure("--set", "pmsampling")

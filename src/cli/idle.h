@@ -1,0 +1,18 @@
+/* Warnings of options that have no effect. */
+#pragma once
+
+#include "cli/options.h"
+
+/* Warn of options that have no effect beside the others of a line that is settled. `told`: the same line before
+ * something else was settled, if the user has been warned of that; or NULL. */
+void kprof_idle_tell(const kprof_options *options, const kprof_options *told);
+
+/* What the plans of a run have for instructions and for samples over time. */
+typedef struct kprof_plans_hold {
+    bool instructions; /* counted or sampled */
+    bool samples;      /* of instructions */
+    bool timelines;
+} kprof_plans_hold;
+
+/* Warn of options of a run that its plans leave without effect. */
+void kprof_idle_tell_planned(const kprof_options *options, const kprof_plans_hold *held);
