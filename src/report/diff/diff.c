@@ -61,14 +61,12 @@ static void open_reader(comparer *with, int side)
 }
 
 /* Fill columns[metric * launches + launch] with what is compared; samples that are set apart are NaN. */
-static kprof_status read_columns(comparer *with, int side, const kprof_launch_group *group, kprof_sample *columns)
+static void read_columns(comparer *with, int side, const kprof_launch_group *group, kprof_sample *columns)
 {
     const kprof_diff_metrics *metrics = &with->diff->metrics;
     side_reader *reader = &with->readers[side];
     for (size_t i = 0; i < columns->count; i++) {
-        kprof_status status = kprof_value_reader_read(&reader->reader, group->ids[i], reader->values, reader->asked);
-        if (status != KPROF_OK)
-            return status;
+        kprof_value_reader_read(&reader->reader, group->ids[i], reader->values, reader->asked);
         const kprof_model_launch sample = {.values = reader->values};
         const bool agrees = group->replayed > 0 || kprof_disagreements(reader->model, &sample, NULL) == 0;
         for (size_t k = 0; k < metrics->count; k++) {
@@ -77,7 +75,6 @@ static kprof_status read_columns(comparer *with, int side, const kprof_launch_gr
             columns->values[k * columns->count + i] = is_there ? reader->values[index] : NAN;
         }
     }
-    return KPROF_OK;
 }
 
 /* Compare all metrics; columns[side].count launches are in each column of a side. */
@@ -102,41 +99,37 @@ static size_t launches_read(const kprof_diff *diff, const kprof_launch_group *gr
 
 /* Count what it costs to compare a pair, before anything of it is read: a change of each metric, whose row has the
  * kernel's names, and the values of each launch. */
-static kprof_status charge_pair(comparer *with, const kprof_diff_kernel *kernel)
+static void charge_pair(comparer *with, const kprof_diff_kernel *kernel)
 {
     const kprof_diff *diff = with->diff;
-    uint64_t of_change = KPROF_WORK_OF_CHANGE;
-    kprof_status status = KPROF_OK;
-    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
+    uint64_t values = 0, of_change = KPROF_WORK_OF_CHANGE;
+    for (int side = 0; side < KPROF_SIDES; side++) {
         const kprof_launch_group *group = kernel->groups[side];
         const side_reader *reader = &with->readers[side];
         const uint64_t of_launch = reader->model->metric_count + KPROF_WORK_OF_LOOKUP * reader->lookups +
                                    KPROF_WORK_OF_SORTING * diff->metrics.count +
                                    (group->replayed == 0 ? reader->model->witness_count : 0);
         of_change += strlen(group->kernel->demangled) / KPROF_NAME_BYTES_OF_VALUE;
-        status = kprof_work_charge(with->work, of_launch * launches_read(diff, group));
+        values += of_launch * launches_read(diff, group);
     }
-    return status == KPROF_OK ? kprof_work_charge(with->work, of_change * diff->metrics.count) : status;
+    kprof_work_charge(with->work, values + of_change * diff->metrics.count);
 }
 
-static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
+static void compare_pair(comparer *with, kprof_diff_kernel *kernel)
 {
     kprof_diff *diff = with->diff;
     kprof_sample columns[KPROF_SIDES] = {{NULL, 0}, {NULL, 0}};
-    kprof_status status = KPROF_OK;
     kernel->changes = kprof_calloc(diff->metrics.count + 1, sizeof *kernel->changes);
     kernel->gates = kprof_calloc(diff->request->condition_count + 1, sizeof *kernel->gates);
-    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++) {
         columns[side].count = launches_read(diff, kernel->groups[side]);
         diff->is_cut = diff->is_cut || kernel->groups[side]->id_count > columns[side].count;
         columns[side].values = kprof_calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
-        status = read_columns(with, side, kernel->groups[side], &columns[side]);
+        read_columns(with, side, kernel->groups[side], &columns[side]);
     }
-    if (status == KPROF_OK)
-        compare_columns(with, columns, kernel);
+    compare_columns(with, columns, kernel);
     for (int side = 0; side < KPROF_SIDES; side++)
         free(columns[side].values);
-    return status;
 }
 
 /* If time changes and cycles change by less than half as much, clocks are the cause. */
@@ -348,21 +341,27 @@ static int by_importance(const void *a, const void *b)
     return verdicts ? verdicts : times ? times : KPROF_COMPARE(left->groups[side], right->groups[side]);
 }
 
+/* Whether both reports could be read. */
+static kprof_status status_of(const kprof_page_context *context)
+{
+    kprof_status status = kprof_report_status(context->reports[KPROF_BASELINE].file);
+    return KPROF_THEN(status, kprof_report_status(context->reports[KPROF_NEW].file));
+}
+
 static kprof_status compare_all(comparer *with)
 {
     kprof_diff *diff = with->diff;
-    kprof_status status = KPROF_OK;
     for (int side = 0; side < KPROF_SIDES; side++)
         open_reader(with, side);
-    for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)
-        status = charge_pair(with, &diff->kernels[i]);
-    for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)
-        status = compare_pair(with, &diff->kernels[i]);
+    for (size_t i = 0; i < diff->pairs.count && status_of(with->context) == KPROF_OK; i++)
+        charge_pair(with, &diff->kernels[i]);
+    for (size_t i = 0; i < diff->pairs.count && status_of(with->context) == KPROF_OK; i++)
+        compare_pair(with, &diff->kernels[i]);
     for (int side = 0; side < KPROF_SIDES; side++) {
         kprof_value_reader_close(&with->readers[side].reader);
         KPROF_FREE(with->readers[side].values, with->readers[side].asked);
     }
-    return status;
+    return status_of(with->context);
 }
 
 kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)

@@ -32,17 +32,15 @@ typedef struct counted_places {
     bool is_recompiled;
 } counted_places;
 
-kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
+void kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
 {
-    kprof_status status = KPROF_OK;
     *out = (kprof_moves){.context = context};
-    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++) {
         const kprof_page_report *report = &context->reports[side];
-        status = kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
+        kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
         out->taken[side] = kprof_calloc(out->profiles[side].count + 1, sizeof *out->taken[side]);
     }
     out->files = kprof_calloc(out->profiles[KPROF_BASELINE].file_count + 1, sizeof *out->files);
-    return status;
 }
 
 void kprof_moves_free(kprof_moves *moves)
@@ -121,33 +119,33 @@ static const kprof_code_file *find_now(const kprof_moves *moves, const kprof_cod
 }
 
 /* Compare both versions of a file, where it was edited and both texts are to be had. */
-static kprof_status compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof_file_versions *out)
+static void compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof_file_versions *out)
 {
     const kprof_print_options *options = moves->context->options;
     const kprof_source_places places = {options->source_folders, options->source_files};
     kprof_source_text old = {0}, new = {0};
-    kprof_status status = kprof_source_text_find(&moves->profiles[KPROF_BASELINE], file, &places, &old);
-    KPROF_THEN(status, kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new));
-    if (status == KPROF_OK && old.text && new.text) {
+    kprof_source_text_find(&moves->profiles[KPROF_BASELINE], file, &places, &old);
+    kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new);
+    if (old.text && new.text) {
         out->state = KPROF_FILE_EDITED;
         kprof_line_map_make(&old, &new, &out->lines);
     }
     kprof_source_text_free(&old);
     kprof_source_text_free(&new);
-    return status;
 }
 
-static kprof_status compare_file(kprof_moves *moves, const kprof_code_file *file, const kprof_file_versions **out)
+static const kprof_file_versions *compare_file(kprof_moves *moves, const kprof_code_file *file)
 {
     kprof_file_versions *versions = &moves->files[file - moves->profiles[KPROF_BASELINE].files];
-    *out = versions;
     if (versions->state != KPROF_FILE_NOT_COMPARED)
-        return KPROF_OK;
+        return versions;
     const kprof_code_file *now = versions->now = find_now(moves, file);
     const bool has_other_size = now && file->bytes >= 0 && now->bytes >= 0 && file->bytes != now->bytes;
     const bool has_other_hash = now && file->hash && now->hash && strcmp(file->hash, now->hash) != 0;
     versions->state = has_other_size || has_other_hash ? KPROF_FILE_UNKNOWN : KPROF_FILE_SAME;
-    return versions->state == KPROF_FILE_UNKNOWN ? compare_texts(moves, file, versions) : KPROF_OK;
+    if (versions->state == KPROF_FILE_UNKNOWN)
+        compare_texts(moves, file, versions);
+    return versions;
 }
 
 static bool is_same_opcode(const char *a, const char *b)
@@ -168,16 +166,15 @@ static bool are_twins(const kprof_profiled_code *a, const kprof_profiled_code *b
 }
 
 /* Name a line of the baseline as the new report does: the code tells where it is the same, else the texts. */
-static kprof_status name_old_line(kprof_moves *moves, const kprof_loaded_code *loaded, const kprof_profiled_line *line,
-                                  counted_places *places)
+static void name_old_line(kprof_moves *moves, const kprof_loaded_code *loaded, const kprof_profiled_line *line,
+                          counted_places *places)
 {
     char *place = places->items[places->count - 1].place;
     const size_t size = sizeof places->items->place;
     const kprof_profiled_code *twin = places->twin ? &places->twin->code : NULL;
     const kprof_profiled_instruction *same = twin ? &twin->instructions[loaded->lines.members[line->first]] : NULL;
     const kprof_profiled_frame *frame = same && same->frame_count > 0 ? &twin->frames[same->first_frame] : NULL;
-    const kprof_file_versions *versions;
-    const kprof_status status = compare_file(moves, line->file, &versions);
+    const kprof_file_versions *versions = compare_file(moves, line->file);
     const uint32_t now = versions->state == KPROF_FILE_EDITED && line->line > 0 && line->line <= versions->lines.count
                              ? versions->lines.to[line->line - 1]
                              : 0;
@@ -191,7 +188,6 @@ static kprof_status name_old_line(kprof_moves *moves, const kprof_loaded_code *l
         places->not_mapped = line->file;
     if (versions->state == KPROF_FILE_EDITED && !frame && now == 0)
         strcat(place, of_baseline);
-    return status;
 }
 
 /* Functions of one launch follow one another. */
@@ -202,13 +198,11 @@ static void name_instruction(const kprof_profiled_code *code, size_t instruction
 }
 
 /* Add the lines of a profile or, where it has none, its instructions. */
-static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *profile, int side, counted_places *places)
+static void add_profile(kprof_moves *moves, const kprof_code_profile *profile, int side, counted_places *places)
 {
-    const kprof_loaded_code *loaded;
-    const kprof_code_profiles *profiles = &moves->profiles[side];
-    kprof_status status = kprof_code_load(profiles, profile, &loaded);
-    if (status != KPROF_OK)
-        return status;
+    const kprof_loaded_code *loaded = kprof_code_load(&moves->profiles[side], profile);
+    if (!loaded)
+        return;
     const kprof_profiled_code *code = &loaded->code;
     const bool has_lines = kprof_profiled_has_lines(code);
     const double all = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
@@ -218,7 +212,7 @@ static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *pr
     if (places->twin && !are_twins(code, &places->twin->code))
         places->twin = NULL;
     places->is_recompiled = places->is_recompiled || (side == KPROF_BASELINE && !has_lines && !places->twin);
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const kprof_profiled_line *line = has_lines ? &loaded->lines.items[i] : NULL;
         if (line && !line->file)
             continue;
@@ -226,13 +220,12 @@ static kprof_status add_profile(kprof_moves *moves, const kprof_code_profile *pr
         if (!added)
             continue;
         if (line && side == KPROF_BASELINE)
-            status = name_old_line(moves, loaded, line, places);
+            name_old_line(moves, loaded, line, places);
         else if (line)
             kprof_code_put_place(added->place, sizeof added->place, line->file, line->line);
         else
             name_instruction(code, i, added->place, sizeof added->place);
     }
-    return status;
 }
 
 /* Is a difference of shares larger than a few points, and than chance makes it? */
@@ -309,36 +302,33 @@ static const kprof_code_profile *first_profile(const kprof_code_profiles *profil
     return found;
 }
 
-static kprof_status add_side(kprof_moves *moves, const kprof_launch_group *group, int side, counted_places *places)
+static void add_side(kprof_moves *moves, const kprof_launch_group *group, int side, counted_places *places)
 {
     const kprof_code_profiles *profiles = &moves->profiles[side];
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < group->id_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < group->id_count; i++) {
         const kprof_code_profile *profile = kprof_code_profile_of(profiles, group->ids[i]);
         if (!profile || moves->taken[side][profile - profiles->items] == moves->kernels)
             continue;
         moves->taken[side][profile - profiles->items] = moves->kernels;
-        status = add_profile(moves, profile, side, places);
+        add_profile(moves, profile, side, places);
     }
-    return status;
 }
 
-kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel, kprof_moved_lines *out)
+void kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel, kprof_moved_lines *out)
 {
     counted_places places = {.items = NULL};
-    kprof_status status = KPROF_OK;
     *out = (kprof_moved_lines){.count = 0};
     moves->kernels++;
     if (!kernel->groups[KPROF_BASELINE] || !kernel->groups[KPROF_NEW] || !kprof_moves_are_there(moves))
-        return KPROF_OK;
+        return;
     const kprof_code_profile *now = first_profile(&moves->profiles[KPROF_NEW], kernel->groups[KPROF_NEW]);
     if (now)
-        status = kprof_code_load(&moves->profiles[KPROF_NEW], now, &places.twin);
-    KPROF_THEN(status, add_side(moves, kernel->groups[KPROF_BASELINE], KPROF_BASELINE, &places));
+        places.twin = kprof_code_load(&moves->profiles[KPROF_NEW], now);
+    add_side(moves, kernel->groups[KPROF_BASELINE], KPROF_BASELINE, &places);
     places.twin = NULL; /* reading more code of its report may drop it */
-    KPROF_THEN(status, add_side(moves, kernel->groups[KPROF_NEW], KPROF_NEW, &places));
+    add_side(moves, kernel->groups[KPROF_NEW], KPROF_NEW, &places);
     const bool is_alike = places.has_lines[KPROF_BASELINE] == places.has_lines[KPROF_NEW];
-    if (status == KPROF_OK && is_alike && places.samples[KPROF_BASELINE] > 0 && places.samples[KPROF_NEW] > 0) {
+    if (is_alike && places.samples[KPROF_BASELINE] > 0 && places.samples[KPROF_NEW] > 0) {
         merge(&places);
         choose(&places, out);
         out->is_recompiled = places.is_recompiled;
@@ -346,7 +336,6 @@ kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kerne
             kprof_fit_text(out->edited, sizeof out->edited, places.not_mapped->name);
     }
     free(places.items);
-    return status;
 }
 
 void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out)

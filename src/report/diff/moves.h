@@ -39,13 +39,12 @@ typedef struct kprof_moves {
 } kprof_moves;
 
 /* To be freed with kprof_moves_free, also after a failure. */
-kprof_status kprof_moves_load(const kprof_page_context *context, kprof_moves *out) KPROF_MUST_CHECK;
+void kprof_moves_load(const kprof_page_context *context, kprof_moves *out);
 void kprof_moves_free(kprof_moves *moves); /* members */
 /* Do both reports tell of instructions at all? */
 bool kprof_moves_are_there(const kprof_moves *moves);
 /* Compare where the samples of a kernel are. */
-kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel,
-                              kprof_moved_lines *out) KPROF_MUST_CHECK;
+void kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel, kprof_moved_lines *out);
 /* Append "the samples moved from line softmax.py:41 to line softmax.py:57", if one line lost and one won, or why their
  * numbers do not tell. */
 void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out);

@@ -609,17 +609,13 @@ static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
     }
 }
 
-static kprof_status show_kernels(const diff_page *page)
+static void show_kernels(const diff_page *page)
 {
-    kprof_status status = kprof_emitter_status(page->emitter);
     page->emitter->ops->list_begin(page->emitter,
                                    &(kprof_emit_list){"kernels", "What changed", KPROF_LIST_GROUPS, false});
-    for (size_t i = 0; i < page->diff->kernel_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < page->diff->kernel_count; i++)
         show_kernel(page, &page->diff->kernels[i]);
-        status = kprof_emitter_status(page->emitter);
-    }
     page->emitter->ops->list_end(page->emitter);
-    return status;
 }
 
 /* People see the kernel and what moved once, below its first line. */
@@ -653,24 +649,23 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
 }
 
 /* The lines of each kernel that had samples and have them, if both reports do. */
-static kprof_status show_moves(const diff_page *page)
+static void show_moves(const diff_page *page)
 {
     kprof_moves moves;
     kprof_moved_lines lines;
-    kprof_status status = kprof_moves_load(page->context, &moves);
-    if (status == KPROF_OK && kprof_moves_are_there(&moves)) {
+    kprof_moves_load(page->context, &moves);
+    if (kprof_moves_are_there(&moves)) {
         page->emitter->ops->list_begin(
             page->emitter, &(kprof_emit_list){"moved_samples", "Where the samples moved", KPROF_LIST_TABLE, true});
-        for (size_t i = 0; i < page->diff->kernel_count && status == KPROF_OK; i++) {
+        for (size_t i = 0; i < page->diff->kernel_count; i++) {
             const kprof_diff_kernel *kernel = &page->diff->kernels[i];
-            status = kprof_moves_find(&moves, kernel, &lines);
-            for (size_t k = 0; status == KPROF_OK && k < lines.count; k++)
+            kprof_moves_find(&moves, kernel, &lines);
+            for (size_t k = 0; k < lines.count; k++)
                 show_moved_line(page, kernel, &lines, &lines.items[k]);
         }
         page->emitter->ops->list_end(page->emitter);
     }
     kprof_moves_free(&moves);
-    return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
 }
 
 /* Refuse to print numbers that mislead, unless the user wants them anyway. */
@@ -717,9 +712,9 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     show_unjudged(page, unjudged);
     show_unmatched(page);
     show_conditions(page);
-    kprof_status status = show_moves(page);
-    KPROF_THEN(status, show_kernels(page));
-    return kprof_page_end(page->emitter, status);
+    show_moves(page);
+    show_kernels(page);
+    return kprof_page_end(page->emitter, KPROF_OK);
 }
 
 static kprof_status print_diff(const kprof_page_context *context)

@@ -62,16 +62,16 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
 }
 
 /* Add a group, which takes over its key. */
-static kprof_status add_group(grouping *to, const kprof_launch_group *group)
+static void add_group(grouping *to, const kprof_launch_group *group)
 {
     kprof_names_add(&to->keys, group->key, *to->count);
     *KPROF_ADD(*to->groups, *to->count) = *group;
     const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
-    return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
+    kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
 }
 
 /* Find the group of a launch, or add it. */
-static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kprof_launch_group **out)
+static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *launch)
 {
     const kprof_model *model = to->walk->model;
     const size_t kernel = (size_t)(launch->kernel - model->kernels);
@@ -84,15 +84,13 @@ static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kpr
                                 .partner = SIZE_MAX};
     group.key = make_key(&group, KPROF_MATCH_SAME);
     size_t index = kprof_names_find(&to->keys, group.key);
-    kprof_status status = KPROF_OK;
     if (index != KPROF_NAMES_NONE) {
         free(group.key);
     } else {
         index = *to->count;
-        status = add_group(to, &group);
+        add_group(to, &group);
     }
-    *out = status == KPROF_OK ? &(*to->groups)[index] : NULL;
-    return status;
+    return &(*to->groups)[index];
 }
 
 /* Do not mix values of replayed launches with those of samples. */
@@ -111,14 +109,11 @@ static void add_id(kprof_launch_group *group, const kprof_model_launch *launch)
 static kprof_status add_launch(void *user, const kprof_model_launch *launch)
 {
     grouping *to = user;
-    kprof_launch_group *group;
-    kprof_status status = group_of(to, launch, &group);
-    if (status != KPROF_OK)
-        return status;
+    kprof_launch_group *group = group_of(to, launch);
     group->launches++;
     if (launch->measured > 0)
         add_id(group, launch);
-    return KPROF_OK;
+    return to->work->reports[0]->status; /* which notes too much work */
 }
 
 /* Count the launches of each kernel that a report omits. There are `texts` names. */

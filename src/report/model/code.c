@@ -123,7 +123,7 @@ static kprof_status read_launch(kprof_code_profiles *all, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
+void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
     static const struct {
         const char *sql;
@@ -144,7 +144,6 @@ kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *m
             steps[i].read(out, rows.row);
     }
     name_files(out);
-    return report->status;
 }
 
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch)
@@ -450,13 +449,15 @@ static void load_functions(code_loader *load)
 }
 
 /* Values come in the order of the instructions. */
-static kprof_status place_values(code_loader *load)
+static void place_values(code_loader *load)
 {
     kprof_profiled_code *code = load->code;
     code->column_count = code->metric_count;
     kprof_profiled_add_made(code);
-    if (code->instruction_count > LOADED_VALUES_MAX / (code->column_count + 1))
-        return kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
+    if (code->instruction_count > LOADED_VALUES_MAX / (code->column_count + 1)) {
+        kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
+        return;
+    }
     code->values = kprof_calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
     code->totals = kprof_calloc(code->column_count + 1, sizeof *code->totals);
     for (size_t i = 0, at = 0; i < load->row_count; i++) {
@@ -468,7 +469,6 @@ static kprof_status place_values(code_loader *load)
         code->totals[row->column] += row->value;
     }
     kprof_profiled_make(code);
-    return KPROF_OK;
 }
 
 static void free_code(kprof_profiled_code *code)
@@ -530,16 +530,15 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
     read_metrics(&load);
     read_values(&load);
     load_functions(&load);
-    kprof_status status = load.report->status;
-    KPROF_THEN(status, place_values(&load));
+    if (load.report->status == KPROF_OK)
+        place_values(&load);
     free(load.rows);
-    if (status == KPROF_OK)
+    if (load.report->status == KPROF_OK)
         kprof_profiled_lines_make(&out->code, false, &out->lines);
-    return status;
+    return load.report->status;
 }
 
-kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
-                             const kprof_loaded_code **out)
+const kprof_loaded_code *kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile)
 {
     struct kprof_code_cache *cache = profiles->cache;
     for (size_t i = 0; i < cache->count; i++) {
@@ -547,19 +546,16 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
         if (found->code.profile != profile)
             continue;
         memmove(&cache->items[i], &cache->items[i + 1], (cache->count - i - 1) * sizeof(kprof_loaded_code *));
-        *out = cache->items[cache->count - 1] = found;
-        return KPROF_OK;
+        return cache->items[cache->count - 1] = found;
     }
     kprof_loaded_code *loaded = kprof_calloc(1, sizeof *loaded);
-    const kprof_status status = read_code(profiles, profile, loaded);
-    if (status != KPROF_OK) {
+    if (read_code(profiles, profile, loaded) != KPROF_OK) {
         free_loaded(loaded);
-        return status;
+        return NULL;
     }
     make_space(cache, values_of(loaded));
     cache->values += values_of(loaded);
-    *out = *KPROF_ADD(cache->items, cache->count) = loaded;
-    return KPROF_OK;
+    return *KPROF_ADD(cache->items, cache->count) = loaded;
 }
 
 bool kprof_profiled_has_ptx(const kprof_profiled_code *code)

@@ -120,8 +120,7 @@ typedef struct kprof_code_profiles {
 
 /* Read which profiles and files there are; none in a report of an older version. To be freed with
  * kprof_code_profiles_free, also after a failure. */
-kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model,
-                                      kprof_code_profiles *out) KPROF_MUST_CHECK;
+void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out);
 void kprof_code_profiles_free(kprof_code_profiles *profiles); /* members */
 /* The profile that a launch is part of; NULL: none. */
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch);
@@ -257,10 +256,9 @@ typedef struct kprof_loaded_code {
 } kprof_loaded_code;
 
 /* Read the instructions of a profile, or give those that were read before: they are kept for as long as there is space,
- * and valid until the next call. BAD_REPORT when they do not fit, or when reading all that was asked for is more work
- * than a file of this size can be. */
-kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
-                             const kprof_loaded_code **out) KPROF_MUST_CHECK;
+ * and valid until the next call. NULL where the report has noted a failure: they do not fit, or reading all that was
+ * asked for is more work than a file of this size can be. */
+const kprof_loaded_code *kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile);
 
 /* Put "softmax.py:41" into `size` bytes (at least 32). A longer name loses its end, and the line stays. */
 void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line);
@@ -285,8 +283,7 @@ typedef struct kprof_hot_lines {
 } kprof_hot_lines;
 
 /* Find the lines of a profile that most samples are of, the hottest first; none where it was not sampled. */
-kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
-                                  kprof_hot_lines *out) KPROF_MUST_CHECK;
+void kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile, kprof_hot_lines *out);
 /* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)", "line intrinsics.hpp:170, called from ...", or
  * "... (Barrier at softmax.py:44)". */
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out);

@@ -389,14 +389,12 @@ static void name_instruction(const kprof_profiled_code *code, size_t number, kpr
 }
 
 /* Instructions without a line are left out where others have one. */
-kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
-                                  kprof_hot_lines *out)
+void kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile, kprof_hot_lines *out)
 {
-    const kprof_loaded_code *loaded;
+    const kprof_loaded_code *loaded = kprof_code_load(profiles, profile);
     out->count = 0;
-    const kprof_status status = kprof_code_load(profiles, profile, &loaded);
-    if (status != KPROF_OK)
-        return status;
+    if (!loaded)
+        return;
     const kprof_profiled_code *code = &loaded->code;
     const bool has_lines = kprof_profiled_has_lines(code);
     const double all = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
@@ -418,7 +416,6 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
         name_cause(code, &(measured){&i, 1, kprof_profiled_values(code, i)}, &hot);
         insert_hot(&hot, out);
     }
-    return KPROF_OK;
 }
 
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)

@@ -149,8 +149,7 @@ void kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *r
 void kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
                                   kprof_value_reader *reader);
 /* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
-kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values,
-                                     bool *asked) KPROF_MUST_CHECK;
+kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked);
 void kprof_value_reader_close(kprof_value_reader *reader);
 
 /* The passes that a metric comes from on a device (borrowed); none when it has no counters or they are not known. */

@@ -368,38 +368,35 @@ static void add_up(kprof_place_finder *finder)
     find_worst(finder);
 }
 
-kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile, const double *values,
-                                 kprof_place_values *out)
+kprof_place_values kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile,
+                                       const double *values)
 {
     const size_t count = finder->profiles->model->metric_count;
-    *out = (kprof_place_values){values, NULL};
-    if (!profile)
-        return KPROF_OK;
-    kprof_status status = kprof_code_load(finder->profiles, profile, &finder->loaded);
-    if (status == KPROF_OK && !finder->values)
+    finder->loaded = profile ? kprof_code_load(finder->profiles, profile) : NULL;
+    if (!finder->loaded)
+        return (kprof_place_values){values, NULL};
+    if (!finder->values)
         finder->values = kprof_calloc(count + 1, sizeof *finder->values);
-    if (status != KPROF_OK)
-        return status;
     memcpy(finder->values, values, count * sizeof *values);
     add_up(finder);
-    *out = (kprof_place_values){finder->values, finder->counters};
-    return KPROF_OK;
+    return (kprof_place_values){finder->values, finder->counters};
 }
 
-kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules)
+void kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules)
 {
     const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch);
     const kprof_findings *findings = kprof_rules_findings(rules);
     clear_places(finder);
-    kprof_status status = profile ? kprof_code_load(finder->profiles, profile, &finder->loaded) : KPROF_OK;
-    KPROF_AUTO_FREE size_t *counts = profile ? kprof_calloc(findings->count + 1, sizeof *counts) : NULL;
-    for (size_t i = 0; i < findings->count && status == KPROF_OK && profile; i++)
+    finder->loaded = profile ? kprof_code_load(finder->profiles, profile) : NULL;
+    if (!finder->loaded)
+        return;
+    KPROF_AUTO_FREE size_t *counts = kprof_calloc(findings->count + 1, sizeof *counts);
+    for (size_t i = 0; i < findings->count; i++)
         if (findings->items[i].state == KPROF_FOUND)
             counts[i] = locate(finder, &findings->items[i]);
     /* Once all are there, so that their memory stays where it is. */
-    for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile; first += counts[i++])
+    for (size_t i = 0, first = 0; i < findings->count; first += counts[i++])
         kprof_rules_place(rules, i, counts[i] > 0 ? finder->places + first : NULL, counts[i]);
-    return status;
 }
 
 static void put_place(const kprof_code_place *place, kprof_strbuf *out)

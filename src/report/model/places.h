@@ -35,8 +35,8 @@ typedef struct kprof_place_values {
 } kprof_place_values;
 /* Add up the instructions of a profile, NULL where nothing of them was measured, to the values of its launch or group.
  * The result is valid until the next call. */
-kprof_status kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile, const double *values,
-                                 kprof_place_values *out) KPROF_MUST_CHECK;
+kprof_place_values kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile,
+                                       const double *values);
 /* Give each finding that was found its places in the code of a launch; none where its instructions were not measured.
  * They are valid until the next call. */
-kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules) KPROF_MUST_CHECK;
+void kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules);

@@ -107,8 +107,8 @@ static void find_lines(kprof_source_text *of)
     of->line_count -= of->lines[of->line_count - 1] == of->size; /* nothing comes after the last end of a line */
 }
 
-kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
-                                    const kprof_source_places *places, kprof_source_text *out)
+void kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
+                            const kprof_source_places *places, kprof_source_text *out)
 {
     *out = (kprof_source_text){.state = KPROF_SOURCE_MISSING};
     search of = {.file = file, .out = out};
@@ -118,7 +118,6 @@ kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const k
         search_places(&of, places);
     if (out->text)
         find_lines(out);
-    return profiles->report->status;
 }
 
 void kprof_source_text_free(kprof_source_text *text)

@@ -25,8 +25,8 @@ typedef struct kprof_source_text {
 
 /* Look for the text of a file. A file that is not there or not the same is a state, no failure. To be freed with
  * kprof_source_text_free. */
-kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
-                                    const kprof_source_places *places, kprof_source_text *out) KPROF_MUST_CHECK;
+void kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
+                            const kprof_source_places *places, kprof_source_text *out);
 void kprof_source_text_free(kprof_source_text *text); /* members */
 
 /* A copy of line `number`, from 1, with tabs as spaces (caller frees); NULL: there is no such line, or no memory. */

@@ -78,12 +78,12 @@ static void read_frames(const loader *load, const cJSON *frames, kprof_told_stac
         out->frames[out->count++] = find_frame(load, frame);
 }
 
-kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out)
+void kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out)
 {
     const loader load = {report, out};
     *out = (kprof_told_stacks){0};
     if (report->version < 8) /* it has no table stack */
-        return KPROF_OK;
+        return;
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT frames, cut FROM stack ORDER BY id");
     while (kprof_cursor_next(&rows)) {
         kprof_told_stack *added = KPROF_ADD(out->stacks, out->stack_count);
@@ -93,7 +93,6 @@ kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out
         read_frames(&load, frames, added);
         cJSON_Delete(frames);
     }
-    return report->status;
 }
 
 void kprof_told_stacks_free(kprof_told_stacks *stacks)

@@ -30,7 +30,7 @@ typedef struct kprof_told_stacks {
 } kprof_told_stacks;
 
 /* Read them. Free with kprof_told_stacks_free, also after a failure. */
-kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out) KPROF_MUST_CHECK;
+void kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out);
 void kprof_told_stacks_free(kprof_told_stacks *stacks);
 /* The number of frames at the front of a stack that tell most: those of Python, or if there are none native ones. */
 size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack);

@@ -21,7 +21,6 @@ typedef struct reader {
     const kprof_model *model;
     const kprof_model_chip *chip; /* NULL: the report has no plan for it */
     kprof_launch_timeline *out;
-    size_t capacity; /* of the samples */
 } reader;
 
 static size_t find_in(const kprof_section *section, const char *name)
@@ -65,46 +64,33 @@ static kprof_status begin_series(reader *r, int64_t metric)
     return KPROF_OK;
 }
 
-static kprof_status grow(reader *r)
-{
-    kprof_launch_timeline *out = r->out;
-    if (out->sample_count < r->capacity)
-        return KPROF_OK;
-    if (out->sample_count >= SAMPLES_MAX)
-        return kprof_store_too_much(r->report, SAMPLES_MAX, "samples over time of a launch");
-    r->capacity = 2 * r->capacity + 1024;
-    out->samples = kprof_realloc(out->samples, r->capacity * sizeof *out->samples);
-    return KPROF_OK;
-}
-
 static bool is_shown(const kprof_model *model, int64_t metric)
 {
     return !model->is_shown || metric < 1 || (uint64_t)metric > model->metric_count || model->is_shown[metric - 1];
 }
 
-static kprof_status take_sample(reader *r, sqlite3_stmt *row)
+static void take_sample(reader *r, sqlite3_stmt *row)
 {
     kprof_launch_timeline *out = r->out;
     const int64_t metric = sqlite3_column_int64(row, 0);
     const kprof_time_sample sample = {sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
                                       sqlite3_column_type(row, 3) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 3)};
-    kprof_status status = KPROF_OK;
     if (!is_shown(r->model, metric))
-        return KPROF_OK;
+        return;
     if (sample.start_ns < 0 || sample.start_ns > TIME_MAX_NS || sample.duration_ns < 0 ||
         sample.duration_ns > TIME_MAX_NS)
-        return kprof_store_damaged(r->report, "timeline");
-    if (out->series_count == 0 ||
-        out->series[out->series_count - 1].metric != &r->model->metrics[metric > 0 ? metric - 1 : 0])
-        status = begin_series(r, metric);
-    KPROF_THEN(status, grow(r));
-    if (status != KPROF_OK)
-        return status;
-    out->samples[out->sample_count++] = sample;
+        kprof_store_damaged(r->report, "timeline");
+    else if (out->sample_count == SAMPLES_MAX)
+        kprof_store_too_much(r->report, SAMPLES_MAX, "samples over time of a launch");
+    else if (out->series_count == 0 ||
+             out->series[out->series_count - 1].metric != &r->model->metrics[metric > 0 ? metric - 1 : 0])
+        begin_series(r, metric);
+    if (r->report->status != KPROF_OK)
+        return;
+    *KPROF_ADD(out->samples, out->sample_count) = sample;
     out->series[out->series_count - 1].count++;
     if (sample.start_ns + sample.duration_ns > out->end_ns)
         out->end_ns = sample.start_ns + sample.duration_ns;
-    return KPROF_OK;
 }
 
 static void take_pass(reader *r, sqlite3_stmt *row)
@@ -190,15 +176,15 @@ static void lay_over(reader *r, int64_t launch)
     }
 }
 
-kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
-                                        const kprof_model_launch *launch, kprof_launch_timeline *out)
+void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, const kprof_model_launch *launch,
+                                kprof_launch_timeline *out)
 {
     char sql[160];
     const size_t chip = launch->device->chip_index;
-    reader r = {report, model, chip == SIZE_MAX ? NULL : &model->chips[chip], out, 0};
+    reader r = {report, model, chip == SIZE_MAX ? NULL : &model->chips[chip], out};
     *out = (kprof_launch_timeline){.laid_over = 1};
     if (report->version < 9) /* it has none of these tables */
-        return KPROF_OK;
+        return;
     snprintf(sql, sizeof sql, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=%lld ORDER BY pass",
              (long long)launch->id);
     KPROF_AUTO(kprof_cursor) passes = kprof_cursor_new(report, sql);
@@ -215,7 +201,6 @@ kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model 
         sum_up(out, &out->series[i]);
     if (out->series_count > 0)
         qsort(out->series, out->series_count, sizeof *out->series, by_place);
-    return report->status;
 }
 
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline)

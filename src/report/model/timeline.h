@@ -32,8 +32,8 @@ typedef struct kprof_launch_timeline {
 /* Read that of a launch. Where it has less than 20 samples, those of other launches of its kernel, shape and device are
  * laid over them, of up to 64 among the 256 before and behind it. It has no series and reason where nobody asked for
  * any. BAD_REPORT when the samples are more than `work` allows. Free it with kprof_launch_timeline_free, always. */
-kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
-                                        const kprof_model_launch *launch, kprof_launch_timeline *out) KPROF_MUST_CHECK;
+void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, const kprof_model_launch *launch,
+                                kprof_launch_timeline *out);
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline); /* members */
 
 /* The character of a line for people that shows so much of the most: darker is more; NaN: not known. */

@@ -333,10 +333,9 @@ static kprof_status put_members(void *user, kprof_output *out)
     return status;
 }
 
-kprof_status kprof_page_show_program(kprof_emitter *emitter, kprof_report *report)
+void kprof_page_show_program(kprof_emitter *emitter, kprof_report *report)
 {
     emitter->ops->members(emitter, &(kprof_emit_members){"program", put_members, report});
-    return kprof_emitter_status(emitter);
 }
 
 static kprof_status print_program(const kprof_page_context *context)
@@ -345,7 +344,8 @@ static kprof_status print_program(const kprof_page_context *context)
     if (status != KPROF_OK)
         return status;
     kprof_emitter *emitter = kprof_page_begin(context);
-    return kprof_page_end(emitter, kprof_page_show_program(emitter, context->reports->file));
+    kprof_page_show_program(emitter, context->reports->file);
+    return kprof_page_end(emitter, KPROF_OK);
 }
 
 const kprof_page_row kprof_program_page = {"program", 1, print_program};

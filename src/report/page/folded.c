@@ -113,7 +113,8 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
         "LEFT JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN numbered ON "
         "numbered.id=stack_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2";
     folder of = {.report = report};
-    kprof_status status = kprof_told_stacks_load(report, &of.stacks);
+    kprof_status status = KPROF_OK;
+    kprof_told_stacks_load(report, &of.stacks);
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
     while (status == KPROF_OK && kprof_cursor_next(&rows))
         status = put_line(&of, rows.row, out);
@@ -132,8 +133,8 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
         return status;
     folder into = {.report = report, .model = &model};
     into.duration = kprof_names_find(&model.metric_names, KPROF_TIME_METRIC);
-    status = kprof_told_stacks_load(report, &into.stacks);
-    if (status == KPROF_OK && into.stacks.stack_count != model.stack_count) /* it has changed meanwhile */
+    kprof_told_stacks_load(report, &into.stacks);
+    if (report->status == KPROF_OK && into.stacks.stack_count != model.stack_count) /* it has changed meanwhile */
         status = kprof_store_damaged(report, "stack");
     if (status == KPROF_OK)
         status = kprof_model_joined_launches(&(kprof_model_walk){report, &model, filter, true}, count_launch, &into);

@@ -233,10 +233,10 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
         kprof_names_add(&out->devices, model->devices[i].name, i);
         kprof_names_add(&out->uuids, model->devices[i].uuid, i);
     }
-    kprof_status status = kprof_code_profiles_load(context->reports->file, model, &out->code);
+    kprof_code_profiles_load(context->reports->file, model, &out->code);
     if (out->by == KPROF_GROUP_STACK)
-        KPROF_THEN(status, kprof_told_stacks_load(context->reports->file, &out->stacks));
-    KPROF_THEN(status, kprof_page_walk(context, count_launch, out));
+        kprof_told_stacks_load(context->reports->file, &out->stacks);
+    const kprof_status status = kprof_page_walk(context, count_launch, out);
     if (status == KPROF_OK)
         find_untold(out);
     return status;

@@ -26,6 +26,7 @@ typedef struct kprof_page_context {
     kprof_output *out;
 } kprof_page_context;
 
+/* It need not return failures to read reports, which these note. */
 typedef kprof_status kprof_page_print(const kprof_page_context *context);
 #define KPROF_PAGE_PRINT(id, name, reports) kprof_page_print kprof_page_##name;
 KPROF_PAGES(KPROF_PAGE_PRINT)
@@ -98,7 +99,7 @@ void kprof_page_shares_free(kprof_page_shares *all);
 /* Show what --census counted and timed; nothing where the report has no census. */
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 /* Show when what of the program ran, for a report that has a trace. */
-kprof_status kprof_page_show_program(kprof_emitter *emitter, kprof_report *report) KPROF_MUST_CHECK;
+void kprof_page_show_program(kprof_emitter *emitter, kprof_report *report);
 /* Show the launches with their sections. */
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 

@@ -353,11 +353,12 @@ static void shorten_hot_lines(brief *of)
     }
 }
 
-static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
+static void take_hot_lines(const kprof_ranking *ranking, brief *out)
 {
     const kprof_code_profile *code = out->row->group->code;
-    kprof_status status = code ? kprof_hot_lines_find(&ranking->groups.code, code, &out->hot) : KPROF_OK;
-    if (status == KPROF_OK && code && code->sampled == 0 && *code->reason) {
+    if (code)
+        kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
+    if (code && code->sampled == 0 && *code->reason) {
         KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&text, "Hottest line not known: %s", code->reason);
         warn(out, kprof_strbuf_text(&text));
@@ -369,7 +370,6 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
         shorten_hot_lines(out);
         fit_hot_lines(out);
     }
-    return status;
 }
 
 static kprof_emit_field text_field(const char *key, const char *text)
@@ -627,20 +627,19 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
-        for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
+        for (size_t i = 0; i < ranking.shown; i++) {
             brief of = {.row = &ranking.rows[i]};
             brief_lines lines;
-            status = kprof_ranking_evaluate_code(&ranking, of.row->group, finder, &of.findings);
+            of.findings = kprof_ranking_evaluate_code(&ranking, of.row->group, finder);
             make_brief(emitter, &ranking, &of);
-            KPROF_THEN(status, take_hot_lines(&ranking, &of));
+            take_hot_lines(&ranking, &of);
             make_lines(&of, &lines);
             show_brief(emitter, &of, &lines);
             for (size_t k = 0; k < COUNT_OF(lines.items); k++)
                 kprof_strbuf_free(&lines.items[k]);
-            status = status == KPROF_OK ? kprof_emitter_status(emitter) : status;
         }
         emitter->ops->list_end(emitter);
-        status = kprof_page_end(emitter, status);
+        status = kprof_page_end(emitter, KPROF_OK);
     }
     kprof_place_finder_free(finder);
     kprof_ranking_free(&ranking);

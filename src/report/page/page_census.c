@@ -117,7 +117,7 @@ static void show(kprof_emitter *emitter, const kprof_page_context *context, cons
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"census", "Census",
                                                          is_page(context) ? KPROF_LIST_MAIN : KPROF_LIST_TABLE,
                                                          !is_page(context)});
-    for (size_t i = 0; i < shown && emitter->status == KPROF_OK; i++)
+    for (size_t i = 0; i < shown; i++)
         show_total(emitter, &all, &census->items[i]);
     emitter->ops->list_end(emitter);
     show_rest(emitter, census, shown);
@@ -138,7 +138,7 @@ kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_con
     if (status == KPROF_OK && (census.count > 0 || is_page(context)))
         show(emitter, context, &census, &names);
     kprof_census_free(&census);
-    return status == KPROF_OK ? kprof_emitter_status(emitter) : status;
+    return status;
 }
 
 kprof_status kprof_page_census(const kprof_page_context *context)

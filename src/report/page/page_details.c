@@ -157,14 +157,6 @@ typedef struct kprof_hot_cache {
     } * lines; /* [count of profiles] */
 } kprof_hot_cache;
 
-static kprof_status load_hot(const kprof_page_context *context, kprof_hot_cache *out)
-{
-    kprof_report *report = context->reports->file;
-    const kprof_status status = kprof_code_profiles_load(report, &context->reports->model, &out->profiles);
-    out->lines = status == KPROF_OK ? kprof_calloc(out->profiles.count + 1, sizeof *out->lines) : NULL;
-    return status;
-}
-
 static void show_hot_line(const kprof_launch_page *page, const kprof_model_launch *launch)
 {
     kprof_hot_cache *hot = page->hot;
@@ -174,9 +166,7 @@ static void show_hot_line(const kprof_launch_page *page, const kprof_model_launc
     const size_t at = (size_t)(profile - hot->profiles.items);
     if (!hot->lines[at].is_known) {
         kprof_hot_lines found;
-        const kprof_status status = kprof_hot_lines_find(&hot->profiles, profile, &found);
-        if (status != KPROF_OK)
-            page->emitter->status = status;
+        kprof_hot_lines_find(&hot->profiles, profile, &found);
         hot->lines[at].is_known = true;
         hot->lines[at].is_there = found.count > 0 || (profile->sampled == 0 && *profile->reason);
         hot->lines[at].line =
@@ -192,27 +182,20 @@ static void show_over_time(const kprof_launch_page *page, const kprof_model_laun
     kprof_launch_timeline timeline;
     if (!page->has_timelines)
         return;
-    const kprof_status status = kprof_launch_timeline_read(page->file, page->view->model, launch, &timeline);
-    if (status != KPROF_OK)
-        page->emitter->status = status;
-    else if (timeline.series_count > 0 || timeline.reason)
+    kprof_launch_timeline_read(page->file, page->view->model, launch, &timeline);
+    if (timeline.series_count > 0 || timeline.reason)
         page->emitter->ops->over_time(page->emitter, &timeline);
     kprof_launch_timeline_free(&timeline);
 }
 
-static kprof_status find_all(const kprof_launch_page *page, const kprof_view_chip *shown,
-                             const kprof_model_launch *launch, kprof_emit_findings *all)
+static void find_all(const kprof_launch_page *page, const kprof_view_chip *shown, const kprof_model_launch *launch,
+                     kprof_emit_findings *all)
 {
-    kprof_place_values of;
     const kprof_code_profile *profile = kprof_code_profile_of(&page->hot->profiles, launch->id);
-    kprof_status status = kprof_places_values(page->finder, profile, launch->values, &of);
-    if (status != KPROF_OK)
-        return status;
+    const kprof_place_values of = kprof_places_values(page->finder, profile, launch->values);
     all->findings = kprof_rules_apply(page->rules, of.values, of.counters);
-    status = kprof_places_find(page->finder, launch->id, page->rules);
-    if (status == KPROF_OK)
-        choose_findings(page, shown, launch, all);
-    return status;
+    kprof_places_find(page->finder, launch->id, page->rules);
+    choose_findings(page, shown, launch, all);
 }
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
@@ -223,11 +206,10 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const bool has_findings =
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
     kprof_emit_findings all = {.findings = NULL};
-    const kprof_status chosen = has_findings ? find_all(page, chip, launch, &all) : KPROF_OK;
-    if (chosen != KPROF_OK)
-        emitter->status = chosen;
+    if (has_findings)
+        find_all(page, chip, launch, &all);
     emitter->ops->launch_begin(emitter, launch);
-    if (has_findings && chosen == KPROF_OK)
+    if (has_findings)
         emitter->ops->verdict(emitter, &all);
     show_hot_line(page, launch);
     show_over_time(page, launch);
@@ -252,14 +234,14 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     kprof_hot_cache hot = {0};
     kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot, .file = context->reports->file};
     kprof_view_sections(&context->reports->model, context->options->metric_title, &view);
-    kprof_status status = load_hot(context, &hot);
+    kprof_code_profiles_load(page.file, &context->reports->model, &hot.profiles);
+    hot.lines = kprof_calloc(hot.profiles.count + 1, sizeof *hot.lines);
     page.has_timelines = kprof_report_has_timelines(page.file);
-    KPROF_THEN(status, kprof_report_status(page.file));
-    if (status == KPROF_OK && context->options->findings)
+    if (context->options->findings)
         page.rules = kprof_rules_new(context->options->findings, &context->reports->model);
-    if (status == KPROF_OK && page.rules)
+    if (page.rules)
         page.finder = kprof_place_finder_new(&hot.profiles);
-    KPROF_THEN(status, kprof_page_launches(context, &page, show_launch));
+    const kprof_status status = kprof_page_launches(context, &page, show_launch);
     kprof_place_finder_free(page.finder);
     kprof_rules_free(page.rules);
     kprof_view_free(&view);

@@ -97,11 +97,8 @@ static const kprof_source_text *text_of(source_page *page, const kprof_code_file
     const size_t at = (size_t)(file - page->profiles.files);
     const kprof_print_options *options = page->context->options;
     const kprof_source_places places = {options->source_folders, options->source_files};
-    if (!page->is_looked_for[at]) {
-        const kprof_status status = kprof_source_text_find(&page->profiles, file, &places, &page->texts[at]);
-        if (status != KPROF_OK)
-            page->emitter->status = status;
-    }
+    if (!page->is_looked_for[at])
+        kprof_source_text_find(&page->profiles, file, &places, &page->texts[at]);
     page->is_looked_for[at] = true;
     return &page->texts[at];
 }
@@ -474,7 +471,7 @@ static void show_instructions(shown_code *shown, const kprof_profiled_line *line
     }
 }
 
-static kprof_status show_rows(shown_code *shown)
+static void show_rows(shown_code *shown)
 {
     const kprof_print_options *options = shown->page->context->options;
     kprof_emitter *emitter = shown->page->emitter;
@@ -493,7 +490,6 @@ static kprof_status show_rows(shown_code *shown)
             show_instructions(shown, rows[i].line);
     }
     shown->is_cold = count > 0 && !(rows[0].heat > 0) && !options->all_rows && options->top > 0;
-    return kprof_emitter_status(emitter);
 }
 
 /* As in merged reports. */
@@ -649,7 +645,7 @@ static void note_cold(shown_code *shown)
                              kprof_code_numbers[shown->heat].label));
 }
 
-static kprof_status show_code(shown_code *shown)
+static void show_code(shown_code *shown)
 {
     const kprof_print_options *options = shown->page->context->options;
     const kprof_profiled_code *code = shown->code;
@@ -668,31 +664,28 @@ static kprof_status show_code(shown_code *shown)
             shown->columns[k] = i;
     }
     show_heading(shown);
-    kprof_status status = show_rows(shown);
+    show_rows(shown);
     page->emitter->ops->record_end(page->emitter);
-    if (status == KPROF_OK && shown->is_cold)
+    if (shown->is_cold)
         note_cold(shown);
     note_missing(shown);
-    return KPROF_THEN(status, shown->page->profiles.report->status);
 }
 
-static kprof_status show_profile(source_page *page, const kprof_code_profile *profile)
+static void show_profile(source_page *page, const kprof_code_profile *profile)
 {
-    const kprof_loaded_code *loaded = NULL;
     kprof_profiled_lines lines = {0};
-    kprof_status status = kprof_code_load(&page->profiles, profile, &loaded);
-    if (status != KPROF_OK)
-        return status;
+    const kprof_loaded_code *loaded = kprof_code_load(&page->profiles, profile);
+    if (!loaded)
+        return;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines};
     if (page->context->options->inlined == KPROF_INLINED_CALLER) {
         kprof_profiled_lines_make(&loaded->code, true, &lines);
         shown.lines = &lines;
     }
     shown.columns = kprof_calloc(page->metric_count + 1, sizeof *shown.columns);
-    KPROF_THEN(status, show_code(&shown));
+    show_code(&shown);
     free(shown.columns);
     kprof_profiled_lines_free(&lines);
-    return status;
 }
 
 static const char *const file_states[] = {
@@ -800,30 +793,27 @@ static void prepare(source_page *page)
     page->fields = kprof_calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
 }
 
-static kprof_status show_profiles(source_page *page)
+static void show_profiles(source_page *page)
 {
     kprof_emitter *emitter = page->emitter;
     size_t shown = 0;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < page->profiles.count; i++) {
         if (page->profiles.items[i].taken == 0)
             continue;
         if (shown++ == 0)
             emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_CODE, false});
-        status = show_profile(page, &page->profiles.items[i]);
+        show_profile(page, &page->profiles.items[i]);
     }
     if (shown > 0)
         emitter->ops->list_end(emitter);
-    if (shown == 0 && status == KPROF_OK)
+    if (shown == 0)
         add_note(page, NULL,
                  kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
                               "KERNEL APPLICATION measures them, where it repeats launches"));
     note_advice(page, "");
-    if (status == KPROF_OK && shown > 0)
+    if (shown > 0)
         show_files(page);
-    if (status == KPROF_OK)
-        show_notes(page, shown == 0);
-    return status;
+    show_notes(page, shown == 0);
 }
 
 static void free_page(source_page *page)
@@ -861,7 +851,7 @@ static void note_files(const shown_code *shown, kprof_source_state state)
 }
 
 /* Give the emitter the code with the texts of its lines. */
-static kprof_status emit_code(shown_code *shown, char **sources)
+static void emit_code(shown_code *shown, char **sources)
 {
     source_page *page = shown->page;
     const kprof_code_profile *profile = shown->code->profile;
@@ -894,26 +884,22 @@ static kprof_status emit_code(shown_code *shown, char **sources)
                                                 .notes = notes,
                                                 .note_count = note_count,
                                             });
-    const kprof_status status = page->profiles.report->status;
-    return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
 }
 
-static kprof_status show_whole_code(source_page *page, const kprof_code_profile *profile)
+static void show_whole_code(source_page *page, const kprof_code_profile *profile)
 {
-    const kprof_loaded_code *loaded = NULL;
-    kprof_status status = kprof_code_load(&page->profiles, profile, &loaded);
-    if (status != KPROF_OK)
-        return status;
+    const kprof_loaded_code *loaded = kprof_code_load(&page->profiles, profile);
+    if (!loaded)
+        return;
     const kprof_profiled_lines *lines = &loaded->lines;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
     KPROF_AUTO_FREE char **sources = kprof_calloc(lines->count + 1, sizeof *sources);
     for (size_t i = 0; i < lines->count; i++)
         if (lines->items[i].file)
             sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
-    status = emit_code(&shown, sources);
+    emit_code(&shown, sources);
     for (size_t i = 0; i < lines->count; i++)
         free(sources[i]);
-    return status;
 }
 
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context, kprof_page_code **out)
@@ -921,14 +907,12 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     kprof_page_code *code = *out = kprof_calloc(1, sizeof *code);
     source_page *page = &code->page;
     *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
-    kprof_status status = kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
-    if (status == KPROF_OK)
-        prepare(page);
-    if (status == KPROF_OK && page->profiles.count > 0)
-        status = take_launches(page);
+    kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
+    prepare(page);
+    const kprof_status status = page->profiles.count > 0 ? take_launches(page) : KPROF_OK;
     for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
         if (page->profiles.items[i].taken > 0)
-            status = show_whole_code(page, &page->profiles.items[i]);
+            show_whole_code(page, &page->profiles.items[i]);
     return status;
 }
 
@@ -942,14 +926,14 @@ void kprof_page_code_free(kprof_page_code *code)
 kprof_status kprof_page_source(const kprof_page_context *context)
 {
     source_page page = {.context = context, .model = &context->reports->model};
-    kprof_status status = kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
+    kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
     page.profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    if (status == KPROF_OK)
-        prepare(&page);
-    KPROF_THEN(status, take_launches(&page));
+    prepare(&page);
+    kprof_status status = take_launches(&page);
     if (status == KPROF_OK) {
         page.emitter = kprof_page_begin(context);
-        status = kprof_page_end(page.emitter, show_profiles(&page));
+        show_profiles(&page);
+        status = kprof_page_end(page.emitter, KPROF_OK);
     }
     free_page(&page);
     return status;

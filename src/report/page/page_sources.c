@@ -329,7 +329,7 @@ static kprof_status show(const kprof_page_context *context, shares *all)
     for (size_t i = 0; i < all->kernel_count; i++)
         show_kernel(emitter, all, &all->kernels[i]);
     emitter->ops->list_end(emitter);
-    return kprof_page_end(emitter, kprof_emitter_status(emitter));
+    return kprof_page_end(emitter, KPROF_OK);
 }
 
 kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out)

@@ -99,15 +99,12 @@ static void show_group(const statistics_page *page, const kprof_group *group)
 
 static kprof_status show_groups(const kprof_page_context *context, statistics_page *page)
 {
-    kprof_status status = KPROF_OK;
     kprof_emitter *emitter = page->emitter = kprof_page_begin(context);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS, false});
-    for (size_t i = 0; i < page->groups->count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < page->groups->count; i++)
         show_group(page, &page->groups->items[i]);
-        status = kprof_emitter_status(emitter);
-    }
     emitter->ops->list_end(emitter);
-    return kprof_page_end(emitter, status);
+    return kprof_page_end(emitter, KPROF_OK);
 }
 
 kprof_status kprof_page_statistics(const kprof_page_context *context)

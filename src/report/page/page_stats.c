@@ -103,7 +103,7 @@ static kprof_status show_table(stats_page *page, const char *name)
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){stats->name, stats->title, shape, false});
     if (!names.base)
         names.base = shown ? shown : "demangled";
-    kprof_status status = kprof_trace_stats_open(page->report, stats, &names, &statement);
+    const kprof_status status = kprof_trace_stats_open(page->report, stats, &names, &statement);
     bool is_row = kprof_store_next(page->report, statement);
     if (statement)
         show_columns(page, statement);
@@ -111,8 +111,6 @@ static kprof_status show_table(stats_page *page, const char *name)
          is_row = kprof_store_next(page->report, statement))
         show_row(page, statement);
     sqlite3_finalize(statement);
-    KPROF_THEN(status, page->report->status);
-    KPROF_THEN(status, kprof_emitter_status(page->emitter));
     page->emitter->ops->list_end(page->emitter);
     return status;
 }
@@ -160,7 +158,9 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
         if (is_filled(tables[i], &parts))
             status = show_table(&page, tables[i]);
     kprof_strlist_free(&page.columns);
-    return status == KPROF_OK ? kprof_page_show_program(emitter, page.report) : status;
+    if (status == KPROF_OK)
+        kprof_page_show_program(emitter, page.report);
+    return status;
 }
 
 static kprof_status show_stats(const kprof_page_context *context)

@@ -164,14 +164,11 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         const bool spreads = kprof_page_shares_label(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
         const shown_with with = {context, &names, spreads ? shares : NULL};
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
-        for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
+        for (size_t i = 0; i < ranking.shown; i++)
             show_group(emitter, &ranking, &ranking.rows[i], &with);
-            status = kprof_emitter_status(emitter);
-        }
         emitter->ops->list_end(emitter);
         show_rest(emitter, &ranking);
-        KPROF_THEN(status, kprof_page_show_census(emitter, context));
-        status = kprof_page_end(emitter, status);
+        status = kprof_page_end(emitter, kprof_page_show_census(emitter, context));
     }
     kprof_page_shares_free(shares);
     kprof_ranking_free(&ranking);

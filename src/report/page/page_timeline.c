@@ -13,12 +13,11 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const kprof_page_context *context = page->context;
     kprof_emitter *emitter = page->emitter;
     kprof_launch_timeline timeline;
-    kprof_status status =
-        kprof_launch_timeline_read(context->reports->file, &context->reports->model, launch, &timeline);
-    if (status == KPROF_OK && (timeline.series_count > 0 || timeline.reason))
+    kprof_launch_timeline_read(context->reports->file, &context->reports->model, launch, &timeline);
+    if (timeline.series_count > 0 || timeline.reason)
         emitter->ops->timeline(emitter, launch, &timeline);
     kprof_launch_timeline_free(&timeline);
-    return status == KPROF_OK ? kprof_emitter_status(emitter) : status;
+    return kprof_emitter_status(emitter);
 }
 
 kprof_status kprof_page_timeline(const kprof_page_context *context)
@@ -28,5 +27,5 @@ kprof_status kprof_page_timeline(const kprof_page_context *context)
     page.emitter->ops->list_begin(page.emitter, &(kprof_emit_list){"timelines", "Timelines", KPROF_LIST_GROUPS, false});
     const kprof_status status = kprof_page_walk(context, show_launch, &page);
     page.emitter->ops->list_end(page.emitter);
-    return kprof_page_end(page.emitter, status == KPROF_OK ? kprof_emitter_status(page.emitter) : status);
+    return kprof_page_end(page.emitter, status);
 }

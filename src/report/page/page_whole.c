@@ -50,29 +50,24 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_verdict_text_free(&rows[i]);
 }
 
-static kprof_status show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
+static void show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
 {
-    kprof_status status = KPROF_OK;
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"summary", "Kernels", KPROF_LIST_TABLE, false});
-    for (size_t i = 0; i < ranking->count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < ranking->count; i++) {
         const kprof_ranked *row = &ranking->rows[i];
         show_row(emitter, ranking, row, kprof_ranking_evaluate(ranking, row->group));
-        status = kprof_emitter_status(emitter);
     }
     emitter->ops->list_end(emitter);
-    return status;
 }
 
-static kprof_status show_stacks(kprof_emitter *emitter, const kprof_page_report *from)
+static void show_stacks(kprof_emitter *emitter, const kprof_page_report *from)
 {
     kprof_told_stacks stacks;
     if (from->model.stack_count == 0)
-        return KPROF_OK;
-    kprof_status status = kprof_told_stacks_load(from->file, &stacks);
-    if (status == KPROF_OK)
-        emitter->ops->stacks(emitter, &stacks);
+        return;
+    kprof_told_stacks_load(from->file, &stacks);
+    emitter->ops->stacks(emitter, &stacks);
     kprof_told_stacks_free(&stacks);
-    return status == KPROF_OK ? kprof_emitter_status(emitter) : status;
 }
 
 static kprof_status print_whole(const kprof_page_context *context)
@@ -88,12 +83,12 @@ static kprof_status print_whole(const kprof_page_context *context)
     kprof_status status = kprof_ranking_make(&summary, &ranking);
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
-        status = show_kernels(emitter, &ranking);
-        KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
+        show_kernels(emitter, &ranking);
+        status = kprof_page_show_census(emitter, &summary);
         KPROF_THEN(status, kprof_page_show_trace(emitter, context));
         kprof_page_show_session(emitter, &context->reports->model);
         KPROF_THEN(status, kprof_page_show_code(emitter, context, &code));
-        KPROF_THEN(status, show_stacks(emitter, context->reports));
+        show_stacks(emitter, context->reports);
         KPROF_THEN(status, kprof_page_show_details(emitter, context));
         status = kprof_page_end(emitter, status);
     }

@@ -105,8 +105,10 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
                 options->part, options->part->name ? options->part->name : source->reports[i]->path, &reports[i].model);
     }
     KPROF_THEN(status, page->print(&(kprof_page_context){page->name, reports, source->content, options, out}));
-    for (size_t i = 0; i < loaded; i++)
+    for (size_t i = 0; i < loaded; i++) {
+        KPROF_THEN(status, reports[i].file->status);
         kprof_model_free(&reports[i].model);
+    }
     return status;
 }
 

@@ -23,17 +23,13 @@ const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof
     return roll_up(ranking, group) ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values, NULL) : NULL;
 }
 
-kprof_status kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group, kprof_place_finder *finder,
-                                         const kprof_findings **out)
+const kprof_findings *kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group,
+                                                  kprof_place_finder *finder)
 {
-    kprof_place_values of;
-    *out = NULL;
     if (!roll_up(ranking, group))
-        return KPROF_OK;
-    kprof_status status = kprof_places_values(finder, group->code, ranking->rolled_up.values, &of);
-    if (status == KPROF_OK)
-        *out = kprof_rules_apply(ranking->rules, of.values, of.counters);
-    return status;
+        return NULL;
+    const kprof_place_values of = kprof_places_values(finder, group->code, ranking->rolled_up.values);
+    return kprof_rules_apply(ranking->rules, of.values, of.counters);
 }
 
 static double value_of(const kprof_ranking *ranking, const char *name)

@@ -36,8 +36,8 @@ void kprof_ranking_free(kprof_ranking *ranking); /* members */
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group);
 /* The same with what was measured of the instructions of the group's launches. The finder is of ranking->groups.code.
  */
-kprof_status kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group, kprof_place_finder *finder,
-                                         const kprof_findings **out) KPROF_MUST_CHECK;
+const kprof_findings *kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group,
+                                                  kprof_place_finder *finder);
 
 /* The numbers of a row as pages show them. */
 #define KPROF_RANKED_NUMBERS 18
