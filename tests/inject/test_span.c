@@ -107,6 +107,21 @@ static void repeated_with_all_that_it_has(void **state)
     assert_string_equal(told.reason, "");
 }
 
+/* The host waits in it, so that nothing runs beside it. */
+static void copy_in_another_stream(void **state)
+{
+    uint64_t words[SIM_WORDS];
+    (void)state;
+    assert_true(kprof_range_begin("", "copy"));
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    const sim_step copy = {.op = SIM_COPY_OUT, .stream = OTHER_STREAM, .a = SLOT, .b = SLOT};
+    assert_int_equal(sim_call(&copy, words), 0);
+    launch(SIM_SCALE);
+    kprof_range_end();
+    assert_string_equal(assert_repeated(first, first + 1).reason, "");
+}
+
 /* Later ones are measured as they run, side by side. */
 static void work_in_several_streams(void **state)
 {
@@ -206,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(repeated_with_all_that_it_has, prepare),
+        cmocka_unit_test_setup(copy_in_another_stream, prepare),
         cmocka_unit_test_setup(work_in_several_streams, prepare),
         cmocka_unit_test_setup(graph_by_its_nodes, prepare),
         cmocka_unit_test_setup(cut_short, prepare),

@@ -27,7 +27,7 @@ typedef struct candidate {
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
-    kprof_span_note_work(&batch->state, launch->call);
+    kprof_span_note_work(&batch->state, launch);
     kprof_state_add(&batch->state, launch, operation);
 }
 

@@ -14,6 +14,8 @@
 
 /* Wait at most this long for another process of the run that makes no progress. */
 #define LOCK_TIMEOUT_MS 30000
+/* A range that another process repeats ends when that process ends it, which may wait for this one. */
+#define RANGE_TIMEOUT_MS 2000
 
 /* A process keeps its turn until its samples are complete: all passes of a sample come from one measurement. */
 static bool keeps_turn(const kprof_batch_state *state)
@@ -102,7 +104,8 @@ static kprof_status take_lock(kprof_batch *batch, const kprof_device *device)
                    ? KPROF_OK
                    : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
     /* After a timeout, do not wait again for each launch. */
-    bool taken = kprof_lock_take(batch->opening.lock_timed_out ? 0 : LOCK_TIMEOUT_MS, kprof_contexts_release);
+    const unsigned timeout_ms = batch->state.range ? RANGE_TIMEOUT_MS : LOCK_TIMEOUT_MS;
+    bool taken = kprof_lock_take(batch->opening.lock_timed_out ? 0 : timeout_ms, kprof_contexts_release);
     batch->opening.lock_timed_out = !taken;
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }

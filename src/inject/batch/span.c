@@ -40,13 +40,14 @@ kprof_open_launch *kprof_span_first(const kprof_batch_state *state)
     return &state->list.items[i];
 }
 
-void kprof_span_note_work(kprof_batch_state *state, const kprof_call *call)
+/* A copy in which the host waits runs beside nothing that comes later. */
+void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work)
 {
     if (!state->range)
         return;
     if (state->list.count == 0)
-        state->range_stream = call->stream;
-    if (call->stream == state->range_stream)
+        state->range_stream = work->call->stream;
+    if (work->call->stream == state->range_stream || work->awaited)
         return;
     snprintf(state->note, sizeof state->note, "%s", SIDE_BY_SIDE);
     atomic_store(&state->range->in_streams, true);
