@@ -42,6 +42,11 @@ static bool is_not_of_ncu(const kprof_options *options)
     return options->format != KPROF_FORMAT_CSV_NCU;
 }
 
+static bool has_no_instances(const kprof_options *options)
+{
+    return options->instances != KPROF_INSTANCES_NONE && (is_not_of_ncu(options) || options->page != KPROF_PAGE_RAW);
+}
+
 static bool is_no_csv(const kprof_options *options)
 {
     const int format = is_command(options, KPROF_IN(export)) ? options->export_format : options->format;
@@ -131,6 +136,8 @@ static const struct {
     {"pm-sampling-", is_trace_without_samples, " without --pm-sampling"},
     {"print-nvtx-rename", is_not_of_ncu,
      " but in ncu's layout of CSV: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
+    {"print-metric-instances", has_no_instances,
+     " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
     {"csv-safe", is_no_csv, " but in CSV"},
     {"set", lists_another, ": kprof list collected tells what a set collects"},
     {"section", lists_another, ": kprof list collected tells what a section collects"},

@@ -65,7 +65,6 @@ static const kprof_ncu_option rows[] = {
     {"preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
     {"print-fp", 0, false, NULL, SAME(plain_numbers)},
     {"print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
-    {"print-metric-instances", 0, true, "none", SAME("kprof keeps no instances of metrics")},
     {"print-rule-details", 0, false, ANY, SAME("")},
     {"process-id", 0, true, NULL,
      ELSE("kprof starts the application, and does not attach to a process: give the application instead")},

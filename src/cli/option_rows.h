@@ -179,6 +179,12 @@ OPTION(CLI, CHOICE, nvtx_rename, "print-nvtx-rename", SHOWING,
        "in ncu's layout of CSV, put the innermost pushed NVTX range before the names of kernels; other formats have "
        "the ranges beside these (none)",
        .argument = "none|kernel", .choices = KPROF_CHOICES({"none", 0}, {"kernel", 1}))
+OPTION(CLI, CHOICE, instances, "print-metric-instances", SHOWING,
+       "in ncu's layout of CSV, the raw page has metrics of instructions, too: the sum and the value of each "
+       "instruction, or its address and value (none)",
+       .argument = "none|values|details",
+       .choices = KPROF_CHOICES({"none", KPROF_INSTANCES_NONE}, {"values", KPROF_INSTANCES_VALUES},
+                                {"details", KPROF_INSTANCES_DETAILS}))
 OPTION(ELSEWHERE, SET, with_tables, "details-all", SHOWING, "--print-details all", .value = 1)
 OPTION(CLI, CHOICE, metric_title, "print-metric-name", SHOWING,
        "what metrics are called in sections: what people read, their full names, or both (label)",

@@ -183,6 +183,8 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .metric_title = (kprof_metric_title)options->metric_title,
         .with_tables = options->with_tables,
         .nvtx_renames = options->nvtx_rename,
+        .instances =
+            options->format == KPROF_FORMAT_CSV_NCU ? (kprof_instances)options->instances : KPROF_INSTANCES_NONE,
         .group_by = (kprof_grouping)options->group_by,
         .sort = (kprof_sort_key)options->sort,
         .top = options->top,

@@ -242,6 +242,13 @@ typedef enum kprof_metric_title {
     KPROF_TITLE_BOTH, /* "Duration (gpu__time_duration.sum)" */
 } kprof_metric_title;
 
+/* What ncu's layout of the raw page has of metrics of single instructions. */
+typedef enum kprof_instances {
+    KPROF_INSTANCES_NONE,
+    KPROF_INSTANCES_VALUES,  /* "12 (4; 8)" */
+    KPROF_INSTANCES_DETAILS, /* "12 (0x0: 4; 0x10: 8)" */
+} kprof_instances;
+
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
@@ -261,6 +268,7 @@ typedef struct kprof_print_options {
     kprof_metric_title metric_title;
     bool with_tables;  /* ncu's layout has the cells of tables, too */
     bool nvtx_renames; /* and the innermost pushed NVTX range before the kernel's name */
+    kprof_instances instances;
     kprof_grouping group_by;
     kprof_sort_key sort;
     uint64_t top; /* the summary, brief and source pages show this many rows; 0: all */

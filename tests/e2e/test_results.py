@@ -765,6 +765,29 @@ class Pages(Case):
                     self.assertEqual({len(row) for row in csv.reader(io.StringIO(out))}, {len(rows[0])})
                 self.assertEqual(len([row for row in rows if row["Metric Name"] == "gpu__time_duration.sum"]), 1)
 
+    def test_ncu_has_instances_on_request(self):
+        source = os.path.join(os.path.dirname(SAMPLE), "source-h200.kprof")
+
+        def rows(*words):
+            out = self.kprof("report", source, "--csv-layout", "ncu", "--page", "raw", *words).out
+            return list(csv.DictReader(io.StringIO(out)))[1:]
+        counted = self.query(source, "SELECT profile_id, offset, value FROM instruction_value JOIN metric ON "
+                                     "metric.id=metric_id WHERE name='smsp__sass_inst_executed' ORDER BY 1, 2")
+        plain, values, details = rows(), rows("--print-metric-instances", "values"), \
+            rows("--print-metric-instances", "details")
+        self.assertNotIn("inst_executed", plain[0])
+        self.assertEqual(rows("--print-metric-instances", "none"), plain)
+        for row, valued, detailed in zip(plain, values, details):
+            self.assertEqual({name: valued[name] for name in row}, row)
+            total, of_each = re.fullmatch(r"(\d+) \((.*)\)", valued["inst_executed"]).groups()
+            self.assertEqual(int(total), sum(map(int, of_each.split("; "))))
+            pairs = [pair.split(": ") for pair in detailed["inst_executed"][len(total) + 2:-1].split("; ")]
+            self.assertEqual([number for _, number in pairs], of_each.split("; "))
+            known = {(int(at, 16), float(number)) for at, number in pairs if number != "0"}
+            self.assertIn(known, [{(at, value) for profile, at, value in counted if profile == wanted}
+                                  for wanted in {profile for profile, _, _ in counted}])
+        self.assertIn("smsp__pcsamp_warps_issue_stalled_long_scoreboard", values[0])
+
     def test_width_of_the_environment(self):
         def width(*words, columns):
             out = self.kprof("report", SAMPLE, *words, env={"COLUMNS": columns}).out

@@ -57,7 +57,7 @@ static void check_values(const char *path)
     kprof_view view;
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     assert_int_equal(kprof_model_load(report, &model), KPROF_OK);
-    kprof_view_all(&model, &view);
+    kprof_view_all(&model, false, &view);
     kprof_model_walk walk = {report, &model, NULL, true};
     assert_int_equal(kprof_model_launches(&walk, check_launch, &view), KPROF_OK);
     kprof_view_free(&view);

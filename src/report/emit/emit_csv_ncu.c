@@ -7,6 +7,7 @@
 #include "report/model/units.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ncu's names for columns of launches. */
@@ -83,6 +84,12 @@ static bool has_rules(const kprof_emitter *emitter)
     return emitter->options->findings && has_sections(emitter->launches.model);
 }
 
+typedef struct ncu_emitter {
+    kprof_csv csv;
+    kprof_csv_code code;
+    kprof_strbuf *instances; /* [column_count], of the launch, on the raw page: what stands behind the value */
+} ncu_emitter;
+
 /* Readers of ncu's files do not know kprof's own comparison of passes. */
 static bool is_own(const kprof_emit_metric *column)
 {
@@ -93,6 +100,8 @@ static void ncu_launches_begin(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     const kprof_emit_launches *launches = &emitter->launches;
+    if (!launches->in_sections && emitter->options->instances != KPROF_INSTANCES_NONE)
+        ((ncu_emitter *)emitter)->instances = kprof_calloc(launches->column_count + 1, sizeof(kprof_strbuf));
     kprof_csv_begin_launches(csv);
     put_launch_columns(csv, false);
     if (launches->in_sections)
@@ -180,6 +189,22 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
         put_cells(row, &texts, &gpu_column, 1);
 }
 
+/* " (4; 8)", with the addresses before the values where these are asked for. */
+static void keep_instances(ncu_emitter *ncu, const kprof_emit_metric *metric)
+{
+    const kprof_emit_instances *instances = metric->instances;
+    kprof_strbuf *out = &ncu->instances[metric->column];
+    for (size_t i = 0; i < instances->count; i++) {
+        char number[KPROF_NUMBER_SIZE];
+        kprof_strbuf_puts(out, i ? "; " : " (");
+        if (ncu->csv.base.options->instances == KPROF_INSTANCES_DETAILS)
+            kprof_strbuf_printf(out, "0x%llx: ", (unsigned long long)instances->addresses[i]);
+        kprof_number_grouped(number, instances->values[i], (kprof_number_style){.decimals = 6, .plain = 1});
+        kprof_strbuf_puts(out, number);
+    }
+    kprof_strbuf_puts(out, instances->count ? ")" : "");
+}
+
 static void put_value(kprof_csv_line *row, double value, unsigned decimals)
 {
     char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
@@ -214,6 +239,8 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv *csv = kprof_csv_of(emitter);
     if (!emitter->launches.in_sections) {
         kprof_csv_keep_value(emitter, metric);
+        if (metric->instances && emitter->status == KPROF_OK)
+            keep_instances((ncu_emitter *)emitter, metric);
         return;
     }
     if (metric->repeated || metric->told_before ||
@@ -273,9 +300,32 @@ static void put_exact_value(kprof_csv_line *row, double value)
     kprof_csv_put_comma(row);
 }
 
+static void put_values_with_instances(ncu_emitter *ncu)
+{
+    kprof_csv *csv = &ncu->csv;
+    if (!kprof_csv_begin_row(csv))
+        return;
+    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
+        if (is_own(&csv->base.launches.columns[i]))
+            continue;
+        put_value(&csv->row, csv->values[i], 6);
+        if (ncu->instances[i].length > 0) {
+            csv->row.text.length--; /* the quote */
+            kprof_strbuf_append(&csv->row.text, ncu->instances[i].data, ncu->instances[i].length);
+            kprof_strbuf_puts(&csv->row.text, "\"");
+            kprof_strbuf_clear(&ncu->instances[i]);
+        }
+        kprof_csv_put_comma(&csv->row);
+    }
+    kprof_csv_end_row(csv);
+}
+
 static void ncu_launch_end(kprof_emitter *emitter)
 {
-    if (!emitter->launches.in_sections)
+    ncu_emitter *ncu = (ncu_emitter *)emitter;
+    if (ncu->instances)
+        put_values_with_instances(ncu);
+    else if (!emitter->launches.in_sections)
         kprof_csv_put_values(kprof_csv_of(emitter), is_own, put_exact_value);
 }
 
@@ -307,11 +357,6 @@ static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
 
 static const kprof_csv_columns ncu_columns = {ncu_name, put_field};
 
-typedef struct ncu_emitter {
-    kprof_csv csv;
-    kprof_csv_code code;
-} ncu_emitter;
-
 static bool is_code(const kprof_emitter *emitter)
 {
     return ((const kprof_csv *)emitter)->list.shape == KPROF_LIST_CODE;
@@ -338,7 +383,11 @@ static void ncu_row(kprof_emitter *emitter, const kprof_emit_record *row)
 
 static void ncu_free(kprof_emitter *emitter)
 {
-    kprof_csv_code_free(&((ncu_emitter *)emitter)->code);
+    ncu_emitter *ncu = (ncu_emitter *)emitter;
+    for (size_t i = 0; ncu->instances && i < emitter->launches.column_count; i++)
+        kprof_strbuf_free(&ncu->instances[i]);
+    free(ncu->instances);
+    kprof_csv_code_free(&ncu->code);
     kprof_csv_free(emitter);
 }
 

@@ -1,5 +1,6 @@
 /* Lays out the metrics of each chip's sections in one array and fills it launch by launch. */
 #include "report/model/view.h"
+#include "metricset/instruction.h"
 #include "report/model/witness.h"
 #include "report/store/derived.h"
 
@@ -259,7 +260,20 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const kprof_emit_metric *)a)->name, ((const kprof_emit_metric *)b)->name);
 }
 
-void kprof_view_all(const kprof_model *model, kprof_view *out)
+/* Does the raw page have a metric? Of instructions it has what is counted or sampled. */
+static bool is_listed(const kprof_model *model, size_t i, bool with_instructions, const char **name)
+{
+    const kprof_model_metric *metric = &model->metrics[i];
+    if (strcmp(metric->kind, KPROF_TIMELINE_KIND) == 0 || (model->is_shown && !model->is_shown[i]))
+        return false;
+    if (strcmp(metric->kind, KPROF_INSTRUCTION_KIND) != 0)
+        return true;
+    const kprof_instruction_metric *row = with_instructions ? kprof_instruction_metric_find(metric->name) : NULL;
+    *name = row && row->ncu ? row->ncu : metric->name;
+    return row && row->kind != KPROF_INSTRUCTION_COMPUTED;
+}
+
+void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view *out)
 {
     kprof_view_sections(model, KPROF_TITLE_LABEL, out);
     kprof_emit_metric *columns = kprof_calloc(model->metric_count + 1, sizeof *columns);
@@ -271,12 +285,9 @@ void kprof_view_all(const kprof_model *model, kprof_view *out)
     }
     adopt_sections(out, columns);
     size_t count = 0;
-    for (size_t i = 0; i < model->metric_count; i++) {
-        const bool is_of_launches = strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) != 0 &&
-                                    strcmp(model->metrics[i].kind, KPROF_TIMELINE_KIND) != 0;
-        if (is_of_launches && (!model->is_shown || model->is_shown[i]))
+    for (size_t i = 0; i < model->metric_count; i++)
+        if (is_listed(model, i, with_instructions, &columns[i].name))
             columns[count++] = columns[i];
-    }
     qsort(columns, count, sizeof *columns, by_name);
     for (size_t i = 0; i < count; i++)
         columns[i].slot = columns[i].column = i;

@@ -4,6 +4,13 @@
 #include "report/model/model.h"
 #include "report/store/derived.h"
 
+/* The values of a metric for each instruction of the launch's kernel. */
+typedef struct kprof_emit_instances {
+    const double *values;      /* [count] */
+    const uint64_t *addresses; /* [count]: bytes from the start of the kernel's code */
+    size_t count;
+} kprof_emit_instances;
+
 /* One value of a launch. */
 typedef struct kprof_emit_metric {
     size_t slot;                  /* the same slot always has the same section, name, label and unit: to cache by */
@@ -21,6 +28,7 @@ typedef struct kprof_emit_metric {
     bool told_before;                 /* an earlier section has it below its heading, under the same label */
     double value;                     /* NaN: not measured */
     const kprof_model_spread *spread; /* over the samples that `value` is the median of; NULL: it is of none */
+    const kprof_emit_instances *instances; /* whose sum is `value`; NULL: there are none */
 } kprof_emit_metric;
 
 typedef struct kprof_emit_table {
@@ -71,8 +79,9 @@ typedef struct kprof_view {
 
 /* Resolve the sections of every chip (the details and statistics pages). `title`: what labels tell. */
 void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out);
-/* Every metric of launches, with the first section that shows it, for the raw page; sorted by name. */
-void kprof_view_all(const kprof_model *model, kprof_view *out);
+/* Every metric of launches, with the first section that shows it, for the raw page; sorted by name. With
+ * `with_instructions` those of instructions, too, by ncu's names. */
+void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view *out);
 void kprof_view_free(kprof_view *view); /* members */
 
 /* Take a launch's value of a metric, and the passes that it came from. */

@@ -1,9 +1,65 @@
-/* The raw page: every metric that a launch has, by name. */
+/* The raw page: every metric that a launch has, by name, and those of its instructions where somebody asks for them. */
+#include "report/model/code.h"
 #include "report/page/page.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct raw_page {
+    kprof_launch_page launches; /* first: visitors get it */
+    kprof_code_profiles profiles;
+    bool has_instances;
+} raw_page;
+
+/* A metric of instructions: the launches of a profile get as much each. */
+static void show_instances(kprof_emitter *emitter, const kprof_profiled_code *code, size_t column,
+                           kprof_emit_metric *metric)
+{
+    const bool is_sample = strncmp(metric->name, KPROF_SAMPLE_PREFIX, strlen(KPROF_SAMPLE_PREFIX)) == 0;
+    const uint64_t launches = is_sample ? code->profile->sampled : code->profile->counted;
+    KPROF_AUTO_FREE double *values = kprof_calloc(code->instruction_count + 1, sizeof *values);
+    KPROF_AUTO_FREE uint64_t *addresses = kprof_calloc(code->instruction_count + 1, sizeof *addresses);
+    metric->value = launches ? 0 : NAN;
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        const kprof_profiled_instruction *instruction = &code->instructions[i];
+        values[i] = kprof_profiled_values(code, i)[column] / (double)launches;
+        addresses[i] = code->functions[instruction->function].base + instruction->offset;
+        metric->value += values[i];
+    }
+    metric->instances = &(kprof_emit_instances){values, addresses, code->instruction_count};
+    if (launches)
+        emitter->ops->metric(emitter, metric);
+    metric->instances = NULL;
+}
+
+static size_t column_of(const kprof_profiled_code *code, size_t metric)
+{
+    for (size_t i = 0; i < code->metric_count; i++)
+        if (code->metrics[i] == metric)
+            return i;
+    return SIZE_MAX;
+}
+
+static kprof_status show_instructions(raw_page *page, const kprof_model_launch *launch)
+{
+    const kprof_launch_page *of = &page->launches;
+    const kprof_code_profile *profile = kprof_code_profile_of(&page->profiles, launch->id);
+    const kprof_loaded_code *loaded = NULL;
+    kprof_status status = profile ? kprof_code_load(&page->profiles, profile, &loaded) : KPROF_OK;
+    for (size_t i = 0; i < of->view->column_count && loaded && status == KPROF_OK; i++) {
+        kprof_emit_metric *metric = &of->view->columns[i];
+        const size_t column = column_of(&loaded->code, metric->metric);
+        if (column != SIZE_MAX)
+            show_instances(of->emitter, &loaded->code, column, metric);
+    }
+    return status;
+}
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
+    raw_page *raw = user;
+    kprof_status status = KPROF_OK;
     page->emitter->ops->launch_begin(page->emitter, launch);
     for (size_t i = 0; i < page->view->column_count; i++) {
         kprof_emit_metric *metric = &page->view->columns[i];
@@ -12,16 +68,24 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         kprof_view_fill_metric(page->view->model, launch, metric);
         page->emitter->ops->metric(page->emitter, metric);
     }
+    if (raw->has_instances)
+        status = show_instructions(raw, launch);
     page->emitter->ops->launch_end(page->emitter);
-    return kprof_emitter_status(page->emitter);
+    return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
 }
 
 kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
-    kprof_launch_page page = {.view = &view, .emitter = kprof_page_begin(context)};
-    kprof_view_all(&context->reports->model, &view);
-    const kprof_status status = kprof_page_end(page.emitter, kprof_page_launches(context, &page, show_launch));
+    raw_page page = {.launches = {.view = &view, .emitter = kprof_page_begin(context)},
+                     .has_instances = context->options->instances != KPROF_INSTANCES_NONE};
+    kprof_view_all(&context->reports->model, page.has_instances, &view);
+    kprof_status status = KPROF_OK;
+    if (page.has_instances)
+        status = kprof_code_profiles_load(context->reports->file, &context->reports->model, &page.profiles);
+    KPROF_THEN(status, kprof_page_launches(context, &page.launches, show_launch));
+    status = kprof_page_end(page.launches.emitter, status);
+    kprof_code_profiles_free(&page.profiles);
     kprof_view_free(&view);
     return status;
 }
