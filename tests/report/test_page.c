@@ -61,11 +61,11 @@ static void two_reports(void **state)
         [KPROF_FORMAT_TEXT] = "Kernel                         Before  After\n"
                               "vectorAdd                           2      9\n"
                               "vectorized_elementwise_kernel     199      3\n",
-        [KPROF_FORMAT_CSV] = "\"kernel\",\"before\",\"after\"\n"
-                             "\"vectorAdd\",2,9\n"
-                             "\"vectorized_elementwise_kernel\",199,3\n",
-        [KPROF_FORMAT_JSON] = "[{\n\t\t\"kernel\":\t\"vectorAdd\",\n\t\t\"before\":\t2,\n\t\t\"after\":\t9\n\t}, "
-                              "{\n\t\t\"kernel\":\t\"vectorized_elementwise_kernel\",\n\t\t\"before\":\t199,\n"
+        [KPROF_FORMAT_CSV] = "kernel,before,after\n"
+                             "vectorAdd,2,9\n"
+                             "vectorized_elementwise_kernel,199,3\n",
+        [KPROF_FORMAT_JSON] = "[{\n\t\t\"kernel\":\tvectorAdd,\n\t\t\"before\":\t2,\n\t\t\"after\":\t9\n\t}, "
+                              "{\n\t\t\"kernel\":\tvectorized_elementwise_kernel,\n\t\t\"before\":\t199,\n"
                               "\t\t\"after\":\t3\n\t}]\n",
         [KPROF_FORMAT_MARKDOWN] = "| Kernel | Before | After |\n"
                                   "| --- | ---: | ---: |\n"
@@ -101,9 +101,9 @@ static void list_without_records(void **state)
     static const kprof_page_row page = {"nothing", 0, print_nothing};
     static const char *const expected[KPROF_FORMAT_COUNT] = {
         [KPROF_FORMAT_TEXT] = "Kernel  Launches\n",
-        [KPROF_FORMAT_CSV] = "\"kernel\",\"launches\"\n",
-        [KPROF_FORMAT_CSV_WIDE] = "\"kernel\",\"launches\"\n",
-        [KPROF_FORMAT_CSV_NCU] = "\"kernel\",\"launches\"\n",
+        [KPROF_FORMAT_CSV] = "kernel,launches\n",
+        [KPROF_FORMAT_CSV_WIDE] = "kernel,launches\n",
+        [KPROF_FORMAT_CSV_NCU] = "kernel,launches\n",
         [KPROF_FORMAT_JSON] = "[]\n",
         [KPROF_FORMAT_MARKDOWN] = "| Kernel | Launches |\n| --- | ---: |\n",
         [KPROF_FORMAT_JSONL] = "",
