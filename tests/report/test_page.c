@@ -64,8 +64,8 @@ static void two_reports(void **state)
         [KPROF_FORMAT_CSV] = "kernel,before,after\n"
                              "vectorAdd,2,9\n"
                              "vectorized_elementwise_kernel,199,3\n",
-        [KPROF_FORMAT_JSON] = "[{\n\t\t\"kernel\":\tvectorAdd,\n\t\t\"before\":\t2,\n\t\t\"after\":\t9\n\t}, "
-                              "{\n\t\t\"kernel\":\tvectorized_elementwise_kernel,\n\t\t\"before\":\t199,\n"
+        [KPROF_FORMAT_JSON] = "[{\n\t\t\"kernel\":\t\"vectorAdd\",\n\t\t\"before\":\t2,\n\t\t\"after\":\t9\n\t}, "
+                              "{\n\t\t\"kernel\":\t\"vectorized_elementwise_kernel\",\n\t\t\"before\":\t199,\n"
                               "\t\t\"after\":\t3\n\t}]\n",
         [KPROF_FORMAT_MARKDOWN] = "| Kernel | Before | After |\n"
                                   "| --- | ---: | ---: |\n"

@@ -40,26 +40,23 @@ static size_t column_of(const kprof_profiled_code *code, size_t metric)
     return SIZE_MAX;
 }
 
-static kprof_status show_instructions(raw_page *page, const kprof_model_launch *launch)
+static void show_instructions(raw_page *page, const kprof_model_launch *launch)
 {
     const kprof_launch_page *of = &page->launches;
     const kprof_code_profile *profile = kprof_code_profile_of(&page->profiles, launch->id);
-    const kprof_loaded_code *loaded = NULL;
-    kprof_status status = profile ? kprof_code_load(&page->profiles, profile, &loaded) : KPROF_OK;
-    for (size_t i = 0; i < of->view->column_count && loaded && status == KPROF_OK; i++) {
+    const kprof_loaded_code *loaded = profile ? kprof_code_load(&page->profiles, profile) : NULL;
+    for (size_t i = 0; loaded && i < of->view->column_count; i++) {
         kprof_emit_metric *metric = &of->view->columns[i];
         const size_t column = column_of(&loaded->code, metric->metric);
         if (column != SIZE_MAX)
             show_instances(of->emitter, &loaded->code, column, metric);
     }
-    return status;
 }
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
     raw_page *raw = user;
-    kprof_status status = KPROF_OK;
     page->emitter->ops->launch_begin(page->emitter, launch);
     for (size_t i = 0; i < page->view->column_count; i++) {
         kprof_emit_metric *metric = &page->view->columns[i];
@@ -69,9 +66,9 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         page->emitter->ops->metric(page->emitter, metric);
     }
     if (raw->has_instances)
-        status = show_instructions(raw, launch);
+        show_instructions(raw, launch);
     page->emitter->ops->launch_end(page->emitter);
-    return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
+    return kprof_emitter_status(page->emitter);
 }
 
 kprof_status kprof_page_raw(const kprof_page_context *context)
@@ -80,11 +77,10 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
     raw_page page = {.launches = {.view = &view, .emitter = kprof_page_begin(context)},
                      .has_instances = context->options->instances != KPROF_INSTANCES_NONE};
     kprof_view_all(&context->reports->model, page.has_instances, &view);
-    kprof_status status = KPROF_OK;
     if (page.has_instances)
-        status = kprof_code_profiles_load(context->reports->file, &context->reports->model, &page.profiles);
-    KPROF_THEN(status, kprof_page_launches(context, &page.launches, show_launch));
-    status = kprof_page_end(page.launches.emitter, status);
+        kprof_code_profiles_load(context->reports->file, &context->reports->model, &page.profiles);
+    const kprof_status status =
+        kprof_page_end(page.launches.emitter, kprof_page_launches(context, &page.launches, show_launch));
     kprof_code_profiles_free(&page.profiles);
     kprof_view_free(&view);
     return status;
