@@ -49,7 +49,9 @@ void kprof_deliver_tell_instructions(bool tells)
 /* Why has a launch that is measured, and is in no batch of replays, nothing of its instructions? */
 static const char *why_no_instructions(const kprof_launch_record *launch)
 {
-    if (launch->mode != KPROF_REPLAY_MULTIPLEX || kprof_replay_is_of_ranges(kprof_engine.process.config.replay_choice))
+    if (kprof_replay_is_of_ranges((int)kprof_engine.process.config.replay_choice))
+        return KPROF_OF_A_RANGE;
+    if (launch->mode != KPROF_REPLAY_MULTIPLEX)
         return KPROF_ONLY_IN_REPLAYS;
     return kprof_launch_is_graph(launch) ? KPROF_OF_A_GRAPH : KPROF_IN_ANOTHER;
 }
@@ -74,7 +76,8 @@ static void deliver_no_timeline(const kprof_launch_record *launch, const char *r
     const bool is_measured = launch->value_count > 0 || launch->mode == KPROF_REPLAY_MULTIPLEX || !*reason;
     kprof_record record = {.type = KPROF_RECORD_TIMELINE};
     record.timeline.launch = launch->launch;
-    record.timeline.reason = is_measured ? KPROF_NO_TIMELINE : reason;
+    const bool is_range = kprof_replay_is_of_ranges((int)kprof_engine.process.config.replay_choice);
+    record.timeline.reason = !is_measured ? reason : is_range ? KPROF_NO_TIMELINE_OF_RANGE : KPROF_NO_TIMELINE;
     kprof_process_write(&record);
 }
 

@@ -12,10 +12,12 @@
 
 /* Why a launch has nothing of its instructions. */
 #define KPROF_ONLY_IN_REPLAYS "the launch was not repeated, and instructions are measured in replays alone"
+#define KPROF_OF_A_RANGE      "instructions are measured of single launches, and not of a range"
 #define KPROF_OF_A_GRAPH      "CUPTI does not measure the instructions of a graph that is launched as a whole"
 
-/* Why a launch has no samples over time. */
-#define KPROF_NO_TIMELINE "the launch was not repeated, and counters are sampled over time in replays alone"
+/* Why a launch or a range has no samples over time. */
+#define KPROF_NO_TIMELINE_OF_RANGE "counters are sampled over the time of single launches, and not of a range"
+#define KPROF_NO_TIMELINE          "the launch was not repeated, and counters are sampled over time in replays alone"
 
 /* Describe a kernel, before the first record that refers to it. */
 void kprof_deliver_kernel(const kprof_kernel *kernel);

@@ -139,6 +139,13 @@ class Measured(Case):
         self.assert_run(self.collect([*options, "--multiplex-samples", "1"], STEP * 2), 0)
         self.assertEqual(self.modes(), ["range"])
 
+    def test_instructions_and_timelines_are_of_launches(self):
+        options = ["--section", "SourceCounters", "--section", "PmSampling", *STEPS]
+        self.assert_run(self.collect(options, STEP), 0)
+        for table in "code_profile", "timeline_pass":
+            told = self.query("run.kprof", f"SELECT DISTINCT reason FROM {table}")
+            self.assertEqual([reason.rpartition(", and ")[2] for (reason,) in told], ["not of a range"])
+
     def test_what_cannot_be_repeated(self):
         """A range is cut short by what replays must not do; where that comes again, it is measured as it runs."""
         step = ["push=step", f"launch={SCALE}", f"launch={PINNED}", "pop"]
