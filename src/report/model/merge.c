@@ -47,31 +47,26 @@ void kprof_merge_free(kprof_merge *merge)
     free(merge);
 }
 
-/* Run a statement with numbers for its parameters; it need not have all of them. */
-static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numbers, int count)
+/* Note how a step ended: those behind a failure do nothing. */
+static void note(kprof_merge *merge, kprof_status status)
 {
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
-    for (int i = 0; i < count && i < sqlite3_bind_parameter_count(statement) && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_int64(statement, i + 1, numbers[i]);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    kprof_status status = KPROF_OK;
-    if (rc == SQLITE_CONSTRAINT)
-        status = kprof_fail(
-            KPROF_BAD_REPORT,
-            "a report to be merged is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE);
-    else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
-        status = kprof_store_fail(merge->into, sql);
-    sqlite3_finalize(statement);
-    return status;
+    kprof_store_note(merge->into, status);
 }
 
-/* Run a statement without rows, about these texts. */
-static kprof_status change(kprof_merge *merge, const char *sql, const char *const *texts)
+/* Run a statement with numbers for its parameters; it need not have all of them. */
+static void run(kprof_merge *merge, const char *sql, const int64_t *numbers, int count)
 {
-    kprof_store_ask(merge->into, sql, texts);
-    return merge->into->status;
+    kprof_report *into = merge->into;
+    sqlite3_stmt *statement = kprof_store_compile(into, sql);
+    for (int i = 0; i < count && i < sqlite3_bind_parameter_count(statement); i++)
+        sqlite3_bind_int64(statement, i + 1, numbers[i]);
+    const int rc = statement ? sqlite3_step(statement) : SQLITE_DONE;
+    if (rc == SQLITE_CONSTRAINT)
+        note(merge, kprof_fail(KPROF_BAD_REPORT, "a report to be merged is damaged: rows refer to others that are not "
+                                                 "there" KPROF_DAMAGED_ADVICE));
+    else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+        note(merge, kprof_store_fail(into, sql));
+    sqlite3_finalize(statement);
 }
 
 /* The id of the row with this text; 0: there is none, and the text is remembered. */
@@ -84,7 +79,7 @@ static int64_t know(kprof_names *known, const char *text, int64_t new_id)
 }
 
 /* A device or kernel gets one row, even when several reports have it. */
-static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void *row, int64_t old)
+static void add_shared(kprof_merge *merge, kprof_rows table, const void *row, int64_t old)
 {
     const bool is_kernel = table == KPROF_ROWS_KERNEL;
     kprof_names *known = is_kernel ? &merge->kernels : &merge->devices;
@@ -92,33 +87,29 @@ static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void 
     const int64_t new_id = (int64_t)known->count + 1;
     kprof_rows_describe(table, row, &text);
     int64_t id = know(known, text.data, new_id);
-    kprof_status status = KPROF_OK;
     if (id == 0) {
         id = new_id;
-        status = kprof_rows_insert(merge->into, table, row, &id);
+        note(merge, kprof_rows_insert(merge->into, table, row, &id));
     }
-    if (status != KPROF_OK)
-        return status;
-    return run(merge, is_kernel ? "INSERT INTO new_kernel VALUES(?,?)" : "INSERT INTO new_device VALUES(?,?)",
-               (const int64_t[]){old, id}, 2);
+    run(merge, is_kernel ? "INSERT INTO new_kernel VALUES(?,?)" : "INSERT INTO new_device VALUES(?,?)",
+        (const int64_t[]){old, id}, 2);
 }
 
-static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *model)
+static void add_small_tables(kprof_merge *merge, const kprof_model *model)
 {
-    kprof_status status = kprof_store_exec(merge->into, "DELETE FROM new_kernel; DELETE FROM new_device; "
-                                                        "DELETE FROM new_metric; DELETE FROM taken");
-    for (size_t i = 0; i < model->kernel_count && status == KPROF_OK; i++)
-        status = add_shared(merge, KPROF_ROWS_KERNEL, &model->kernels[i], (int64_t)i + 1);
-    for (size_t i = 0; i < model->device_count && status == KPROF_OK; i++)
-        status = add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
-    for (size_t i = 0; i < model->metric_count && status == KPROF_OK; i++) {
+    kprof_store_exec(merge->into, "DELETE FROM new_kernel; DELETE FROM new_device; DELETE FROM new_metric; DELETE FROM "
+                                  "taken");
+    for (size_t i = 0; i < model->kernel_count; i++)
+        add_shared(merge, KPROF_ROWS_KERNEL, &model->kernels[i], (int64_t)i + 1);
+    for (size_t i = 0; i < model->device_count; i++)
+        add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
+    for (size_t i = 0; i < model->metric_count; i++) {
         int64_t id = 0;
         if (model->is_kept && !model->is_kept[i])
             continue;
-        status = kprof_store_metric(merge->into, &model->metrics[i], &id);
-        KPROF_THEN(status, run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2));
+        note(merge, kprof_store_metric(merge->into, &model->metrics[i], &id));
+        run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2);
     }
-    return status;
 }
 
 /* Name the earlier report that has the process of this id, and the report that it was merged from. */
@@ -142,26 +133,24 @@ static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *pr
 }
 
 /* Processes are the same when machine, pid and start are: no run counts twice. */
-static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, const char *path, const char *name)
+static void add_processes(kprof_merge *merge, const kprof_model *model, const char *path, const char *name)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < model->process_count && merge->into->status == KPROF_OK; i++) {
         const kprof_model_process *process = &model->processes[i];
         KPROF_AUTO_FREE char *text =
             kprof_strprintf("%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns, process->host);
         int64_t id = merge->process_count + (int64_t)i + 1;
         const int64_t there = know(&merge->processes, text, id);
         if (there > 0)
-            status = fail_twice(merge, process, there, path);
+            note(merge, fail_twice(merge, process, there, path));
         else
-            kprof_strlist_add(&merge->brought_by, name);
-        KPROF_THEN(status, kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id));
+            note(merge, kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id));
+        kprof_strlist_add(&merge->brought_by, name);
     }
-    return status;
 }
 
 /* A report that was merged brings its own sources along. */
-static kprof_status add_sources(kprof_merge *merge, const char *name, int version)
+static void add_sources(kprof_merge *merge, const char *name, int version)
 {
     static const char single[] =
         "INSERT INTO main.source SELECT ?1+1, ?2, command_line, working_directory, kprof_version, sets, start_unix_ns "
@@ -170,28 +159,20 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
                               "kprof_version, sets, start_unix_ns FROM source.source";
     const int64_t numbers[] = {merge->process_count, merge->source_count};
     const int64_t sources = version >= 5 ? kprof_store_integer(merge->into, "SELECT count(*) FROM source.source") : 0;
-    kprof_status status = merge->into->status;
     if (sources > 0) {
-        status = run(merge, all, &merge->source_count, 1);
-        if (status == KPROF_OK)
-            status = run(merge,
-                         "INSERT INTO main.process_source SELECT process_id+?1, source_id+?2 FROM "
-                         "source.process_source",
-                         numbers, 2);
+        run(merge, all, &merge->source_count, 1);
+        run(merge, "INSERT INTO main.process_source SELECT process_id+?1, source_id+?2 FROM source.process_source",
+            numbers, 2);
         merge->source_count += sources;
-        return status;
+        return;
     }
-    sqlite3_stmt *statement = NULL;
-    if (status == KPROF_OK && (sqlite3_prepare_v2(merge->into->db, single, -1, &statement, NULL) != SQLITE_OK ||
-                               sqlite3_bind_int64(statement, 1, merge->source_count) != SQLITE_OK ||
-                               sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC) != SQLITE_OK ||
-                               sqlite3_step(statement) != SQLITE_DONE))
-        status = kprof_store_fail(merge->into, "storing a source");
+    sqlite3_stmt *statement = kprof_store_compile(merge->into, single);
+    sqlite3_bind_int64(statement, 1, merge->source_count);
+    sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
+    kprof_store_fill(merge->into, statement);
     sqlite3_finalize(statement);
-    if (status == KPROF_OK)
-        status = run(merge, "INSERT INTO main.process_source SELECT id+?1, ?2+1 FROM source.process", numbers, 2);
+    run(merge, "INSERT INTO main.process_source SELECT id+?1, ?2+1 FROM source.process", numbers, 2);
     merge->source_count++;
-    return status;
 }
 
 /* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
@@ -211,52 +192,46 @@ static void join_items(kprof_section *into, kprof_section *from)
 }
 
 /* Both definitions are of one section. `own`: that of the new report. */
-static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_section *section, char **own)
+static void join_definition(kprof_merge *merge, const char *chip, kprof_section *section, char **own)
 {
     kprof_section whole;
-    kprof_status status = kprof_section_from_json(merge->into->path, *own, &whole);
+    const kprof_status status = kprof_section_from_json(merge->into->path, *own, &whole);
+    note(merge, status);
     if (status != KPROF_OK)
-        return status;
+        return;
     join_items(&whole, section);
     free(*own);
     *own = kprof_section_to_json(&whole);
     kprof_section_free(&whole);
-    return change(merge, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
-                  (const char *const[]){chip, section->id, *own, NULL});
-}
-
-/* `key`: its chip and id. */
-static void note_definition(kprof_merge *merge, const char *key, const char *json)
-{
-    kprof_strlist_add(&merge->definitions, json);
-    kprof_names_keep(&merge->sections, key, merge->definitions.count);
+    kprof_store_ask(merge->into, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
+                    (const char *const[]){chip, section->id, *own, NULL});
 }
 
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
-static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
+static void add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
 {
     KPROF_AUTO_FREE char *key = kprof_strprintf("%s\n%s", chip, section->id);
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
     const size_t number = kprof_names_find(&merge->sections, key);
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
-    kprof_status status = KPROF_OK;
-    if (!own)
-        note_definition(merge, key, json);
-    else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
-        status = join_definition(merge, chip, section, own);
-    else if (strcmp(*own, json) != 0)
-        status = kprof_fail(KPROF_BAD_REPORT,
-                            "%s: its section %s is another one than in the reports before it: merge runs that had the "
-                            "same files of sections",
-                            path, section->id);
-    if (status == KPROF_OK && !own)
-        status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    return status;
+    if (!own) {
+        kprof_strlist_add(&merge->definitions, json);
+        kprof_names_keep(&merge->sections, key, merge->definitions.count);
+        note(merge,
+             kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json));
+    } else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0) {
+        join_definition(merge, chip, section, own);
+    } else if (strcmp(*own, json) != 0) {
+        note(merge, kprof_fail(KPROF_BAD_REPORT,
+                               "%s: its section %s is another one than in the reports before it: merge runs that had "
+                               "the same files of sections",
+                               path, section->id));
+    }
 }
 
 /* Runs may have had other sets. A chip has the sections of all, and the passes of a plan that differs follow those that
  * are there; a metric has the passes of the first plan with it. */
-static kprof_status add_passes(kprof_merge *merge, const char *chip)
+static void add_passes(kprof_merge *merge, const char *chip)
 {
 #define PARTS     "SELECT pass, counters, sm_side FROM "
 #define SCHEDULED "SELECT new_metric.id, pass FROM source.schedule JOIN new_metric ON old=metric_id WHERE chip=?1"
@@ -275,23 +250,21 @@ static kprof_status add_passes(kprof_merge *merge, const char *chip)
     const bool is_other = kprof_store_ask(merge->into, differs, name);
     for (size_t i = 0; i < sizeof copy / sizeof *copy && is_other; i++)
         kprof_store_ask(merge->into, copy[i], name);
-    return change(merge,
-                  "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE chip=?1 AND "
-                  "NOT EXISTS(SELECT 1 FROM main.left_out AS own WHERE own.chip=?1 AND own.name=other.name) ORDER BY "
-                  "id",
-                  name);
+    kprof_store_ask(merge->into,
+                    "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE chip=?1 AND "
+                    "NOT EXISTS(SELECT 1 FROM main.left_out AS own WHERE own.chip=?1 AND own.name=other.name) ORDER BY "
+                    "id",
+                    name);
 }
 
-static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
+static void add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < model->chip_count; i++) {
         const kprof_model_chip *chip = &model->chips[i];
-        for (size_t k = 0; k < chip->shown_count && status == KPROF_OK; k++)
-            status = add_section(merge, chip->name, &chip->sections[k], path);
-        KPROF_THEN(status, add_passes(merge, chip->name));
+        for (size_t k = 0; k < chip->shown_count && merge->into->status == KPROF_OK; k++)
+            add_section(merge, chip->name, &chip->sections[k], path);
+        add_passes(merge, chip->name);
     }
-    return status;
 }
 
 /* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */
@@ -308,7 +281,7 @@ static char *launch_query(int version)
 
 /* Code and what was measured of it. A part has the whole profiles of its launches, as far as it has metrics of them,
  * and the code of these. Ids of code, files, functions and profiles follow those that are there. */
-static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
+static void add_code(kprof_merge *merge, const kprof_report *from)
 {
 #define KEPT_VALUES "profile_id IN kept_profile AND metric_id IN (SELECT old FROM new_metric)"
     static const char *const statements[] = {
@@ -351,9 +324,8 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
     enum { OF_PTX = 2 };
     const size_t count = sizeof statements / sizeof *statements - (from->version < 9 ? OF_PTX : 0);
     kprof_report *into = merge->into;
-    kprof_status status = KPROF_OK;
     if (from->version < 7) /* it has none of these tables */
-        return KPROF_OK;
+        return;
     const int64_t numbers[] = {
         merge->launch_count,
         merge->process_count,
@@ -364,24 +336,21 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
         kprof_store_integer(into, "SELECT coalesce(max(id), 0) FROM main.code_profile"),
         merge->subset != NULL,
     };
-    for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = run(merge, statements[i], numbers, 6);
-    return KPROF_THEN(status, into->status);
+    for (size_t i = 0; i < count; i++)
+        run(merge, statements[i], numbers, 6);
 }
 
 /* Run statements that copy rows of launches: ?1 and ?2 are what ids of launches and processes grow by, ?3 is 0 where
  * all launches are taken. */
-static kprof_status copy_of_launches(kprof_merge *merge, const char *const *statements, size_t count)
+static void copy_of_launches(kprof_merge *merge, const char *const *statements, size_t count)
 {
     const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = run(merge, statements[i], numbers, 3);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        run(merge, statements[i], numbers, 3);
 }
 
 /* Stacks that are the same in both reports are one. */
-static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
+static void add_stacks(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const statements[] = {
         "INSERT OR IGNORE INTO main.stack SELECT NULL, line, module, frames, cut, reason FROM source.stack WHERE ?3=0 "
@@ -391,11 +360,12 @@ static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
         "source.stack AS old ON old.id=stack_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY "
         "launch_id",
     };
-    return from->version < 8 ? KPROF_OK : copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
+    if (from->version >= 8)
+        copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
 }
 
 /* The samples over time of the launches, of the metrics that are taken. */
-static kprof_status add_timelines(kprof_merge *merge, const kprof_report *from)
+static void add_timelines(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const statements[] = {
         "INSERT INTO main.timeline_pass SELECT launch_id+?1, pass, interval_ns, samples, reason FROM "
@@ -403,46 +373,44 @@ static kprof_status add_timelines(kprof_merge *merge, const kprof_report *from)
         "INSERT INTO main.timeline SELECT launch_id+?1, new_metric.id, start_ns, duration_ns, value FROM "
         "source.timeline JOIN new_metric ON old=metric_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
     };
-    return from->version < 9 ? KPROF_OK : copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
+    if (from->version >= 9)
+        copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
 }
 
 /* A part of a report has no trace: it is chosen by launches. */
-static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
+static void add_trace(kprof_merge *merge, const kprof_report *from)
 {
-    kprof_status status = KPROF_OK;
     if (from->version < 9 || merge->subset)
-        return KPROF_OK;
-    status = kprof_store_exec(merge->into, "INSERT OR IGNORE INTO main.trace_name SELECT NULL, text, demangled, "
-                                           "function FROM source.trace_name ORDER BY id");
-    if (status == KPROF_OK)
-        status = run(merge,
-                     "INSERT INTO main.trace SELECT process_id+?1, start_unix_ns, end_unix_ns, activities, dropped, "
-                     "unknown, reason FROM source.trace ORDER BY process_id",
-                     &merge->process_count, 1);
-    for (unsigned kind = 1; kind < KPROF_ACTIVITY_KINDS && status == KPROF_OK; kind++) {
+        return;
+    kprof_store_exec(merge->into, "INSERT OR IGNORE INTO main.trace_name SELECT NULL, text, demangled, function FROM "
+                                  "source.trace_name ORDER BY id");
+    run(merge,
+        "INSERT INTO main.trace SELECT process_id+?1, start_unix_ns, end_unix_ns, activities, dropped, unknown, reason "
+        "FROM source.trace ORDER BY process_id",
+        &merge->process_count, 1);
+    for (unsigned kind = 1; kind < KPROF_ACTIVITY_KINDS; kind++) {
         if (from->version < KPROF_TRACE_SINCE(kind))
             continue;
         KPROF_AUTO_FREE char *sql = kprof_trace_copy_statement((kprof_activity_kind)kind);
-        status = run(merge, sql, &merge->process_count, 1);
+        run(merge, sql, &merge->process_count, 1);
     }
-    return status;
 }
 
 /* A census is of all launches, so a part of a report keeps it as it is. */
-static kprof_status add_census(kprof_merge *merge, const kprof_report *from)
+static void add_census(kprof_merge *merge, const kprof_report *from)
 {
     const int64_t numbers[] = {merge->launch_count, merge->process_count};
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     if (from->version < 9)
-        return KPROF_OK;
+        return;
     kprof_strbuf_puts(&sql, "INSERT INTO main.census SELECT NULL, process_id+?2, (SELECT id FROM new_kernel WHERE "
                             "old=kernel_id), (SELECT id FROM new_device WHERE old=device_id)");
     kprof_rows_list_plain(KPROF_ROWS_CENSUS, from->version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.census ORDER BY id");
-    return run(merge, sql.data, numbers, 2);
+    run(merge, sql.data, numbers, 2);
 }
 
-static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
+static void add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
         "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE "
@@ -460,68 +428,60 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
                             "(SELECT id FROM source.process)) OR EXISTS(SELECT 1 FROM source.seen WHERE process_id "
                             "NOT IN (SELECT id FROM source.process)) OR (SELECT min(launch_id)<0 OR "
                             "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)"))
-        return kprof_fail(KPROF_BAD_REPORT,
-                          "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
-                          from->path);
+        note(merge, kprof_fail(KPROF_BAD_REPORT,
+                               "%s: the report is damaged: rows refer to others that are not "
+                               "there" KPROF_DAMAGED_ADVICE,
+                               from->path));
     KPROF_AUTO_FREE char *sql = launch_query(from->version);
-    kprof_status status = merge->into->status;
-    KPROF_THEN(status, copy_of_launches(merge, (const char *const[]){sql}, 1));
+    copy_of_launches(merge, (const char *const[]){sql}, 1);
     const size_t first = from->version < 6; /* it has no table nvtx */
-    KPROF_THEN(status, copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first));
-    KPROF_THEN(status, add_stacks(merge, from));
-    KPROF_THEN(status, add_timelines(merge, from));
-    KPROF_THEN(status, add_code(merge, from));
-    KPROF_THEN(status, add_census(merge, from));
+    copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first);
+    add_stacks(merge, from);
+    add_timelines(merge, from);
+    add_code(merge, from);
+    add_census(merge, from);
     merge->launch_count += kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch");
-    return KPROF_THEN(status, merge->into->status);
 }
 
-static kprof_status add_messages(kprof_merge *merge, const kprof_model *model)
+static void add_messages(kprof_merge *merge, const kprof_model *model)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < model->message_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < model->message_count; i++) {
         kprof_model_message message = model->messages[i];
         int64_t id = -1;
         message.process_id += merge->process_count;
-        status = kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, &id);
+        note(merge, kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, &id));
     }
-    return status;
 }
 
 static kprof_status take_launch(void *user, const kprof_model_launch *launch)
 {
-    return run(user, "INSERT INTO taken VALUES(?)", &launch->id, 1);
+    const kprof_merge *merge = user;
+    run(user, "INSERT INTO taken VALUES(?)", &launch->id, 1);
+    return merge->into->status;
 }
 
 static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_report *from, const char *name)
 {
     const kprof_model_walk walk = {from, model, NULL, false};
-    kprof_status status = kprof_report_begin(merge->into);
-    KPROF_THEN(status, add_small_tables(merge, model));
-    if (status == KPROF_OK && merge->subset)
-        status = kprof_subset_launches(merge->subset, &walk, take_launch, merge);
-    KPROF_THEN(status, add_processes(merge, model, from->path, name));
-    KPROF_THEN(status, add_sources(merge, name, from->version));
-    KPROF_THEN(status, add_plans(merge, model, from->path));
-    KPROF_THEN(status, add_launches(merge, from));
-    KPROF_THEN(status, add_trace(merge, from));
-    KPROF_THEN(status, add_messages(merge, model));
+    note(merge, kprof_report_begin(merge->into));
+    add_small_tables(merge, model);
+    if (merge->subset && merge->into->status == KPROF_OK)
+        note(merge, kprof_subset_launches(merge->subset, &walk, take_launch, merge));
+    add_processes(merge, model, from->path, name);
+    add_sources(merge, name, from->version);
+    add_plans(merge, model, from->path);
+    add_launches(merge, from);
+    add_trace(merge, from);
+    add_messages(merge, model);
     merge->process_count += (int64_t)model->process_count;
-    return status == KPROF_OK ? kprof_report_commit(merge->into) : status;
+    return merge->into->status == KPROF_OK ? kprof_report_commit(merge->into) : merge->into->status;
 }
 
 /* SQLite gives some names a meaning of its own. */
-static kprof_status attach(kprof_merge *merge, const char *path)
+static void attach(kprof_merge *merge, const char *path)
 {
-    sqlite3_stmt *statement = NULL;
     KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path[0] == '/' ? "" : "./", path);
-    int rc = sqlite3_prepare_v2(merge->into->db, "ATTACH ?1 AS source", -1, &statement, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    sqlite3_finalize(statement);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(merge->into, path);
+    kprof_store_ask(merge->into, "ATTACH ?1 AS source", (const char *const[]){name, NULL});
 }
 
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name, const kprof_subset *subset)
@@ -544,8 +504,8 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
         merge->subset = subset;
         if (subset)
             status = kprof_subset_apply(subset, path, &model);
-        KPROF_THEN(status, attach(merge, path));
         if (status == KPROF_OK) {
+            attach(merge, path);
             status = copy(merge, &model, from, name);
             KPROF_THEN(status, kprof_store_exec(merge->into, "DETACH source"));
         }

@@ -55,7 +55,6 @@ typedef struct launch_values {
     double *values;    /* [size], by id */
     size_t size;
     int64_t launch;
-    kprof_status status;
 } launch_values;
 
 static double look_up(void *user, const char *name)
@@ -68,14 +67,15 @@ static double look_up(void *user, const char *name)
 static void put(void *user, int64_t metric, double value)
 {
     launch_values *all = user;
-    if (all->status == KPROF_OK && !isnan(value))
-        all->status = kprof_store_write(all->report, KPROF_SQL_SET_VALUE, "iid", all->launch, metric, value);
+    if (!isnan(value))
+        kprof_store_note(all->report,
+                         kprof_store_write(all->report, KPROF_SQL_SET_VALUE, "iid", all->launch, metric, value));
     if ((size_t)metric < all->size)
         all->values[metric] = value;
 }
 
 /* Compute again what follows from the values of several ranks. */
-static kprof_status derive(launch_values *all, const char *chip)
+static void derive(launch_values *all, const char *chip)
 {
     for (size_t i = 0; i < all->size; i++)
         all->values[i] = NAN;
@@ -87,15 +87,14 @@ static kprof_status derive(launch_values *all, const char *chip)
     sqlite3_finalize(row);
     const kprof_derived_sink sink = {look_up, put, all};
     kprof_derived_evaluate(all->report, chip, &sink);
-    return all->status;
 }
 
-static kprof_status derive_all(kprof_report *report)
+static void derive_all(kprof_report *report)
 {
     static const char joined[] = "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
                                  "WHERE launch.id IN (SELECT base FROM joined) ORDER BY launch.id";
     launch_values all = {.report = report};
-    kprof_status status = kprof_report_load_plans(report);
+    kprof_store_note(report, kprof_report_load_plans(report));
     KPROF_AUTO(kprof_cursor) metrics = kprof_cursor_new(report, "SELECT id, name FROM main.metric ORDER BY id");
     while (kprof_cursor_next(&metrics)) {
         const size_t id = (size_t)sqlite3_column_int64(metrics.row, 0);
@@ -104,13 +103,12 @@ static kprof_status derive_all(kprof_report *report)
     }
     all.values = kprof_calloc(all.size + 1, sizeof *all.values);
     KPROF_AUTO(kprof_cursor) launches = kprof_cursor_new(report, joined);
-    while (status == KPROF_OK && kprof_cursor_next(&launches)) {
+    while (kprof_cursor_next(&launches)) {
         all.launch = sqlite3_column_int64(launches.row, 0);
-        status = derive(&all, kprof_store_column(launches.row, 1));
+        derive(&all, kprof_store_column(launches.row, 1));
     }
     kprof_names_free(&all.names);
     free(all.values);
-    return KPROF_THEN(status, report->status);
 }
 
 static void tell_incomplete(kprof_report *report)
@@ -154,13 +152,13 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
 {
     if (!fit_together(into))
         return into->status;
-    kprof_status status = kprof_report_begin(into);
-    KPROF_THEN(status, kprof_store_exec(into, match_launches));
+    kprof_store_note(into, kprof_report_begin(into));
+    kprof_store_exec(into, match_launches);
     tell_incomplete(into);
-    KPROF_THEN(status, kprof_store_exec(into, join_launches));
-    KPROF_THEN(status, derive_all(into));
-    KPROF_THEN(status, kprof_store_exec(into, forget));
-    return status == KPROF_OK ? kprof_report_commit(into) : status;
+    kprof_store_exec(into, join_launches);
+    derive_all(into);
+    kprof_store_exec(into, forget);
+    return into->status == KPROF_OK ? kprof_report_commit(into) : into->status;
 }
 
 /* Launches of runs with what has to agree, and their places among those. Processes of one executable are numbered in
@@ -220,7 +218,7 @@ static const char leave_bases[] = COUNT_MEASURED REMOVE_LAUNCHES("SELECT id FROM
 static const char forget_runs[] = "DROP TABLE numbered; DROP TABLE ranked; DROP TABLE placed; DROP TABLE whole; DROP "
                                   "TABLE sampled; DROP TABLE bases; DROP TABLE joined";
 
-static kprof_status match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
+static void match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
 {
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(
@@ -232,7 +230,7 @@ static kprof_status match_launches_of_runs(kprof_report *report, const kprof_run
         "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
         "placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
         runs->last_has_several);
-    return kprof_store_exec(report, sql.data);
+    kprof_store_exec(report, sql.data);
 }
 
 /* Tell of kernels whose launches not all runs have. */
@@ -264,20 +262,19 @@ static void tell_kernels(kprof_report *report, const kprof_runs *runs)
         kprof_log(KPROF_LOG_WARNING, "and %zu more kernels", count - KERNELS_TOLD);
 }
 
-static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
+static void tell_left_out(kprof_report *report, kprof_runs *runs)
 {
     const int64_t all = kprof_store_integer(report, "SELECT count(*) FROM placed");
     const int64_t taken = kprof_store_integer(report, "SELECT count(*) FROM bases");
     runs->taken = (uint64_t)taken;
     runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
     if (report->status != KPROF_OK || runs->left_out == 0)
-        return report->status;
+        return;
     kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
               "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launch%s",
               (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken,
               taken == 1 ? " matches" : "es match");
     tell_kernels(report, runs);
-    return report->status;
 }
 
 #define FROM_PARTS                                                                                                     \
@@ -309,14 +306,14 @@ static void put_greatest(kprof_report *report, const kprof_greatest *metric, boo
 
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
 {
-    kprof_status status = kprof_report_begin(into);
-    KPROF_THEN(status, match_launches_of_runs(into, runs));
-    KPROF_THEN(status, tell_left_out(into, runs));
-    KPROF_THEN(status, kprof_store_exec(into, join_values_of_runs));
+    kprof_store_note(into, kprof_report_begin(into));
+    match_launches_of_runs(into, runs);
+    tell_left_out(into, runs);
+    kprof_store_exec(into, join_values_of_runs);
     for (size_t i = 0; i < runs->greatest_count; i++)
         put_greatest(into, &runs->greatest[i], runs->of_ranges);
-    KPROF_THEN(status, kprof_store_exec(into, leave_bases));
-    KPROF_THEN(status, derive_all(into));
-    KPROF_THEN(status, kprof_store_exec(into, forget_runs));
-    return status == KPROF_OK ? kprof_report_commit(into) : status;
+    kprof_store_exec(into, leave_bases);
+    derive_all(into);
+    kprof_store_exec(into, forget_runs);
+    return into->status == KPROF_OK ? kprof_report_commit(into) : into->status;
 }
