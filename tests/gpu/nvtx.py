@@ -231,6 +231,26 @@ def check_torch(session):
            f"with the ranges of all threads {of_process}"
 
 
+def check_torch_repeated(session):
+    """Steps of a training loop that come once, with their backward passes, are repeated but for the first, which may
+    load code; the program computes what it computes alone."""
+    program = [sys.executable, pathlib.Path(__file__).parent / "programs/nvtx_torch.py"]
+    plain = harness.run(program, limit=300)
+    if plain.status == harness.SKIPPED:
+        return "skipped: no PyTorch"
+    told = []
+    for number, name in enumerate(("step 0", "step 1", "step 2")):
+        base = f"{session.folder}/torch-{number}"
+        under = harness.run([harness.kprof(), "--set", "default", "--metrics", ",".join(COUNTS), "--replay-mode",
+                             "range", INCLUDE, f"{name}/", "-f", "-o", base, *program], limit=300)
+        demand(under.stdout == plain.stdout, f"{name}: stdout {under.stdout!r}, plain {plain.stdout!r}")
+        mode, counts, missing, reason = read_range(base)
+        told.append(f"{name}: {mode}, {counts}, {len(missing)} missing, {reason}")
+        demand(number == 0 or (mode == "range" and len(missing) <= 3 and under.status == 0),
+               f"{'; '.join(told)}; status {under.status}: {harness.last_lines(under.stderr)}")
+    return "; ".join(told)
+
+
 def numbers_of_report(session, options):
     """The launches that `kprof report` shows of the full report."""
     result = harness.run([harness.kprof(), "report", f"{session.full}.kprof", *options, "--page", "raw", "--csv-layout",
@@ -274,7 +294,7 @@ def check_case(session, case, with_ncu):
 CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
           ("another tool", check_another_tool), ("ranges as one", check_as_one), ("ranges in runs", check_in_runs),
           ("ranges that are repeated", check_repeated),
-          ("PyTorch", check_torch)]
+          ("PyTorch", check_torch), ("steps of PyTorch that are repeated", check_torch_repeated)]
 
 
 def main():
