@@ -35,9 +35,7 @@
     " UNION ALL SELECT 2, id, process_id, correlation, device, context, stream, start_ns FROM trace_copy" KNOWN        \
     " UNION ALL SELECT 3, id, process_id, correlation, device, context, stream, start_ns FROM trace_set" KNOWN         \
     " UNION ALL SELECT 4, id, process_id, correlation, device, context, stream, start_ns FROM trace_graph" KNOWN ")"
-#define CALL                                                                                                           \
-    "call AS (SELECT process_id, correlation, min(start_ns) AS start_ns, thread FROM trace_call GROUP BY process_id, " \
-    "correlation)"
+#define STREAMS ", used AS (SELECT DISTINCT process_id, device, context, stream FROM work)"
 #define FLOW(phase, pid, tid)                                                                                          \
     "json_object('ph', '" phase                                                                                        \
     "', 'cat', 'ac2g', 'name', 'ac2g', 'id', 4294967296*process_id+correlation, 'pid', " pid ", 'tid', " tid           \
@@ -102,12 +100,13 @@ static const char *const events[] = {
         "'GPU ' || device || coalesce(' (' || (SELECT name FROM device d WHERE d.ordinal=used.device ORDER BY id LIMIT "
         "1) "
         "|| ')', '') || ', of process ' || (SELECT pid FROM process WHERE id=process_id)") " FROM used ORDER BY 1",
-    "WITH " WORK " SELECT DISTINCT " NAMED("thread_name", GPU, STREAM,
-                                           "'stream ' || stream || ' (context ' || context || "
-                                           "')'") " FROM work ORDER BY 1",
-    "WITH " WORK " SELECT DISTINCT " NAMED("thread_name", GPU, "tid",
-                                           "'stream ' || stream || ' (context ' || context || '), beside the row "
-                                           "before'") " FROM work JOIN " LANES " USING(what, id) ORDER BY 1",
+    "WITH " WORK STREAMS " SELECT " NAMED("thread_name", GPU, STREAM,
+                                          "'stream ' || stream || ' (context ' || context || "
+                                          "')'") " FROM used ORDER BY 1",
+    "WITH " WORK ", used AS (SELECT DISTINCT process_id, device, context, stream, tid FROM work JOIN " LANES
+    " USING(what, id)) SELECT " NAMED("thread_name", GPU, "tid",
+                                      "'stream ' || stream || ' (context ' || context || '), beside the row "
+                                      "before'") " FROM used ORDER BY 1",
     "SELECT DISTINCT " NAMED("thread_name", HOST, "thread",
                              "'thread ' || thread") " FROM (SELECT process_id, thread FROM trace_call UNION SELECT "
                                                     "process_id, thread FROM trace_range) ORDER BY 1",
@@ -144,20 +143,20 @@ static const char *const events[] = {
                                                            "trace_name n ON n.id=name_id",
     OVERHEAD_END("b", "start_ns"),
     OVERHEAD_END("e", "end_ns"),
-    "WITH " WORK ", " CALL ", asked AS (SELECT DISTINCT process_id, correlation FROM work) SELECT " FLOW(
-        "s", HOST, "thread") ") FROM asked JOIN call USING(process_id, correlation)",
-    "WITH " WORK ", " CALL
-    " SELECT " FLOW("f", GPU, "@work") ", 'bp', 'e') FROM work WHERE EXISTS (SELECT 1 FROM call c "
+    "WITH " WORK ", asked AS (SELECT DISTINCT process_id, correlation FROM work) SELECT " FLOW(
+        "s", HOST, "thread") ") FROM asked CROSS JOIN temp.first_call USING(process_id, correlation)",
+    "WITH " WORK
+    " SELECT " FLOW("f", GPU, "@work") ", 'bp', 'e') FROM work WHERE EXISTS (SELECT 1 FROM temp.first_call c "
                                        "WHERE c.process_id=work.process_id AND c.correlation=work.correlation)",
     "SELECT json_object('ph', 'C', 'name', 'allocated ' || n.text || ' memory', 'pid', " GPU ", 'tid', 0, 'ts', " TIME(
         "time_ns") ", 'args', json_object('MB', round(sum(CASE WHEN o.text='allocation' THEN bytes ELSE -bytes END) "
                    "OVER (PARTITION BY process_id, device, memory_id ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING "
                    "AND CURRENT ROW)/1e6, 3))) FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN trace_name o "
                    "ON o.id=operation_id",
-    "WITH " WORK ", " CALL
-    ", steps AS (SELECT process_id, device, call.start_ns AS start_ns, 1 AS d FROM work JOIN call "
-    "USING(process_id, correlation) UNION ALL SELECT process_id, device, work.start_ns, -1 FROM work JOIN call "
-    "USING(process_id, correlation)) SELECT json_object('ph', 'C', 'name', 'queue depth', 'pid', " GPU
+    "WITH " WORK
+    ", steps AS (SELECT process_id, device, c.start_ns AS start_ns, 1 AS d FROM work CROSS JOIN temp.first_call c "
+    "USING(process_id, correlation) UNION ALL SELECT process_id, device, work.start_ns, -1 FROM work CROSS JOIN "
+    "temp.first_call USING(process_id, correlation)) SELECT json_object('ph', 'C', 'name', 'queue depth', 'pid', " GPU
     ", 'tid', 0, 'ts', " TIME(
         "start_ns") ", 'args', json_object('asked for', sum(d) OVER (PARTITION BY process_id, device "
                     "ORDER BY start_ns, d ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))) FROM steps",
@@ -292,6 +291,7 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     kprof_status status = find_start(report, &start_ns);
     kprof_trace_project_ranges(report);
     kprof_trace_find_lanes(report);
+    kprof_trace_find_calls(report);
     KPROF_THEN(status, report->status);
     if (status != KPROF_OK)
         return status;
