@@ -2,11 +2,13 @@
 
 import csv
 import json
+import resource
 import shlex
 import sqlite3
+import unittest
 
 from test_ncu import read_lines
-from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, os
+from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os
 
 START = 1700000000000000000
 CALL, ALLOCATE, LATENCY = 4000, 100000, 6000
@@ -293,7 +295,7 @@ class Records(Tracing):
                           ("CPU page fault", None, None, None, None, None),
                           ("GPU page fault", 10, None, 3, 0, None), ("Device-to-Host", 20000, 500000, None, 0, None)])
         run = self.kprof("stats", "run", "--report", "um_total_sum", "--csv")
-        self.assertEqual(run.out.splitlines()[1], '1,0.5,1,3,"0x100000","0x400000"')
+        self.assertEqual(run.out.splitlines()[1], '1,0.5,1,3,0x100000,0x400000')
         self.assertIn("Unified Memory Totals Summary", self.kprof("stats", "run").out)
         self.assert_run(self.trace(*steps), 0) # nobody asked
         self.assertNotIn("Unified Memory", self.kprof("stats", "run").out)
@@ -404,6 +406,20 @@ class Records(Tracing):
                 self.assertEqual(self.kprof("trace", *words).code, 109 if words == ("nonesuch",) else 101)
         self.assert_run(self.kprof("trace", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}"), 0)
         self.assertEqual(os.listdir(self.dir), ["tmp"])
+
+
+class Long(Tracing):
+    """Memory does not grow with a table."""
+
+    @unittest.skipIf(is_sanitized(), "AddressSanitizer reserves much memory")
+    def test_tables(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}*40000"), 0)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (64 << 20, 64 << 20))
+        show = lambda *words: self.kprof("stats", "run", "-r", "cuda_gpu_trace", *words, preexec_fn=limit)
+        self.assertEqual(len(json.loads(show("--json").out)), 40000)
+        self.assertEqual(len(show("--csv").out.splitlines()), 40001)
+        heads = [line for line in show().out.splitlines() if line.lstrip().startswith("Start (ns)")]
+        self.assertEqual(len(heads), 4) # of 13,108 rows each
 
 
 class Limited(Tracing):

@@ -15,7 +15,7 @@ typedef struct json_emitter {
     cJSON *launch, *sections, *section, *values,
         *spreads;               /* of the launch being put together; owned through `launch` */
     cJSON *record, *rows;       /* likewise of a record; owned through `record` */
-    cJSON *alone;               /* the records of a list that is all of its page */
+    bool is_alone;              /* a list is all of its page */
     const char *rows_key;       /* of the rows that the records of the list have; NULL: they have none */
     bool envelope_begun, first; /* `first`: the array has no element yet */
 } json_emitter;
@@ -479,7 +479,7 @@ static void json_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     json->rows_key = key_of_rows(list);
     json->first = true;
     if (list->shape == KPROF_LIST_ALONE) {
-        json->alone = cJSON_CreateArray();
+        json->is_alone = true;
         return;
     }
     begin_envelope(json);
@@ -521,11 +521,26 @@ static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
     add_fields(append_object(of(emitter)->rows), row);
 }
 
+/* Write the record as it stands in a document of cJSON_Print, without holding others. */
+static void write_alone(json_emitter *json)
+{
+    cJSON *array = cJSON_CreateArray();
+    append(array, json->record);
+    KPROF_AUTO_FREE char *text = cJSON_Print(array);
+    if (text) {
+        text[strlen(text) - 1] = '\0';
+        kprof_output_puts(json->base.out, json->first ? "[" : ", ");
+        kprof_json_put_text(json->base.out, text + 1);
+    }
+    json->first = false;
+    cJSON_Delete(array);
+}
+
 static void json_record_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
-    if (json->alone)
-        append(json->alone, json->record);
+    if (json->is_alone)
+        write_alone(json);
     else
         write_element(json, json->record);
     json->record = json->rows = NULL;
@@ -533,7 +548,7 @@ static void json_record_end(kprof_emitter *emitter)
 
 static void json_list_end(kprof_emitter *emitter)
 {
-    if (!of(emitter)->alone)
+    if (!of(emitter)->is_alone)
         json_array_end(emitter);
 }
 
@@ -541,13 +556,9 @@ static void json_list_end(kprof_emitter *emitter)
 static void json_page_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
-    if (!json->alone) {
+    if (!json->is_alone)
         begin_envelope(json);
-        kprof_output_puts(emitter->out, "}\n");
-        return;
-    }
-    kprof_json_write_text(&json->base, cJSON_Print(json->alone));
-    kprof_output_puts(emitter->out, "\n");
+    kprof_output_puts(emitter->out, !json->is_alone ? "}\n" : json->first ? "[]\n" : "]\n");
 }
 
 static void json_free(kprof_emitter *emitter)
@@ -555,7 +566,6 @@ static void json_free(kprof_emitter *emitter)
     json_emitter *json = of(emitter);
     cJSON_Delete(json->launch);
     cJSON_Delete(json->record);
-    cJSON_Delete(json->alone);
     free(json);
 }
 

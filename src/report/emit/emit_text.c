@@ -1015,6 +1015,23 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
     put_buffer(emitter, (text_block){STYLE_HEADING, 0, text_width(emitter), false}, &heading);
 }
 
+static void flush_rows(text_emitter *text)
+{
+    if (text->heading && text->rows.cell_count > 0) {
+        kprof_output_puts(text->base.out, "\n");
+        put_lines(&text->base, (text_block){STYLE_SECTION, 2, text_width(&text->base), false}, text->heading);
+    }
+    print_grid(text, &text->rows, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
+    kprof_grid_free(&text->rows);
+    text->rows = (kprof_grid){0};
+    free(text->heading);
+    text->heading = NULL;
+}
+
+/* Columns are as wide as their widest cell: of very long tables that of a part, so that memory does not grow with them.
+ */
+#define MOST_CELLS 262144
+
 static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     text_emitter *text = of(emitter);
@@ -1029,21 +1046,13 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
         show_block(emitter, record);
     else if (kprof_list_is_grouped(text->shape))
         show_record_heading(emitter, record);
-    else
+    else {
+        if (text->rows.cell_count >= MOST_CELLS) {
+            flush_rows(text);
+            kprof_output_puts(emitter->out, "\n");
+        }
         add_row(text, record);
-}
-
-static void flush_rows(text_emitter *text)
-{
-    if (text->heading && text->rows.cell_count > 0) {
-        kprof_output_puts(text->base.out, "\n");
-        put_lines(&text->base, (text_block){STYLE_SECTION, 2, text_width(&text->base), false}, text->heading);
     }
-    print_grid(text, &text->rows, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
-    kprof_grid_free(&text->rows);
-    text->rows = (kprof_grid){0};
-    free(text->heading);
-    text->heading = NULL;
 }
 
 static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)

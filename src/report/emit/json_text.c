@@ -130,14 +130,9 @@ void kprof_json_put_text(kprof_output *out, const char *text)
     kprof_output_put(out, plain, (size_t)(text - plain));
 }
 
-void kprof_json_write_text(kprof_emitter *emitter, char *text)
-{
-    kprof_json_put_text(emitter->out, text);
-    cJSON_free(text);
-}
-
 void kprof_json_write(kprof_emitter *emitter, cJSON *value)
 {
-    kprof_json_write_text(emitter, value ? cJSON_PrintUnformatted(value) : NULL);
+    KPROF_AUTO_FREE char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+    kprof_json_put_text(emitter->out, text);
     cJSON_Delete(value);
 }

@@ -27,8 +27,6 @@ cJSON *kprof_json_found(const kprof_found *found, const char *text);
 
 /* Write JSON, in which anything may stand in strings. */
 void kprof_json_put_text(kprof_output *out, const char *text);
-/* Write what cJSON has printed, and free it. */
-void kprof_json_write_text(kprof_emitter *emitter, char *text);
 /* Print a value in one line, and free it. */
 void kprof_json_write(kprof_emitter *emitter, cJSON *value);
 
