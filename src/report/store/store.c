@@ -3,6 +3,7 @@
 #include "core/clean.h"
 #include "report/store/limits.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define SHOWN 160 /* bytes of a statement in a message: the statements that make a report are long */
@@ -50,9 +51,12 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: another program has locked it for writing: %.*s",
                           report->path, SHOWN, operation);
-    const int error = code == SQLITE_IOERR || code == SQLITE_CANTOPEN ? sqlite3_system_errno(report->db) : 0;
-    return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: %s: %.*s", report->path,
-                      error ? strerror(error) : sqlite3_errmsg(report->db), SHOWN, operation);
+    const bool has_reason = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+    const int reason = has_reason ? sqlite3_system_errno(report->db) : 0;
+    const bool is_known = reason != 0 && reason != ENOENT; /* which tells of what SQLite tries next */
+    return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report%s: %s: %.*s", report->path,
+                      has_reason && !is_known ? " (is the disk full?)" : "",
+                      is_known ? strerror(reason) : sqlite3_errmsg(report->db), SHOWN, operation);
 }
 
 static kprof_status fail_memory(const kprof_report *report)
