@@ -32,6 +32,7 @@ import weakref
 
 __all__ = ["Error", "Result", "prepare", "profile", "start", "status", "stop"]
 
+_PART = "part.kprof"
 _PREPARED = "KPROF_PREPARED"  # a variable with the options of prepare, for children
 _LIMIT_S = 150  # a command may have launches measured first
 _RELAUNCH = ("start it as: kprof --armed no python ... (a notebook: kprof --armed no jupyter lab), or call "
@@ -68,7 +69,7 @@ class Result:
         self._launches = None
 
     def _query(self, sql):
-        database = sqlite3.connect(f"file:{urllib.parse.quote(self.path)}?mode=ro", uri=True)
+        database = sqlite3.connect(f"file:{urllib.parse.quote(os.fsencode(self.path))}?mode=ro", uri=True)
         try:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(sql)]
@@ -156,7 +157,7 @@ def _receive(client):
     text = b""
     while block := client.recv(65536):
         text += block
-    return text.decode(errors="replace")
+    return text
 
 
 def _ask(*words):
@@ -178,7 +179,9 @@ def _ask(*words):
     except OSError as error:
         raise Error(f"the kprof of this run cannot be told ({error}): it measures from the start (without --armed no), "
                     "or is gone; " + _RELAUNCH) from None
-    lines = [line.partition(" ")[::2] for line in text.splitlines()]
+    parts = [line.partition(b" ")[::2] for line in text.split(b"\n") if line]
+    lines = [(key.decode(errors="replace"), os.fsdecode(rest) if key == b"report" else rest.decode(errors="replace"))
+             for key, rest in parts]
     code = int(lines[0][1]) if lines and lines[0][0] == "exit" else 109
     messages = [rest.partition(" ")[::2] for key, rest in lines if key == "message"]
     for level, message in messages:
@@ -214,7 +217,8 @@ def _leave_to_parent():
 
 def _end_host():
     if _Host.process:
-        _Host.process.stdin.close()
+        with contextlib.suppress(OSError):  # this program may have closed all files
+            _Host.process.stdin.close()
         try:
             _Host.process.wait(60)
         except subprocess.TimeoutExpired:
@@ -244,7 +248,8 @@ def prepare(*options):
     process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o", _in_folder(_Host.folder.name, "all"),
                                 *options, "--", sys.executable, "-ISc", waiter], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
-    line = process.stdout.readline()
+    with process.stdout:
+        line = process.stdout.readline()
     if not line:
         process.wait()
         errors.seek(0)
@@ -277,7 +282,7 @@ def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
     try:
         prepare()
         folder = _open["folder"] = None if keep else _Folder()
-        path = _in_folder(os.getcwd(), os.path.expanduser(keep)) if keep else _in_folder(folder.name, "part.kprof")
+        path = _in_folder(os.getcwd(), os.path.expanduser(keep)) if keep else _in_folder(folder.name, _PART)
         _ask("start", str(os.getpid()), *words, "--export", path, *["--force-overwrite"] * bool(overwrite))
     except BaseException as failed:  # among them an interrupted cell
         _open.clear()
@@ -301,7 +306,8 @@ def stop():
         raise Error("this process has not called CUDA, or had called it before kprof was there; " + _RELAUNCH)
     if not reports:
         raise Error("kprof has made no report", 110)
-    result = Result(reports[-1], folder)
+    # a name that has the end of a line is no answer
+    result = Result(os.path.join(folder.name, _PART) if folder else reports[-1], folder)
     _tell_nothing(result)
     return result
 

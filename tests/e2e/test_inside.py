@@ -378,6 +378,24 @@ print(p.dict()["scale"]["launches"])
         run = self.under_kprof("kprof.prepare('--set', 'full')\n")
         self.assertIn("--set full has no effect: this process was started under a kprof", run.err)
 
+    def test_folders_of_any_name(self):
+        """Also with all warnings as errors, and where the program closes what it has not opened."""
+        for name in (b"a\nb", b"a\xff"):
+            folder = os.path.join(os.fsencode(self.dir), name)
+            os.mkdir(folder)
+            run = self.alone(f"""
+import tempfile, warnings
+warnings.simplefilter("error")
+tempfile.tempdir = os.fsdecode({folder!r})
+kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", {METRIC!r})
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE)
+print(p.dict()["scale"]["launches"])
+os.closerange(3, 600)
+""")
+            self.assertEqual((run.code, run.out, run.err), (0, "1\n", ""))
+
     def test_module_that_is_loaded_again(self):
         """Within a block, too."""
         run = self.alone(f"""
