@@ -89,11 +89,27 @@ static bool shows_no_code(const kprof_options *options)
     return is_command(options, KPROF_IN(report)) && options->page != KPROF_PAGE_SOURCE && !options->html_path;
 }
 
-/* Does the run keep a report and print nothing? */
+/* Does it keep a report and print nothing? */
 static bool prints_nothing(const kprof_options *options)
 {
-    return is_command(options, KPROF_IN(profile)) && options->export_path && options->page == KPROF_UNSET &&
-           options->format == KPROF_UNSET;
+    return is_command(options, KPROF_IN(profile) | KPROF_IN(trace) | KPROF_IN(report)) && options->export_path &&
+           options->page == KPROF_UNSET && options->format == KPROF_UNSET;
+}
+
+static bool is_merge(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(merge));
+}
+
+/* Does kprof ctl start or stop, which print no results? */
+static bool orders(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(ctl)) && options->argument && strcmp(options->argument, "status") != 0;
+}
+
+static bool asks_for_status(const kprof_options *options)
+{
+    return is_command(options, KPROF_IN(ctl)) && !orders(options);
 }
 
 static bool has_no_budget(const kprof_options *options)
@@ -125,6 +141,10 @@ static bool shows_no_finding(const kprof_options *options)
 /* Of all options that choose launches, or what is kept of them. */
 #define CHOOSING_LAUNCHES ""
 
+#define PRINTS_NOTHING " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"
+#define OF_STATUS      ": kprof ctl status alone prints results"
+#define OF_START       " on kprof ctl status; kprof ctl start takes it"
+
 static const struct {
     const char *name; /* of the option, or where several begin so, with a dash at its end; or CHOOSING_LAUNCHES */
     bool (*is_idle)(const kprof_options *options);
@@ -148,9 +168,19 @@ static const struct {
     {"metrics", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
     {"print-source", shows_no_code, " without --page source"},
     {"inlined", shows_no_code, " without --page source"},
-    {"log-file", prints_nothing, " with --export alone, which prints nothing: give --page too"},
-    {"filter", prints_nothing, " with --export alone, which prints nothing: give it to kprof report"},
-    {"rule", prints_nothing, " with --export alone, which prints nothing: give it to kprof report"},
+    {"log-file", prints_nothing, PRINTS_NOTHING},
+    {"filter", prints_nothing, PRINTS_NOTHING},
+    {"rule", prints_nothing, PRINTS_NOTHING},
+    {"report", prints_nothing, PRINTS_NOTHING},
+    {"log-file", is_merge, ": kprof merge prints no results"},
+    {"log-file", orders, OF_STATUS},
+    {"csv", orders, OF_STATUS},
+    {"json", orders, OF_STATUS},
+    {"markdown", orders, OF_STATUS},
+    {"set", asks_for_status, OF_START},
+    {"section", asks_for_status, OF_START},
+    {"metrics", asks_for_status, OF_START},
+    {"export", asks_for_status, OF_START},
     {"allocated", has_no_budget, " without --budget or kprof plan"},
     {"section-exclude", takes_no_section, " beside metrics alone, without --set or --section"},
     {"rule", finds_nothing, " with --apply-rules no"},
