@@ -12,6 +12,7 @@
 #include "cupti/codes.h"
 #include "cupti/device.h"
 #include "cupti/driver.h"
+#include "cupti/functions.h"
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
 #include "cupti/node_notes.h"
@@ -112,6 +113,8 @@ static void note_result(const kprof_call *call, const CUpti_CallbackData *data)
         kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && result.module)
         kprof_variables_unload(result.module);
+    if (call->kind == KPROF_CALL_UNLOAD)
+        kprof_functions_forget();
 }
 
 /* A call has the same kind as it enters and as it leaves, whatever it did meanwhile. */
@@ -180,7 +183,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
             kprof_redirect_free(decoded.freed);
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
-            call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
+            if (!target.hooks.is_brief) /* a trace's names come with what ran */
+                call.kernel_name = kprof_function_name(target.driver, call.function, data->symbolName);
         }
         target.hooks.enter(&call);
     } else {
@@ -230,6 +234,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         kprof_variables_forget(data->context);
         kprof_allocations_forget(data->context);
         kprof_capturing_forget(data->context);
+        kprof_functions_forget();
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
         const CUpti_ModuleResourceData *module = data->resourceDescriptor;
         if (module) {
@@ -237,8 +242,10 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
             kprof_codes_add(module->pCubin, module->cubinSize);
             kprof_peeks_begin();
         }
-    } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING && !in_hook) {
-        kprof_profilers_note_unload();
+    } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
+        kprof_functions_forget();
+        if (!in_hook)
+            kprof_profilers_note_unload();
     }
 }
 
@@ -471,16 +478,6 @@ bool kprof_target_is_primary(const void *context, uint32_t device)
     return primary == context;
 }
 
-/* The CUfunction of a launch: cudart passes a CUkernel in its place, which not every driver call takes. */
-static CUfunction resolve_function(CUfunction handle)
-{
-    int registers = 0;
-    if (target.driver->cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle) == CUDA_SUCCESS)
-        return handle;
-    CUfunction function = NULL;
-    return target.driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
-}
-
 static int function_value(CUfunction function, CUfunction_attribute attribute, int unknown)
 {
     int value = unknown;
@@ -532,12 +529,7 @@ static CUstreamCaptureMode relax_capture_mode(CUstreamCaptureMode mode)
 /* The launch's function; its module may be loaded for that. NULL for a graph. */
 static CUfunction find_function(const kprof_call *call)
 {
-    if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
-        return NULL;
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
-    CUfunction function = resolve_function(call->function);
-    relax_capture_mode(mode);
-    return function;
+    return call->kind == KPROF_CALL_GRAPH_LAUNCH ? NULL : kprof_function_find(target.driver, call->function);
 }
 
 void kprof_target_shape(const kprof_call *call, kprof_launch_record *out)
@@ -790,8 +782,9 @@ void *kprof_target_function(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         return call->function;
-    return ((const kprof_decoded_call *)call->parameters)->launch.has_arguments ? resolve_function(call->function)
-                                                                                : NULL;
+    return ((const kprof_decoded_call *)call->parameters)->launch.has_arguments
+               ? kprof_function_resolve(target.driver, call->function)
+               : NULL;
 }
 
 unsigned kprof_target_sharing(void)

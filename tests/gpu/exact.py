@@ -203,7 +203,7 @@ CASES = [
     *(Case("endings", part, FIRST, fixed=True) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
     Case("endings", "return-busy", SOME, options=["-k", "affine"]),
-    Case("corners", "pointers read-only until", ("default-auto-*", "full-auto-all", "one-auto-all")),
+    Case("corners", "pointers read-only until no-kernel", ("default-auto-*", "full-auto-all", "one-auto-all")),
     Case("corners", "ipc-event", SOME),
     Case("corners", "local", SOME, options=["-k", "affine"]),
     Case("shared_devices", "ipc", SOME),

@@ -1,9 +1,9 @@
 // What a replay could get wrong that no other program here tries: addresses of functions in memory, mappings that may
-// only be read, events that two processes share, kernels that run until a point in time, and kernels whose local memory
-// takes a large part of the device.
+// only be read, events that two processes share, kernels that run until a point in time, kernels whose local memory
+// takes a large part of the device, and launches of what is no kernel.
 //
 // Usage: corners MODE...
-//   pointers, read-only, ipc-event, until, local
+//   pointers, read-only, ipc-event, until, local, no-kernel
 #include "exact.h"
 
 #include <sys/wait.h>
@@ -268,12 +268,38 @@ static void run_local(void)
     CHECK(cudaFree(much));
 }
 
+static void be_no_kernel(void)
+{
+}
+
+// The runtime hands the driver what it does not know, and the driver refuses that: no name stands where a kernel has
+// its own.
+static void run_no_kernel(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), number = 1;
+    void *parameters[] = {&x, &number, &number};
+    for (unsigned n = 1; n <= 3; n++) {
+        step(x, 3, n);
+        const cudaError_t launched = cudaLaunchKernel((const void *)be_no_kernel, GRID, BLOCK, parameters, 0, 0);
+        printf("launched: %s, %s\n", cudaGetErrorName(launched), cudaGetErrorName(cudaGetLastError()));
+        const CUresult result = cuLaunchKernel(NULL, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters, NULL);
+        printf("launched by the driver: %d\n", (int)result);
+        launch_extra += 2;
+        step(x, 5, n);
+        model.step(3, n);
+        model.step(5, n);
+    }
+    show_device("x", x, model.x);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"pointers", run_pointers},
                                  {"read-only", run_read_only},
                                  {"ipc-event", run_ipc_event},
                                  {"until", run_until},
-                                 {"local", run_local}};
+                                 {"local", run_local},
+                                 {"no-kernel", run_no_kernel}};
     return run_modes(argc, argv, modes);
 }
