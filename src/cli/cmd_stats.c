@@ -5,6 +5,7 @@
 #include "core/files.h"
 #include "core/log.h"
 #include "report/model/trace_stats.h"
+#include "report/model/trace_tables.h"
 #include "report/page/page_stats.h"
 
 #include <stdlib.h>
@@ -128,6 +129,8 @@ int kprof_cmd_stats(const kprof_options *options)
                             options->stats_formats);
     KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
     KPROF_THEN(status, kprof_findings_locate(options, &rules));
+    if (options->filter_time || options->filter_nvtx)
+        KPROF_THEN(status, kprof_trace_choose_time(report, options->filter_time, options->filter_nvtx));
     if (are_apart || options->stats_reports.count > 0)
         KPROF_THEN(status, kprof_stats_leave_out(report, options->stats_reports.count > 0, &tables));
     const kprof_stats_content content = {&tables, options->stats_reports.count > 0,

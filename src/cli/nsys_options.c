@@ -98,8 +98,6 @@ static const kprof_nsys_option rows[] = {
     {TRACE, "trace", 't', "cuda|nvtx|none", IDLE(no_others)},
     {TRACE, "trace-fork-before-exec", 0, ALWAYS},
     {TRACE, "wait", 0, "all|primary", NULL, MEANS(NULL)},
-    {STATS, "filter-nvtx", 0, NULL, ELSE("kprof trace --nvtx-include RANGE/ traces the time of such ranges alone")},
-    {STATS, "filter-time", 0, NULL, ELSE("kprof trace --nvtx-include and --schedule trace a part of the time")},
     {STATS, "force-export", 0, ALWAYS},
     {STATS, "report-dir", 0, NULL, ELSE("man kprof-stats has the tables that there are")},
     {STATS, "sqlite", 0, ALWAYS},

@@ -90,6 +90,11 @@ OPTION(CLI, LIST, stats_reports, "report", STATS | TRACE,
 OPTION(CLI, STRING, stats_formats, "format", STATS,
        "print each table by itself, the first in the first of these formats and so on, the last for all that follow",
        .argument = "column|csv|json|markdown[,...]")
+OPTION(CLI, STRING, filter_time, "filter-time", STATS,
+       "only what happens in this time, from the beginning of the trace, such as 10ms/1.5s", .argument = "START/END")
+OPTION(CLI, STRING, filter_nvtx, "filter-nvtx", STATS,
+       "only what happens in the time of this NVTX range, or of the one of this number, from 0",
+       .argument = "RANGE[@DOMAIN][/NUMBER]")
 OPTION(CLI, FLAG, prints_stats, "stats", TRACE, "print tables, too, where --export keeps the trace")
 OPTION(CLI, CHOICE, page, "page", SHOWING, "the page to print (details)", .argument = PAGE_WORDS,
        .initial = KPROF_UNSET, .choices = pages)

@@ -58,6 +58,28 @@ class Nsys(Tracing):
                 run = self.trace(*self.STEPS, options=words)
                 self.assertEqual(len(self.rows("kernel", "id")), kernels, run.err)
 
+    def test_parts_of_a_trace(self):
+        self.assert_run(self.trace(*self.STEPS), 0)
+        [first, second] = [row[0] for row in self.rows("range", "end_ns")]
+        of = lambda *words: sum(row["Instances"] for row in json.loads(
+            self.kprof("stats", "run", "-r", "gpukernsum", "--json", *words).out))
+        self.assertEqual(of("--filter-nvtx", "step"), 1)
+        self.assertEqual(of("--filter-nvtx=step@*/1"), 2)
+        ms = (first - START) / 1e6
+        self.assertEqual(of("--filter-time", f"0/{ms}ms"), 2)
+        self.assertEqual(of("--filter-time", f"{first - START}/{(second - START) / 1e3}us"), 2)
+        self.assertEqual(of("--filter-time", f"{second - START}/"), 7)
+        self.assertEqual(of("--filter-time", "/1h"), 11)
+        self.assertEqual(of("--filter-time", f"{ms}ms/", "--filter-nvtx", "step"), 0)
+        self.assert_run(self.kprof("stats", "run", "--filter-nvtx", "step"), 0)
+        for words, code, text in ((("--filter-nvtx", "step/2"), 106, "has no such range"),
+                                  (("--filter-nvtx", "step@net"), 106, "has no such range"),
+                                  (("--filter-time", "5"), 101, "write START/END"),
+                                  (("--filter-time", "5/1"), 101, "write START/END")):
+            run = self.kprof("stats", "run", *words)
+            self.assertEqual(run.code, code, run.err)
+            self.assertIn(text, run.err)
+
     def test_stats_beside_a_report(self):
         run = self.kprof("trace", "--injection-path", INJECTION, "--stats=true", "-f", "true", "-o", "run", APP,
                          f"launch={VECTOR_ADD}")

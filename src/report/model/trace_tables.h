@@ -8,6 +8,15 @@
 bool kprof_trace_begin_table(kprof_report *report, const char *table);
 void kprof_trace_end_table(kprof_report *report);
 
+/* A part of the time of a trace, in Unix ns. */
+typedef struct kprof_trace_window {
+    int64_t start_ns, end_ns;
+} kprof_trace_window;
+/* From now on let the report have only those activities that happen, for a part at least, in a time: "START/END" from
+ * its beginning, an NVTX range "NAME[@DOMAIN][/NUMBER]", or both; NULL: all of it. Allocations stay as they are. USAGE,
+ * or NO_MATCH where there is no such range. To be called before the tables below are made. */
+kprof_status kprof_trace_choose_time(kprof_report *report, const char *time, const char *range) KPROF_MUST_CHECK;
+
 /* Each of these takes an open report with a trace, once. The report notes failures. */
 
 /* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id): of calls with one number the first. */
