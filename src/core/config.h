@@ -38,6 +38,9 @@ typedef struct kprof_chip_timeline {
     kprof_chip_image image;
 } kprof_chip_timeline;
 
+/* Place of the name in a proof that counts reads alone; those before it count all traffic. */
+#define KPROF_PROOF_READS 2
+
 /* The plan of one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and the
  * config images that schedule them in the same passes. Passes count from 0, without the pass of the proof. */
 typedef struct kprof_chip_metrics {
@@ -47,7 +50,8 @@ typedef struct kprof_chip_metrics {
     uint32_t *patched;                            /* [metrics.count], owned: 1: CUPTI patches the kernels to count it */
     kprof_strlist witnesses;                      /* names that a witnessed image has beside `metrics` */
     uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
-    kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
+    kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory, and on most chips at
+                            KPROF_PROOF_READS what they read of the host's; empty: there is no proof */
     kprof_chip_image images[KPROF_IMAGES]; /* [0] always exists when pass_count > 0 */
     uint32_t pass_count;
     bool patches_code;              /* true: in some pass CUPTI patches the kernels to count */

@@ -30,13 +30,18 @@ static const struct {
     {KPROF_RANGE_CYCLES, NULL, false},
 };
 
-/* The proof is the first row that the chip can count in one pass and that shares no counter with a collected value.
+/* The proof counts what goes to the host and to other GPUs, and what of the former only reads. It is the first row that
+ * the chip can count in one pass and that shares no counter with a collected value, with its reads or without.
  * Most GB10x and GB20x chips have a second-level cache for memory outside the GPU alone: syslts. */
-static const char *const proofs[][2] = {
-    {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "lts__t_sectors_srcunit_tex_aperture_peer.sum"},
-    {"lts__t_requests_srcunit_tex_aperture_sysmem.sum", "lts__t_requests_srcunit_tex_aperture_peer.sum"},
-    {"syslts__t_sectors_srcunit_tex_aperture_sysmem.sum", "syslts__t_sectors_srcunit_tex_aperture_peer.sum"},
-    {"syslts__t_requests_srcunit_tex_aperture_sysmem.sum", "syslts__t_requests_srcunit_tex_aperture_peer.sum"},
+#define OUTSIDE(counts)                                                                                                \
+    {                                                                                                                  \
+        counts "_sysmem.sum", counts "_peer.sum", counts "_sysmem_op_read.sum"                                         \
+    }
+static const char *const proofs[][3] = {
+    OUTSIDE("lts__t_sectors_srcunit_tex_aperture"),
+    OUTSIDE("lts__t_requests_srcunit_tex_aperture"),
+    OUTSIDE("syslts__t_sectors_srcunit_tex_aperture"),
+    OUTSIDE("syslts__t_requests_srcunit_tex_aperture"),
 };
 
 static bool share(const kprof_strlist *a, const kprof_strlist *b)
@@ -218,12 +223,13 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
     return p->status;
 }
 
-static kprof_status choose_proof(kprof_packing *p, kprof_strlist *names)
+/* Look for a proof of the first so many metrics of a row. */
+static kprof_status choose_proof(kprof_packing *p, size_t metrics, kprof_strlist *names)
 {
     kprof_strlist *counters = &p->guests[PROOF].counters;
     for (size_t row = 0; row < sizeof(proofs) / sizeof(proofs[0]) && p->status == KPROF_OK; row++) {
         bool fits = false, is_whole = true;
-        for (size_t i = 0; i < 2 && is_whole && p->status == KPROF_OK; i++) {
+        for (size_t i = 0; i < metrics && is_whole && p->status == KPROF_OK; i++) {
             size_t before = counters->count;
             p->status = list_counters(p, proofs[row][i], counters);
             is_whole = counters->count > before && counters->count <= KPROF_MAX_GUEST_COUNTERS;
@@ -231,8 +237,8 @@ static kprof_status choose_proof(kprof_packing *p, kprof_strlist *names)
         if (is_whole && p->status == KPROF_OK)
             p->status = kprof_raw_config_takes(p->config, p->question, add_guest(p, 0, &p->guests[PROOF], 0), &fits);
         if (fits) {
-            kprof_strlist_add(names, proofs[row][0]);
-            kprof_strlist_add(names, proofs[row][1]);
+            for (size_t i = 0; i < metrics; i++)
+                kprof_strlist_add(names, proofs[row][i]);
             return KPROF_OK;
         }
         kprof_strlist_free(counters);
@@ -269,8 +275,8 @@ static kprof_status make_image(kprof_packing *p, unsigned index, kprof_config_im
 kprof_status kprof_guests_settle(kprof_packing *p, kprof_image_variants *out)
 {
     kprof_status status = p->now.pass_count > 0 ? settle_witnesses(p, &out->witnesses) : KPROF_OK;
-    if (status == KPROF_OK && p->now.pass_count > 0)
-        status = choose_proof(p, &out->proof);
+    for (size_t metrics = 3; metrics > 1 && out->proof.count == 0 && status == KPROF_OK; metrics--)
+        status = p->now.pass_count > 0 ? choose_proof(p, metrics, &out->proof) : KPROF_OK;
     for (unsigned index = 0; index < KPROF_IMAGES && status == KPROF_OK && p->now.pass_count > 0; index++) {
         bool is_proved = index >= KPROF_IMAGE_PROVED;
         if ((is_proved && out->proof.count == 0) || (index & KPROF_IMAGE_WITNESSED && out->witnesses.count == 0))
