@@ -200,6 +200,7 @@ CASES = [
     Case("host_waits", "device-flag copy", SOME, options=["-k", "affine"]),
     Case("host_waits", "copy-in copy-in-device", SOME, options=["-k", "affine"]),
     Case("host_waits", "copy-function", SOME),
+    Case("host_waits", "freed"),
     *(Case("endings", part, FIRST, fixed=True) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
     Case("endings", "return-busy", SOME, options=["-k", "affine"]),

@@ -3,10 +3,12 @@
 // four seconds, and the output tells.
 //
 // Usage: host_waits MODE...
-//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in, copy-in-device, copy-function
+//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in, copy-in-device, copy-function,
+//   freed
 #include "exact.h"
 
 #include <chrono>
+#include <functional>
 #include <thread>
 
 static const std::chrono::milliseconds TICK(20), PATIENCE(4000);
@@ -308,6 +310,54 @@ static void run_copy_in_device(void)
     show_device("x", x, model.x);
 }
 
+__global__ void raise_flag(volatile unsigned *flag)
+{
+    *flag = 1;
+}
+
+// What another thread does in another stream ends the kernel, as the host itself did before: copies, a set, a write to
+// memory in the stream's order, and a kernel.
+static void run_freed(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = allocate_flag(), *one = copy_to_device(std::vector<unsigned>(1, 1));
+    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), *to, want = 1, host = 1;
+    cudaStream_t blocked, freeing;
+    for (cudaStream_t *it : {&blocked, &freeing})
+        CHECK(cudaStreamCreateWithFlags(it, cudaStreamNonBlocking));
+    CHECK(cudaHostGetDevicePointer(&to, flag, 0));
+    const std::function<void(void)> ways[] = {
+        [=] { *(volatile unsigned *)flag = 1; },
+        [=] { CHECK(cudaMemcpyAsync(to, one, sizeof *to, cudaMemcpyDefault, freeing)); },
+        [=] { CHECK(cudaMemcpyAsync(to, &host, sizeof *to, cudaMemcpyDefault, freeing)); },
+        [=] { CHECK(cudaMemsetAsync(to, 1, sizeof *to, freeing)); },
+        [=] { CHECK_DRIVER(cuStreamWriteValue32(freeing, (CUdeviceptr)to, 1, 0)); },
+        [=] { raise_flag<<<1, 1, 0, freeing>>>(to), launched(); },
+    };
+    raise_flag<<<1, 1>>>(to), launched(); // is loaded
+    CHECK(cudaDeviceSynchronize());
+    unsigned n = 0;
+    for (const auto &way : ways) {
+        *(volatile unsigned *)flag = 0;
+        spin<<<1, 1, 0, blocked>>>(to, y, ++n);
+        launched();
+        step(x, 3, n, blocked);
+        step(x, 5, n, blocked);
+        std::thread other([=] {
+            wait_ms(10 * TICK);
+            way();
+        });
+        CHECK(cudaStreamSynchronize(blocked));
+        other.join();
+        CHECK(cudaDeviceSynchronize());
+        model.step(3, n);
+        model.step(5, n);
+        want = want * 3 + *(volatile unsigned *)flag * n;
+    }
+    show_device("y", y, {want});
+    show_device("x", x, model.x);
+}
+
 // The host waits in a copy for a function of its own, which waits for another thread behind a call of that.
 static void run_copy_function(void)
 {
@@ -353,7 +403,8 @@ int main(int argc, char **argv)
                                  {"copy", run_copy},
                                  {"copy-in", run_copy_in},
                                  {"copy-in-device", run_copy_in_device},
-                                 {"copy-function", run_copy_function}};
+                                 {"copy-function", run_copy_function},
+                                 {"freed", run_freed}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
