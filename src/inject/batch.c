@@ -215,12 +215,10 @@ static void begin_behind(kprof_batch *batch)
 {
     kprof_batch_state *state = &batch->state;
     batch->behind.begun = true;
-    batch->own.proof_waits = false;
+    kprof_own_run_watch_writes(&batch->own, state);
     kprof_lock_note_stuck(true);
-    kprof_status status =
-        kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on);
-    KPROF_THEN(status, kprof_own_run_begin_proof(&batch->own, state));
-    if (status != KPROF_OK)
+    if (kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on) !=
+        KPROF_OK)
         kprof_state_spoil(state, "what the launch before it changes could not be saved");
 }
 
@@ -229,19 +227,16 @@ static void settle_prepared(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
     kprof_open_launch *first = &state->list.items[0];
-    const bool is_trial = state->needs & KPROF_ON_TRIAL;
     batch->behind.prepared = false;
     if (call->failed || kprof_wait_is_idle(kprof_ends_await(&batch->ends, state))) {
-        if (!is_trial)
+        if (!(state->needs & KPROF_ON_TRIAL))
             kprof_own_run_drop_proof(&batch->own, state);
         return;
     }
-    const bool goes_on =
-        !kprof_engine.device->target_capturing() && kprof_engine.device->snapshot_leave_host(state->context->snapshot);
-    state->proved = is_trial || goes_on;
-    if (!goes_on)
+    if (kprof_engine.device->target_capturing() || !kprof_engine.device->snapshot_leave_host(state->context->snapshot))
         return;
-    kprof_own_run_restart_proof(&batch->own, state);
+    state->proved = batch->own.proof_open &&
+                    kprof_behind_may_prove(&(kprof_batch_launch){.kernel = first->kernel, .metrics = state->metrics});
     kprof_deliver_launch(&first->record, KPROF_DID_NOT_END KPROF_BEHIND_IT);
     kprof_engine.device->operation_free(first->operation);
     state->list.count = state->list.chosen = state->list.entered = batch->ends.unproved = 0;

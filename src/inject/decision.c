@@ -72,6 +72,12 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
                : NULL;
 }
 
+bool kprof_decision_is_proved(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    return atomic_load(&launch->kernel->proved) && atomic_load(&launch->kernel->reaches_host) == 0 &&
+           !kprof_engine.device->operation_sees_host(operation);
+}
+
 /* A kernel of a graph runs among others. */
 static bool may_be_by_itself(const kprof_batch_launch *launch)
 {

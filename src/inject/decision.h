@@ -14,6 +14,11 @@
     "the launch did not end by itself while nothing else was done, and may have waited for the application"
 #define KPROF_BEHIND_IT "; what is queued behind it is measured"
 
+/* Why a launch behind one that may wait is not measured. */
+#define KPROF_NOT_WATCHED                                                                                              \
+    "the launch came behind one that may have waited for the application, so that nothing could tell whether it "      \
+    "reached memory of the host, and no launch of its kernel has shown that it does not"
+
 /* Why a launch is not measured: an earlier one of its kernel did not end. */
 #define KPROF_MAY_WAIT                                                                                                 \
     "an earlier launch of the kernel did not end by itself while nothing else was done, and may have waited for the "  \
@@ -68,5 +73,7 @@ const char *kprof_decision_host_obstacle(const void *context);
 /* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
  * did not. */
 bool kprof_decision_needs_proof(void);
+/* Has an earlier proof shown that the kernel does not reach memory of the host, and do the arguments have none? */
+bool kprof_decision_is_proved(const kprof_batch_launch *launch, const kprof_operation *operation);
 /* Will kprof prove batches? Not every chip has the counters for that. */
 bool kprof_decision_proves(const kprof_chip_metrics *metrics);

@@ -26,6 +26,7 @@ typedef struct kprof_kernel {
     atomic_bool ends_late;         /* that was often enough: the kernel may wait for the application */
     atomic_bool is_quiet;          /* launches that did not end by themselves changed no memory */
     atomic_bool changes;           /* one did, or kprof cannot tell */
+    atomic_bool writes_host;       /* memory of the host was written while a batch stood behind a launch */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
     _Atomic uint32_t by_itself;    /* launches that had batches of their own, because of what their replays need */
     atomic_bool prints_unseen;     /* kprof cannot see what it prints, so it cannot drop that either */

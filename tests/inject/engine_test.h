@@ -99,6 +99,8 @@ static inline void save_config(void)
     chip.timeline_count = TIMELINES;
 #endif
     assert_true(kprof_strlist_add(&chip.proof, "sectors of the host"));
+    assert_true(kprof_strlist_add(&chip.proof, "sectors of peers"));
+    assert_true(kprof_strlist_add(&chip.proof, "sectors read of the host"));
     assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);
     kprof_strlist_free(&config.instruction_metrics);
     kprof_strlist_free(&chip.metrics);

@@ -757,18 +757,23 @@ static void test_batch_behind_a_launch_that_changes_memory(void **state)
 
 /* A kernel takes memory of the host and waits for what the host writes there: a flag that is not less. That does not
  * end by itself. Flags grow from test to test. */
-static unsigned launch_holder(sim_function *function, uint64_t flag)
+static unsigned launch_holder_on(unsigned slot, sim_function *function, uint64_t flag)
 {
     kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
     do_call((sim_step){.op = SIM_LAUNCH,
                        .kernel = SIM_SPIN,
                        .function = function,
-                       .a = SLOT,
+                       .a = slot,
                        .b = SLOT,
                        .flag = flag,
                        .tag = ++last_tag});
     kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     return last_tag;
+}
+
+static unsigned launch_holder(sim_function *function, uint64_t flag)
+{
+    return launch_holder_on(SLOT, function, flag);
 }
 
 static void let_holder_go(uint64_t flag)
@@ -807,6 +812,36 @@ static void test_first_launch_of_a_kernel_that_waits_for_the_host(void **state)
     assert_measured(fourth);
     memcpy(after, (const void *)sim_words(SLOT), sizeof after);
     assert_memory_equal(after, end, sizeof end);
+    sim.saves_host = false;
+}
+
+/* Nothing can tell, behind a launch that writes memory of the host, whether others do. What is known not to is
+ * repeated, and so is a kernel that nobody has seen before behind a launch that only reads. */
+static void test_kernels_behind_one_that_waits_for_the_host(void **state)
+{
+    (void)state;
+    static sim_function reads = {"reads and waits", .kernel = SIM_SPIN},
+                        writes = {"writes and waits", .kernel = SIM_SPIN};
+    static sim_function unseen[] = {{"unseen", .kernel = SIM_SCALE}, {"unseen, too", .kernel = SIM_SCALE}};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    (void)launch_holder(&reads, 11);
+    unsigned behind_reader = launch_in(0, &unseen[0]);
+    let_holder_go(11);
+    close_batch();
+    assert_measured(behind_reader);
+    for (uint64_t flag = 12; flag < 14; flag++) {
+        (void)launch_holder_on(SHARED_SLOT, &writes, flag);
+        unsigned known = launch(SIM_ADD), unknown = launch_in(0, &unseen[1]);
+        let_holder_go(flag);
+        close_batch();
+        if (flag == 12)
+            assert_unmeasured(known, "memory of the host was written meanwhile");
+        else
+            assert_measured(known);
+        assert_unmeasured(unknown, flag == 12 ? "memory of the host was written meanwhile" : KPROF_NOT_WATCHED);
+    }
     sim.saves_host = false;
 }
 
@@ -1189,6 +1224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_marks_of_launches_that_are_not_chosen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),

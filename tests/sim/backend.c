@@ -31,7 +31,7 @@ typedef struct sim_range {
     long double sums[MAX_SUMS];   /* over these launches, in the last pass of each metric; exact */
     bool had_two;                 /* in a pass around own runs: nobody may read it */
     uint64_t passes;              /* that have it, as bits */
-    unsigned sectors;             /* of the host's memory */
+    unsigned sectors, read;       /* of the host's memory; read: of these, the ones that are read */
     bool warm, pass_warm;         /* in a pass that was decoded, or since then, the caches were not flushed before it */
 } sim_range;
 
@@ -799,9 +799,9 @@ static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
     lock();
     if (profiler->state != STARTED || profiler->pushed > 0 || profiler->automatic)
         sim_violation("range %zu begins in state %d, within another", number, (int)profiler->state);
-    bool waits = !profiler->proved || present_pass(profiler) > 0; /* for its end */
-    if (waits && sim_is_held((unsigned)(profiler->context - sim.contexts)))
-        sim_violation("range %zu begins behind work that waits for the host, and so waits, too", number);
+    if (sim_is_held((unsigned)(profiler->context - sim.contexts)))
+        sim_violation("range %zu begins behind work that waits, so that later work in other streams does not run",
+                      number);
     bool fault = has_fault();
     if (!fault) {
         size_t index = find_range(profiler, number);
@@ -820,8 +820,8 @@ static kprof_status profiler_pop(kprof_profiler *profiler)
     bool waits = !profiler->proved || present_pass(profiler) > 0, pushed = profiler->pushed > 0;
     if (waits)
         sim_drain_context(context);
-    if (waits && sim_is_held(context))
-        sim_violation("a launch is measured behind work that waits for the program");
+    if (sim_is_held(context))
+        sim_violation("a range ends behind work that waits, so that later work in other streams does not run");
     profiler->pushed = 0;
     bool fault = has_fault();
     unlock();
@@ -933,7 +933,8 @@ static double value_of(const kprof_profiler *profiler, const sim_range *range, c
         return is_counted(profiler, name) ? witness_mean(profiler, range, witness) : NAN;
     if (!kprof_strlist_contains(&metrics->proof, name))
         sim_violation("%s is read, which nothing counts", name);
-    return profiler->proved && (range->passes & 1) ? range->sectors : NAN;
+    const double counted[] = {range->sectors, 0, range->read};
+    return profiler->proved && (range->passes & 1) ? counted[find_name(&metrics->proof, name)] : NAN;
 }
 
 /* Passes that repeat a range have the same launches, which find the same memory. */
@@ -1020,14 +1021,15 @@ static void note_in_range(kprof_profiler *profiler, sim_range *range, const sim_
 
 /* The same launch must find the same memory in every pass; passes of a sample are the application's own launches of one
  * shape. */
-void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
+void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, unsigned reach)
 {
     size_t index = work->range - 1;
     sim_range *range = &profiler->ranges[index];
     bool may_differ = (sim.is_even || sim.few_shapes) && !work->is_replay;
     uint64_t shape = sim_hash(work->step.kernel + 1, sim_shape(&work->step));
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
-    range->sectors += is_proof && reaches_host;
+    range->sectors += is_proof && (reach & (SIM_READS_HOST | SIM_WRITES_HOST)) != 0;
+    range->read += is_proof && (reach & SIM_READS_HOST) != 0;
     if (is_proof && range->launches++ > 0)
         return; /* the range of a whole batch, of what comes behind work that the proof must not see, or of a launch */
     if (!is_proof && kprof_replay_is_of_ranges((int)kprof_engine.process.config.replay_choice)) {

@@ -328,18 +328,12 @@ static void compute(const sim_step *step)
     }
 }
 
-/* Who else has the memory that a kernel uses; bits. */
-typedef enum sim_reach {
-    REACHES_HOST = 1,
-    REACHES_DEVICE = 2 /* another device, but the memory is that of its own */
-} sim_reach;
-
 static unsigned reach_of(const sim_step *step)
 {
-    const bool host = (!sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared)) ||
-                      step->kernel == SIM_SPIN || step->kernel == SIM_DELAY;
+    const bool writes = !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    const bool reads = step->kernel == SIM_SPIN || step->kernel == SIM_DELAY;
     const bool device = sim.slots[step->a].exported || sim.slots[step->b].exported;
-    return (host ? REACHES_HOST : 0) | (device ? REACHES_DEVICE : 0);
+    return (writes ? SIM_WRITES_HOST : reads ? SIM_READS_HOST : 0) | (device ? SIM_REACHES_DEVICE : 0);
 }
 
 /* A launch, of a kernel or a graph, is about to run. */
@@ -348,14 +342,14 @@ static void note_run(const sim_work *work, uint64_t signature, unsigned reach)
     sim_context *context = &sim.contexts[sim_context_of_stream(work->step.stream)];
     if (work->step.tag)
         sim.signatures[work->step.tag] = signature;
-    if (work->is_replay && (reach & REACHES_HOST) && !sim.host_is_saved)
+    if (work->is_replay && (reach & (SIM_READS_HOST | SIM_WRITES_HOST)) && !sim.host_is_saved)
         sim_violation("a replay reaches memory of the host");
-    if (work->is_replay && (reach & REACHES_DEVICE))
+    if (work->is_replay && (reach & SIM_REACHES_DEVICE))
         sim_violation("a replay reaches memory that another device has");
     if (work->range > 0 && !context->armed)
         sim_violation("a pass ended before a launch in it");
     if (work->range > 0)
-        sim_profiler_note(context->armed, work, signature, reach & REACHES_HOST);
+        sim_profiler_note(context->armed, work, signature, reach);
     sim_instructions_note(context, work, signature);
     context->cold = false;
 }

@@ -354,8 +354,15 @@ void sim_own_call(kprof_call_kind kind, bool leaving);
  * submit any that would become a range by itself. */
 size_t sim_profiler_range(struct kprof_profiler *profiler, bool is_replay);
 bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
-/* Note a kernel that is about to run in its range; `reaches_host`: it uses memory of the host. */
-void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host);
+/* Who else has the memory that a kernel uses; bits. */
+typedef enum sim_reach {
+    SIM_READS_HOST = 1, /* and nothing more */
+    SIM_WRITES_HOST = 2,
+    SIM_REACHES_DEVICE = 4 /* another device, but the memory is that of its own */
+} sim_reach;
+
+/* Note a kernel that is about to run in its range; `reach`: sim_reach bits. */
+void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, unsigned reach);
 
 /* A launch is about to run whose instructions may be counted or sampled. */
 void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature);

@@ -452,7 +452,8 @@ static void start_engine(void)
             sim_violation("the test itself: no memory");
     }
     if (!kprof_strlist_add(&chip.witnesses, "witness") || !kprof_strlist_add(&chip.witnesses, SIM_DEAR "witness") ||
-        !kprof_strlist_add(&chip.proof, "sectors of the host"))
+        !kprof_strlist_add(&chip.proof, "sectors of the host") || !kprof_strlist_add(&chip.proof, "sectors of peers") ||
+        !kprof_strlist_add(&chip.proof, "sectors read of the host"))
         sim_violation("the test itself: no memory");
     kprof_config config = {.chips = &chip,
                            .chip_count = 1,

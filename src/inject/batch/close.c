@@ -189,7 +189,10 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
             kprof_ends_settle(&batch->ends, &batch->state);
     }
     batch->passes.measured = 0;
-    return kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
+    kprof_status status = kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
+    if (status != KPROF_OK && batch->state.ranges.lenient != 0)
+        atomic_store(&batch->behind.kernel->writes_host, true);
+    return status;
 }
 
 /* Choose the launches that replays repeat. They end with the last chosen launch, and before what may wait for work that
@@ -305,7 +308,8 @@ static kprof_status try_replays(kprof_batch *batch, bool *same)
     kprof_compare_note_same(state, batch->passes.replayed);
     *same = true;
     state->ranges.count = state->ranges.first;
-    state->ranges.unproved = 0;
+    state->ranges.lenient = 0;
+    state->unwatched = state->unwatched && !state->proved;
     return kprof_own_run_begin(&batch->own, state, &batch->passes, NULL);
 }
 

@@ -42,8 +42,7 @@ static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
     }
 }
 
-/* Repeat no launch from this number on. */
-static void cut(kprof_ends *ends, size_t number, const char *why)
+void kprof_ends_cut(kprof_ends *ends, size_t number, const char *why)
 {
     if (number >= ends->most_replayed)
         return;
@@ -56,7 +55,7 @@ static void cut_late(kprof_ends *ends, const kprof_batch_state *state)
 {
     skip_proved(ends, state);
     if (ends->unproved < state->list.count)
-        cut(ends, ends->unproved, KPROF_NOT_ALONE);
+        kprof_ends_cut(ends, ends->unproved, KPROF_NOT_ALONE);
     note_late(ends, state);
 }
 
@@ -151,6 +150,11 @@ bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decisi
            kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
 }
 
+bool kprof_behind_may_prove(const kprof_batch_launch *launch)
+{
+    return launch->metrics->proof.count > KPROF_PROOF_READS && !atomic_load(&launch->kernel->writes_host);
+}
+
 /* A kernel that takes memory of the host, and that kprof has not seen end, may wait for what the host writes there. */
 bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
@@ -162,7 +166,7 @@ bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decisio
 void kprof_behind_give_up(const kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why)
 {
     if (behind->goes_on)
-        cut(ends, behind->first, why);
+        kprof_ends_cut(ends, behind->first, why);
     else
         kprof_state_spoil(state, why);
 }
@@ -180,7 +184,7 @@ void kprof_behind_settle(kprof_behind *behind, kprof_ends *ends, const kprof_bat
     }
     atomic_store(&behind->kernel->changes, true);
     if (behind->goes_on)
-        cut(ends, behind->first, "a launch before it, which is not repeated, has changed memory");
+        kprof_ends_cut(ends, behind->first, "a launch before it, which is not repeated, has changed memory");
 }
 
 /* Work in another stream could change memory before kprof has saved it, or has seen whether the launch changed it. */

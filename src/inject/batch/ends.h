@@ -46,6 +46,8 @@ bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_ba
 void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
 /* All work has ended: unproved launches are proved; but those that other work may have helped must not be replayed. */
 void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state);
+/* Repeat no launch from this number on. `why` is a literal. */
+void kprof_ends_cut(kprof_ends *ends, size_t number, const char *why);
 /* Wait for what comes before a range that begins with the launch. NOT_COLLECTED when it does not end. */
 kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *state,
                                           const kprof_batch_launch *launch) KPROF_MUST_CHECK;
@@ -54,6 +56,9 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state) KPROF_
 
 /* May a batch begin behind the launch? `decision` is what kprof has decided for it. */
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision);
+/* Can a proof tell of what comes behind the launch, which may read memory of the host meanwhile? It looks for writes.
+ */
+bool kprof_behind_may_prove(const kprof_batch_launch *launch);
 /* The batch that opens is for this launch by itself. Is it to go on behind the launch if that does not end? */
 bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* Look whether the launch that the batch stands behind has ended. Work in another stream before makes what the batch

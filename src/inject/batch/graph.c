@@ -132,8 +132,7 @@ bool kprof_graph_join(kprof_batch *batch, kprof_graph_launches launches, kprof_s
     const kprof_batch_launch *first = &launches.items[0];
     if (kprof_state_is_sealed(state))
         (void)kprof_close_batch(batch, batch->closing.why);
-    if (!kprof_behind_check(&batch->behind, &batch->ends, state, first->call))
-        kprof_close_seal(batch, KPROF_OTHER_STREAM);
+    kprof_join_check_behind(batch, first->call);
     kprof_join_follow_host(batch, first->call);
     kprof_operation **operations = calloc(launches.count + 1, sizeof(kprof_operation *));
     if (kprof_state_records(state) && !kprof_ends_check(&batch->ends, state, first))

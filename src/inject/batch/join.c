@@ -28,7 +28,19 @@ void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
     kprof_span_note_work(&batch->state, launch);
+    if (launch->kernel && (batch->state.unwatched ? !kprof_decision_is_proved(launch, operation)
+                                                  : kprof_own_run_is_lenient(&batch->own, &batch->state) &&
+                                                        kprof_engine.device->operation_sees_host(operation)))
+        kprof_ends_cut(&batch->ends, batch->state.list.count, KPROF_NOT_WATCHED);
     kprof_state_add(&batch->state, launch, operation);
+}
+
+void kprof_join_check_behind(kprof_batch *batch, const kprof_call *call)
+{
+    if (!kprof_behind_check(&batch->behind, &batch->ends, &batch->state, call))
+        kprof_close_seal(batch, KPROF_OTHER_STREAM);
+    else if (kprof_state_records(&batch->state) && !batch->behind.stands)
+        kprof_own_run_watch_reads(&batch->own, &batch->state, &batch->passes);
 }
 
 /* Does the batch, if it is replayed, put back what the operation sets or copies? */
@@ -90,6 +102,8 @@ const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_laun
         return "memory that others reach";
     if (atomic_load(&state->signs.spoiled))
         return "a call that made it worthless";
+    if (state->unwatched && !batch->behind.stands && batch->ends.most_replayed < state->list.count)
+        return "a launch that no proof tells of";
     return covers(state) ? NULL : "a launch whose variables cannot be saved";
 }
 
@@ -367,6 +381,8 @@ static bool go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     behind->begun = false;
     behind->first = batch->state.list.count;
     behind->kernel = launch->kernel;
+    if (kprof_behind_may_prove(launch) && kprof_own_run_begin_proof(&batch->own, &batch->state) != KPROF_OK)
+        kprof_state_spoil(&batch->state, "CUPTI did not begin a range of the proof");
     if (launch->chosen)
         batch->state.list.chosen_ns = kprof_monotonic_ns();
     begin_behind(batch, launch, status);
@@ -396,8 +412,7 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     }
     if (launch->begins_range)
         return begin_range(batch, launch, status);
-    if (!kprof_behind_check(&batch->behind, &batch->ends, state, launch->call))
-        kprof_close_seal(batch, KPROF_OTHER_STREAM);
+    kprof_join_check_behind(batch, launch->call);
     kprof_join_follow_host(batch, launch->call);
     if (pass_by(batch, launch))
         return true;

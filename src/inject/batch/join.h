@@ -5,6 +5,8 @@
 
 /* See kprof_batch_enter. */
 bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status);
+/* Before the call joins the batch: look at the launch that the batch stands behind. */
+void kprof_join_check_behind(kprof_batch *batch, const kprof_call *call);
 /* Add a launch or transfer to the batch, which owns its operation from now on. There is space. */
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation);
 /* Return why the open batch has to close before the launches; NULL: it can hold them, with so many ranges. */

@@ -120,9 +120,11 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     state->metrics = launch->metrics;
     atomic_store(&state->signs.sharing, kprof_engine.device->target_sharing());
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
-    state->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
+    state->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof() &&
+                    (!batch->behind.wanted || kprof_behind_may_prove(launch));
     state->searching = false;
-    state->ranges.unproved = 0;
+    state->unwatched = false;
+    state->ranges.lenient = 0;
     state->opened_ns = state->started_ns = kprof_monotonic_ns();
     state->times = (kprof_batch_times){0};
     atomic_store(&state->signs.spoiled, NULL);
@@ -135,7 +137,6 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     atomic_store(&batch->ends.helped, false);
     kprof_own_run *own = &batch->own;
     own->in_pass = own->proof_open = own->proof_paused = false;
-    own->proof_waits = batch->behind.stands;
     own->stream = launch->call->stream;
     own->is_threads = launch->call->is_threads_stream;
     atomic_store(&own->range_open, false);
@@ -192,15 +193,13 @@ static kprof_status wait_to_open(kprof_batch *batch, void *context)
     return status;
 }
 
-/* No pass can begin once the launch is at work, so that of the proof begins before it. */
 static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision)
 {
-    kprof_batch_state *state = &batch->state;
+    const kprof_profiled_context *context = batch->state.context;
     batch->behind.prepared = kprof_behind_may_come(launch, decision) && kprof_decision_proves(launch->metrics) &&
-                             !state->context->searches && !kprof_multiplex_is_open(state->context);
-    if (!batch->behind.prepared || state->proved) /* proved: the launch is on trial */
-        return;
-    state->proved = batch->own.proof_waits = true;
+                             !context->searches && !kprof_multiplex_is_open(context);
+    if (batch->behind.prepared)
+        batch->state.proved = kprof_behind_may_prove(launch);
 }
 
 /* See whether the launch that it stands behind, or may come to, changes memory, unless that is known. */

@@ -4,6 +4,7 @@
 #include "core/monotonic.h"
 #include "inject/batch/caches.h"
 #include "inject/batch/proof.h"
+#include "inject/decision.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/recording.h"
@@ -25,7 +26,7 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
     state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     KPROF_THEN(status, kprof_passes_start(state));
     own->in_pass = status == KPROF_OK;
-    if (status != KPROF_OK || own->proof_waits)
+    if (status != KPROF_OK)
         return status;
     status = kprof_own_run_begin_proof(own, state);
     if (status != KPROF_OK) {
@@ -45,7 +46,10 @@ bool kprof_own_run_counts(const kprof_own_run *own, const kprof_batch_state *sta
 
 kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state)
 {
-    if (!state->proved || state->searching || !own->in_pass)
+    if (!state->proved || state->searching || !own->in_pass || state->unwatched)
+        return KPROF_OK;
+    state->unwatched = !kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
+    if (state->unwatched)
         return KPROF_OK;
     kprof_status status = kprof_engine.device->profiler_push(state->context->profiler, state->ranges.count++);
     own->proof_open = status == KPROF_OK;
@@ -58,26 +62,47 @@ static bool end_proof(kprof_own_run *own, kprof_batch_state *state)
     return kprof_engine.device->profiler_pop(state->context->profiler) == KPROF_OK;
 }
 
-void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state)
+static uint64_t bit_of_last(const kprof_batch_state *state)
 {
-    if (kprof_own_run_begin_proof(own, state) != KPROF_OK || (own->proof_open && !end_proof(own, state)))
-        kprof_state_spoil(state, "CUPTI did not begin or end a range of the proof");
-    own->proof_waits = false;
-    state->proved = false;
+    return UINT64_C(1) << (state->ranges.count - state->ranges.first - 1);
 }
 
-void kprof_own_run_restart_proof(kprof_own_run *own, kprof_batch_state *state)
+void kprof_own_run_watch_writes(kprof_own_run *own, kprof_batch_state *state)
+{
+    if (own->proof_open && state->proved)
+        state->ranges.lenient |= bit_of_last(state);
+    else
+        state->unwatched = kprof_decision_needs_proof();
+}
+
+bool kprof_own_run_is_lenient(const kprof_own_run *own, const kprof_batch_state *state)
+{
+    return own->proof_open && (state->ranges.lenient & bit_of_last(state));
+}
+
+void kprof_own_run_watch_reads(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
+{
+    if (state->unwatched || !kprof_own_run_is_lenient(own, state))
+        return;
+    state->unwatched = !kprof_wait_is_idle(kprof_wait_at_most(state->context->context, 0)) ||
+                       !kprof_own_run_pause_proof(own, state, passes);
+    if (kprof_own_run_begin_proof(own, state) != KPROF_OK)
+        kprof_state_spoil(state, "CUPTI did not begin a range of the proof");
+}
+
+void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state)
 {
     if (own->proof_open && !end_proof(own, state))
         kprof_state_spoil(state, "CUPTI did not end a range of the proof");
-    state->ranges.unproved = state->ranges.count - state->ranges.first;
+    state->proved = false;
 }
 
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
 {
     if (!own->proof_open)
         return true;
-    if (passes->shares || state->ranges.count - state->ranges.first >= kprof_passes_count_proof(state))
+    if (passes->shares || state->ranges.count - state->ranges.first >= kprof_passes_count_proof(state) ||
+        !kprof_wait_is_idle(kprof_wait_for_context(state->context->context)))
         return false;
     if (!end_proof(own, state))
         kprof_state_spoil(state, "CUPTI did not end a range of the proof");
@@ -112,20 +137,24 @@ void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, con
         lose_range(own, state, "CUPTI did not begin a range");
 }
 
-/* CUPTI may wait for the launch without a limit when the range ends. So unless kprof has seen the kernel end by itself,
- * the launch has to end first. If it does not, the range goes on, and the batch ends with it: if the application
- * submits nothing else before the launch has ended, the range still has that launch alone. */
+/* CUPTI may wait for the launch without a limit when the range ends, and what comes later in other streams does not
+ * run before the launch has ended. So unless kprof has seen the kernel end by itself, that comes first. If it does not,
+ * the range goes on, and the batch ends with it: if the application submits nothing else before the launch has ended,
+ * the range still has that launch alone. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch)
 {
-    kprof_kernel *kernel = state->kind != KPROF_REPLAYED ? launch->kernel : NULL;
-    const bool spans_calls = atomic_exchange(&own->spans_calls, false); /* it has work that kprof has not seen end */
-    if (kernel && (spans_calls || !atomic_load(&kernel->ends_alone))) {
+    const bool is_searched = state->kind == KPROF_REPLAYED;                         /* perhaps a graph */
+    const bool has_more = atomic_exchange(&own->spans_calls, false) || is_searched; /* it may not end by itself */
+    kprof_kernel *kernel = is_searched ? NULL : launch->kernel;
+    if (has_more || (kernel && !atomic_load(&kernel->ends_alone))) {
         void *context = state->context->context;
-        if (kprof_wait_is_idle(spans_calls ? kprof_wait_for_context(context)
-                                           : kprof_wait_at_most(context, kprof_kernel_patience_ns(kernel)))) {
+        const bool ended = kprof_wait_is_idle(has_more ? kprof_wait_for_context(context)
+                                                       : kprof_wait_at_most(context, kprof_kernel_patience_ns(kernel)));
+        if (kernel && ended)
             atomic_store(&kernel->ends_alone, true);
-        } else {
+        else if (kernel)
             kprof_kernel_note_timeout(kernel);
+        if (!ended) {
             atomic_store(&own->range_open, true);
             return false;
         }

@@ -9,7 +9,6 @@ typedef struct kprof_own_run {
     void *stream;                     /* of the last call that was measured in its own run */
     bool is_threads;                  /* it is the default stream of the thread that made that call */
     bool in_pass;                     /* a pass is under way */
-    bool proof_waits;                 /* for the launch that the batch stands behind: no range begins before that */
     bool proof_open;                  /* a range of the proof goes on */
     bool proof_paused;                /* for the call that is under way */
     atomic_bool range_open;           /* the range of the last launch goes on, as the launch does */
@@ -22,13 +21,19 @@ typedef struct kprof_own_run {
 /* Get the profiler ready, and start the pass, if there is one, and the proof's range. `opener` opens a window. */
 kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes,
                                  const kprof_batch_launch *opener) KPROF_MUST_CHECK;
-/* Begin a range of the proof, where the batch has one for all its launches. The work before it may still run. */
+/* Begin a range of the proof, where the batch has one for all its launches. The context must be idle. */
 kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state) KPROF_MUST_CHECK;
-/* The pass of the proof was begun for a case that has not come: end it with an empty range. The batch has no proof. */
+/* The launch that the range begins with may read memory of the host, so that the proof looks for writes alone. Without
+ * a range, none can begin before that launch has ended: it would keep work in other streams from running. */
+void kprof_own_run_watch_writes(kprof_own_run *own, kprof_batch_state *state);
+/* Does the proof look for writes alone at present? */
+bool kprof_own_run_is_lenient(const kprof_own_run *own, const kprof_batch_state *state);
+/* The launch has ended: let the proof look for reads again, or take only kernels that it has shown to be harmless. */
+void kprof_own_run_watch_reads(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);
+/* It was begun for a case that has not come: the batch has no proof. The context is idle. */
 void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state);
-/* The launch that the proof was for leaves the batch: do not count what it reaches. */
-void kprof_own_run_restart_proof(kprof_own_run *own, kprof_batch_state *state);
-/* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. */
+/* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. What
+ * runs must end by itself: until it has, nothing runs that comes later in another stream. */
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);
 
 /* Does a pass count what the application launches, so that no kernel may be recorded? */

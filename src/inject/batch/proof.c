@@ -8,6 +8,8 @@
 /* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
 static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, bool *reached)
 {
+    const size_t number = range - state->ranges.first;
+    const bool is_lenient = !state->searching && (state->ranges.lenient >> number & 1);
     double sectors[8];
     const kprof_strlist *names = &state->metrics->proof;
     *reached = true;
@@ -17,9 +19,11 @@ static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *rea
         kprof_engine.device->reader_read(reader, (kprof_range){state->context->profiler, range}, names, sectors);
     if (status != KPROF_OK)
         return status;
+    if (is_lenient)
+        sectors[0] -= sectors[KPROF_PROOF_READS];
     *reached = false;
     for (size_t i = 0; i < names->count; i++)
-        *reached = *reached || !(sectors[i] == 0); /* NaN is no proof */
+        *reached = *reached || (i != KPROF_PROOF_READS && !(sectors[i] == 0)); /* NaN is no proof */
     return KPROF_OK;
 }
 
@@ -28,9 +32,8 @@ static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reade
 {
     const kprof_batch_ranges *ranges = &state->ranges;
     kprof_status status = KPROF_OK;
-    const size_t first = ranges->first + ranges->unproved;
-    *reached = ranges->count == first;
-    for (size_t i = first; i < ranges->count && status == KPROF_OK && !*reached; i++)
+    *reached = ranges->count == ranges->first;
+    for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !*reached; i++)
         status = read_proof(state, reader, i, reached);
     return status;
 }
@@ -77,7 +80,8 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
     const kprof_launch_list *list = &state->list;
     if (status == KPROF_OK)
         kprof_recording_note_proof(searching, reached);
-    state->context->searches = status == KPROF_OK && reached && !searching && !is_trial;
+    const bool is_lenient = state->ranges.lenient != 0;
+    state->context->searches = status == KPROF_OK && reached && !searching && !is_trial && !is_lenient;
     if (status != KPROF_OK)
         return status;
     if (reached && is_trial) { /* the call was held until it had ended */
@@ -90,12 +94,16 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
         return kprof_fail(
             KPROF_NOT_COLLECTED,
             "the range was not repeated, as its work reached memory of the host, which no replay may change");
+    if (reached && is_lenient)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the launch came behind one that may have waited for the application, and "
+                          "memory of the host was written meanwhile, which no replay may change");
     if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "
                           "host, which no replay may change; later launches of that kernel are measured apart",
                           list->count);
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count && !is_lenient; i++)
         if (list->items[i].kernel)
             atomic_store(&list->items[i].kernel->proved, true);
     return KPROF_OK;

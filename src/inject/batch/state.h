@@ -45,12 +45,12 @@ typedef struct kprof_launch_list {
 
 /* The ranges of the batch, besides the one around all of it. */
 typedef struct kprof_batch_ranges {
-    size_t capacity; /* the measurement holds so many */
-    size_t least;    /* it must hold so many when the batch opens */
-    size_t first;    /* the batch's first one; before it are those of samples */
-    size_t count;    /* so far: the next one's index */
-    size_t unproved; /* the proof does not count this many of the batch's, which come first */
-    size_t wanted;   /* so many there will be */
+    size_t capacity;  /* the measurement holds so many */
+    size_t least;     /* it must hold so many when the batch opens */
+    size_t first;     /* the batch's first one; before it are those of samples */
+    size_t count;     /* so far: the next one's index */
+    size_t wanted;    /* so many there will be */
+    uint64_t lenient; /* the proof's, from the first one on, in which it looks for writes alone: bits */
 } kprof_batch_ranges;
 
 /* The log shows where a batch's time went: milliseconds, summed over its passes. evaluate_ms is the wait for it. */
@@ -82,6 +82,7 @@ typedef struct kprof_batch_state {
     const kprof_chip_metrics *metrics;
     bool proved;    /* the application's own run is watched for traffic to host memory */
     bool searching; /* likewise, launch by launch */
+    bool unwatched; /* no longer: it repeats only launches of kernels that an earlier batch has proved */
     bool saved;     /* the context's snapshot has the start */
     kprof_launch_list list;
     kprof_batch_ranges ranges;
