@@ -409,21 +409,11 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
     }
 }
 
-/* The pool that the call destroys, or tells what it is to keep; NULL: none. */
-static CUmemoryPool changed_pool(CUpti_CallbackId id, const void *parameters)
-{
-    const cuMemPoolSetAttribute_params *p = parameters;
-    if (id == ID(cuMemPoolDestroy))
-        return ((const cuMemPoolDestroy_params *)parameters)->pool;
-    return id == ID(cuMemPoolSetAttribute) && p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD ? p->pool : NULL;
-}
-
 void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out)
 {
     out->sharing = kprof_call_sharing(id, parameters);
     kprof_call_memory_change(id, parameters, &out->memory);
     out->module = kprof_call_module(id, parameters);
-    out->pool = changed_pool(id, parameters);
     out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
 }
 

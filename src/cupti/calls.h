@@ -12,7 +12,6 @@ typedef struct kprof_call_result {
     unsigned sharing; /* kprof_sharing bits */
     kprof_memory_change memory;
     const void *module; /* as kprof_call_module has it */
-    CUmemoryPool pool;  /* it is gone, or keeps from now on what the application has said; NULL: none */
     bool has_variable;  /* a variable's address was handed out, and the following are set */
     uint64_t variable;
     size_t variable_bytes; /* 0: not known */

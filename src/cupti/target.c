@@ -107,8 +107,7 @@ static void note_result(const kprof_call *call, const CUpti_CallbackData *data)
     kprof_graphs_note(call->callback_id, parameters);
     if (kprof_call_changes_setting(call->callback_id, parameters))
         kprof_operations_note_setting();
-    if (result.pool)
-        kprof_pools_forget(result.pool);
+    kprof_pools_note(call->callback_id, parameters);
     if (result.has_variable)
         kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && result.module)

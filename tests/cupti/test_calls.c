@@ -366,23 +366,6 @@ static void test_questions_of_pools(void **state)
     assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC), KPROF_CALL_HARMLESS);
 }
 
-/* What the application says holds, whatever kprof has done to the pool. */
-static void test_changes_of_pools(void **state)
-{
-    (void)state;
-    char pool;
-    kprof_call_result result;
-    cuMemPoolDestroy_params destroy = {.pool = (CUmemoryPool)(void *)&pool};
-    cuMemPoolSetAttribute_params set = {.pool = (CUmemoryPool)(void *)&pool, .attr = CU_MEMPOOL_ATTR_RELEASE_THRESHOLD};
-    kprof_call_decode_result(ID(cuMemPoolDestroy), &destroy, &result);
-    assert_ptr_equal(result.pool, &pool);
-    kprof_call_decode_result(ID(cuMemPoolSetAttribute), &set, &result);
-    assert_ptr_equal(result.pool, &pool);
-    set.attr = CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-    kprof_call_decode_result(ID(cuMemPoolSetAttribute), &set, &result);
-    assert_null(result.pool);
-}
-
 static void note_memory(CUpti_CallbackId id, const void *parameters)
 {
     kprof_memory_change change;
@@ -1088,7 +1071,6 @@ int main(void)
         cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_frees_to_pools),
         cmocka_unit_test(test_questions_of_pools),
-        cmocka_unit_test(test_changes_of_pools),
         cmocka_unit_test(test_mappings),
         cmocka_unit_test(test_allocations_in_streams),
         cmocka_unit_test(test_transfers),

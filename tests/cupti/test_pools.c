@@ -12,15 +12,26 @@
 
 #include <cmocka.h>
 
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+enum { MOST_GONE = 1024 };                                   /* as pools.c has it */
 enum { POOLS = 20, OF_NO_POOL = 0x1000, OF_POOL = 0x10000 }; /* pool i has the memory at OF_POOL + i */
 
 typedef struct fake_pool {
     cuuint64_t threshold;
     size_t trimmed_to; /* SIZE_MAX: not at all */
+    bool is_destroyed; /* its memory is still in use, and the driver crashes when it is asked about it */
 } fake_pool;
 
 static fake_pool pools[POOLS];
 static CUresult set_result;
+
+static fake_pool *use(CUmemoryPool handle)
+{
+    fake_pool *pool = (fake_pool *)(void *)handle;
+    assert_false(pool->is_destroyed);
+    return pool;
+}
 
 static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
@@ -33,21 +44,22 @@ static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribu
 static CUresult CUDAAPI get_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
     assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
-    *(cuuint64_t *)value = ((fake_pool *)(void *)pool)->threshold;
+    *(cuuint64_t *)value = use(pool)->threshold;
     return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
     assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    cuuint64_t *threshold = &use(pool)->threshold;
     if (set_result == CUDA_SUCCESS)
-        ((fake_pool *)(void *)pool)->threshold = *(cuuint64_t *)value;
+        *threshold = *(cuuint64_t *)value;
     return set_result;
 }
 
 static CUresult CUDAAPI trim(CUmemoryPool pool, size_t bytes)
 {
-    ((fake_pool *)(void *)pool)->trimmed_to = bytes;
+    use(pool)->trimmed_to = bytes;
     return CUDA_SUCCESS;
 }
 
@@ -130,19 +142,95 @@ static void test_cannot_be_held(void **state)
     assert_int_equal(pools[1].threshold, 100);
 }
 
-/* It is gone, or the application has told it something else. */
-static void test_forgotten(void **state)
+static CUmemoryPool handle(size_t i)
+{
+    return (CUmemoryPool)(void *)&pools[i];
+}
+
+static void note_set(size_t i, CUmemPool_attribute attribute)
+{
+    kprof_pools_note(ID(cuMemPoolSetAttribute), &(cuMemPoolSetAttribute_params){handle(i), attribute, NULL});
+}
+
+/* What the application says holds, whatever kprof has done to the pool. */
+static void test_told(void **state)
 {
     (void)state;
     assert_true(kprof_pools_hold(OF_POOL + 1));
     assert_true(kprof_pools_hold(OF_POOL + 2));
     pools[1].threshold = 7;
-    kprof_pools_forget((CUmemoryPool)(void *)&pools[1]);
+    note_set(1, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    note_set(2, CU_MEMPOOL_ATTR_USED_MEM_HIGH);
     assert_true(kprof_pools_are_held());
     kprof_pools_let_go(true);
     assert_int_equal(pools[1].threshold, 7);
     assert_int_equal(pools[1].trimmed_to, SIZE_MAX);
     assert_int_equal(pools[2].threshold, 200);
+}
+
+static void destroy(size_t i)
+{
+    pools[i].is_destroyed = true;
+    kprof_pools_note(ID(cuMemPoolDestroy), &(cuMemPoolDestroy_params){handle(i)});
+}
+
+/* Make a pool, or import it, where the driver gives it that handle. */
+static void make(size_t i, bool imports)
+{
+    CUmemoryPool pool = handle(i);
+    pools[i].is_destroyed = false;
+    if (imports)
+        kprof_pools_note(ID(cuMemPoolImportFromShareableHandle),
+                         &(cuMemPoolImportFromShareableHandle_params){.pool_out = &pool});
+    else
+        kprof_pools_note(ID(cuMemPoolCreate), &(cuMemPoolCreate_params){.pool = &pool});
+}
+
+/* Its last allocation takes a pool along. Until then the driver tells that the memory is its own. */
+static void test_destroyed_in_use(void **state)
+{
+    (void)state;
+    destroy(1);
+    assert_false(kprof_pools_keep(OF_POOL + 1));
+    assert_false(kprof_pools_hold(OF_POOL + 1));
+    assert_false(kprof_pools_are_held());
+    assert_true(kprof_pools_hold(OF_POOL + 2));
+    kprof_pools_let_go(true);
+    make(1, false);
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    kprof_pools_let_go(true);
+    assert_int_equal(pools[1].trimmed_to, 100);
+    destroy(1);
+    destroy(1); /* by another thread, which the driver told first */
+    assert_false(kprof_pools_hold(OF_POOL + 1));
+    make(1, true);
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    kprof_pools_let_go(true);
+}
+
+static void test_destroyed_while_held(void **state)
+{
+    (void)state;
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    destroy(1);
+    assert_false(kprof_pools_are_held());
+    kprof_pools_let_go(true);
+    assert_int_equal(pools[1].trimmed_to, SIZE_MAX);
+    make(1, false);
+}
+
+/* The last test: any pool may be one that was forgotten. */
+static void test_too_many_destroyed(void **state)
+{
+    (void)state;
+    static fake_pool others[MOST_GONE];
+    for (size_t i = 0; i < MOST_GONE; i++)
+        kprof_pools_note(ID(cuMemPoolDestroy), &(cuMemPoolDestroy_params){(CUmemoryPool)(void *)&others[i]});
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    kprof_pools_let_go(true);
+    destroy(2);
+    assert_false(kprof_pools_hold(OF_POOL + 1));
+    assert_false(kprof_pools_hold(OF_POOL + 2));
 }
 
 int main(void)
@@ -152,7 +240,10 @@ int main(void)
         cmocka_unit_test_setup(test_work_goes_on, set_up),
         cmocka_unit_test_setup(test_pool_that_keeps_all, set_up),
         cmocka_unit_test_setup(test_cannot_be_held, set_up),
-        cmocka_unit_test_setup(test_forgotten, set_up),
+        cmocka_unit_test_setup(test_told, set_up),
+        cmocka_unit_test_setup(test_destroyed_in_use, set_up),
+        cmocka_unit_test_setup(test_destroyed_while_held, set_up),
+        cmocka_unit_test_setup(test_too_many_destroyed, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

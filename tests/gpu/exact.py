@@ -152,7 +152,7 @@ CASES = [
     Case("globals_managed", "own foreign"),
     Case("modules", "ptx cubin library lazy plugin"),
     Case("memory", "malloc pool array large-copies memset transfers", EVERY),
-    Case("memory", "frees"),
+    Case("memory", "frees pool-destroyed"),
     Case("memory", "vmm copies"),
     Case("memory", "growth", batched="growth"),
     Case("memory", "rows", batched="rows"),

@@ -1,8 +1,8 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, frees, pool, vmm, growth, managed, managed-beside, managed-advice, managed-graph, mapped, registered,
-//   pageable, array, copies, large-copies, rows, memset, transfers, alias, graph-memory
+//   malloc, frees, pool, pool-destroyed, vmm, growth, managed, managed-beside, managed-advice, managed-graph, mapped,
+//   registered, pageable, array, copies, large-copies, rows, memset, transfers, alias, graph-memory
 #include "exact.h"
 
 #include <algorithm>
@@ -97,6 +97,42 @@ static void run_pool(void)
             CHECK(cudaStreamSynchronize(stream));
             CHECK(cudaMemPoolTrimTo(pool, 0));
         }
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("x", x, model.x);
+}
+
+// A pool that is destroyed goes with its last allocation, which kernels still use.
+static void run_pool_destroyed(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    cudaMemPoolProps properties = {};
+    cudaStream_t stream;
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    CHECK(cudaStreamCreate(&stream));
+    for (unsigned n = 1; n <= 4; n++) {
+        cudaMemPool_t pool;
+        unsigned *block, *other;
+        CHECK(cudaMemPoolCreate(&pool, &properties));
+        CHECK(cudaMallocFromPoolAsync((void **)&block, BYTES, pool, stream));
+        CHECK(cudaMallocFromPoolAsync((void **)&other, BYTES, pool, stream));
+        CHECK(cudaMemcpyAsync(block, x, BYTES, cudaMemcpyDeviceToDevice, stream));
+        if (n % 2 == 0)
+            step(block, 3, n, stream); // the pool is destroyed while launches wait for their replays
+        if (n > 2)
+            CHECK(cudaFreeAsync(other, stream));
+        CHECK(cudaMemPoolDestroy(pool));
+        if (n % 2 != 0)
+            step(block, 3, n, stream);
+        step(block, 7, n, stream);
+        CHECK(cudaMemcpyAsync(x, block, BYTES, cudaMemcpyDeviceToDevice, stream));
+        if (n <= 2)
+            CHECK(cudaFreeAsync(other, stream));
+        CHECK(cudaFreeAsync(block, stream));
+        model.step(3, n);
+        model.step(7, n);
     }
     CHECK(cudaStreamSynchronize(stream));
     show_device("x", x, model.x);
@@ -675,6 +711,7 @@ int main(int argc, char **argv)
     static const Mode modes[] = {{"malloc", run_malloc},
                                  {"frees", run_frees},
                                  {"pool", run_pool},
+                                 {"pool-destroyed", run_pool_destroyed},
                                  {"vmm", run_vmm},
                                  {"growth", run_growth},
                                  {"managed", run_managed},
