@@ -842,6 +842,12 @@ static void test_kernels_behind_one_that_waits_for_the_host(void **state)
             assert_measured(known);
         assert_unmeasured(unknown, flag == 12 ? "memory of the host was written meanwhile" : KPROF_NOT_WATCHED);
     }
+    sim_function another = {"writes and waits, too", .kernel = SIM_SPIN};
+    (void)launch_holder_on(SHARED_SLOT, &another, 14); /* it has ended before the others come */
+    let_holder_go(14);
+    unsigned behind_writer = launch_in(0, &unseen[1]);
+    close_batch();
+    assert_measured(behind_writer);
     sim.saves_host = false;
 }
 

@@ -308,7 +308,7 @@ static kprof_status try_replays(kprof_batch *batch, bool *same)
     kprof_compare_note_same(state, batch->passes.replayed);
     *same = true;
     state->ranges.count = state->ranges.first;
-    state->ranges.lenient = 0;
+    state->ranges.lenient = state->ranges.unread = 0;
     state->unwatched = state->unwatched && !state->proved;
     return kprof_own_run_begin(&batch->own, state, &batch->passes, NULL);
 }

@@ -56,28 +56,39 @@ kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *st
     return status;
 }
 
-static bool end_proof(kprof_own_run *own, kprof_batch_state *state)
-{
-    own->proof_open = false;
-    return kprof_engine.device->profiler_pop(state->context->profiler) == KPROF_OK;
-}
-
 static uint64_t bit_of_last(const kprof_batch_state *state)
 {
     return UINT64_C(1) << (state->ranges.count - state->ranges.first - 1);
 }
 
+bool kprof_own_run_is_lenient(const kprof_own_run *own, const kprof_batch_state *state)
+{
+    return own->proof_open && (state->ranges.lenient & bit_of_last(state));
+}
+
+/* A range that is about to end may have nothing but the launch that the batch stands behind. */
+static void note_unread(const kprof_own_run *own, kprof_batch_state *state)
+{
+    if (!kprof_own_run_is_lenient(own, state) || state->list.count > own->lenient_from)
+        return;
+    state->ranges.lenient &= ~bit_of_last(state);
+    state->ranges.unread |= bit_of_last(state);
+}
+
+static bool end_proof(kprof_own_run *own, kprof_batch_state *state)
+{
+    note_unread(own, state);
+    own->proof_open = false;
+    return kprof_engine.device->profiler_pop(state->context->profiler) == KPROF_OK;
+}
+
 void kprof_own_run_watch_writes(kprof_own_run *own, kprof_batch_state *state)
 {
+    own->lenient_from = state->list.count;
     if (own->proof_open && state->proved)
         state->ranges.lenient |= bit_of_last(state);
     else
         state->unwatched = kprof_decision_needs_proof();
-}
-
-bool kprof_own_run_is_lenient(const kprof_own_run *own, const kprof_batch_state *state)
-{
-    return own->proof_open && (state->ranges.lenient & bit_of_last(state));
 }
 
 void kprof_own_run_watch_reads(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
@@ -192,6 +203,7 @@ static kprof_status end_pass(kprof_own_run *own, kprof_batch_state *state, kprof
     bool more = false;
     kprof_status status = KPROF_OK;
     kprof_own_run_cut_range(own, state, own->closed_by);
+    note_unread(own, state);
     if (atomic_load(&own->range_open) || own->proof_open)
         status = kprof_engine.device->profiler_pop(state->context->profiler);
     own->proof_open = false;

@@ -10,6 +10,7 @@ typedef struct kprof_own_run {
     bool is_threads;                  /* it is the default stream of the thread that made that call */
     bool in_pass;                     /* a pass is under way */
     bool proof_open;                  /* a range of the proof goes on */
+    size_t lenient_from;              /* where that looks for writes alone: launches of the batch before it */
     bool proof_paused;                /* for the call that is under way */
     atomic_bool range_open;           /* the range of the last launch goes on, as the launch does */
     atomic_bool spans_calls;          /* a range of the application is open, which the last launch began */

@@ -34,7 +34,8 @@ static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reade
     kprof_status status = KPROF_OK;
     *reached = ranges->count == ranges->first;
     for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !*reached; i++)
-        status = read_proof(state, reader, i, reached);
+        if (!(ranges->unread >> (i - ranges->first) & 1))
+            status = read_proof(state, reader, i, reached);
     return status;
 }
 

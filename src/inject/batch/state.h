@@ -51,6 +51,7 @@ typedef struct kprof_batch_ranges {
     size_t count;     /* so far: the next one's index */
     size_t wanted;    /* so many there will be */
     uint64_t lenient; /* the proof's, from the first one on, in which it looks for writes alone: bits */
+    uint64_t unread;  /* likewise: those that have nothing of the batch */
 } kprof_batch_ranges;
 
 /* The log shows where a batch's time went: milliseconds, summed over its passes. evaluate_ms is the wait for it. */
