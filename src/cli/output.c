@@ -92,7 +92,7 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
         return KPROF_OK;
     case KPROF_TO_FILE:
         *out = fopen(options->log_file, "we");
-        return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--log-file %s: %m", options->log_file);
+        return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", options->log_file);
     case KPROF_TO_HTML:
         return open_html(options, out);
     default:
