@@ -89,7 +89,7 @@ static void add_shared(kprof_merge *merge, kprof_rows table, const void *row, in
     int64_t id = know(known, text.data, new_id);
     if (id == 0) {
         id = new_id;
-        note(merge, kprof_rows_insert(merge->into, table, row, &id));
+        kprof_rows_insert(merge->into, table, row, id);
     }
     run(merge, is_kernel ? "INSERT INTO new_kernel VALUES(?,?)" : "INSERT INTO new_device VALUES(?,?)",
         (const int64_t[]){old, id}, 2);
@@ -104,10 +104,9 @@ static void add_small_tables(kprof_merge *merge, const kprof_model *model)
     for (size_t i = 0; i < model->device_count; i++)
         add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
     for (size_t i = 0; i < model->metric_count; i++) {
-        int64_t id = 0;
         if (model->is_kept && !model->is_kept[i])
             continue;
-        note(merge, kprof_store_metric(merge->into, &model->metrics[i], &id));
+        const int64_t id = kprof_store_metric(merge->into, &model->metrics[i]);
         run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2);
     }
 }
@@ -139,12 +138,12 @@ static void add_processes(kprof_merge *merge, const kprof_model *model, const ch
         const kprof_model_process *process = &model->processes[i];
         KPROF_AUTO_FREE char *text =
             kprof_strprintf("%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns, process->host);
-        int64_t id = merge->process_count + (int64_t)i + 1;
+        const int64_t id = merge->process_count + (int64_t)i + 1;
         const int64_t there = know(&merge->processes, text, id);
         if (there > 0)
             note(merge, fail_twice(merge, process, there, path));
         else
-            note(merge, kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id));
+            kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, id);
         kprof_strlist_add(&merge->brought_by, name);
     }
 }
@@ -169,7 +168,7 @@ static void add_sources(kprof_merge *merge, const char *name, int version)
     sqlite3_stmt *statement = kprof_store_compile(merge->into, single);
     sqlite3_bind_int64(statement, 1, merge->source_count);
     sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
-    kprof_store_fill(merge->into, statement);
+    kprof_store_step(merge->into, statement);
     sqlite3_finalize(statement);
     run(merge, "INSERT INTO main.process_source SELECT id+?1, ?2+1 FROM source.process", numbers, 2);
     merge->source_count++;
@@ -217,8 +216,7 @@ static void add_section(kprof_merge *merge, const char *chip, kprof_section *sec
     if (!own) {
         kprof_strlist_add(&merge->definitions, json);
         kprof_names_keep(&merge->sections, key, merge->definitions.count);
-        note(merge,
-             kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json));
+        kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
     } else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0) {
         join_definition(merge, chip, section, own);
     } else if (strcmp(*own, json) != 0) {
@@ -447,9 +445,8 @@ static void add_messages(kprof_merge *merge, const kprof_model *model)
 {
     for (size_t i = 0; i < model->message_count; i++) {
         kprof_model_message message = model->messages[i];
-        int64_t id = -1;
         message.process_id += merge->process_count;
-        note(merge, kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, &id));
+        kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, -1);
     }
 }
 

@@ -68,8 +68,7 @@ static void put(void *user, int64_t metric, double value)
 {
     launch_values *all = user;
     if (!isnan(value))
-        kprof_store_note(all->report,
-                         kprof_store_write(all->report, KPROF_SQL_SET_VALUE, "iid", all->launch, metric, value));
+        kprof_store_write(all->report, KPROF_SQL_SET_VALUE, "iid", all->launch, metric, value);
     if ((size_t)metric < all->size)
         all->values[metric] = value;
 }

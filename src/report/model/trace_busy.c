@@ -55,7 +55,7 @@ static void write_idle(idle_time *idle)
         sqlite3_bind_double(idle->insert, 3, of->ns[cause]);
         sqlite3_bind_int64(idle->insert, 4, of->gaps[cause]);
         sqlite3_bind_double(idle->insert, 5, of->longest_ns[cause]);
-        kprof_store_fill(idle->report, idle->insert);
+        kprof_store_step(idle->report, idle->insert);
     }
     idle->count = 0;
 }
@@ -132,7 +132,7 @@ static void end_device(walk *w)
         sqlite3_bind_double(w->add_busy, 2 + i, w->tracks[i].ns);
     sqlite3_bind_int64(w->add_busy, 6, w->kernel_count);
     sqlite3_bind_double(w->add_busy, 7, kprof_spread_median(&w->latencies)); /* which is NULL for NaN */
-    kprof_store_fill(w->report, w->add_busy);
+    kprof_store_step(w->report, w->add_busy);
 }
 
 static void begin_device(walk *w, int64_t device)
@@ -162,7 +162,7 @@ static void put_gap(walk *w, int64_t from, int64_t to)
     const int64_t numbers[] = {w->device, from, to, number(w, PROCESS), number(w, THREAD), host};
     for (int i = 0; i < 6; i++)
         sqlite3_bind_int64(w->add_gap, i + 1, numbers[i]);
-    kprof_store_fill(w->report, w->add_gap);
+    kprof_store_step(w->report, w->add_gap);
 }
 
 static void cover(track *of, int64_t start, int64_t end)
@@ -256,7 +256,7 @@ static void end_depths(depths *of)
     of->sum = of->count = 0;
     of->most = 0;
     of->queue.count = 0;
-    kprof_store_fill(of->report, of->update);
+    kprof_store_step(of->report, of->update);
 }
 
 static void take_asked(depths *of)

@@ -69,7 +69,7 @@ static void take_work(walk *w)
     sqlite3_bind_int64(w->insert, 1, number(w, 4));
     sqlite3_bind_int64(w->insert, 2, number(w, 5));
     sqlite3_bind_int64(w->insert, 3, FIRST_ROW + (w->streams * LANES + (int64_t)lane) % MOST_ROWS);
-    kprof_store_fill(w->report, w->insert);
+    kprof_store_step(w->report, w->insert);
 }
 
 static const char ranges[] =
@@ -100,7 +100,7 @@ static void take_range(nest *n, sqlite3_stmt *row)
     sqlite3_bind_int64(n->insert, 1, RANGE);
     sqlite3_bind_int64(n->insert, 2, sqlite3_column_int64(row, 2));
     sqlite3_bind_null(n->insert, 3);
-    kprof_store_fill(n->report, n->insert);
+    kprof_store_step(n->report, n->insert);
 }
 
 void kprof_trace_find_lanes(kprof_report *report)

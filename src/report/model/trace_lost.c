@@ -45,7 +45,7 @@ static void take_end(void *user, sqlite3_stmt *point, const double *sums)
     const range_ends *to = user;
     sqlite3_bind_int64(to->insert, 1, sqlite3_column_int64(point, 3));
     sqlite3_bind_double(to->insert, 2, sums[0]);
-    kprof_store_fill(to->report, to->insert);
+    kprof_store_step(to->report, to->insert);
 }
 
 /* point, c0: how long some GPU had worked at each begin and end of a range */

@@ -44,7 +44,7 @@ static void insert(projection *p, sqlite3_stmt *statement, const int64_t *number
 {
     for (int i = 0; i < count; i++)
         sqlite3_bind_int64(statement, i + 1, numbers[i]);
-    kprof_store_fill(p->report, statement);
+    kprof_store_step(p->report, statement);
 }
 
 static void end_range(projection *p, int64_t id)

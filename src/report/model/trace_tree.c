@@ -76,7 +76,7 @@ static void take_range(walk *w)
     sqlite3_bind_int64(w->insert, 3, level);
     if (w->open_count < MOST_OPEN)
         w->open[w->open_count++] = (open_range){id, start_ns, end_ns, level};
-    kprof_store_fill(w->report, w->insert);
+    kprof_store_step(w->report, w->insert);
 }
 
 static void nest(kprof_report *report, const char *ranges, const char *insert)

@@ -54,7 +54,7 @@ static void add_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_repor
     sqlite3_bind_double(insert, DURATION, row->median_ns);
     if (findings)
         bind_findings(insert, findings);
-    kprof_store_fill(report, insert);
+    kprof_store_step(report, insert);
 }
 
 kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_finding_list *findings)

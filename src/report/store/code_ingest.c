@@ -32,16 +32,6 @@ void kprof_report_keep_launches_apart(kprof_report *report)
     report->source_per_launch = true;
 }
 
-/* Run an INSERT; *id is the new row. */
-#define ADD_ROW(report, id, statement, ...)                                                                            \
-    add_row(report, id, kprof_store_write(report, KPROF_SQL_##statement, __VA_ARGS__))
-
-static kprof_status add_row(kprof_report *report, int64_t *id, kprof_status status)
-{
-    *id = sqlite3_last_insert_rowid(report->db);
-    return status;
-}
-
 /* Remember which file has a cubin. The first process that has kept it counts. */
 static void keep_file(kprof_report *report, int64_t row, const char *file)
 {
@@ -60,29 +50,26 @@ static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
 }
 
 /* The row of a cubin, which all processes that load it share. `state`: of a new one. */
-static kprof_status code_row(kprof_report *report, const kprof_code_record *record, const char *state, int64_t *row)
+static int64_t code_row(kprof_report *report, const kprof_code_record *record, const char *state)
 {
     char key[48];
     snprintf(key, sizeof key, "%llu %llu", (unsigned long long)record->crc, (unsigned long long)record->bytes);
     const size_t known = kprof_names_find(&report->code_rows, key);
-    *row = known == KPROF_NAMES_NONE ? 0 : (int64_t)known;
-    if (*row > 0)
-        return KPROF_OK;
-    kprof_status status =
-        ADD_ROW(report, row, ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
-    if (status == KPROF_OK)
-        kprof_names_keep(&report->code_rows, key, (size_t)*row);
-    return status;
+    if (known != KPROF_NAMES_NONE)
+        return (int64_t)known;
+    const int64_t row =
+        kprof_store_add(report, KPROF_SQL_ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
+    if (report->status == KPROF_OK)
+        kprof_names_keep(&report->code_rows, key, (size_t)row);
+    return row;
 }
 
-static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *place, const kprof_code_record *record,
+static kprof_status add_code(kprof_code_ingest *ingest, kprof_report *report, const kprof_code_record *record,
                              const char *state)
 {
-    int64_t row = 0;
-    kprof_report *report = place->report;
-    kprof_status status = code_row(report, record, state, &row);
-    if (status != KPROF_OK)
-        return status;
+    const int64_t row = code_row(report, record, state);
+    if (report->status != KPROF_OK)
+        return report->status;
     *KPROF_ADD(ingest->codes, ingest->code_count) = (known_code){record->crc, row};
     if (record->file && *record->file)
         keep_file(report, row, record->file);
@@ -95,30 +82,27 @@ kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_
     if (find_code(ingest, record->crc))
         return kprof_store_bad_record("it describes a cubin twice:", record->crc);
     const bool is_kept = record->file && *record->file;
-    return add_code(ingest, place, record, is_kept ? NOT_READ : "the process could not keep its code for kprof");
+    return add_code(ingest, place->report, record,
+                    is_kept ? NOT_READ : "the process could not keep its code for kprof");
 }
 
-/* The row of the function that a record is about. */
-static kprof_status function_row(kprof_code_ingest *ingest, const kprof_code_place *place,
-                                 const kprof_instructions_record *record, int64_t *row)
+/* The row of the function that a record is about; 0 after a failure. */
+static int64_t function_row(kprof_code_ingest *ingest, kprof_report *report, const kprof_instructions_record *record)
 {
-    kprof_report *report = place->report;
-    kprof_status status = KPROF_OK;
-    if (!find_code(ingest, record->crc))
-        status = add_code(ingest, place, &(kprof_code_record){.crc = record->crc}, "CUPTI does not tell its code");
-    if (status != KPROF_OK)
-        return status;
+    if (!find_code(ingest, record->crc) &&
+        add_code(ingest, report, &(kprof_code_record){.crc = record->crc}, "CUPTI does not tell its code") != KPROF_OK)
+        return 0;
     const int64_t code = find_code(ingest, record->crc)->row;
-    status = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, row, "is", code, record->function);
-    if (status != KPROF_OK || *row > 0)
-        return status;
+    const int64_t row = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, "is", code, record->function);
+    if (row > 0)
+        return row;
     KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(record->function));
-    return ADD_ROW(report, row, ADD_FUNCTION, "iss", code, record->function, demangled);
+    return kprof_store_add(report, KPROF_SQL_ADD_FUNCTION, "iss", code, record->function, demangled);
 }
 
 /* Find or make the profile of a kernel, device and shape, or of the launch alone: its records need not follow each
  * other, as batches are sampled before they are counted. */
-static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_place *place, sqlite3_stmt *launch)
+static void add_profile(kprof_code_ingest *ingest, const kprof_code_place *place, sqlite3_stmt *launch)
 {
     kprof_report *report = place->report;
     char own[32];
@@ -129,16 +113,15 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     const size_t number = kprof_names_find(&ingest->profiles, text);
     ingest->profile = number + 1;
     if (number != KPROF_NAMES_NONE)
-        return KPROF_OK;
+        return;
     kprof_known_profile *added = KPROF_APPEND(ingest->known_profiles, ingest->profile_count);
-    kprof_status status =
-        ADD_ROW(report, &added->row, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
-                (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
-    if (status != KPROF_OK)
-        return status;
+    added->row =
+        kprof_store_add(report, KPROF_SQL_ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
+                        (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
+    if (report->status != KPROF_OK)
+        return;
     ingest->profile = ++ingest->profile_count;
     kprof_names_keep(&ingest->profiles, text, ingest->profile - 1);
-    return KPROF_OK;
 }
 
 static kprof_known_profile *profile_of(const kprof_code_ingest *ingest)
@@ -150,25 +133,24 @@ static kprof_known_profile *profile_of(const kprof_code_ingest *ingest)
 static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_place *place, uint64_t position)
 {
     kprof_report *report = place->report;
-    sqlite3_stmt *launch = NULL;
     if (ingest->profile > 0 && ingest->position == position)
         return KPROF_OK;
     ingest->profile = 0;
     ingest->told[0] = ingest->told[1] = false;
     ingest->position = position;
-    kprof_status status = kprof_store_find_launch(report, place->process, position, &ingest->launch);
-    if (status == KPROF_OK && ingest->launch < 0)
-        status = kprof_store_bad_record("it tells of instructions of an unknown launch,", position);
-    KPROF_THEN(status, kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch));
-    if (status != KPROF_OK)
-        return status;
+    ingest->launch = kprof_store_find_launch(report, place->process, position);
+    if (ingest->launch < 0 && report->status == KPROF_OK)
+        return kprof_store_bad_record("it tells of instructions of an unknown launch,", position);
+    sqlite3_stmt *launch = kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH);
     sqlite3_bind_int64(launch, 1, ingest->launch);
-    status = sqlite3_step(launch) == SQLITE_ROW ? add_profile(ingest, place, launch)
-                                                : kprof_store_fail(report, "looking for a launch");
+    if (kprof_store_next(report, launch))
+        add_profile(ingest, place, launch);
+    else if (report->status == KPROF_OK)
+        kprof_store_damaged(report, "launch");
     sqlite3_reset(launch);
-    if (status == KPROF_OK)
-        status = kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_PROFILE, "ii", ingest->launch, profile_of(ingest)->row);
-    return status;
+    if (report->status == KPROF_OK)
+        kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_PROFILE, "ii", ingest->launch, profile_of(ingest)->row);
+    return report->status;
 }
 
 /* Choose what the profile tells from now on of what is missing; NULL: what it has told. The reason of a launch that was
@@ -202,25 +184,22 @@ static bool has_names(const kprof_known_names *known, const kprof_instructions_r
 }
 
 /* Give the metrics of a record their rows. */
-static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
-                                 const kprof_instructions_record *record)
+static void find_metrics(kprof_known_names *known, kprof_report *report, const kprof_instructions_record *record)
 {
     if (has_names(known, record))
-        return KPROF_OK;
+        return;
     kprof_strlist_free(&known->names);
     free(known->rows);
     known->names = (kprof_strlist)KPROF_STRLIST_INIT;
     known->rows = kprof_calloc((size_t)record->name_count + 1, sizeof *known->rows);
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < record->name_count; i++) {
         const char *name = or_empty(record->names[i]);
         const kprof_instruction_metric *told = kprof_instruction_metric_find(name);
         const kprof_model_metric row = {(char *)name, (char *)(told ? told->unit : ""),
                                         (char *)(told ? told->help : ""), KPROF_INSTRUCTION_KIND};
         kprof_strlist_add(&known->names, name);
-        status = kprof_store_metric(report, &row, &known->rows[i]);
+        known->rows[i] = kprof_store_metric(report, &row);
     }
-    return status;
 }
 
 /* The rows that the values of a record belong to. */
@@ -231,13 +210,12 @@ typedef struct value_place {
 } value_place;
 
 /* Add the values of one instruction: values[0] is its offset. */
-static kprof_status add_values(const value_place *place, const double *values)
+static void add_values(const value_place *place, const double *values)
 {
     kprof_report *report = place->report;
     const kprof_known_names *known = place->known;
-    sqlite3_stmt *insert;
-    kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE, &insert);
-    for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++) {
+    sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE);
+    for (size_t i = 0; i < known->names.count; i++) {
         if (values[i + 1] == 0)
             continue;
         sqlite3_bind_int64(insert, 1, place->profile);
@@ -245,9 +223,8 @@ static kprof_status add_values(const value_place *place, const double *values)
         sqlite3_bind_int64(insert, 3, (int64_t)values[0]);
         sqlite3_bind_int64(insert, 4, known->rows[i]);
         sqlite3_bind_double(insert, 5, values[i + 1]);
-        status = kprof_store_step(report, insert);
+        kprof_store_step(report, insert);
     }
-    return status;
 }
 
 static bool is_row(const double *values, size_t count)
@@ -275,7 +252,6 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     const size_t kind = record->sampled != 0, columns = 1 + (size_t)record->name_count;
     kprof_known_names *known = &ingest->known[kind];
     kprof_report *report = place->report;
-    int64_t function = 0;
     kprof_status status = check_values(record);
     KPROF_THEN(status, find_launch(ingest, place, record->launch));
     if (status != KPROF_OK)
@@ -284,17 +260,16 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     ingest->told[kind] = ingest->told[kind] || is_first;
     const int64_t profile = profile_of(ingest)->row;
     const char *reason = choose_reason(ingest, record);
-    status = kprof_store_write(report, KPROF_SQL_FILL_PROFILE, "iiiiisi", profile, (int64_t)(is_first && !kind),
-                               (int64_t)(is_first && kind), (int64_t)record->period_cycles, (int64_t)record->dropped,
-                               reason, (int64_t)(reason != NULL));
-    if (status != KPROF_OK || record->name_count == 0)
-        return status;
-    status = find_metrics(known, report, record);
-    for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++)
-        status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
-    KPROF_THEN(status, function_row(ingest, place, record, &function));
-    const value_place to = {report, known, profile, function};
-    for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += columns)
-        status = add_values(&to, record->values + i);
-    return status;
+    kprof_store_write(report, KPROF_SQL_FILL_PROFILE, "iiiiisi", profile, (int64_t)(is_first && !kind),
+                      (int64_t)(is_first && kind), (int64_t)record->period_cycles, (int64_t)record->dropped, reason,
+                      (int64_t)(reason != NULL));
+    if (record->name_count == 0)
+        return report->status;
+    find_metrics(known, report, record);
+    for (size_t i = 0; i < known->names.count; i++)
+        kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
+    const value_place to = {report, known, profile, function_row(ingest, report, record)};
+    for (size_t i = 0; i < record->value_count; i += columns)
+        add_values(&to, record->values + i);
+    return report->status;
 }

@@ -107,94 +107,77 @@ static void note_stale(code_reader *reader, const char *path)
 
 /* Store a file of the cubin: its size and hash if it can be read and is the one that was compiled, as far as the
  * compiler told, and its text if options and limits let it. */
-static kprof_status add_file(code_reader *reader, uint32_t file, int64_t *row)
+static int64_t add_file(code_reader *reader, uint32_t file)
 {
     kprof_report *report = reader->report;
     const char *path = reader->code.files.items[file];
     char hash[17] = "";
     source_file found = {.compiled = reader->code.sources[file]};
-    sqlite3_stmt *insert = NULL;
     find_source(reader->options, path, &found);
     if (found.is_stale && !(found.bytes && found.is_given))
         note_stale(reader, path);
-    kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
-    if (status == KPROF_OK) {
-        sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
-        if (found.bytes) {
-            kprof_source_hash(found.bytes, found.size, hash);
-            sqlite3_bind_int64(insert, 2, (int64_t)found.size);
-            sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
-        } else if (found.compiled.bytes > 0 && found.compiled.bytes <= INT64_MAX)
-            sqlite3_bind_int64(insert, 2, (int64_t)found.compiled.bytes);
-        if (found.bytes && found.size <= SOURCE_MAX && reader->source_bytes + found.size <= SOURCES_MAX &&
-            (found.is_given || may_keep(reader->options, path))) {
-            sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
-            reader->source_bytes += found.size;
-        }
-        status = kprof_store_step(report, insert);
-        sqlite3_clear_bindings(insert);
-        *row = sqlite3_last_insert_rowid(report->db);
+    sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE);
+    sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
+    if (found.bytes) {
+        kprof_source_hash(found.bytes, found.size, hash);
+        sqlite3_bind_int64(insert, 2, (int64_t)found.size);
+        sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
+    } else if (found.compiled.bytes > 0 && found.compiled.bytes <= INT64_MAX)
+        sqlite3_bind_int64(insert, 2, (int64_t)found.compiled.bytes);
+    if (found.bytes && found.size <= SOURCE_MAX && reader->source_bytes + found.size <= SOURCES_MAX &&
+        (found.is_given || may_keep(reader->options, path))) {
+        sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
+        reader->source_bytes += found.size;
     }
+    kprof_store_step(report, insert);
+    sqlite3_clear_bindings(insert);
     free(found.bytes);
-    return status;
+    return sqlite3_last_insert_rowid(report->db);
 }
 
 /* The row of the cubin's PTX, as a file that is nowhere else; -1 where there is no space for it. */
-static kprof_status ptx_row(code_reader *reader, int64_t *row)
+static int64_t ptx_row(code_reader *reader)
 {
     const kprof_code *code = &reader->code;
     char hash[17], path[24];
-    sqlite3_stmt *insert = NULL;
-    *row = reader->ptx_row;
-    if (*row != 0)
-        return KPROF_OK;
-    *row = reader->ptx_row = -1;
+    if (reader->ptx_row != 0)
+        return reader->ptx_row;
+    reader->ptx_row = -1;
     if (!code->ptx || reader->source_bytes + code->ptx_size > SOURCES_MAX)
-        return KPROF_OK;
-    kprof_status status = kprof_store_statement(reader->report, KPROF_SQL_ADD_CODE_FILE, &insert);
-    if (status != KPROF_OK)
-        return status;
+        return -1;
+    sqlite3_stmt *insert = kprof_store_statement(reader->report, KPROF_SQL_ADD_CODE_FILE);
     kprof_source_hash(code->ptx, code->ptx_size, hash);
     snprintf(path, sizeof path, "%.8s.ptx", hash);
     sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 2, (int64_t)code->ptx_size);
     sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4, code->ptx, (int)code->ptx_size, SQLITE_STATIC);
-    status = kprof_store_step(reader->report, insert);
+    kprof_store_step(reader->report, insert);
     sqlite3_clear_bindings(insert);
     reader->source_bytes += code->ptx_size;
-    *row = reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
-    return status;
+    return reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
 }
 
-static kprof_status add_ptx(code_reader *reader, const kprof_code_instruction *instruction, int64_t function)
+static void add_ptx(code_reader *reader, const kprof_code_instruction *instruction, int64_t function)
 {
-    int64_t file = 0;
-    const kprof_status status = instruction->ptx_line > 0 ? ptx_row(reader, &file) : KPROF_OK;
-    if (status != KPROF_OK || file <= 0)
-        return status;
-    return kprof_store_write(reader->report, KPROF_SQL_ADD_PTX, "iiii", function, (int64_t)instruction->offset, file,
-                             (int64_t)instruction->ptx_line);
+    const int64_t file = instruction->ptx_line > 0 ? ptx_row(reader) : 0;
+    if (file > 0)
+        kprof_store_write(reader->report, KPROF_SQL_ADD_PTX, "iiii", function, (int64_t)instruction->offset, file,
+                          (int64_t)instruction->ptx_line);
 }
 
 /* The row of a file of the cubin. Files that no measured function comes from get none. */
-static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
+static int64_t file_row(code_reader *reader, uint32_t file)
 {
-    *row = reader->file_rows[file];
+    int64_t *row = &reader->file_rows[file];
     if (*row > 0)
-        return KPROF_OK;
+        return *row;
     const char *path = reader->code.files.items[file];
     const size_t known = kprof_names_find(&reader->files, path);
-    kprof_status status = KPROF_OK;
+    *row = known == KPROF_NAMES_NONE ? add_file(reader, file) : (int64_t)known;
     if (known == KPROF_NAMES_NONE)
-        status = add_file(reader, file, row);
-    else
-        *row = (int64_t)known;
-    reader->file_rows[file] = *row;
-    if (status != KPROF_OK || known != KPROF_NAMES_NONE)
-        return status;
-    kprof_names_keep(&reader->files, path, (size_t)*row);
-    return KPROF_OK;
+        kprof_names_keep(&reader->files, path, (size_t)*row);
+    return *row;
 }
 
 /* "scale": a function without its namespaces, arguments and parameters. */
@@ -213,73 +196,61 @@ static const char *inlined_name(code_reader *reader, uint32_t name)
     return *kept;
 }
 
-static kprof_status add_lines(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
-                              const char *own_name)
+static void add_lines(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
+                      const char *own_name)
 {
-    kprof_report *report = reader->report;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < instruction->frame_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < instruction->frame_count; i++) {
         const kprof_code_frame *frame = &reader->code.frames[instruction->first_frame + i];
         const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
-        int64_t file = 0;
         const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
-        status = file_row(reader, frame->file, &file);
-        if (status == KPROF_OK)
-            status = kprof_store_write(report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
-                                       (int64_t)i, file, (int64_t)frame->line, name);
+        const int64_t file = file_row(reader, frame->file);
+        kprof_store_write(reader->report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
+                          (int64_t)i, file, (int64_t)frame->line, name);
     }
-    return status;
 }
 
-static kprof_status add_instruction(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
-                                    const char *own_name)
+static void add_instruction(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
+                            const char *own_name)
 {
     kprof_report *report = reader->report;
     const kprof_code_access *access = &instruction->access;
-    kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_INSTRUCTION, access->bits > 0 ? "iittti" : "iittt",
-                                            function, (int64_t)instruction->offset, instruction->text, access->space,
-                                            access->operation, (int64_t)access->bits);
-    KPROF_THEN(status, add_lines(reader, instruction, function, own_name));
-    KPROF_THEN(status, add_ptx(reader, instruction, function));
-    for (size_t i = 0; i < instruction->wait_count && status == KPROF_OK; i++)
-        status = kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
-                                   (int64_t)reader->code.waits[instruction->first_wait + i]);
-    return status;
+    kprof_store_write(report, KPROF_SQL_ADD_INSTRUCTION, access->bits > 0 ? "iittti" : "iittt", function,
+                      (int64_t)instruction->offset, instruction->text, access->space, access->operation,
+                      (int64_t)access->bits);
+    add_lines(reader, instruction, function, own_name);
+    add_ptx(reader, instruction, function);
+    for (size_t i = 0; i < instruction->wait_count; i++)
+        kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
+                          (int64_t)reader->code.waits[instruction->first_wait + i]);
 }
 
 /* Store a function of the cubin if it was measured, once: a name may stand for several. */
-static kprof_status add_function(code_reader *reader, const kprof_code_function *function, int64_t code)
+static void add_function(code_reader *reader, const kprof_code_function *function, int64_t code)
 {
     kprof_report *report = reader->report;
-    int64_t row = 0;
     char sql[96];
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, &row, "is", code, function->mangled);
-    if (status != KPROF_OK || row == 0)
-        return status;
+    const int64_t row = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, "is", code, function->mangled);
+    if (row == 0)
+        return;
     snprintf(sql, sizeof sql, "SELECT bytes FROM code_function WHERE id=%lld", (long long)row);
-    if (kprof_store_integer(report, sql) > 0 || report->status != KPROF_OK)
-        return report->status;
+    if (kprof_store_integer(report, sql) > 0)
+        return;
     KPROF_AUTO_FREE char *own_name = short_name(function->mangled);
-    status = kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
-    for (size_t i = 0; i < function->count && status == KPROF_OK; i++)
-        status = add_instruction(reader, &function->instructions[i], row, own_name);
-    return status;
+    kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
+    for (size_t i = 0; i < function->count && report->status == KPROF_OK; i++)
+        add_instruction(reader, &function->instructions[i], row, own_name);
 }
 
-static kprof_status end_code(code_reader *reader, int64_t code, const char *cubin, size_t size)
+static void end_code(code_reader *reader, int64_t code, const char *cubin, size_t size)
 {
-    sqlite3_stmt *update = NULL;
-    kprof_status status = kprof_store_statement(reader->report, KPROF_SQL_END_CODE, &update);
-    if (status != KPROF_OK)
-        return status;
+    sqlite3_stmt *update = kprof_store_statement(reader->report, KPROF_SQL_END_CODE);
     sqlite3_bind_int64(update, 1, code);
     sqlite3_bind_text(update, 2, reader->code.text_state, -1, SQLITE_STATIC); /* NULL for NULL, as below */
     sqlite3_bind_text(update, 3, reader->code.line_state, -1, SQLITE_STATIC);
     if (cubin && reader->options->keeps_sass && size <= CUBIN_MAX)
         sqlite3_bind_blob(update, 4, cubin, (int)size, SQLITE_STATIC);
-    status = kprof_store_step(reader->report, update);
+    kprof_store_step(reader->report, update);
     sqlite3_clear_bindings(update);
-    return status;
 }
 
 /* A cubin that is open. */
@@ -313,19 +284,18 @@ static void forget_code(code_reader *reader)
     kprof_code_free(&reader->code);
 }
 
-static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
+static void store_cubin(code_reader *reader, const open_cubin *cubin)
 {
     KPROF_AUTO_FREE char *bytes = kprof_calloc(cubin->size + 1, 1);
     const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
     if (is_whole)
         understand(reader, cubin, bytes);
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
-        status = add_function(reader, &reader->code.functions[i], cubin->id);
-    return KPROF_THEN(status, end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size));
+    for (size_t i = 0; i < reader->code.function_count; i++)
+        add_function(reader, &reader->code.functions[i], cubin->id);
+    end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size);
 }
 
-static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
+static void read_kept(code_reader *reader, const kprof_kept_code *kept)
 {
     KPROF_AUTO(kprof_strlist) wanted = KPROF_STRLIST_INIT;
     char sql[96];
@@ -334,22 +304,20 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(reader->report, sql);
     while (kprof_cursor_next(&rows))
         kprof_strlist_add(&wanted, kprof_store_column(rows.row, 0));
-    kprof_status status = reader->report->status;
     const bool is_name = !strchr(kept->file, '/') && strcmp(kept->file, "..") != 0;
-    const int file = status == KPROF_OK && wanted.count > 0 && is_name
+    const int file = wanted.count > 0 && is_name
                          ? kprof_source_open(reader->options->folder, kept->file, KPROF_CODE_MOST_BYTES, &size)
                          : -1;
     reader->code = (kprof_code)KPROF_CODE_INIT;
     snprintf(reader->code.text_state, sizeof reader->code.text_state, "its code is not in the run's folder any more");
     reader->code.line_state = "its code is not in the run's folder any more";
     if (file >= 0)
-        status = store_cubin(reader, &(open_cubin){kept->id, file, size, &wanted});
-    else if (status == KPROF_OK)
-        status = end_code(reader, kept->id, NULL, 0);
+        store_cubin(reader, &(open_cubin){kept->id, file, size, &wanted});
+    else
+        end_code(reader, kept->id, NULL, 0);
     if (file >= 0)
         close(file);
     forget_code(reader);
-    return status;
 }
 
 static void warn_of_stale(const code_reader *reader)
@@ -370,7 +338,9 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
         if (options->tell)
             options->tell(options->user, i + 1, report->code_count);
         status = kprof_report_begin(report);
-        KPROF_THEN(status, read_kept(&reader, &report->codes[i]));
+        if (status == KPROF_OK)
+            read_kept(&reader, &report->codes[i]);
+        KPROF_THEN(status, kprof_store_take_status(report));
         const kprof_status committed = kprof_report_commit(report);
         status = status == KPROF_OK ? committed : status;
     }

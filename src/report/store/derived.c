@@ -58,36 +58,30 @@ void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[
 }
 
 /* A launch gets the value if the report has its row. */
-static kprof_status request_launch_metrics(kprof_report *report, const kprof_item *item)
+static void request_launch_metrics(kprof_report *report, const kprof_item *item)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     if (item->compiled)
         kprof_expr_names(item->compiled, &names);
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < names.count; i++) {
         const kprof_launch_metric *metric = kprof_launch_metric_find(names.items[i]);
-        if (!metric || !metric->on_request)
-            continue;
-        kprof_model_metric row = {metric->name, metric->unit, metric->description, "launch"};
-        int64_t id;
-        status = kprof_store_metric(report, &row, &id);
+        if (metric && metric->on_request)
+            kprof_store_metric(report,
+                               &(kprof_model_metric){metric->name, metric->unit, metric->description, "launch"});
     }
-    return status;
 }
 
-static kprof_status add_item(kprof_report *report, kprof_derived *derived, const kprof_item *item)
+static void add_item(kprof_report *report, kprof_derived *derived, const kprof_item *item)
 {
-    kprof_status status = request_launch_metrics(report, item);
-    if (status != KPROF_OK || !item->name || !item->expression)
-        return status;
-    derived_item *added = KPROF_ADD(derived->items, derived->item_count);
-    kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
-                              "derived"};
-    added->item = item;
-    return kprof_store_metric(report, &row, &added->metric);
+    request_launch_metrics(report, item);
+    if (!item->name || !item->expression)
+        return;
+    const kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
+                                    "derived"};
+    *KPROF_ADD(derived->items, derived->item_count) = (derived_item){item, kprof_store_metric(report, &row)};
 }
 
-static kprof_status add_point_metric(kprof_report *report, const derived_point *point, const char *what, int64_t *id)
+static int64_t add_point_metric(kprof_report *report, const derived_point *point, const char *what)
 {
     char name[256];
     const char *parts[] = {point->roofline->id, point->roof->label, what};
@@ -96,44 +90,35 @@ static kprof_status add_point_metric(kprof_report *report, const derived_point *
     kprof_model_metric row = {
         name, is_pct ? "%" : "flop/byte",
         is_pct ? "achieved work of what the roof allows at this intensity" : "arithmetic intensity", "derived"};
-    return kprof_store_metric(report, &row, id);
+    return kprof_store_metric(report, &row);
 }
 
-static kprof_status add_point(kprof_report *report, kprof_derived *derived, const derived_point *point)
+static void add_roofline(kprof_report *report, kprof_derived *derived, const kprof_roofline *roofline)
 {
-    derived_point *added = KPROF_ADD(derived->points, derived->point_count);
-    *added = *point;
-    kprof_status status = add_point_metric(report, point, "intensity", &added->intensity);
-    return status == KPROF_OK ? add_point_metric(report, point, "pct_of_roof", &added->pct) : status;
-}
-
-static kprof_status add_roofline(kprof_report *report, kprof_derived *derived, const kprof_roofline *roofline)
-{
-    kprof_status status = add_item(report, derived, &roofline->work);
-    KPROF_THEN(status, add_item(report, derived, &roofline->peak));
-    for (size_t i = 0; i < roofline->roof_count && status == KPROF_OK; i++) {
+    add_item(report, derived, &roofline->work);
+    add_item(report, derived, &roofline->peak);
+    for (size_t i = 0; i < roofline->roof_count; i++) {
         const kprof_roof *roof = &roofline->roofs[i];
-        derived_point point = {roofline, roof, 0, 0};
-        status = add_item(report, derived, &roof->traffic);
-        KPROF_THEN(status, add_item(report, derived, &roof->peak));
-        KPROF_THEN(status, add_point(report, derived, &point));
+        add_item(report, derived, &roof->traffic);
+        add_item(report, derived, &roof->peak);
+        derived_point *added = KPROF_ADD(derived->points, derived->point_count);
+        *added = (derived_point){roofline, roof, 0, 0};
+        added->intensity = add_point_metric(report, added, "intensity");
+        added->pct = add_point_metric(report, added, "pct_of_roof");
     }
-    return status;
 }
 
-static kprof_status add_section(kprof_report *report, kprof_derived *derived, const kprof_section *section)
+static void add_section(kprof_report *report, kprof_derived *derived, const kprof_section *section)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < section->item_count && status == KPROF_OK; i++)
-        status = add_item(report, derived, &section->items[i]);
+    for (size_t i = 0; i < section->item_count; i++)
+        add_item(report, derived, &section->items[i]);
     for (size_t i = 0; i < section->table_count; i++) {
         const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count && status == KPROF_OK; k++)
-            status = add_item(report, derived, &table->rows[k / table->column_count].cells[k % table->column_count]);
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            add_item(report, derived, &table->rows[k / table->column_count].cells[k % table->column_count]);
     }
-    for (size_t i = 0; i < section->roofline_count && status == KPROF_OK; i++)
-        status = add_roofline(report, derived, &section->rooflines[i]);
-    return status;
+    for (size_t i = 0; i < section->roofline_count; i++)
+        add_roofline(report, derived, &section->rooflines[i]);
 }
 
 kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections, size_t count)
@@ -144,10 +129,9 @@ kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_sec
     derived->section_count = count;
     derived->next = report->derived;
     report->derived = derived;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = add_section(report, derived, &sections[i]);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        add_section(report, derived, &sections[i]);
+    return report->status;
 }
 
 static bool is_measured(kprof_roofline_input in)
@@ -202,28 +186,24 @@ void kprof_derived_evaluate(const kprof_report *report, const char *chip, const 
     }
 }
 
-static kprof_status walk_point(const derived_point *point, kprof_derived_visit *visit, void *user)
+static void walk_point(const derived_point *point, kprof_derived_visit *visit, void *user)
 {
     const kprof_expr *const sources[] = {point->roofline->work.compiled, point->roof->traffic.compiled,
                                          point->roofline->peak.compiled, point->roof->peak.compiled};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < 2 && status == KPROF_OK; i++)
-        status = visit(user, point->intensity, sources[i]);
-    for (size_t i = 0; i < 4 && status == KPROF_OK; i++)
-        status = visit(user, point->pct, sources[i]);
-    return status;
+    for (size_t i = 0; i < 2; i++)
+        visit(user, point->intensity, sources[i]);
+    for (size_t i = 0; i < 4; i++)
+        visit(user, point->pct, sources[i]);
 }
 
-kprof_status kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user)
+void kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user)
 {
-    kprof_status status = KPROF_OK;
     for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
         if (strcmp(derived->chip, chip) != 0)
             continue;
-        for (size_t i = 0; i < derived->item_count && status == KPROF_OK; i++)
-            status = visit(user, derived->items[i].metric, derived->items[i].item->compiled);
-        for (size_t i = 0; i < derived->point_count && status == KPROF_OK; i++)
-            status = walk_point(&derived->points[i], visit, user);
+        for (size_t i = 0; i < derived->item_count; i++)
+            visit(user, derived->items[i].metric, derived->items[i].item->compiled);
+        for (size_t i = 0; i < derived->point_count; i++)
+            walk_point(&derived->points[i], visit, user);
     }
-    return status;
 }

@@ -24,9 +24,8 @@ void kprof_derived_evaluate(const kprof_report *report, const char *chip, const 
 
 /* Call `visit` for each derived value of `chip`, by its metric's row id, and each expression that it is computed from,
  * in the same order. */
-typedef kprof_status kprof_derived_visit(void *user, int64_t metric_id, const kprof_expr *expression);
-kprof_status kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit,
-                                void *user) KPROF_MUST_CHECK;
+typedef void kprof_derived_visit(void *user, int64_t metric_id, const kprof_expr *expression);
+void kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user);
 
 /* Write the name of the metric that holds the intensity ("intensity", FLOP per byte) or the share of the roof
  * ("pct_of_roof"): "derived__roofline_<roofline>_<roof>_<what>", lower case, at most `size` bytes. */

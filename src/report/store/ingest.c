@@ -99,16 +99,13 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest);
 }
 
-static kprof_status store_process(kprof_ingest *ingest, const kprof_process_record *process)
+static void store_process(kprof_ingest *ingest, const kprof_process_record *process)
 {
     const char *executable = or_empty(process->executable);
     const char *slash = strrchr(executable, '/');
     kprof_model_process row = {.record = *process, .name = slash ? slash + 1 : executable};
     row.wait_status = row.launches = row.matched = row.profiled = -1;
-    int64_t id = -1;
-    kprof_status status = kprof_rows_insert(ingest->report, KPROF_ROWS_PROCESS, &row, &id);
-    ingest->process = id;
-    return status;
+    ingest->process = kprof_rows_insert(ingest->report, KPROF_ROWS_PROCESS, &row, -1);
 }
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
@@ -125,15 +122,12 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
         return kprof_store_bad_record("it describes a device twice:", device->device);
     known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
     /* All processes that use a device share its row. */
-    kprof_status status = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, &known->row, "siss", device->uuid,
-                                           (int64_t)device->device, device->name, device->chip);
-    if (status == KPROF_OK && known->row == 0) {
-        known->row = -1;
-        status =
-            kprof_rows_insert(ingest->report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *device}, &known->row);
-    }
-    if (status != KPROF_OK)
-        return status;
+    known->row = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, "siss", device->uuid, (int64_t)device->device,
+                                  device->name, device->chip);
+    if (known->row == 0)
+        known->row = kprof_rows_insert(ingest->report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *device}, -1);
+    if (ingest->report->status != KPROF_OK)
+        return ingest->report->status;
     const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
     known->chip = kprof_strdup(or_empty(device->chip));
     known->attributes = kprof_calloc(1, attribute_bytes + 1);
@@ -154,20 +148,17 @@ static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
     return NULL;
 }
 
-static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
+static void metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
 {
     known->chip = kprof_strdup(or_empty(metrics->chip));
     known->rows = kprof_calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     known->count = metrics->count;
     known->witness_count = metrics->witness_count;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < known->count && status == KPROF_OK; i++) {
-        kprof_model_metric row = {metrics->names[i], "", "", "hardware"};
-        status = kprof_store_metric(ingest->report, &row, &known->rows[i]);
-    }
-    for (size_t i = 0; i < known->witness_count && status == KPROF_OK; i++)
-        status = kprof_store_witness(ingest->report, metrics->witnesses[i], &known->rows[known->count + i]);
-    return status;
+    for (size_t i = 0; i < known->count; i++)
+        known->rows[i] =
+            kprof_store_metric(ingest->report, &(kprof_model_metric){metrics->names[i], "", "", "hardware"});
+    for (size_t i = 0; i < known->witness_count; i++)
+        known->rows[known->count + i] = kprof_store_witness(ingest->report, metrics->witnesses[i]);
 }
 
 static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
@@ -178,13 +169,12 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
         return kprof_store_bad_record("it names the metrics of a chip twice; count", metrics->count);
     known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
     ingest->table_is_current = false;
-    kprof_status status = metric_rows(ingest, metrics, known);
-    if (status == KPROF_OK) {
+    metric_rows(ingest, metrics, known);
+    if (ingest->report->status == KPROF_OK)
         ingest->metrics_count++;
-        return KPROF_OK;
-    }
-    KPROF_FREE(known->chip, known->rows);
-    return status;
+    else
+        KPROF_FREE(known->chip, known->rows);
+    return ingest->report->status;
 }
 
 /* Return the index at which a kernel stands, or belongs, in the array, which is sorted by number. */
@@ -203,18 +193,17 @@ static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
 }
 
 /* Modules may hold kernels with the same name but different code, so a row is a name with its attributes. */
-static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *k, int64_t *row)
+static int64_t kernel_row(kprof_report *report, const kprof_kernel_record *k)
 {
     kprof_model_kernel kernel = {.record = *k};
-    kprof_status status = kprof_rows_find_kernel(report, &kernel, row);
-    if (status != KPROF_OK || *row)
-        return status;
+    const int64_t row = kprof_rows_find_kernel(report, &kernel);
+    if (row)
+        return row;
     KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(k->mangled));
     KPROF_AUTO_FREE char *function = kprof_name_function_base(demangled);
     kernel.demangled = demangled;
     kernel.function = function;
-    *row = -1;
-    return kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
+    return kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, -1);
 }
 
 static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
@@ -223,9 +212,9 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
     known.record.mangled = NULL;
     if (find_kernel(ingest, kernel->kernel))
         return kprof_store_bad_record("it describes a kernel twice:", kernel->kernel);
-    kprof_status status = kernel_row(ingest->report, kernel, &known.row);
-    if (status != KPROF_OK)
-        return status;
+    known.row = kernel_row(ingest->report, kernel);
+    if (ingest->report->status != KPROF_OK)
+        return ingest->report->status;
     KPROF_APPEND(ingest->kernels, ingest->kernel_count);
     known_kernel *place = &ingest->kernels[kernel_place(ingest, kernel->kernel)];
     memmove(place + 1, place, (size_t)(&ingest->kernels[ingest->kernel_count++] - place) * sizeof *place);
@@ -312,20 +301,18 @@ static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, co
 }
 
 /* SQLite stores NaN as NULL: asked for, but not measured. */
-static kprof_status store_values(kprof_ingest *ingest, int64_t launch)
+static void store_values(kprof_ingest *ingest, int64_t launch)
 {
     const value_table *table = &ingest->table;
-    sqlite3_stmt *insert;
-    kprof_status status = kprof_store_statement(ingest->report, KPROF_SQL_ADD_VALUE, &insert);
-    for (size_t row = 0; row < table->size && status == KPROF_OK; row++) {
+    sqlite3_stmt *insert = kprof_store_statement(ingest->report, KPROF_SQL_ADD_VALUE);
+    for (size_t row = 0; row < table->size; row++) {
         if (!table->present[row])
             continue;
         sqlite3_bind_int64(insert, 1, launch);
         sqlite3_bind_int64(insert, 2, (int64_t)row);
         sqlite3_bind_double(insert, 3, table->values[row]);
-        status = kprof_store_step(ingest->report, insert);
+        kprof_store_step(ingest->report, insert);
     }
-    return status;
 }
 
 static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_record *launch)
@@ -354,7 +341,8 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     const known_device *device = find_device(ingest, launch->device);
     const known_kernel *kernel = find_kernel(ingest, launch->kernel);
     fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record, 0}, device);
-    int64_t id = ingest->report->next_launch;
+    kprof_report *report = ingest->report;
+    const int64_t id = report->next_launch;
     int64_t measured = 0;
     for (size_t i = 0; i < launch->value_count; i++)
         measured += !isnan(launch->values[i]);
@@ -367,16 +355,15 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         .replay_mode = replay_modes[mode < sizeof replay_modes / sizeof *replay_modes ? mode : KPROF_REPLAY_NONE],
         .measured = measured,
     };
-    status = kprof_rows_insert(ingest->report, KPROF_ROWS_LAUNCH, &row, &id);
-    if (status == KPROF_OK && launch->graph_node)
-        status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
-    if (status == KPROF_OK && launch->nvtx && *launch->nvtx)
-        status = kprof_store_write(ingest->report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
-    KPROF_THEN(status, kprof_stack_ingest_launch(&ingest->stacks, ingest->report, launch, id));
-    KPROF_THEN(status, store_values(ingest, id));
-    if (status == KPROF_OK)
-        ingest->report->next_launch++;
-    return status;
+    kprof_rows_insert(report, KPROF_ROWS_LAUNCH, &row, id);
+    if (launch->graph_node)
+        kprof_store_write(report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
+    if (launch->nvtx && *launch->nvtx)
+        kprof_store_write(report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
+    kprof_stack_ingest_launch(&ingest->stacks, report, launch, id);
+    store_values(ingest, id);
+    report->next_launch += report->status == KPROF_OK;
+    return report->status;
 }
 
 static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *seen)
@@ -386,13 +373,13 @@ static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *se
         return kprof_store_bad_record("it counts an unknown kernel,", seen->kernel);
     if (ingest->armed.turn < ingest->chosen.turn)
         kernel->seen_before = seen->launches;
-    if (seen->launches <= kernel->seen_before)
-        return KPROF_OK;
-    return kprof_store_write(ingest->report, KPROF_SQL_SET_SEEN, "iii", ingest->process, kernel->row,
-                             (int64_t)(seen->launches - kernel->seen_before));
+    if (seen->launches > kernel->seen_before)
+        kprof_store_write(ingest->report, KPROF_SQL_SET_SEEN, "iii", ingest->process, kernel->row,
+                          (int64_t)(seen->launches - kernel->seen_before));
+    return KPROF_OK;
 }
 
-static kprof_status store_message(kprof_ingest *ingest, const kprof_message_record *message)
+static void store_message(kprof_ingest *ingest, const kprof_message_record *message)
 {
     const unsigned level = message->level;
     const kprof_model_message row = {
@@ -401,8 +388,7 @@ static kprof_status store_message(kprof_ingest *ingest, const kprof_message_reco
         .status = kprof_status_name(message->status),
         .text = message->text,
     };
-    int64_t id = -1;
-    return kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, &id);
+    kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, -1);
 }
 
 void kprof_ingest_choose(kprof_ingest *ingest, uint32_t plan, uint32_t first_turn)
@@ -455,21 +441,19 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
         return kprof_store_bad_record("its census has a row out of order,", census->row);
     if (census->launches == 0)
         return kprof_store_bad_record("its census has a row without launches,", census->row);
-    if (census->row <= ingest->census_count)
-        return kprof_store_write(ingest->report, KPROF_SQL_SET_CENSUS, "iiiii", ingest->census[census->row - 1],
-                                 (int64_t)census->launches, (int64_t)census->total_ns, (int64_t)census->shortest_ns,
-                                 (int64_t)census->longest_ns);
+    if (census->row <= ingest->census_count) {
+        kprof_store_write(ingest->report, KPROF_SQL_SET_CENSUS, "iiiii", ingest->census[census->row - 1],
+                          (int64_t)census->launches, (int64_t)census->total_ns, (int64_t)census->shortest_ns,
+                          (int64_t)census->longest_ns);
+        return KPROF_OK;
+    }
     const kprof_model_census row = {
         .record = *census, .process_id = ingest->process, .kernel_id = kernel->row, .device_id = device->row};
     const bool is_early = ingest->armed.turn < ingest->chosen.turn; /* its place is kept, as rows have numbers */
-    int64_t id = -1;
-    kprof_status status = is_early ? KPROF_OK : kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, &id);
-    int64_t *place = status == KPROF_OK ? KPROF_APPEND(ingest->census, ingest->census_count) : NULL;
-    if (place) {
-        *place = id;
-        ingest->census_count++;
-    }
-    return status;
+    const int64_t id = is_early ? -1 : kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, -1);
+    if (ingest->report->status == KPROF_OK)
+        *KPROF_ADD(ingest->census, ingest->census_count) = id;
+    return KPROF_OK;
 }
 
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
@@ -479,7 +463,8 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
         return KPROF_OK;
     switch (record->type) {
     case KPROF_RECORD_PROCESS:
-        return store_process(ingest, &record->process);
+        store_process(ingest, &record->process);
+        return KPROF_OK;
     case KPROF_RECORD_DEVICE:
         return store_device(ingest, &record->device);
     case KPROF_RECORD_METRICS:
@@ -491,11 +476,12 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
     case KPROF_RECORD_SEEN:
         return store_seen(ingest, &record->seen);
     case KPROF_RECORD_MESSAGE:
-        return store_message(ingest, &record->message);
+        store_message(ingest, &record->message);
+        return KPROF_OK;
     case KPROF_RECORD_END:
-        return kprof_store_write(ingest->report, KPROF_SQL_END_PROCESS, "iiii", ingest->process,
-                                 (int64_t)record->end.launches, (int64_t)record->end.matched,
-                                 (int64_t)record->end.profiled);
+        kprof_store_write(ingest->report, KPROF_SQL_END_PROCESS, "iiii", ingest->process, (int64_t)record->end.launches,
+                          (int64_t)record->end.matched, (int64_t)record->end.profiled);
+        return KPROF_OK;
     case KPROF_RECORD_CODE:
         return kprof_code_ingest_code(&ingest->code, &place, &record->code);
     case KPROF_RECORD_INSTRUCTIONS:
@@ -532,10 +518,8 @@ kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *recor
     if (!ingest->process != (record->type == KPROF_RECORD_PROCESS))
         return kprof_store_bad_record("its first record, and no other, is to be that of the process; found type",
                                       record->type);
-    kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_SAVEPOINT, "");
-    if (status != KPROF_OK)
-        return status;
-    status = store_record(ingest, record);
-    kprof_status released = kprof_store_release(ingest->report, status == KPROF_OK);
-    return status == KPROF_OK ? released : status;
+    kprof_store_write(ingest->report, KPROF_SQL_SAVEPOINT, "");
+    if (ingest->report->status == KPROF_OK)
+        kprof_store_note(ingest->report, store_record(ingest, record));
+    return kprof_store_release(ingest->report);
 }

@@ -82,30 +82,24 @@ static kprof_status report_new(const char *path, access_kind kind, kprof_report 
     return KPROF_OK;
 }
 
-static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
+static void store_run(kprof_report *report, const kprof_run_info *run)
 {
     cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
     for (size_t i = 0; run->sets && run->sets[i]; i++)
         cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
     KPROF_AUTO_FREE char *sets = cJSON_PrintUnformatted(array);
     cJSON_Delete(array);
-    return kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line, run->working_directory,
-                             run->kprof_version, sets, run->start_unix_ns);
+    kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line, run->working_directory, run->kprof_version,
+                      sets, run->start_unix_ns);
 }
 
 /* The launch__ metrics come first, so that every report has them under the same ids. */
-static kprof_status store_launch_metrics(kprof_report *report)
+static void store_launch_metrics(kprof_report *report)
 {
-    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++) {
-        if (metric->on_request)
-            continue;
-        kprof_model_metric row = {metric->name, metric->unit, metric->description, "launch"};
-        int64_t id;
-        kprof_status status = kprof_store_metric(report, &row, &id);
-        if (status != KPROF_OK)
-            return status;
-    }
-    return KPROF_OK;
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++)
+        if (!metric->on_request)
+            kprof_store_metric(report,
+                               &(kprof_model_metric){metric->name, metric->unit, metric->description, "launch"});
 }
 
 /* Without OFF, SQLite would change the first page through a journal. If kprof were killed then, nobody could open the
@@ -124,8 +118,9 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
     KPROF_THEN(status, kprof_report_begin(report));
     KPROF_THEN(status, kprof_store_exec(report, identity));
     KPROF_THEN(status, kprof_schema_create(report));
-    KPROF_THEN(status, store_run(report, run));
-    KPROF_THEN(status, store_launch_metrics(report));
+    store_run(report, run);
+    store_launch_metrics(report);
+    KPROF_THEN(status, report->status);
     return status == KPROF_OK ? kprof_report_commit(report) : status;
 }
 
@@ -434,14 +429,16 @@ bool kprof_report_is_same_run(const char *path, const char *other)
 
 kprof_status kprof_report_begin(kprof_report *report)
 {
-    return sqlite3_get_autocommit(report->db) ? kprof_store_write(report, KPROF_SQL_BEGIN, "") : KPROF_OK;
+    if (sqlite3_get_autocommit(report->db))
+        kprof_store_write(report, KPROF_SQL_BEGIN, "");
+    return kprof_store_take_status(report);
 }
 
 kprof_status kprof_report_commit(kprof_report *report)
 {
-    if (sqlite3_get_autocommit(report->db)) /* a full disk has rolled it back, and that was reported */
-        return KPROF_OK;
-    return kprof_store_write(report, KPROF_SQL_COMMIT, "");
+    if (!sqlite3_get_autocommit(report->db)) /* else a full disk has rolled it back, and that was reported */
+        kprof_store_write(report, KPROF_SQL_COMMIT, "");
+    return kprof_store_take_status(report);
 }
 
 /* Move everything from the log into the file and leave log mode, so that one plain file remains. If a reader still
@@ -505,8 +502,8 @@ static kprof_status check_finished(const char *path, int64_t launches)
 /* Finish a report that was written. */
 static kprof_status complete(kprof_report *report, char **copied)
 {
-    kprof_status status = kprof_report_commit(report);
     report->status = KPROF_OK; /* a page may have failed to show it */
+    kprof_status status = kprof_report_commit(report);
     const int64_t launches = kprof_store_integer(report, "SELECT count(*) FROM launch");
     KPROF_THEN(status, report->status);
     KPROF_THEN(status, finish(report, copied));
@@ -558,5 +555,6 @@ void kprof_report_discard(kprof_report *report)
 
 kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status)
 {
-    return kprof_store_write(report, KPROF_SQL_EXIT_PROCESS, "ii", pid, (int64_t)wait_status);
+    kprof_store_write(report, KPROF_SQL_EXIT_PROCESS, "ii", pid, (int64_t)wait_status);
+    return kprof_store_take_status(report);
 }

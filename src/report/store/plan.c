@@ -15,11 +15,10 @@ static kprof_status add_metric(kprof_report *report, kprof_host *host, const cha
     }
     const char *unit = kprof_metric_unit(name, info.unit);
     kprof_model_metric row = {name, unit ? unit : "", info.description ? info.description : "", kind};
-    int64_t id;
-    kprof_status status = kprof_store_metric(report, &row, &id);
+    kprof_store_metric(report, &row);
     if (host)
         kprof_metric_info_free(&info);
-    return status;
+    return report->status;
 }
 
 static kprof_status add_sampled_metrics(kprof_report *report, const kprof_plan *plan, kprof_host *host)
@@ -33,10 +32,10 @@ static kprof_status add_sampled_metrics(kprof_report *report, const kprof_plan *
     return status;
 }
 
-static kprof_status add_section(kprof_report *report, const char *chip, const kprof_section *section)
+static void add_section(kprof_report *report, const char *chip, const kprof_section *section)
 {
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
-    return kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
+    kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
 }
 
 /* `shown` has the values of --metrics. */
@@ -80,7 +79,7 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
     section.items = items;
     section.item_count = plain + plan->computed_count;
     if (status == KPROF_OK && section.item_count > 0)
-        status = add_section(report, plan->chip, &section);
+        add_section(report, plan->chip, &section);
     KPROF_THEN(status, add_derived(report, plan, &section));
     for (size_t i = 0; i < plain; i++)
         kprof_expr_free(items[i].compiled);
@@ -93,12 +92,11 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
     for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
         status = add_metric(report, host, plan->collect.items[i], "hardware");
     KPROF_THEN(status, add_sampled_metrics(report, plan, host));
-    for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
-        status = add_section(report, plan->chip, &plan->sections[i]);
-    for (size_t i = 0; i < plan->left_out.count && status == KPROF_OK; i++) {
-        int64_t id = -1;
+    for (size_t i = 0; i < plan->section_count; i++)
+        add_section(report, plan->chip, &plan->sections[i]);
+    for (size_t i = 0; i < plan->left_out.count; i++) {
         const kprof_model_left_out row = {plan->chip, plan->left_out.items[i]};
-        status = kprof_rows_insert(report, KPROF_ROWS_LEFT_OUT, &row, &id);
+        kprof_rows_insert(report, KPROF_ROWS_LEFT_OUT, &row, -1);
     }
     return status == KPROF_OK ? add_shown(report, plan) : status;
 }
@@ -106,12 +104,10 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
 /* Use one transaction, also inside the caller's: hundreds of small ones would be slow and fill the log. */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
 {
-    kprof_status status = kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
-    if (status != KPROF_OK)
-        return status;
-    status = store_plan(report, plan, host);
-    kprof_status released = kprof_store_release(report, status == KPROF_OK);
-    return status == KPROF_OK ? released : status;
+    kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
+    if (report->status == KPROF_OK)
+        kprof_store_note(report, store_plan(report, plan, host));
+    return kprof_store_release(report);
 }
 
 /* The sections of one chip, which are stored one after the other. */
@@ -163,33 +159,23 @@ kprof_status kprof_report_load_plans(kprof_report *report)
     return status;
 }
 
-static kprof_status add_metric_passes(kprof_report *report, const char *chip, int64_t metric,
-                                      const kprof_pass_list *passes)
+static void add_metric_passes(kprof_report *report, const char *chip, int64_t metric, const kprof_pass_list *passes)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < passes->count && status == KPROF_OK; i++)
-        status =
-            kprof_store_write(report, KPROF_SQL_ADD_METRIC_PASS, "sii", chip, metric, (int64_t)passes->items[i] + 1);
-    return status;
+    for (size_t i = 0; i < passes->count; i++)
+        kprof_store_write(report, KPROF_SQL_ADD_METRIC_PASS, "sii", chip, metric, (int64_t)passes->items[i] + 1);
 }
 
-static kprof_status add_all_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
+static void add_all_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
 {
-    int64_t metric;
     const size_t count = plan->collect.count;
     const kprof_pass_list *lists = passes->schedule->metrics;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, &metric, "s", plan->collect.items[i]);
-        KPROF_THEN(status, add_metric_passes(report, plan->chip, metric, &lists[i]));
-    }
-    for (size_t i = 0; i < passes->witnesses->count && status == KPROF_OK; i++) {
-        if (lists[count + i].count < 2)
-            continue; /* it compares nothing */
-        status = kprof_store_witness(report, passes->witnesses->items[i], &metric);
-        KPROF_THEN(status, add_metric_passes(report, plan->chip, metric, &lists[count + i]));
-    }
-    return status;
+    for (size_t i = 0; i < count; i++)
+        add_metric_passes(report, plan->chip,
+                          kprof_store_find(report, KPROF_SQL_FIND_METRIC, "s", plan->collect.items[i]), &lists[i]);
+    for (size_t i = 0; i < passes->witnesses->count; i++)
+        if (lists[count + i].count >= 2) /* else it compares nothing */
+            add_metric_passes(report, plan->chip, kprof_store_witness(report, passes->witnesses->items[i]),
+                              &lists[count + i]);
 }
 
 typedef struct derived_passes {
@@ -198,35 +184,24 @@ typedef struct derived_passes {
 } derived_passes;
 
 /* A derived value comes from the passes of everything that it is computed from. */
-static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_expr *expression)
+static void add_derived_passes(void *user, int64_t metric, const kprof_expr *expression)
 {
     const derived_passes *to = user;
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_expr_names(expression, &names);
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        status = kprof_store_write(to->report, KPROF_SQL_ADD_PASSES_OF, "sis", to->chip, metric, names.items[i]);
-    return status;
-}
-
-static kprof_status store_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
-{
-    derived_passes derived = {report, plan->chip};
-    const kprof_schedule *schedule = passes->schedule;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < schedule->pass_count && status == KPROF_OK; i++)
-        status = kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", plan->chip, (int64_t)i + 1,
-                                   (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
-    KPROF_THEN(status, add_all_passes(report, plan, passes));
-    return status == KPROF_OK ? kprof_derived_walk(report, plan->chip, add_derived_passes, &derived) : status;
+    for (size_t i = 0; i < names.count; i++)
+        kprof_store_write(to->report, KPROF_SQL_ADD_PASSES_OF, "sis", to->chip, metric, names.items[i]);
 }
 
 kprof_status kprof_report_add_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
 {
-    kprof_status status = kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
-    if (status != KPROF_OK)
-        return status;
-    status = store_passes(report, plan, passes);
-    kprof_status released = kprof_store_release(report, status == KPROF_OK);
-    return status == KPROF_OK ? released : status;
+    derived_passes derived = {report, plan->chip};
+    const kprof_schedule *schedule = passes->schedule;
+    kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
+    for (size_t i = 0; i < schedule->pass_count; i++)
+        kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", plan->chip, (int64_t)i + 1,
+                          (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
+    add_all_passes(report, plan, passes);
+    kprof_derived_walk(report, plan->chip, add_derived_passes, &derived);
+    return kprof_store_release(report);
 }

@@ -124,64 +124,59 @@ static int run_with(sqlite3_stmt *statement, const table_layout *layout, const v
     return rc == SQLITE_OK ? sqlite3_step(statement) : rc;
 }
 
-kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id)
+int64_t kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t id)
 {
     const table_layout layout = layout_of(table);
-    sqlite3_stmt *statement;
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout.name);
     for (size_t i = 0; i < layout.count; i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
-    kprof_status status = kprof_store_prepare(report, layout.insert, sql.data, &statement);
-    if (status != KPROF_OK)
-        return status;
-    if (*id >= 0)
-        sqlite3_bind_int64(statement, 1, *id);
+    sqlite3_stmt *statement = kprof_store_prepare(report, layout.insert, sql.data);
+    if (!statement)
+        return id;
+    if (id >= 0)
+        sqlite3_bind_int64(statement, 1, id);
     if (run_with(statement, &layout, row) != SQLITE_DONE)
-        status = kprof_store_fail(report, layout.name);
-    *id = sqlite3_last_insert_rowid(report->db);
+        kprof_store_note(report, kprof_store_fail(report, layout.name));
     sqlite3_reset(statement);
-    return status;
+    return sqlite3_last_insert_rowid(report->db);
 }
 
-kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel, int64_t *id)
+int64_t kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel)
 {
     const table_layout layout = layout_of(KPROF_ROWS_KERNEL);
-    sqlite3_stmt *statement;
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
     for (size_t i = 0; i < layout.count; i++) /* the command line fills the others in later: they are '' now */
         kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
-    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.data, &statement);
-    if (status != KPROF_OK)
-        return status;
-    int rc = run_with(statement, &layout, kernel);
+    sqlite3_stmt *statement = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.data);
+    if (!statement)
+        return 0;
+    const int rc = run_with(statement, &layout, kernel);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, "looking for a kernel");
-    *id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+        kprof_store_note(report, kprof_store_fail(report, "looking for a kernel"));
+    const int64_t id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
-    return status;
+    return id;
 }
 
-kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *metric, int64_t *id)
+int64_t kprof_store_metric(kprof_report *report, const kprof_model_metric *metric)
 {
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, id, "s", metric->name);
-    if (status != KPROF_OK)
-        return status;
-    if (*id)
-        return kprof_store_write(report, KPROF_SQL_DESCRIBE_METRIC, "iss", *id, metric->unit, metric->description);
-    *id = -1;
-    return kprof_rows_insert(report, KPROF_ROWS_METRIC, metric, id);
+    const int64_t id = kprof_store_find(report, KPROF_SQL_FIND_METRIC, "s", metric->name);
+    if (!id)
+        return kprof_rows_insert(report, KPROF_ROWS_METRIC, metric, -1);
+    kprof_store_write(report, KPROF_SQL_DESCRIBE_METRIC, "iss", id, metric->unit, metric->description);
+    return id;
 }
 
-kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id)
+int64_t kprof_store_witness(kprof_report *report, const char *witness)
 {
     KPROF_AUTO_FREE char *name = kprof_strprintf("%s" KPROF_SPREAD_SUFFIX, witness);
     kprof_model_metric row = {name, "%",
                               "how far the passes of a launch differ in this counter: (highest - lowest) / mean",
                               KPROF_WITNESS_KIND};
-    return kprof_store_metric(report, &row, id);
+    return kprof_store_metric(report, &row);
 }
 
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)

@@ -67,20 +67,19 @@ typedef enum kprof_rows { KPROF_ROWS_MAP(KPROF_ROWS_ENUM) KPROF_ROWS_COUNT } kpr
 /* The statement that makes a table in a report of this version. Caller frees. */
 char *kprof_rows_definition(const char *name, int version);
 
-/* Add a row. Its texts are borrowed. With *id below 0 the row gets the next id, which *id returns. */
-kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id) KPROF_MUST_CHECK;
+/* Add a row and give its id. Its texts are borrowed. With an id below 0 the row gets the next one. */
+int64_t kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t id);
 /* The id of the kernel that has the same attributes in the spool; 0: there is none. */
-kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel,
-                                    int64_t *id) KPROF_MUST_CHECK;
+int64_t kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel);
 
 /* Row id of a metric, added when new; a unit and description that were not known before are filled in. */
-kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *metric, int64_t *id) KPROF_MUST_CHECK;
+int64_t kprof_store_metric(kprof_report *report, const kprof_model_metric *metric);
 /* The same of the metric that holds the spread of a witness: "<witness>.pct_spread_over_passes". */
 #define KPROF_WITNESS_KIND     "witness"     /* in the table of metrics */
 #define KPROF_INSTRUCTION_KIND "instruction" /* likewise: launches have no value */
 #define KPROF_TIMELINE_KIND    "timeline"    /* likewise */
 #define KPROF_SPREAD_SUFFIX    ".pct_spread_over_passes"
-kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
+int64_t kprof_store_witness(kprof_report *report, const char *witness);
 
 /* Append the values of all columns, so that different rows give different texts. */
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);

@@ -191,24 +191,18 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
 {
     if (record->stack != ingest->stack_count + 1 || !has_all_frames(ingest, record))
         return kprof_store_bad_record("a call stack is out of its order, or of unknown frames,", record->stack);
-    int64_t id = 0;
     const int64_t is_cut = record->is_cut != 0;
     origin found = {NULL, NULL};
     KPROF_AUTO_FREE char *frames = make_json(ingest, record);
     int64_t *row = KPROF_APPEND(ingest->stacks, ingest->stack_count);
     describe_origin(ingest, record, &found);
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_STACK, &id, "sis", frames, is_cut, record->reason);
-    if (status == KPROF_OK && id == 0) {
-        status = kprof_store_write(report, KPROF_SQL_ADD_STACK, "sssis", found.line, found.module, frames, is_cut,
-                                   record->reason);
-        id = sqlite3_last_insert_rowid(report->db);
-    }
+    *row = kprof_store_find(report, KPROF_SQL_FIND_STACK, "sis", frames, is_cut, record->reason);
+    if (*row == 0)
+        *row = kprof_store_add(report, KPROF_SQL_ADD_STACK, "sssis", found.line, found.module, frames, is_cut,
+                               record->reason);
     KPROF_FREE(found.line, found.module);
-    if (status != KPROF_OK)
-        return status;
-    *row = id;
-    ingest->stack_count++;
-    return KPROF_OK;
+    ingest->stack_count += report->status == KPROF_OK;
+    return report->status;
 }
 
 bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch)
@@ -216,13 +210,12 @@ bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_laun
     return launch->stack <= ingest->stack_count && launch->stack_origin < sizeof origins / sizeof *origins;
 }
 
-kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
-                                       const kprof_launch_record *launch, int64_t id)
+void kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
+                               const kprof_launch_record *launch, int64_t id)
 {
-    if (launch->stack == 0)
-        return KPROF_OK;
-    return kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_STACK, "iis", id, ingest->stacks[launch->stack - 1],
-                             origins[launch->stack_origin]);
+    if (launch->stack > 0)
+        kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_STACK, "iis", id, ingest->stacks[launch->stack - 1],
+                          origins[launch->stack_origin]);
 }
 
 int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack)

@@ -18,8 +18,8 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
                                       const kprof_stack_record *record) KPROF_MUST_CHECK;
 /* Store which stack the launch in row `id` has. */
-kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
-                                       const kprof_launch_record *launch, int64_t id) KPROF_MUST_CHECK;
+void kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
+                               const kprof_launch_record *launch, int64_t id);
 /* The row of the process' stack of this number; 0: it has no such one. */
 int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack);
 /* Is the code in this file (of native code: module) installed, or made by a framework, and none of the user's own? */

@@ -119,24 +119,23 @@ kprof_status kprof_store_exec(kprof_report *report, const char *sql)
     return report->status;
 }
 
-kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql, sqlite3_stmt **out)
+sqlite3_stmt *kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql)
 {
     sqlite3_stmt **statement = &report->statements[id];
+    if (report->status != KPROF_OK)
+        return NULL;
     if (*statement) {
         sqlite3_reset(*statement);
         sqlite3_clear_bindings(*statement);
-    } else if (!sql) {
-        return fail_memory(report);
     } else if (sqlite3_prepare_v3(report->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK) {
-        return kprof_store_fail(report, sql);
+        kprof_store_note(report, kprof_store_fail(report, sql));
     }
-    *out = *statement;
-    return KPROF_OK;
+    return *statement;
 }
 
-kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out)
+sqlite3_stmt *kprof_store_statement(kprof_report *report, kprof_statement id)
 {
-    return kprof_store_prepare(report, id, statement_texts[id], out);
+    return kprof_store_prepare(report, id, statement_texts[id]);
 }
 
 /* Text is bound without a copy: the caller's strings outlive the step. */
@@ -156,51 +155,53 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
     return rc;
 }
 
-kprof_status kprof_store_release(kprof_report *report, bool keep)
+kprof_status kprof_store_take_status(kprof_report *report)
 {
-    if (keep)
-        return kprof_store_write(report, KPROF_SQL_RELEASE, "");
-    /* After a full disk SQLite may have rolled everything back itself; then there is no savepoint left to undo. */
-    if (!sqlite3_get_autocommit(report->db))
-        sqlite3_exec(report->db, "ROLLBACK TO record; RELEASE record", NULL, NULL, NULL);
-    return KPROF_OK;
+    const kprof_status status = report->status;
+    report->status = KPROF_OK;
+    return status;
 }
 
-kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types, ...)
+kprof_status kprof_store_release(kprof_report *report)
 {
-    sqlite3_stmt *statement = NULL;
-    *found = 0;
-    kprof_status status = kprof_store_statement(report, id, &statement);
-    if (status != KPROF_OK)
-        return status;
+    /* After a full disk SQLite may have rolled everything back itself; then there is no savepoint left to undo. */
+    if (report->status != KPROF_OK && !sqlite3_get_autocommit(report->db))
+        sqlite3_exec(report->db, "ROLLBACK TO record; RELEASE record", NULL, NULL, NULL);
+    kprof_store_write(report, KPROF_SQL_RELEASE, "");
+    return kprof_store_take_status(report);
+}
+
+int64_t kprof_store_find(kprof_report *report, kprof_statement id, const char *types, ...)
+{
+    sqlite3_stmt *statement = kprof_store_statement(report, id);
+    if (!statement)
+        return 0;
     va_list args;
     va_start(args, types);
     int rc = bind_all(statement, types, args);
     va_end(args);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW)
-        *found = sqlite3_column_int64(statement, 0);
-    else if (rc != SQLITE_DONE)
-        status = kprof_store_fail(report, statement_texts[id]);
+    const int64_t found = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        kprof_store_note(report, kprof_store_fail(report, statement_texts[id]));
     sqlite3_reset(statement);
-    return status;
+    return found;
 }
 
 /* A batch tells of its launches behind all of them, in their order, so look first behind the one found last:
  * to go back from the newest row each time would take the square of the batch's length. */
-kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position, int64_t *launch)
+int64_t kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position)
 {
     enum { NEAR = 16, LAUNCHES_BETWEEN = 262144 };
-    int64_t after = 0; /* the row and 1, as rows count from 0 */
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_LAUNCH, &after, "iiii", process, (int64_t)position,
-                                           report->told_launch, report->told_launch + NEAR);
-    if (status == KPROF_OK && after == 0)
-        status = kprof_store_find(report, KPROF_SQL_FIND_LAUNCH, &after, "iiii", process, (int64_t)position,
-                                  report->next_launch - LAUNCHES_BETWEEN, report->next_launch);
-    *launch = after - 1;
-    report->told_launch = after > 0 ? *launch : report->told_launch;
-    return status;
+    /* The row and 1, as rows count from 0. */
+    int64_t after = kprof_store_find(report, KPROF_SQL_FIND_LAUNCH, "iiii", process, (int64_t)position,
+                                     report->told_launch, report->told_launch + NEAR);
+    if (after == 0)
+        after = kprof_store_find(report, KPROF_SQL_FIND_LAUNCH, "iiii", process, (int64_t)position,
+                                 report->next_launch - LAUNCHES_BETWEEN, report->next_launch);
+    report->told_launch = after > 0 ? after - 1 : report->told_launch;
+    return after - 1;
 }
 
 sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql)
@@ -219,18 +220,12 @@ bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement)
     return rc == SQLITE_ROW;
 }
 
-kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement)
+void kprof_store_step(kprof_report *report, sqlite3_stmt *statement)
 {
-    const int rc = sqlite3_step(statement);
-    const kprof_status status = rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, sqlite3_sql(statement));
+    const int rc = report->status == KPROF_OK ? sqlite3_step(statement) : SQLITE_DONE;
+    if (rc != SQLITE_DONE)
+        kprof_store_note(report, kprof_store_fail(report, sqlite3_sql(statement)));
     sqlite3_reset(statement);
-    return status;
-}
-
-void kprof_store_fill(kprof_report *report, sqlite3_stmt *statement)
-{
-    if (report->status == KPROF_OK)
-        kprof_store_note(report, kprof_store_step(report, statement));
 }
 
 int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts)

@@ -112,7 +112,7 @@ typedef struct kprof_kept_code {
 
 struct kprof_report {
     sqlite3 *db;
-    kprof_status status; /* of the first failure to read it; nothing more is read then */
+    kprof_status status; /* of the first failure to read or write it; nothing more is read or written then */
     char *path;
     char *draft; /* where the report is until it is complete; NULL: at `path` */
     int lock;    /* on the file at `path` while it is written there; -1: none */
@@ -152,26 +152,28 @@ const char *kprof_store_column(sqlite3_stmt *row, int column);
 /* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL). */
 char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
 
-/* A prepared statement with its bindings cleared; owned by the report. First prepares `sql`: NULL is out of memory. */
-kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql,
-                                 sqlite3_stmt **out) KPROF_MUST_CHECK;
+/* What reads or writes a report notes a failure in its `status`, with a message, and does nothing then: several steps
+ * need one look at it, at their end. */
+
+/* A prepared statement with its bindings cleared; owned by the report. NULL after a failure. First prepares `sql`. */
+sqlite3_stmt *kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql);
 /* The same for a statement whose text is above. */
-kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out) KPROF_MUST_CHECK;
-/* Bind by `types` (s, t: const char *, i: int64_t, d: double; NULL is stored as "" for s) and run a statement. *found
- * is the first column of the first row, 0 where there is none. */
-kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types,
-                              ...) KPROF_MUST_CHECK;
+sqlite3_stmt *kprof_store_statement(kprof_report *report, kprof_statement id);
+/* Bind by `types` (s, t: const char *, i: int64_t, d: double; NULL is stored as "" for s) and run a statement. Gives
+ * the first column of the first row, 0 where there is none. */
+int64_t kprof_store_find(kprof_report *report, kprof_statement id, const char *types, ...);
 /* The same for a statement without rows. */
-#define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
-/* Run another statement without rows and reset it. */
-kprof_status kprof_store_step(kprof_report *report, sqlite3_stmt *statement) KPROF_MUST_CHECK;
+#define kprof_store_write(report, ...) ((void)kprof_store_find(report, __VA_ARGS__))
+/* The same for an INSERT: the id of the new row. */
+#define kprof_store_add(report, ...) (kprof_store_write(report, __VA_ARGS__), sqlite3_last_insert_rowid((report)->db))
 /* The row of the launch that the process' row `process` made as its launch `position`; -1: it is not among the last
  * 262,144 of all processes. */
-kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position,
-                                     int64_t *launch) KPROF_MUST_CHECK;
-
-/* What reads a report notes a failure in its `status`, with a message, and reads nothing then: several steps need one
- * look at it, at their end. */
+int64_t kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position);
+/* End what the SAVEPOINT statement began: keep what was written since, or undo it after a failure, whose status this
+ * gives. The next record may fit. */
+kprof_status kprof_store_release(kprof_report *report) KPROF_MUST_CHECK;
+/* The status, which is OK from then on. */
+kprof_status kprof_store_take_status(kprof_report *report) KPROF_MUST_CHECK;
 
 /* Note a failure that the caller has told; returns `status`. */
 kprof_status kprof_store_note(kprof_report *report, kprof_status status);
@@ -185,8 +187,8 @@ int64_t kprof_store_integer(kprof_report *report, const char *sql);
 sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql);
 /* Step to the next row of a statement; false at the end, and after a failure. */
 bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement);
-/* Run a statement that adds to a temporary table, and reset it. */
-void kprof_store_fill(kprof_report *report, sqlite3_stmt *statement);
+/* Run a statement without rows and reset it. */
+void kprof_store_step(kprof_report *report, sqlite3_stmt *statement);
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql);
 
@@ -206,9 +208,6 @@ void kprof_store_check_text(kprof_report *report, int64_t text_bytes);
 /* Let SQLite check that each page has one place and each row fits its table. Call this before a statement that reads
  * all of a table: in a damaged file it could loop, or read a long text again and again. Takes as long as reading it. */
 kprof_status kprof_store_check_pages(kprof_report *report);
-
-/* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
-kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHECK;
 
 /* The name of a file without its folders. */
 const char *kprof_path_last_part(const char *path);

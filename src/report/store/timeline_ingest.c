@@ -29,43 +29,40 @@ static kprof_status check_record(const kprof_timeline_record *record)
 }
 
 /* The activity, which each pass has, is kept of the first one. */
-static kprof_status store_metric_samples(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
-                                         size_t name)
+static void store_metric_samples(kprof_report *report, int64_t launch, const kprof_timeline_record *record, size_t name)
 {
     const char *text = record->names[name];
     const kprof_model_metric metric = {(char *)text, (char *)"", (char *)"", KPROF_TIMELINE_KIND};
     const size_t width = 2 + (size_t)record->name_count;
-    int64_t metric_row;
-    sqlite3_stmt *insert;
-    kprof_status status = kprof_store_metric(report, &metric, &metric_row);
-    KPROF_THEN(status, kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE, &insert));
-    for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += width) {
+    const int64_t metric_row = kprof_store_metric(report, &metric);
+    sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE);
+    for (size_t i = 0; i < record->value_count; i += width) {
         const double *row = record->values + i;
         sqlite3_bind_int64(insert, 1, launch);
         sqlite3_bind_int64(insert, 2, metric_row);
         sqlite3_bind_int64(insert, 3, (int64_t)row[0]);
         sqlite3_bind_int64(insert, 4, (int64_t)row[1]);
         sqlite3_bind_double(insert, 5, row[2 + name]); /* SQLite stores NaN as NULL */
-        status = kprof_store_step(report, insert);
+        kprof_store_step(report, insert);
     }
-    return status;
 }
 
 kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const kprof_timeline_record *record)
 {
-    int64_t launch = -1;
     const size_t width = 2 + (size_t)record->name_count;
-    kprof_status status = check_record(record);
-    KPROF_THEN(status, kprof_store_find_launch(report, process, record->launch, &launch));
-    if (status == KPROF_OK && launch < 0)
-        status = kprof_store_bad_record("it tells of samples over time of an unknown launch,", record->launch);
-    if (status == KPROF_OK)
-        status = kprof_store_write(report, KPROF_SQL_ADD_TIMELINE_PASS, "iiiis", launch, (int64_t)record->pass,
-                                   (int64_t)record->interval_ns, (int64_t)(record->value_count / width),
-                                   record->reason ? record->reason : "");
-    for (size_t i = record->pass > 0; i < record->name_count && status == KPROF_OK; i++)
-        status = store_metric_samples(report, launch, record, i);
-    for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++)
-        status = kprof_timeline_metrics_store(report, launch, record, i);
-    return status == KPROF_OK ? kprof_timeline_phases_store(report, launch, record) : status;
+    const kprof_status status = check_record(record);
+    if (status != KPROF_OK)
+        return status;
+    const int64_t launch = kprof_store_find_launch(report, process, record->launch);
+    if (launch < 0 && report->status == KPROF_OK)
+        return kprof_store_bad_record("it tells of samples over time of an unknown launch,", record->launch);
+    kprof_store_write(report, KPROF_SQL_ADD_TIMELINE_PASS, "iiiis", launch, (int64_t)record->pass,
+                      (int64_t)record->interval_ns, (int64_t)(record->value_count / width),
+                      record->reason ? record->reason : "");
+    for (size_t i = record->pass > 0; i < record->name_count; i++)
+        store_metric_samples(report, launch, record, i);
+    for (size_t i = 0; i < record->name_count; i++)
+        kprof_timeline_metrics_store(report, launch, record, i);
+    kprof_timeline_phases_store(report, launch, record);
+    return report->status;
 }

@@ -44,11 +44,10 @@ static series read_series(const kprof_timeline_record *record, size_t name)
     return s;
 }
 
-static kprof_status put(kprof_report *report, int64_t launch, const kprof_model_metric *metric, double value)
+static void put(kprof_report *report, int64_t launch, const kprof_model_metric *metric, double value)
 {
-    int64_t row;
-    kprof_status status = kprof_store_metric(report, metric, &row);
-    return status == KPROF_OK ? kprof_store_write(report, KPROF_SQL_ADD_VALUE_ONCE, "iid", launch, row, value) : status;
+    const int64_t row = kprof_store_metric(report, metric);
+    kprof_store_write(report, KPROF_SQL_ADD_VALUE_ONCE, "iid", launch, row, value);
 }
 
 #define METRIC_IN(name, unit, description)                                                                             \
@@ -56,7 +55,7 @@ static kprof_status put(kprof_report *report, int64_t launch, const kprof_model_
 #define METRIC(name, description) METRIC_IN(name, "%", description)
 
 /* How long the SMs take to be busy, and how long they are not any more. */
-static kprof_status store_ends(kprof_report *report, int64_t launch, const series *s)
+static void store_ends(kprof_report *report, int64_t launch, const series *s)
 {
     size_t first = 0, end = s->count;
     double ramp_ns = 0, tail_ns = 0, lost_ns = 0;
@@ -66,26 +65,18 @@ static kprof_status store_ends(kprof_report *report, int64_t launch, const serie
         tail_ns += duration_of(s, --end);
         lost_ns += (1 - value_of(s, end) / s->most) * duration_of(s, end);
     }
-    kprof_status status =
-        put(report, launch, METRIC("ramp_up_pct", "share of the time before the SMs are as busy as they get"),
-            100 * ramp_ns / s->total_ns);
-    if (status == KPROF_OK)
-        status =
-            put(report, launch, METRIC("tail_pct", "share of the time after the SMs were last as busy as they get"),
-                100 * tail_ns / s->total_ns);
-    if (status == KPROF_OK)
-        status = put(report, launch, METRIC("tail_lost_pct", "share of the time that SMs are idle in this tail"),
-                     100 * lost_ns / s->total_ns);
-    return status;
+    put(report, launch, METRIC("ramp_up_pct", "share of the time before the SMs are as busy as they get"),
+        100 * ramp_ns / s->total_ns);
+    put(report, launch, METRIC("tail_pct", "share of the time after the SMs were last as busy as they get"),
+        100 * tail_ns / s->total_ns);
+    put(report, launch, METRIC("tail_lost_pct", "share of the time that SMs are idle in this tail"),
+        100 * lost_ns / s->total_ns);
 }
 
-static kprof_status store_dram(kprof_report *report, int64_t launch, const series *s)
+static void store_dram(kprof_report *report, int64_t launch, const series *s)
 {
-    kprof_status status =
-        put(report, launch, METRIC("dram_most_pct", "DRAM throughput in the busiest sample"), s->most);
-    return status == KPROF_OK
-               ? put(report, launch, METRIC("dram_mean_pct", "DRAM throughput over the samples"), s->mean)
-               : status;
+    put(report, launch, METRIC("dram_most_pct", "DRAM throughput in the busiest sample"), s->most);
+    put(report, launch, METRIC("dram_mean_pct", "DRAM throughput over the samples"), s->mean);
 }
 
 /* Spread what a unit did in its samples over equal parts of the launch's time. */
@@ -99,7 +90,7 @@ static void spread(const series *s, double scale, double pct[KPROF_PHASE_PARTS])
     }
 }
 
-static kprof_status store_phase(kprof_report *report, int64_t launch, const kprof_phase *phase, size_t i)
+static void store_phase(kprof_report *report, int64_t launch, const kprof_phase *phase, size_t i)
 {
     static const kprof_model_metric metrics[KPROF_PHASES_MOST][3] = {
 #define OF_PHASE(n)                                                                                                    \
@@ -113,12 +104,12 @@ static kprof_status store_phase(kprof_report *report, int64_t launch, const kpro
         }                                                                                                              \
     }
         OF_PHASE("1"), OF_PHASE("2"), OF_PHASE("3")};
-    kprof_status status = put(report, launch, &metrics[i][0], 100.0 * (double)phase->end / KPROF_PHASE_PARTS);
-    KPROF_THEN(status, put(report, launch, &metrics[i][1], phase->unit));
-    return status == KPROF_OK ? put(report, launch, &metrics[i][2], phase->pct) : status;
+    put(report, launch, &metrics[i][0], 100.0 * (double)phase->end / KPROF_PHASE_PARTS);
+    put(report, launch, &metrics[i][1], phase->unit);
+    put(report, launch, &metrics[i][2], phase->pct);
 }
 
-kprof_status kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record)
+void kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record)
 {
     kprof_phase_input input = {{{0}}};
     kprof_phase phases[KPROF_PHASES_MOST];
@@ -136,24 +127,22 @@ kprof_status kprof_timeline_phases_store(kprof_report *report, int64_t launch, c
         spread(&s, scale, input.pct[unit]);
     }
     if (units < 2)
-        return KPROF_OK;
+        return;
     const size_t count = kprof_phases_find(&input, phases);
-    kprof_status status =
-        put(report, launch, METRIC_IN("phases", "", "parts of the time in which other units are the busiest"),
-            (double)count);
-    for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = store_phase(report, launch, &phases[i], i);
-    return status;
+    put(report, launch, METRIC_IN("phases", "", "parts of the time in which other units are the busiest"),
+        (double)count);
+    for (size_t i = 0; i < count; i++)
+        store_phase(report, launch, &phases[i], i);
 }
 
-kprof_status kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
-                                          size_t name)
+void kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
+                                  size_t name)
 {
     const bool is_busy = strcmp(record->names[name], SMS_BUSY) == 0;
     if (!is_busy && strcmp(record->names[name], DRAM) != 0)
-        return KPROF_OK;
+        return;
     const series s = read_series(record, name);
     if (s.count < LEAST_SAMPLES || !(s.total_ns > 0) || !(s.most > 0) || !isfinite(s.most))
-        return KPROF_OK;
-    return is_busy ? store_ends(report, launch, &s) : store_dram(report, launch, &s);
+        return;
+    (is_busy ? store_ends : store_dram)(report, launch, &s);
 }

@@ -5,8 +5,7 @@
 
 /* Store the values that are computed from a metric of the record, by its number; none of most metrics, or of few
  * samples. The record has been checked. */
-kprof_status kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
-                                          size_t name) KPROF_MUST_CHECK;
+void kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
+                                  size_t name);
 /* Store the phases of the launch, where the record has two units or more. The first pass that does counts. */
-kprof_status kprof_timeline_phases_store(kprof_report *report, int64_t launch,
-                                         const kprof_timeline_record *record) KPROF_MUST_CHECK;
+void kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record);

@@ -75,30 +75,25 @@ void kprof_trace_ingest_free(kprof_trace_ingest *ingest)
 }
 
 /* The row of a text, which all processes share. */
-static kprof_status name_row(kprof_report *report, const kprof_name_record *name, int64_t *row)
+static int64_t name_row(kprof_report *report, const kprof_name_record *name)
 {
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_TRACE_NAME, row, "s", name->text);
-    if (status != KPROF_OK || *row)
-        return status;
+    const int64_t row = kprof_store_find(report, KPROF_SQL_FIND_TRACE_NAME, "s", name->text);
+    if (row)
+        return row;
     KPROF_AUTO_FREE char *demangled = name->mangled ? kprof_demangle(name->text) : kprof_strdup(name->text);
-    KPROF_AUTO_FREE char *function = demangled && name->mangled ? kprof_name_function_base(demangled) : NULL;
-    status = kprof_store_write(report, KPROF_SQL_ADD_TRACE_NAME, "sss", name->text, demangled,
-                               function ? function : demangled);
-    if (status == KPROF_OK)
-        *row = sqlite3_last_insert_rowid(report->db);
-    return status;
+    KPROF_AUTO_FREE char *function = name->mangled ? kprof_name_function_base(demangled) : NULL;
+    return kprof_store_add(report, KPROF_SQL_ADD_TRACE_NAME, "sss", name->text, demangled,
+                           function ? function : demangled);
 }
 
 static kprof_status store_name(kprof_trace_ingest *ingest, const kprof_name_record *name)
 {
-    int64_t row = 0;
     if (name->name != ingest->name_count + 1 || name->name > MOST_NAMES)
         return kprof_store_bad_record("a name of its trace is not the next one,", name->name);
     int64_t *place = KPROF_APPEND(ingest->names, ingest->name_count);
-    kprof_status status = name_row(ingest->report, name, &row);
-    *place = row;
-    ingest->name_count += status == KPROF_OK;
-    return status;
+    *place = name_row(ingest->report, name);
+    ingest->name_count += ingest->report->status == KPROF_OK;
+    return ingest->report->status;
 }
 
 /* The row that a number of the process stands for; 0: it has no such one. */
@@ -129,33 +124,30 @@ static bool bind_field(const kprof_trace_ingest *ingest, sqlite3_stmt *insert, c
 }
 
 /* Prepared on first use. */
-static kprof_status find_insert(kprof_report *report, unsigned kind, sqlite3_stmt **out)
+static sqlite3_stmt *find_insert(kprof_report *report, unsigned kind)
 {
     const activity_table *table = &tables[kind];
-    if (report->statements[table->insert]) {
-        *out = report->statements[table->insert];
-        return KPROF_OK;
-    }
+    if (report->statements[table->insert])
+        return report->statements[table->insert];
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(NULL,?", table->name);
     for (size_t i = 0; i < kprof_activity_field_count(kind); i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
-    return kprof_store_prepare(report, table->insert, sql.data, out);
+    return kprof_store_prepare(report, table->insert, sql.data);
 }
 
 static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activity *activity)
 {
-    sqlite3_stmt *insert;
-    kprof_status status = find_insert(ingest->report, activity->kind, &insert);
-    if (status != KPROF_OK)
-        return status;
+    sqlite3_stmt *insert = find_insert(ingest->report, activity->kind);
     bool is_whole = true;
     sqlite3_bind_int64(insert, 1, ingest->process);
     for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
         is_whole = bind_field(ingest, insert, activity, i) && is_whole;
-    return is_whole ? kprof_store_step(ingest->report, insert)
-                    : kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
+    if (!is_whole)
+        return kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
+    kprof_store_step(ingest->report, insert);
+    return ingest->report->status;
 }
 
 static kprof_status store_activities(kprof_trace_ingest *ingest, const kprof_activities_record *record)
@@ -172,7 +164,8 @@ static kprof_status store_activities(kprof_trace_ingest *ingest, const kprof_act
         status = kprof_store_bad_record("a block of activities does not have as many as it says,", record->count);
     if (status != KPROF_OK)
         return status;
-    return kprof_store_write(ingest->report, KPROF_SQL_COUNT_ACTIVITIES, "ii", ingest->process, (int64_t)count);
+    kprof_store_write(ingest->report, KPROF_SQL_COUNT_ACTIVITIES, "ii", ingest->process, (int64_t)count);
+    return KPROF_OK;
 }
 
 kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record)
@@ -183,15 +176,15 @@ kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_r
     switch (record->type) {
     case KPROF_RECORD_TRACE:
         ingest->has_trace = true;
-        return kprof_store_write(ingest->report, KPROF_SQL_ADD_TRACE, "ii", ingest->process,
-                                 record->trace.start_unix_ns);
+        kprof_store_write(ingest->report, KPROF_SQL_ADD_TRACE, "ii", ingest->process, record->trace.start_unix_ns);
+        return KPROF_OK;
     case KPROF_RECORD_NAME:
         return store_name(ingest, &record->name);
     case KPROF_RECORD_ACTIVITIES:
         return store_activities(ingest, &record->activities);
     default:
-        return kprof_store_write(ingest->report, KPROF_SQL_SET_TRACE, "iiiis", ingest->process,
-                                 record->traced.end_unix_ns, (int64_t)record->traced.dropped,
-                                 (int64_t)record->traced.unknown, record->traced.reason);
+        kprof_store_write(ingest->report, KPROF_SQL_SET_TRACE, "iiiis", ingest->process, record->traced.end_unix_ns,
+                          (int64_t)record->traced.dropped, (int64_t)record->traced.unknown, record->traced.reason);
+        return KPROF_OK;
     }
 }
