@@ -497,7 +497,7 @@ static void announce_report(const profile *run)
 static void print_tables(profile *run)
 {
     const kprof_print_options print = kprof_print_options_make(run->options, run->results);
-    const kprof_stats_content content = {&run->tables, run->options->stats_reports.count > 0, NULL, false};
+    const kprof_stats_content content = {&run->tables, run->options->stats_reports.count > 0, NULL, false, 0};
     run->outcome.printing =
         kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &content}, &print, run->results);
 }

@@ -93,7 +93,7 @@ static kprof_status show_apart(const kprof_options *options, kprof_report *repor
     KPROF_AUTO_FREE char *to = take_word(options->export_path ? options->export_path : "-", number), *file = NULL;
     kprof_status status = find_format(options, number, &format);
     const kprof_stats_content content = {&(kprof_strlist){&name, 1, 1}, all->are_asked_for, all->findings,
-                                         format.format == KPROF_UNSET};
+                                         format.format == KPROF_UNSET, all->time_unit};
     if (status != KPROF_OK)
         return status;
     one.format = format.format;
@@ -134,7 +134,7 @@ int kprof_cmd_stats(const kprof_options *options)
     if (are_apart || options->stats_reports.count > 0)
         KPROF_THEN(status, kprof_stats_leave_out(report, options->stats_reports.count > 0, &tables));
     const kprof_stats_content content = {&tables, options->stats_reports.count > 0,
-                                         rules.catalog ? &rules.findings : NULL, false};
+                                         rules.catalog ? &rules.findings : NULL, false, options->time_unit};
     if (!are_apart)
         KPROF_THEN(status, show(options, report, &content));
     for (size_t i = 0; i < tables.count && are_apart; i++)

@@ -95,6 +95,8 @@ OPTION(CLI, STRING, filter_time, "filter-time", STATS,
 OPTION(CLI, STRING, filter_nvtx, "filter-nvtx", STATS,
        "only what happens in the time of this NVTX range, or of the one of this number, from 0",
        .argument = "RANGE[@DOMAIN][/NUMBER]")
+OPTION(CLI, CHOICE, time_unit, "timeunit", STATS, "the unit of times (nsec)", .argument = "nsec|usec|msec|sec",
+       .choices = KPROF_CHOICES({"nsec", 0}, {"usec", 1}, {"msec", 2}, {"sec", 3}))
 OPTION(CLI, FLAG, prints_stats, "stats", TRACE, "print tables, too, where --export keeps the trace")
 OPTION(CLI, CHOICE, page, "page", SHOWING, "the page to print (details)", .argument = PAGE_WORDS,
        .initial = KPROF_UNSET, .choices = pages)

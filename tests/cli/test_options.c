@@ -891,6 +891,8 @@ static void options_of_nsys(void **state)
     assert_int_equal(parse("stats r -f csv --force-overwrite true"), KPROF_OK);
     assert_true(options.force_overwrite);
     assert_string_equal(options.stats_formats, "csv");
+    assert_int_equal(parse("stats r --timeunit milliseconds"), KPROF_OK);
+    assert_int_equal(options.time_unit, 2);
     assert_refused("-t cuda app", "unknown option -t"); /* they are of three commands */
     assert_refused("trace --sample", "--sample needs an argument");
 }

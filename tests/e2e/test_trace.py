@@ -112,6 +112,9 @@ class Nsys(Tracing):
         # scripts look for the line that begins so
         heads = [line for line in two.out.splitlines() if line.startswith("Time (%),Total Time (ns),")]
         self.assertEqual([head.split(",")[2] for head in heads], ["Instances", "Count", "Num Calls"])
+        run = self.kprof("stats", "-r", "gputrace", "-f", "csv", "--timeunit", "usec", "run")
+        self.assertEqual(run.out.splitlines()[0].split(",")[:3], ["Start (us)", "Duration (us)", "CorrId"])
+        self.assertEqual(run.out.splitlines()[1].split(",")[:3], ["6", "20", "1"])
         run = self.kprof("stats", "-r", "gputrace", "-f", "csv", "-o", "none/t", "run")
         self.assertIn("cannot write the results to none/t_gputrace.csv: No such file", run.err)
         for words, text in ((("-f", "tsv"), '"tsv" is not valid'), (("-f", "csv", "--json"), "exclude each other"),

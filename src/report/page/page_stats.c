@@ -20,6 +20,7 @@ typedef struct stats_page {
     const char *base;      /* the kernels' names; NULL: as the options say */
     kprof_strlist columns; /* of all tables: emitters keep them until the page ends */
     size_t first_column;   /* of the table at hand */
+    int time_unit;         /* as in kprof_stats_content */
 } stats_page;
 
 /* A column without a value. */
@@ -39,15 +40,33 @@ static kprof_field_type type_of(sqlite3_stmt *statement, int column)
     return is_text ? KPROF_FIELD_TEXT : type == SQLITE_INTEGER ? KPROF_FIELD_INTEGER : KPROF_FIELD_REAL;
 }
 
+/* Is it a column of times, in another unit than that of SQL? */
+static bool is_scaled(const stats_page *page, sqlite3_stmt *statement, int column)
+{
+    return page->time_unit > 0 && kprof_ends_with(or_empty(sqlite3_column_name(statement, column)), "(ns)");
+}
+
+/* Add the name of a column, with its unit. */
+static void add_column(stats_page *page, sqlite3_stmt *statement, int column)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    const char *name = or_empty(sqlite3_column_name(statement, column));
+    if (is_scaled(page, statement, column))
+        kprof_strlist_take(&page->columns, kprof_strprintf("%.*s(%s)", (int)(strlen(name) - strlen("(ns)")), name,
+                                                           units[page->time_unit]));
+    else
+        kprof_strlist_add(&page->columns, name);
+}
+
 static void show_columns(stats_page *page, sqlite3_stmt *statement)
 {
     kprof_emit_field fields[MOST_COLUMNS];
     const int count = sqlite3_column_count(statement);
     page->first_column = page->columns.count;
     for (int i = 0; i < count && i < MOST_COLUMNS; i++) {
-        kprof_strlist_add(&page->columns, or_empty(sqlite3_column_name(statement, i)));
+        add_column(page, statement, i);
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
-        fields[i].type = type_of(statement, i);
+        fields[i].type = is_scaled(page, statement, i) ? KPROF_FIELD_REAL : type_of(statement, i);
     }
     if (page->is_alone)
         page->emitter->ops->columns(page->emitter,
@@ -75,7 +94,10 @@ static void show_row(stats_page *page, sqlite3_stmt *statement)
         const int type = sqlite3_column_type(statement, i);
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
         fields[i].type = type_of(statement, i);
-        if (type == SQLITE_INTEGER) {
+        if (type != SQLITE_NULL && is_scaled(page, statement, i)) {
+            fields[i].type = KPROF_FIELD_REAL;
+            fields[i].real = sqlite3_column_double(statement, i) / pow(1000, page->time_unit);
+        } else if (type == SQLITE_INTEGER) {
             fields[i].integer = sqlite3_column_int64(statement, i);
             fields[i].is_amount = is_amount(fields[i].key);
         } else if (type == SQLITE_FLOAT) {
@@ -167,7 +189,9 @@ static kprof_status show_stats(const kprof_page_context *context)
 {
     const kprof_stats_content *content = context->content;
     const kprof_strlist *names = content->tables;
-    stats_page page = {.report = context->reports->file, .is_alone = names->count == 1 && !content->has_titles};
+    stats_page page = {.report = context->reports->file,
+                       .is_alone = names->count == 1 && !content->has_titles,
+                       .time_unit = content->time_unit};
     kprof_status status = kprof_trace_check(page.report);
     KPROF_THEN(status, kprof_trace_join(context, content->findings));
     const trace_parts parts = find_parts(page.report);

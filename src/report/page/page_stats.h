@@ -8,6 +8,7 @@ typedef struct kprof_stats_content {
     bool are_asked_for;                 /* else the usual ones, as far as the report has anything for them */
     const kprof_finding_list *findings; /* that the limits of kernels follow from; NULL: none */
     bool has_titles;                    /* a table has one even where it is alone */
+    int time_unit;                      /* 0: ns, 1: us, 2: ms, 3: s */
 } kprof_stats_content;
 
 /* Its content is a kprof_stats_content. */
