@@ -191,6 +191,9 @@ static bool frees_to_keeping_pool(const kprof_call *call)
  * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
+    const bool may_keep = call->kind == KPROF_CALL_POOL_FREE || (call->kind == KPROF_CALL_FREE && !thread.keeps_freed);
+    if (!may_keep || !atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed))
+        return;
     if (!kprof_batch_replays() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
     thread.keeps_freed = !kprof_engine.device->target_capturing() && kprof_batch_keep_freed(call);
@@ -589,16 +592,18 @@ static bool may_try(int tries)
     return tries == 0 || (tries < CLOSE_TRIES && kprof_wait_rest_ns() > 0);
 }
 
-/* The call runs beside others. But another thread may have opened a batch since this call looked, which must be
- * replayed first, or must take the call. While this thread is in the gate, nobody can open one. A batch that cannot be
- * closed in time is never replayed. If kprof ctl has ended the measurement meanwhile, nobody may tell of the call's
- * end: then it passes by the gate. */
+/* The call runs beside others. But another thread may have opened a batch since this call looked, which must keep what
+ * the call frees, or be replayed first, or must take the call. While this thread is in the gate, nobody can open one. A
+ * batch that cannot be closed in time is never replayed. If kprof ctl has ended the measurement meanwhile, nobody may
+ * tell of the call's end: then it passes by the gate. */
 static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
     for (int tries = 0; is_in_the_way(call) && !kprof_batch_is_sealed() && may_try(tries); tries++) {
         kprof_gate_leave_shared();
-        close_batch(call->name);
+        keep_freed(call);
+        if (is_in_the_way(call))
+            close_batch(call->name);
         kprof_gate_enter_shared();
     }
     if (has_settled()) {
@@ -778,8 +783,7 @@ static void enter(const kprof_call *call)
     thread.captured = armed && look_for_capture(call);
     if (kprof_batch_is_sealed() && !thread.captured)
         close_sealed(call);
-    if (armed && (call->kind == KPROF_CALL_FREE || call->kind == KPROF_CALL_POOL_FREE))
-        keep_freed(call);
+    keep_freed(call);
     if (!armed && is_gated(call))
         try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call) && takes_code(call))

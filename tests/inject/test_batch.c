@@ -94,6 +94,48 @@ static kprof_status synchronize(void)
     return sim_device.target_synchronize();
 }
 
+/* Another thread frees memory while this one opens a batch. */
+static struct {
+    atomic_bool frees;
+    sim_step step;
+    atomic_int id;
+    pthread_t thread;
+} beside;
+
+static void *free_beside(void *unused)
+{
+    atomic_store(&beside.id, gettid());
+    (void)sim_call(&beside.step, NULL);
+    return unused;
+}
+
+/* That thread is the application's, and no pause of the test. */
+static bool is_capturing_to_kprofs(void)
+{
+    return gettid() == atomic_load(&beside.id) ? sim_device.target_capturing() : is_capturing_to_others();
+}
+
+/* Does the thread sleep, as it does in front of the gate? */
+static bool is_asleep(int id)
+{
+    char path[64], of = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+    FILE *file = id > 0 ? fopen(path, "r") : NULL;
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &of) != 1)
+        of = '?';
+    if (file)
+        fclose(file);
+    return of == 'S';
+}
+
+static kprof_status take_snapshot(kprof_snapshot *snapshot, bool with_host)
+{
+    if (atomic_exchange(&beside.frees, false) && pthread_create(&beside.thread, NULL, free_beside, NULL) == 0)
+        for (int i = 0; i < 10000 && !is_asleep(atomic_load(&beside.id)); i++)
+            usleep(1000);
+    return sim_device.snapshot_take(snapshot, with_host);
+}
+
 static const char *find_writer(void)
 {
     return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
@@ -108,7 +150,8 @@ static int start_faulty(void **state)
     device.operation_returned = operation_returned;
     device.operation_keep_host = keep_host;
     device.snapshot_restore_end = restore_end;
-    device.target_capturing = is_capturing_to_others;
+    device.snapshot_take = take_snapshot;
+    device.target_capturing = is_capturing_to_kprofs;
     device.target_synchronize = synchronize;
     device.profiler_start = start_pass;
     device.writers_devices = find_writer;
@@ -640,6 +683,33 @@ static void test_frees_to_a_pool(void **state)
     assert_measured(first);
     assert_measured(second);
     assert_false(sim.slots[POOL_SLOT].live);
+}
+
+/* The thread that frees looks for a batch before another has opened one, and is called on once that is open. */
+static void check_free_beside(sim_op op, unsigned slot)
+{
+    atomic_store(&beside.id, 0);
+    beside.step = (sim_step){.op = op, .a = slot};
+    atomic_store(&beside.frees, true);
+    unsigned first = launch(SIM_ADD);
+    assert_int_equal(pthread_join(beside.thread, NULL), 0);
+    unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    assert_true(sim.slots[slot].live);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_false(sim.slots[slot].live);
+}
+
+static void test_free_while_a_batch_opens(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    check_free_beside(SIM_FREE, SPARE_SLOT);
+    do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
+    check_free_beside(SIM_POOL_FREE, POOL_SLOT);
+    assert_false(sim.pools[0].held);
 }
 
 /* What the application has said is the answer, and what its pool would have. */
@@ -1481,6 +1551,7 @@ int main(void)
         cmocka_unit_test_teardown(test_allocation_in_the_order_of_a_stream, mend),
         cmocka_unit_test_teardown(test_frees, mend),
         cmocka_unit_test_teardown(test_frees_to_a_pool, mend),
+        cmocka_unit_test_teardown(test_free_while_a_batch_opens, mend),
         cmocka_unit_test_teardown(test_questions_of_a_pool, mend),
         cmocka_unit_test_teardown(test_allocation_after_free, mend),
         cmocka_unit_test_teardown(test_questions_of_a_pool_behind_work_that_waits, mend),
