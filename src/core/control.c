@@ -89,15 +89,16 @@ bool kprof_control_wish_for(int folder, long pid, const kprof_control_wish *wish
     return is_written;
 }
 
-void kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_state state)
+bool kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_state state)
 {
     const char *reason;
     const uint32_t answer[] = {turn, (uint32_t)state};
     const int fd = open_switch(folder, pid, O_WRONLY, &reason);
     if (fd < 0)
-        return;
-    (void)kprof_write_at(fd, answer, sizeof answer, offsetof(kprof_control, answered));
+        return false;
+    const bool is_written = kprof_write_at(fd, answer, sizeof answer, offsetof(kprof_control, answered));
     close(fd);
+    return is_written;
 }
 
 void *kprof_control_map(int folder, long pid)

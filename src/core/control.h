@@ -44,8 +44,8 @@ void kprof_control_remove(int folder, long pid);
 bool kprof_control_read(int folder, long pid, kprof_control *out);
 /* The command line calls this to write a wish and wake the process. False where the process has no switch. */
 bool kprof_control_wish_for(int folder, long pid, const kprof_control_wish *wish);
-/* The process calls this once it has followed the wish of this turn. */
-void kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_state state);
+/* The process calls this once it has followed the wish of this turn. False, with errno, where it could not answer. */
+bool kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_state state);
 
 /* Map the switch to wait for it: NULL when that fails. */
 void *kprof_control_map(int folder, long pid);

@@ -22,6 +22,7 @@
 #include "inject/trace.h"
 #include "inject/wait.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 /* How long a thread may stay inside a CUDA call, or a capture may last, before launches that are open are given up, or
  * the process stays armed. */
 #define RETRY_NS   10000000
+#define PAUSE_NS   50000000
 #define MOST_TRIES 1000
 
 /* A plan sets these in the configuration. */
@@ -256,7 +258,17 @@ kprof_control_state kprof_arming_follow(const kprof_control_wish *wish)
     return KPROF_CONTROL_FAILED;
 }
 
-/* False when kprof is gone. */
+/* Has the program no descriptor left? Then wait a moment, as it may have one again. `error`: of opening a file. */
+static bool pause_if_short(int error)
+{
+    const struct timespec pause = {0, PAUSE_NS};
+    const bool is_short = error == EMFILE || error == ENFILE;
+    if (is_short)
+        nanosleep(&pause, NULL);
+    return is_short;
+}
+
+/* False when kprof is gone, or with errno set. */
 static bool look(int folder)
 {
     kprof_control control;
@@ -266,8 +278,20 @@ static bool look(int folder)
         return true;
     const kprof_control_state state = kprof_arming_follow(&control.wish);
     the_arming.turn = control.wish.turn;
-    kprof_control_answer(folder, getpid(), the_arming.turn, state);
+    while (!kprof_control_answer(folder, getpid(), the_arming.turn, state) && !has_ended() && pause_if_short(errno))
+        continue;
     return true;
+}
+
+/* Where this process follows no more, nobody is to wait for its answer. */
+static void remove_switch(void)
+{
+    const char *reason;
+    const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    if (folder < 0)
+        return;
+    kprof_control_remove(folder, getpid());
+    close(folder);
 }
 
 static void *listen(void *unused)
@@ -275,12 +299,15 @@ static void *listen(void *unused)
     const char *reason;
     bool is_there = true;
     while (is_there && !has_ended()) {
+        errno = 0;
         const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
         is_there = folder >= 0 && look(folder);
+        const int error = errno;
         if (folder >= 0)
             close(folder);
-        is_there = is_there && kprof_control_await(the_arming.mapping, the_arming.turn);
+        is_there = is_there ? kprof_control_await(the_arming.mapping, the_arming.turn) : pause_if_short(error);
     }
+    remove_switch();
     return unused;
 }
 
@@ -297,8 +324,8 @@ static void follow_first(int folder)
     if (has_all && all.wish.turn > wish->turn)
         wish = &all.wish;
     the_arming.turn = has_own ? own.wish.turn : 0;
-    kprof_control_answer(folder, getpid(), the_arming.turn,
-                         wish->armed ? kprof_arming_follow(wish) : KPROF_CONTROL_UNARMED);
+    (void)kprof_control_answer(folder, getpid(), the_arming.turn,
+                               wish->armed ? kprof_arming_follow(wish) : KPROF_CONTROL_UNARMED);
 }
 
 kprof_status kprof_arming_start(void)
@@ -324,9 +351,9 @@ kprof_status kprof_arming_start(void)
         else
             status = kprof_fail(KPROF_NO_MEMORY, "no thread to be had for kprof ctl");
     }
-    if (folder >= 0 && status != KPROF_OK)
-        kprof_control_remove(folder, getpid()); /* nobody would follow a wish, nor answer it */
     if (folder >= 0)
         close(folder);
+    if (status != KPROF_OK)
+        remove_switch();
     return status;
 }

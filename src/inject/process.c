@@ -65,7 +65,7 @@ static void tell_switch(void)
     if (folder < 0)
         return;
     if (kprof_control_read(folder, getpid(), &control))
-        kprof_control_answer(folder, getpid(), control.answered, KPROF_CONTROL_FAILED);
+        (void)kprof_control_answer(folder, getpid(), control.answered, KPROF_CONTROL_FAILED);
     close(folder);
 }
 

@@ -52,7 +52,7 @@ static void a_wish_and_its_answer(void **state)
     assert_true(kprof_control_read(folder, PID, &control));
     assert_memory_equal(&control.wish, &wish, sizeof wish);
     assert_int_equal(control.answered, 0);
-    kprof_control_answer(folder, PID, 3, KPROF_CONTROL_ARMED);
+    assert_true(kprof_control_answer(folder, PID, 3, KPROF_CONTROL_ARMED));
     assert_true(kprof_control_read(folder, PID, &control));
     assert_memory_equal(&control.wish, &wish, sizeof wish);
     assert_int_equal(control.answered, 3);

@@ -443,6 +443,13 @@ class Control(Case):
         self.assertEqual(self.launches("found-1.kprof"), ["scale"] * 2)
         self.assertIn("found-1.kprof (2 launches profiled, with other sets)", run.err)
 
+    def test_program_that_has_no_descriptor_left_for_a_while(self):
+        limit = "prlimit --nofile=%d: --pid $PPID"
+        run = self.collect([], ["init", f"run={limit % 3}; {CTL} start & sleep 0.3; {limit % 64}; wait $!; echo $?",
+                                f"launch={SCALE}", f"run={CTL} stop"])
+        self.assert_run(run, 0)
+        self.assertEqual((run.out, self.launches()), ("0\n", ["scale"]))
+
     def test_part_that_cannot_be_written_is_recovered(self):
         """The run's own report is whole, and has none of its launches."""
         os.mkdir(self.path("gone"))
