@@ -71,7 +71,11 @@ class Nsys(Tracing):
         self.assertEqual(of("--filter-time", f"{second - START}/"), 7)
         self.assertEqual(of("--filter-time", "/1h"), 11)
         self.assertEqual(of("--filter-time", f"{ms}ms/", "--filter-nvtx", "step"), 0)
-        self.assert_run(self.kprof("stats", "run", "--filter-nvtx", "step"), 0)
+        self.assertNotIn("no work of the GPU", self.kprof("stats", "run", "--filter-nvtx", "step").err)
+        run = self.kprof("stats", "run", "--filter-time", "1h/")
+        self.assert_run(run, 0)
+        self.assertRegex(run.err, r"no work of the GPU and no call is in the time that is asked for; the trace ends "
+                                  r"after 0\.\d+ ms")
         for words, code, text in ((("--filter-nvtx", "step/2"), 106, "has no such range"),
                                   (("--filter-nvtx", "step@net"), 106, "has no such range"),
                                   (("--filter-time", "5"), 101, "write START/END"),

@@ -88,6 +88,21 @@ static void make_views(kprof_report *report, const kprof_trace_window *window)
     }
 }
 
+/* All tables of what ran are empty then. */
+static void tell_empty(kprof_report *report, int64_t begin)
+{
+    static const char any[] =
+        "SELECT count(*) FROM (SELECT end_ns FROM trace_kernel UNION ALL SELECT end_ns FROM trace_copy "
+        "UNION ALL SELECT end_ns FROM trace_set UNION ALL SELECT end_ns FROM trace_call) WHERE "
+        "end_ns IS NOT NULL";
+    static const char last[] = "SELECT max(end_ns) FROM (SELECT end_ns FROM main.trace_kernel UNION ALL "
+                               "SELECT end_ns FROM main.trace_copy UNION ALL SELECT end_ns FROM main.trace_call)";
+    if (report->status == KPROF_OK && kprof_store_integer(report, any) == 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "no work of the GPU and no call is in the time that is asked for; the trace ends after %.3f ms",
+                  (double)(kprof_store_integer(report, last) - begin) / 1e6);
+}
+
 kprof_status kprof_trace_choose_time(kprof_report *report, const char *time, const char *range)
 {
     kprof_trace_window window = {0, INT64_MAX}, of_range = {INT64_MIN, INT64_MAX};
@@ -106,5 +121,6 @@ kprof_status kprof_trace_choose_time(kprof_report *report, const char *time, con
     window.start_ns = !time || of_range.start_ns > window.start_ns ? of_range.start_ns : window.start_ns;
     window.end_ns = of_range.end_ns < window.end_ns ? of_range.end_ns : window.end_ns;
     make_views(report, &window);
+    tell_empty(report, begin);
     return report->status;
 }
