@@ -3,6 +3,7 @@
 #include "cli/idle.h"
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "core/config.h"
 #include "core/log.h"
 
@@ -92,8 +93,10 @@ static bool shows_no_code(const kprof_options *options)
 /* Does it keep a report and print nothing? */
 static bool prints_nothing(const kprof_options *options)
 {
-    return is_command(options, KPROF_IN(profile) | KPROF_IN(trace) | KPROF_IN(report)) && options->export_path &&
-           options->page == KPROF_UNSET && options->format == KPROF_UNSET;
+    const kprof_route route = kprof_route_profile(options, true);
+    const bool is_silent = route.results == KPROF_TO_NOTHING && route.as_ncu == KPROF_TO_NOTHING;
+    return (is_command(options, KPROF_IN(report)) && options->export_path) ||
+           (is_command(options, KPROF_IN(profile) | KPROF_IN(trace)) && is_silent);
 }
 
 static bool is_merge(const kprof_options *options)
@@ -171,7 +174,6 @@ static const struct {
     {"log-file", prints_nothing, PRINTS_NOTHING},
     {"filter", prints_nothing, PRINTS_NOTHING},
     {"rule", prints_nothing, PRINTS_NOTHING},
-    {"report", prints_nothing, PRINTS_NOTHING},
     {"log-file", is_merge, ": kprof merge prints no results"},
     {"log-file", orders, OF_STATUS},
     {"csv", orders, OF_STATUS},
