@@ -767,7 +767,7 @@ static kprof_status refuse_runs(const kprof_runs *runs)
 
 static kprof_status join_shares(profile *run, const share_reports *reports)
 {
-    kprof_merge *merge = NULL;
+    kprof_merge *merge = kprof_merge_new(run->report);
     char plans[PATH_MAX + 64];
     kprof_runs runs = {.count = reports->paths.count,
                        .match = (kprof_run_match)run->options->run_match,
@@ -777,7 +777,6 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
     list_greatest(&run->plans, &runs);
     kprof_status status = keep_plans(run, plans);
-    KPROF_THEN(status, kprof_merge_new(run->report, &merge));
     KPROF_THEN(status, kprof_merge_add(merge, plans, plans, NULL));
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++)
         status = kprof_merge_add(merge, reports->paths.items[i], reports->paths.items[i], NULL);

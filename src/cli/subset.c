@@ -46,8 +46,8 @@ static kprof_status create(const kprof_options *options, const char *path, kprof
 
 static kprof_status add_all(const kprof_options *options, const kprof_subset *subset, kprof_report *report)
 {
-    kprof_merge *merge = NULL;
-    kprof_status status = kprof_merge_new(report, &merge);
+    kprof_merge *merge = kprof_merge_new(report);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0; i < options->reports.count && status == KPROF_OK; i++) {
         KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
         status = kprof_merge_add(merge, path, options->reports.items[i], subset);

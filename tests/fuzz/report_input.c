@@ -186,7 +186,6 @@ static void try_part(const char *path, unsigned how)
     static const kprof_run_info run = {"fuzz", "/", "0", NULL, 0};
     char name[256];
     kprof_report *part = NULL;
-    kprof_merge *merge = NULL;
     kprof_filter_spec filter = {.kernel = how & 2 ? (char *)"regex:o" : NULL};
     kprof_strlist sections = KPROF_STRLIST_INIT, sets = KPROF_STRLIST_INIT, metrics = KPROF_STRLIST_INIT;
     const kprof_launch_range range = {1, 1000};
@@ -200,9 +199,8 @@ static void try_part(const char *path, unsigned how)
                                  .metrics = &metrics};
     snprintf(name, sizeof name, "%s", fuzz_path("part.kprof"));
     FUZZ_CHECK(kprof_report_create(name, KPROF_CREATE_REPLACE, &run, &part) == KPROF_OK);
-    kprof_status status = kprof_merge_new(part, &merge);
-    if (status == KPROF_OK)
-        status = kprof_merge_add(merge, path, "first", how & 0x80 ? NULL : &subset);
+    kprof_merge *merge = kprof_merge_new(part);
+    kprof_status status = kprof_merge_add(merge, path, "first", how & 0x80 ? NULL : &subset);
     if (status == KPROF_OK)
         status = kprof_merge_add(merge, path, "second", &subset);
     kprof_merge_free(merge);

@@ -234,7 +234,7 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
     kprof_merge *merge = NULL;
     (void)options;
     must(kprof_report_create(bench->output, KPROF_CREATE_REPLACE, &run, &all), "create");
-    must(kprof_merge_new(all, &merge), "merge");
+    merge = kprof_merge_new(all);
     for (size_t rank = 0; rank < bench->sources; rank++) {
         char sql[96];
         sqlite3 *db = NULL;

@@ -428,7 +428,7 @@ static void test_parts_and_merged_reports(void **state)
         assert_int_equal(kprof_report_create(to, KPROF_CREATE_REPLACE,
                                              &(kprof_run_info){"kprof", "/tmp", "0.1.0", NULL, 1}, &report),
                          KPROF_OK);
-        assert_int_equal(kprof_merge_new(report, &merge), KPROF_OK);
+        merge = kprof_merge_new(report);
         assert_int_equal(kprof_merge_add(merge, path, "one", i ? NULL : &subset), KPROF_OK);
         assert_int_equal(number("SELECT count(*) FROM main.code_profile"), i + 1);
         assert_int_equal(number("SELECT count(*) FROM main.launch_code_profile"), i + 1);

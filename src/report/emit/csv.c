@@ -154,8 +154,7 @@ bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
 
 void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
-    if (emitter->status == KPROF_OK)
-        kprof_csv_of(emitter)->values[metric->column] = metric->value;
+    kprof_csv_of(emitter)->values[metric->column] = metric->value;
 }
 
 void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),

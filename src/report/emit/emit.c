@@ -55,8 +55,7 @@ static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_lau
     for (size_t i = 0; i < count; i++)
         fields[i] = kprof_field_of_launch(&texts, columns[i], shapes[i]);
     emitter->launches.has_spreads = launch->samples && launch->samples->used > 1;
-    if (emitter->status == KPROF_OK)
-        emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
 }
 
 /* In a section, people see the metric's label below the section's name, else its name and its passes. */
@@ -145,9 +144,9 @@ bool kprof_is_excess(double value, const char *unit)
     return strcmp(unit, "%") == 0 && value > 100.005;
 }
 
-void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *all, kprof_strbuf *out)
+void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
 {
-    for (size_t i = 0; i < all->open_count && emitter->status == KPROF_OK; i++) {
+    for (size_t i = 0; i < all->open_count; i++) {
         KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
         kprof_found_missing(all->open[i], &missing);
         kprof_strbuf_printf(out, "%s%s", i > 0 ? "; " : "", all->open[i]->finding->id);

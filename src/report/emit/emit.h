@@ -100,7 +100,7 @@ bool kprof_is_excess(double value, const char *unit);
 #define KPROF_EXCESS_MEANING                                                                                           \
     "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
 /* Append the findings not evaluated, each after "; " with its needs: "PartialSectors (needs a__b, c__d)". */
-void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *all, kprof_strbuf *out);
+void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out);
 
 /* The instructions of a kernel, with what the page says of them. */
 typedef struct kprof_emit_code {
@@ -117,7 +117,7 @@ typedef struct kprof_emit_code {
 /* An emitter takes this as it is, if it has a place for it: `put` writes members of an object of JSON, without "<". */
 typedef struct kprof_emit_members {
     const char *name;
-    kprof_status (*put)(void *user, kprof_output *out);
+    void (*put)(void *user, kprof_output *out);
     void *user;
 } kprof_emit_members;
 
@@ -182,7 +182,7 @@ bool kprof_format_keeps_text(const kprof_print_options *options);
 /* An emitter for the format of the options. */
 kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out);
 void kprof_emitter_free(kprof_emitter *emitter);
-/* The texts of a launch for the columns of formats; a failure becomes the emitter's status. */
+/* The texts of a launch for the columns of formats. */
 kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch);
 /* The status so far, with failed writes; to stop early. */
 kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK;

@@ -142,9 +142,7 @@ static void html_members(kprof_emitter *emitter, const kprof_emit_members *membe
 {
     begin_part(of(emitter));
     kprof_output_printf(emitter->out, "{\"part\":\"%s\"", members->name);
-    const kprof_status status = members->put(members->user, emitter->out);
-    if (status != KPROF_OK)
-        emitter->status = status;
+    members->put(members->user, emitter->out);
     kprof_output_puts(emitter->out, "}");
 }
 

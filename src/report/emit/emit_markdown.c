@@ -269,7 +269,7 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
             put_bold(of(emitter), "- ", row.label, &row.text);
     }
     kprof_strbuf names = KPROF_STRBUF_INIT;
-    kprof_emit_not_evaluated(emitter, all, &names);
+    kprof_emit_not_evaluated(all, &names);
     if (names.length > 0)
         put_bold(of(emitter), "- ", "Not evaluated", &names);
 }

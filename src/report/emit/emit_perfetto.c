@@ -213,8 +213,6 @@ static void perfetto_launch_end(kprof_emitter *emitter)
 {
     perfetto_emitter *trace = of(emitter);
     const int64_t process = number_of_process(trace, trace->launch);
-    if (emitter->status != KPROF_OK)
-        return;
     cJSON *event = cJSON_CreateObject();
     add_text(event, "name", kprof_model_kernel_name(trace->launch->kernel, emitter->options->kernel_base));
     add_text(event, "cat", "kernel");

@@ -116,7 +116,7 @@ static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     prometheus_emitter *all = of(emitter);
     kprof_strbuf labels = KPROF_STRBUF_INIT;
-    if (emitter->status != KPROF_OK || all->kernel_count == 0)
+    if (all->kernel_count == 0)
         return;
     put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
     numbers *own = KPROF_ADD(all->of_metrics, all->count);
@@ -155,9 +155,9 @@ static void print_gauge(prometheus_emitter *all, const gauge *what, const number
 static void prometheus_page_end(kprof_emitter *emitter)
 {
     prometheus_emitter *all = of(emitter);
-    for (size_t i = 0; i < KERNEL_GAUGES && emitter->status == KPROF_OK; i++)
+    for (size_t i = 0; i < KERNEL_GAUGES; i++)
         print_gauge(all, &kernel_gauges[i], all->of_kernels, all->kernel_count);
-    for (size_t i = 0; i < METRIC_GAUGES && emitter->status == KPROF_OK; i++)
+    for (size_t i = 0; i < METRIC_GAUGES; i++)
         print_gauge(all, &metric_gauges[i], all->of_metrics, all->count);
 }
 

@@ -220,7 +220,7 @@ static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launc
         kprof_field_describe(&field, emitter->options->base_units, &line);
         put_buffer(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, &line);
     }
-    if (emitter->status == KPROF_OK && texts.samples_note.length > 0)
+    if (texts.samples_note.length > 0)
         show_note(emitter, "Note", texts.samples_note.data);
 }
 
@@ -239,8 +239,7 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
     show_columns(emitter, launch);
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
-    if (emitter->status == KPROF_OK)
-        show_disagreements(emitter, launch);
+    show_disagreements(emitter, launch);
 }
 
 /* Does each value have a column for its passes? Only on the raw page; in narrow output they stand below the row, so
@@ -736,7 +735,7 @@ static void show_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings
     kprof_strbuf line = KPROF_STRBUF_INIT;
     if (findings->open_count > 0)
         kprof_strbuf_puts(&line, "Not evaluated: ");
-    kprof_emit_not_evaluated(emitter, findings, &line);
+    kprof_emit_not_evaluated(findings, &line);
     put_buffer(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, &line);
 }
 

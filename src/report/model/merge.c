@@ -22,7 +22,7 @@ struct kprof_merge {
     const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
 };
 
-kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
+kprof_merge *kprof_merge_new(kprof_report *into)
 {
     static const char tables[] = "CREATE TEMP TABLE new_kernel(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE new_device(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
@@ -30,9 +30,10 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
                                  "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY)";
-    *out = kprof_calloc(1, sizeof **out);
-    (*out)->into = into;
-    return kprof_store_exec(into, tables);
+    kprof_merge *merge = kprof_calloc(1, sizeof *merge);
+    merge->into = into;
+    kprof_store_exec(into, tables);
+    return merge;
 }
 
 void kprof_merge_free(kprof_merge *merge)

@@ -5,8 +5,8 @@
 
 typedef struct kprof_merge kprof_merge;
 
-/* Begin to merge into a new report, which is borrowed. */
-kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out) KPROF_MUST_CHECK;
+/* Begin to merge into a new report, which is borrowed and notes failures. */
+kprof_merge *kprof_merge_new(kprof_report *into);
 /* Add a finished report, or what of it `subset` takes (NULL: all). It is called `name` in the new one. Its launches
  * follow those that are there; kernels, devices and metrics that are there already are shared. Work and memory do not
  * grow with what was added before. USAGE for a report whose processes are there already; BAD_REPORT for one that is not

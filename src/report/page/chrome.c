@@ -314,23 +314,21 @@ static int64_t count_slices(kprof_report *report)
         "(SELECT count(*) FROM trace_overhead)");
 }
 
-static kprof_status put_members(void *user, kprof_output *out)
+static void put_members(void *user, kprof_output *out)
 {
     kprof_report *report = user;
     int64_t start_ns = 0;
-    kprof_status status = find_start(report, &start_ns);
+    if (find_start(report, &start_ns) != KPROF_OK)
+        return;
     const int64_t slices = count_slices(report);
     const bool too_many = slices > MOST_ON_PAGE;
-    if (KPROF_THEN(status, report->status) != KPROF_OK)
-        return status;
     if (too_many)
         kprof_output_printf(out, ",\"lacks\":\"of %lld activities the longest %d of each kind are shown\"",
                             (long long)slices, MOST_ON_PAGE / SLICE_KINDS);
     kprof_output_puts(out, ",\"traceEvents\":[");
-    status = write_events(report, start_ns,
-                          &(writer){.out = out, .most_slices = too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
+    (void)write_events(report, start_ns,
+                       &(writer){.out = out, .most_slices = too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
     kprof_output_puts(out, "\n]");
-    return status;
 }
 
 void kprof_page_show_program(kprof_emitter *emitter, kprof_report *report)

@@ -116,12 +116,13 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
              KPROF_SCHEMA_VERSION);
     kprof_status status = begin_log(report);
     KPROF_THEN(status, kprof_report_begin(report));
-    KPROF_THEN(status, kprof_store_exec(report, identity));
-    KPROF_THEN(status, kprof_schema_create(report));
+    if (status != KPROF_OK)
+        return status;
+    kprof_store_exec(report, identity);
+    kprof_schema_create(report);
     store_run(report, run);
     store_launch_metrics(report);
-    KPROF_THEN(status, report->status);
-    return status == KPROF_OK ? kprof_report_commit(report) : status;
+    return report->status == KPROF_OK ? kprof_report_commit(report) : report->status;
 }
 
 /* Is there room in the name for the endings that SQLite and kprof append to it, for the log and for a copy? */

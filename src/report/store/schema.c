@@ -145,13 +145,13 @@ static char *definition_of(const schema_entry *table, int version)
                                                                  : kprof_rows_definition(table->name, version);
 }
 
-kprof_status kprof_schema_create(kprof_report *report)
+void kprof_schema_create(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
         kprof_store_exec(report, sql);
     }
-    return kprof_store_exec(report, views);
+    kprof_store_exec(report, views);
 }
 
 /* Has the file the table of this name, made by this SQL? */

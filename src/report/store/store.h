@@ -221,5 +221,5 @@ static inline const char *or_empty(const char *text)
 kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
 
 /* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */
-kprof_status kprof_schema_create(kprof_report *report) KPROF_MUST_CHECK;
+void kprof_schema_create(kprof_report *report);
 kprof_status kprof_schema_check(kprof_report *report) KPROF_MUST_CHECK;
