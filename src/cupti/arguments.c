@@ -27,7 +27,9 @@ static bool copy_parameters(const kprof_driver_api *driver, const kprof_given_ar
         CUresult result = is_function ? driver->cuFuncGetParamInfo_(function, i, &offset, &size)
                                       : driver->cuKernelGetParamInfo_((CUkernel)function, i, &offset, &size);
         if (result != CUDA_SUCCESS)
-            return true; /* past the last one */
+            return true;           /* past the last one */
+        if (!given->parameters[i]) /* the driver may refuse the launch before it reads that */
+            return false;
         size_t end = offset + size;
         if (end > out->size_bytes && !grow(out, end))
             return false;
@@ -44,7 +46,7 @@ static bool copy_extra(void **extra, kprof_arguments *out)
     for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
         if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
             buffer = extra[1];
-        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
             size = *(const size_t *)extra[1];
         else
             return false;

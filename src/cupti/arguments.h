@@ -18,7 +18,8 @@ typedef struct kprof_given_arguments {
     void **extra;
 } kprof_given_arguments;
 
-/* Copy them over what `out` has, which starts as zero. False: the driver does not tell the layout, `extra` has what
- * CUDA does not define, or there is no memory. The owner calls kprof_arguments_free in either case. */
+/* Copy them over what `out` has, which starts as zero. False: the driver does not tell the layout, an address is
+ * NULL, `extra` has what CUDA does not define, or there is no memory. The owner calls kprof_arguments_free in either
+ * case. */
 bool kprof_arguments_copy(const kprof_driver_api *driver, const kprof_given_arguments *given, kprof_arguments *out);
 void kprof_arguments_free(kprof_arguments *arguments);

@@ -447,13 +447,20 @@ static void test_no_arguments(void **state)
     assert_false(launched.has_arguments);
 }
 
-/* A newer driver may define more, and the oldest calls have their arguments set by others before. */
+/* A newer driver may define more, and the oldest calls have their arguments set by others before. The driver may refuse
+ * a launch for another reason than that an argument is nowhere. */
 static void test_arguments_that_cannot_be_copied(void **state)
 {
     (void)state;
     char value;
     void *extra[] = {(void *)(uintptr_t)0x77, &value, CU_LAUNCH_PARAM_END};
-    cuLaunchKernel_params p = {.extra = extra};
+    void *no_size[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &value, CU_LAUNCH_PARAM_BUFFER_SIZE, NULL, CU_LAUNCH_PARAM_END};
+    void *nowhere[ARGUMENTS] = {0};
+    cuLaunchKernel_params p = {.kernelParams = nowhere};
+    assert_null(keep(ID(cuLaunchKernel), &p));
+    p = (cuLaunchKernel_params){.extra = no_size};
+    assert_null(keep(ID(cuLaunchKernel), &p));
+    p = (cuLaunchKernel_params){.extra = extra};
     cuLaunchGrid_params grid = {.grid_width = 1, .grid_height = 1};
     assert_null(keep(ID(cuLaunchKernel), &p));
     assert_null(keep(ID(cuLaunchGrid), &grid));
