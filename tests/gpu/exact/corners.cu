@@ -268,9 +268,7 @@ static void run_local(void)
     CHECK(cudaFree(much));
 }
 
-static void be_no_kernel(void)
-{
-}
+static void be_no_kernel(void) {}
 
 // The runtime hands the driver what it does not know, and the driver refuses that: no name stands where a kernel has
 // its own.
@@ -295,11 +293,8 @@ static void run_no_kernel(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"pointers", run_pointers},
-                                 {"read-only", run_read_only},
-                                 {"ipc-event", run_ipc_event},
-                                 {"until", run_until},
-                                 {"local", run_local},
-                                 {"no-kernel", run_no_kernel}};
+    static const Mode modes[] = {{"pointers", run_pointers},   {"read-only", run_read_only},
+                                 {"ipc-event", run_ipc_event}, {"until", run_until},
+                                 {"local", run_local},         {"no-kernel", run_no_kernel}};
     return run_modes(argc, argv, modes);
 }

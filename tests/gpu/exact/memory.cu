@@ -1,11 +1,13 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, frees, pool, pool-destroyed, vmm, growth, managed, managed-beside, managed-advice, managed-graph, mapped,
-//   registered, pageable, array, copies, large-copies, rows, memset, transfers, alias, graph-memory
+//   malloc, frees, pool, pool-destroyed, pool-threads, vmm, growth, managed, managed-beside, managed-advice,
+//   managed-graph, mapped, registered, pageable, array, copies, large-copies, rows, memset, transfers, alias,
+//   graph-memory
 #include "exact.h"
 
 #include <algorithm>
+#include <thread>
 #include <unistd.h>
 
 static const size_t BYTES = COUNT * sizeof(unsigned);
@@ -134,6 +136,37 @@ static void run_pool_destroyed(void)
         model.step(3, n);
         model.step(7, n);
     }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("x", x, model.x);
+}
+
+// One thread allocates and launches, and another frees what its launches have used.
+static void run_pool_threads(void)
+{
+    static const unsigned ROUNDS = 12;
+    static std::atomic<unsigned> used;
+    static unsigned *blocks[ROUNDS];
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    used = 0;
+    std::thread frees([stream] {
+        for (unsigned n = 0; n < ROUNDS; n++) {
+            while (used <= n)
+                usleep(100);
+            CHECK(cudaFreeAsync(blocks[n], stream));
+        }
+    });
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        CHECK(cudaMallocAsync((void **)&blocks[n], BYTES, stream));
+        CHECK(cudaMemcpyAsync(blocks[n], x, BYTES, cudaMemcpyDeviceToDevice, stream));
+        step(blocks[n], 3, n, stream);
+        CHECK(cudaMemcpyAsync(x, blocks[n], BYTES, cudaMemcpyDeviceToDevice, stream));
+        used++;
+        model.step(3, n);
+    }
+    frees.join();
     CHECK(cudaStreamSynchronize(stream));
     show_device("x", x, model.x);
 }
@@ -712,6 +745,7 @@ int main(int argc, char **argv)
                                  {"frees", run_frees},
                                  {"pool", run_pool},
                                  {"pool-destroyed", run_pool_destroyed},
+                                 {"pool-threads", run_pool_threads},
                                  {"vmm", run_vmm},
                                  {"growth", run_growth},
                                  {"managed", run_managed},
