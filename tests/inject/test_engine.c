@@ -851,6 +851,28 @@ static void test_kernels_behind_one_that_waits_for_the_host(void **state)
     sim.saves_host = false;
 }
 
+/* Its arguments do not show that it takes memory of the host: the proof does, and then a search, in which it does not
+ * end. */
+static void test_kernel_that_waits_for_hidden_memory_of_the_host(void **state)
+{
+    (void)state;
+    static sim_function holder = {"holder of hidden memory", .kernel = SIM_SPIN};
+    sim.hides_host = true;
+    close_batch();
+    unsigned behind = 0;
+    for (uint64_t flag = 15; flag < 22; flag++) {
+        kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+        (void)launch_holder(&holder, flag);
+        behind = launch(SIM_ADD);
+        let_holder_go(flag);
+        kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+        if (kprof_batch_is_open())
+            close_batch();
+    }
+    assert_measured(behind);
+    sim.hides_host = false;
+}
+
 /* What is behind a launch that changes memory cannot be repeated without it. The next one begins a batch. */
 static void test_kernel_that_waits_for_the_host_and_changes_memory(void **state)
 {
@@ -1231,6 +1253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_marks_of_launches_that_are_not_chosen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),

@@ -237,7 +237,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
         atomic_fetch_add(&launch->kernel->by_itself, 1);
     status = kprof_contexts_open(launch->call->context, launch->metrics, &state->context);
     if (status == KPROF_OK) {
-        state->searching = state->proved && state->context->searches;
+        state->searching = state->proved && state->context->searches && !batch->behind.stands;
         prepare_behind(batch, launch, decision);
         status = begin(batch, launch, ranges);
     }

@@ -163,9 +163,11 @@ bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const
                                                        : kprof_wait_at_most(context, kprof_kernel_patience_ns(kernel)));
         if (kernel && ended)
             atomic_store(&kernel->ends_alone, true);
-        else if (kernel)
-            kprof_kernel_note_timeout(kernel);
         if (!ended) {
+            if (launch->kernel && (kernel || state->list.entered == 1))
+                kprof_kernel_note_timeout(launch->kernel);
+            if (launch->kernel && is_searched && state->list.entered == 1) /* it reads what the host is to write */
+                atomic_fetch_add(&launch->kernel->reaches_host, 1);
             atomic_store(&own->range_open, true);
             return false;
         }
