@@ -518,10 +518,12 @@ static void print_results(profile *run)
 {
     const kprof_outcome *outcome = &run->outcome;
     bool is_empty = outcome->counts.profiled + outcome->counts.not_measured + outcome->counts.timed == 0;
-    bool is_text = run->options->format == KPROF_UNSET;
+    const int format = run->options->format;
+    const bool is_text = format == KPROF_UNSET;
+    const bool is_as_ncu = kprof_is_called_ncu() && format == KPROF_FORMAT_CSV_NCU; /* without columns for nothing */
     if (run->report && is_trace(run) && (outcome->counts.activities > 0 || !is_text))
         print_tables(run);
-    if (!run->report || is_trace(run) || (is_empty && is_text))
+    if (!run->report || is_trace(run) || (is_empty && (is_text || is_as_ncu)))
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
     print.findings = run->options->apply_rules ? &run->findings : NULL;
@@ -847,6 +849,8 @@ static kprof_status profile_application(profile *run)
     if (status != KPROF_OK)
         return status;
     kprof_outcome_explain(&run->outcome, run->options, run->report);
+    if (run->as_ncu && measures(run) && !kprof_outcome_has_results(&run->outcome))
+        fputs("==WARNING== No kernels were profiled.\n", run->as_ncu);
     close_session(run);
     announce_report(run);
     print_results(run);

@@ -298,6 +298,14 @@ class Scripts(Case):
             self.assertRegex(file.read(), f"^{profiled}{report}$")
         self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--quiet").out, "")
 
+    def test_nothing_is_profiled(self):
+        for words, told in (([], r"==WARNING== No kernels were profiled\.\n"), (["--quiet"], "")):
+            run = subprocess.run([self.ncu, *words, "--injection-path", INJECTION, "--metrics", METRIC, "-k", "none",
+                                  "--csv", APP, f"launch={SCALE}"], env=self.environment({}), cwd=self.dir, text=True,
+                                 capture_output=True, timeout=PATIENCE_S)
+            self.assertEqual(run.returncode, 106, run.stderr)
+            self.assertRegex(run.stdout, f"^(==PROF== .*\n)*{told}$")
+
     def test_each_launch_is_told(self):
         out = self.run_ncu("--injection-path", INJECTION, "--set", "default", "--csv", "--page", "raw", APP,
                            f"launch={SCALE}", f"launch={VECTOR_ADD}*2").out
