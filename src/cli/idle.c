@@ -159,6 +159,8 @@ static const struct {
     {"pm-sampling-", is_trace_without_samples, " without --pm-sampling"},
     {"print-nvtx-rename", is_not_of_ncu,
      " but in ncu's layout of CSV: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
+    {"print-fp", is_not_of_ncu, " but in ncu's layout of CSV"},
+    {"fp", is_not_of_ncu, " but in ncu's layout of CSV"},
     {"print-metric-instances", has_no_instances,
      " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
     {"csv-safe", is_no_csv, " but in CSV"},

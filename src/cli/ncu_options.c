@@ -24,7 +24,6 @@ static const char no_rename[] = "--print-kernel-base chooses the names to print"
 static const char no_warps[] = "kprof samples counters over time, and warps for each instruction alone";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
-static const char plain_numbers[] = "--print-units base prints plain numbers, and CSV has no others";
 
 static const kprof_ncu_option rows[] = {
     {"check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
@@ -40,7 +39,6 @@ static const kprof_ncu_option rows[] = {
     {"disable-extra-suffixes", 0, false, NULL, SAME("a base name stands for its avg, max, min and sum")},
     {"disable-pm-warp-sampling", 0, false, ANY, SAME("")},
     {"forward-signals", 0, false, ANY, SAME("")},
-    {"fp", 0, false, NULL, SAME(plain_numbers)},
     {"hostname", 0, true, NULL, ELSE("kprof starts the application on this machine: give the application instead")},
     {"injection-path-32", 0, true, NULL, SAME(no_own_files)},
     {"injection-path-64", 0, true, NULL, SAME(no_own_files)},
@@ -63,7 +61,6 @@ static const kprof_ncu_option rows[] = {
     {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
     {"port", 'p', true, ANY, SAME(no_port)},
     {"preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
-    {"print-fp", 0, false, NULL, SAME(plain_numbers)},
     {"print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
     {"print-rule-details", 0, false, ANY, SAME("")},
     {"process-id", 0, true, NULL,

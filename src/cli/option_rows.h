@@ -182,6 +182,8 @@ OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING | STATS | TRACE, 
 OPTION(CLI, CHOICE, with_tables, "print-details", SHOWING,
        "in ncu's layout of CSV, also the cells of a section's tables; other formats have them all (header)",
        .argument = "header|body|all", .choices = KPROF_CHOICES({"header", 0}, {"body", 1}, {"all", 1}))
+OPTION(CLI, FLAG, with_decimals, "print-fp", SHOWING,
+       "in ncu's layout of CSV, print decimals of whole numbers, too: 64.00")
 OPTION(CLI, CHOICE, nvtx_rename, "print-nvtx-rename", SHOWING,
        "in ncu's layout of CSV, put the innermost pushed NVTX range before the names of kernels; other formats have "
        "the ranges beside these (none)",
@@ -192,6 +194,7 @@ OPTION(CLI, CHOICE, instances, "print-metric-instances", SHOWING,
        .argument = "none|values|details",
        .choices = KPROF_CHOICES({"none", KPROF_INSTANCES_NONE}, {"values", KPROF_INSTANCES_VALUES},
                                 {"details", KPROF_INSTANCES_DETAILS}))
+OPTION(ELSEWHERE, SET, with_decimals, "fp", SHOWING, "--print-fp", .value = 1)
 OPTION(ELSEWHERE, SET, with_tables, "details-all", SHOWING, "--print-details all", .value = 1)
 OPTION(CLI, CHOICE, metric_title, "print-metric-name", SHOWING,
        "what metrics are called in sections: what people read, their full names, or both (label)",

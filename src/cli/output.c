@@ -182,6 +182,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .kernel_base = bases[options->kernel_base],
         .metric_title = (kprof_metric_title)options->metric_title,
         .with_tables = options->with_tables,
+        .with_decimals = options->with_decimals,
         .nvtx_renames = options->nvtx_rename,
         .instances =
             options->format == KPROF_FORMAT_CSV_NCU ? (kprof_instances)options->instances : KPROF_INSTANCES_NONE,

@@ -388,7 +388,8 @@ static kprof_status settle_format(kprof_options *options)
             return kprof_fail(KPROF_USAGE, "--print-summary prints --page statistics; leave it or --%s out",
                               options->page == KPROF_PAGE_BRIEF ? "brief" : "page");
         options->page = KPROF_PAGE_STATISTICS;
-        options->group_by = options->group_by == KPROF_UNSET ? options->print_summary : options->group_by;
+        if (options->group_by == KPROF_UNSET && options->print_summary != KPROF_GROUP_KERNEL)
+            options->group_by = options->print_summary;
     }
     return KPROF_OK;
 }
@@ -402,6 +403,9 @@ static kprof_status settle_pages(kprof_options *options)
     KPROF_THEN(status, check_rows(options));
     KPROF_THEN(status, settle_source(options));
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
+    if (options->group_by == KPROF_UNSET && options->page == KPROF_PAGE_STATISTICS &&
+        options->format == KPROF_FORMAT_CSV_NCU)
+        options->group_by = KPROF_GROUP_SHAPE;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
     KPROF_THEN(status, settle_brief(options));
     return status == KPROF_OK ? settle_conditions(options) : status;

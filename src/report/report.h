@@ -200,6 +200,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_NVTX,   /* the innermost NVTX ranges, or none */
     KPROF_GROUP_STACK,  /* the call stack, or none */
     KPROF_GROUP_LINE,   /* the innermost line of it that is the user's own */
+    KPROF_GROUP_SHAPE,  /* process, number of the device, grid and block, as in ncu's summary */
     KPROF_GROUP_MODULE, /* the module or operator that PyTorch names in NVTX ranges, else the file of that line */
 } kprof_grouping;
 
@@ -266,8 +267,9 @@ typedef struct kprof_print_options {
     bool findings_are_named; /* the user named them: show them even when the page shows none of their sections */
     const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
     kprof_metric_title metric_title;
-    bool with_tables;  /* ncu's layout has the cells of tables, too */
-    bool nvtx_renames; /* and the innermost pushed NVTX range before the kernel's name */
+    bool with_tables;   /* ncu's layout has the cells of tables, too */
+    bool with_decimals; /* and decimals behind whole numbers */
+    bool nvtx_renames;  /* and the innermost pushed NVTX range before the kernel's name */
     kprof_instances instances;
     kprof_grouping group_by;
     kprof_sort_key sort;

@@ -306,6 +306,28 @@ class Scripts(Case):
             self.assertEqual(run.returncode, 106, run.stderr)
             self.assertRegex(run.stdout, f"^(==PROF== .*\n)*{told}$")
 
+    def test_numbers(self):
+        """Whole numbers have decimals on request, and in summaries, whose rows are for kernels and shapes."""
+        self.run_ncu("--injection-path", INJECTION, "--section", "LaunchStats", "-o", "a", APP, f"launch={SCALE}*2",
+                     "place=grid:3", f"launch={SCALE}")
+        raw = ["-i", "a", "--csv", "--page", "raw"]
+        for words, whole in ((raw, "{}"), ([*raw, "--print-fp"], "{}.00")):
+            units, first, *_ = csv.DictReader(io.StringIO(self.run_ncu(*words).out))
+            for name, value, unit in (("block_dim_y", "1", "block"), ("block_size", "256", ""),
+                                      ("grid_dim_y", "1", "")):
+                self.assertEqual((first[f"launch__{name}"], units[f"launch__{name}"]), (whole.format(value), unit))
+            self.assertRegex(first["launch__waves_per_multiprocessor"], r"^\d+\.\d\d$")
+        details = list(csv.DictReader(io.StringIO(self.run_ncu("-i", "a", "--csv", "--print-fp").out)))
+        values = {row["Metric Value"] for row in details if row["Metric Name"]} - {""}
+        self.assertIn("256.00", values)
+        self.assertFalse([value for value in values if not re.fullmatch(r"\d+\.\d\d", value)])
+        rows = list(csv.DictReader(io.StringIO(self.run_ncu("-i", "a", "--csv", "--print-summary", "per-kernel").out)))
+        self.assertEqual(list(rows[0])[:9], ["Process ID", "Process Name", "Host Name", "Kernel Name", "Block Size",
+                                             "Grid Size", "Device", "CC", "Invocations"])
+        self.assertEqual([(row["Grid Size"], row["Invocations"], row["Minimum"], row["Average"]) for row in rows
+                          if row["Metric Name"] == "Grid Size"],
+                         [("(65536, 1, 1)", "2", "65536.00", "65536.00"), ("(3, 1, 1)", "1", "3.00", "3.00")])
+
     def test_each_launch_is_told(self):
         out = self.run_ncu("--injection-path", INJECTION, "--set", "default", "--csv", "--page", "raw", APP,
                            f"launch={SCALE}", f"launch={VECTOR_ADD}*2").out

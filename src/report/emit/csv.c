@@ -157,17 +157,6 @@ void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metri
     kprof_csv_of(emitter)->values[metric->column] = metric->value;
 }
 
-void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),
-                          void (*put)(kprof_csv_line *row, double value))
-{
-    if (!kprof_csv_begin_row(csv))
-        return;
-    for (size_t i = 0; i < csv->base.launches.column_count; i++)
-        if (!leaves_out || !leaves_out(&csv->base.launches.columns[i]))
-            put(&csv->row, csv->values[i]);
-    kprof_csv_end_row(csv);
-}
-
 static void put_keys(kprof_csv *csv, const kprof_emit_record *record, const kprof_csv_columns *columns)
 {
     for (size_t i = 0; i < record->count; i++) {

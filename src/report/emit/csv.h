@@ -65,9 +65,6 @@ bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
                             void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric));
 /* Keep the value for the launch's one row. */
 void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric);
-/* Write that row, at the end of a launch: `put` writes a value and a comma of each column that is not left out. */
-void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),
-                          void (*put)(kprof_csv_line *row, double value));
 
 /* The operations that all layouts share: those for lists, and the ends. */
 void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list);

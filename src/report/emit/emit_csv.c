@@ -157,7 +157,12 @@ static void long_finding(kprof_emitter *emitter, const kprof_found *found)
 
 static void wide_launch_end(kprof_emitter *emitter)
 {
-    kprof_csv_put_values(kprof_csv_of(emitter), NULL, kprof_csv_real);
+    kprof_csv *csv = kprof_csv_of(emitter);
+    if (!kprof_csv_begin_row(csv))
+        return;
+    for (size_t i = 0; i < emitter->launches.column_count; i++)
+        kprof_csv_real(&csv->row, csv->values[i]);
+    kprof_csv_end_row(csv);
 }
 
 const kprof_emitter_ops kprof_emit_csv = {

@@ -46,6 +46,13 @@ static void put_unit(kprof_csv_line *row, const char *base)
     kprof_csv_put_text(row, unit);
 }
 
+/* ncu counts the dimensions of a block in blocks. */
+static void put_unit_of(kprof_csv_line *row, const kprof_emit_metric *metric)
+{
+    static const char dimension[] = "launch__block_dim_";
+    put_unit(row, strncmp(metric->name, dimension, strlen(dimension)) == 0 ? "block" : metric->unit);
+}
+
 /* Does the report show sections other than that of single metrics? */
 static bool has_sections(const kprof_model *model)
 {
@@ -118,7 +125,7 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     for (size_t i = 0; i < launches->column_count; i++) {
         if (is_own(&launches->columns[i]))
             continue;
-        put_unit(&csv->row, launches->columns[i].unit);
+        put_unit_of(&csv->row, &launches->columns[i]);
         kprof_csv_put_comma(&csv->row);
     }
     kprof_csv_end_row(csv);
@@ -194,21 +201,24 @@ static void keep_instances(ncu_emitter *ncu, const kprof_emit_metric *metric)
 {
     const kprof_emit_instances *instances = metric->instances;
     kprof_strbuf *out = &ncu->instances[metric->column];
+    const kprof_number_style style = {.decimals = 2, .fixed = ncu->csv.base.options->with_decimals, .plain = 1};
     for (size_t i = 0; i < instances->count; i++) {
         char number[KPROF_NUMBER_SIZE];
         kprof_strbuf_puts(out, i ? "; " : " (");
         if (ncu->csv.base.options->instances == KPROF_INSTANCES_DETAILS)
             kprof_strbuf_printf(out, "0x%llx: ", (unsigned long long)instances->addresses[i]);
-        kprof_number_grouped(number, instances->values[i], (kprof_number_style){.decimals = 6, .plain = 1});
+        kprof_number_grouped(number, instances->values[i], style);
         kprof_strbuf_puts(out, number);
     }
     kprof_strbuf_puts(out, instances->count ? ")" : "");
 }
 
-static void put_value(kprof_csv_line *row, double value, unsigned decimals)
+/* ncu prints two decimals, of whole numbers only where it is `fixed`. */
+static void put_value(kprof_csv_line *row, double value, bool is_fixed)
 {
     char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
-    size_t length = kprof_number_grouped(quoted + 1, value, (kprof_number_style){.decimals = decimals, .plain = 1});
+    const kprof_number_style style = {.decimals = 2, .fixed = is_fixed, .plain = 1};
+    size_t length = kprof_number_grouped(quoted + 1, value, style);
     quoted[length + 1] = '"';
     kprof_strbuf_append(&row->text, quoted, length + 2);
 }
@@ -216,7 +226,7 @@ static void put_value(kprof_csv_line *row, double value, unsigned decimals)
 static void put_label(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
     kprof_csv_text(tail, metric->label);
-    put_unit(tail, metric->unit);
+    put_unit_of(tail, metric);
     kprof_csv_put_comma(tail);
 }
 
@@ -233,7 +243,6 @@ static void put_texts_with_table(kprof_csv_line *tail, const kprof_emit_metric *
     put_label(tail, metric);
 }
 
-/* ncu prints two decimals in rows of metrics and six in rows of launches. */
 static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
@@ -246,7 +255,7 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     if (metric->repeated || metric->told_before ||
         !kprof_csv_begin_metric(csv, metric, emitter->options->with_tables ? put_texts_with_table : put_texts))
         return;
-    put_value(&csv->row, metric->value, 2);
+    put_value(&csv->row, metric->value, emitter->options->with_decimals);
     kprof_csv_put_comma(&csv->row);
     for (const char *const *name = rule_columns; has_rules(emitter) && *name; name++)
         kprof_csv_text(&csv->row, "");
@@ -265,7 +274,7 @@ static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *
     kprof_csv_text(row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
     kprof_csv_text(row, text);
     kprof_csv_text(row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
-    put_value(row, found->gain_pct, 2);
+    put_value(row, found->gain_pct, false);
     kprof_csv_put_comma(row);
 }
 
@@ -294,22 +303,17 @@ static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *roof
     (void)count;
 }
 
-static void put_exact_value(kprof_csv_line *row, double value)
+static void ncu_launch_end(kprof_emitter *emitter)
 {
-    put_value(row, value, 6);
-    kprof_csv_put_comma(row);
-}
-
-static void put_values_with_instances(ncu_emitter *ncu)
-{
+    ncu_emitter *ncu = (ncu_emitter *)emitter;
     kprof_csv *csv = &ncu->csv;
-    if (!kprof_csv_begin_row(csv))
+    if (emitter->launches.in_sections || !kprof_csv_begin_row(csv))
         return;
-    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
-        if (is_own(&csv->base.launches.columns[i]))
+    for (size_t i = 0; i < emitter->launches.column_count; i++) {
+        if (is_own(&emitter->launches.columns[i]))
             continue;
-        put_value(&csv->row, csv->values[i], 6);
-        if (ncu->instances[i].length > 0) {
+        put_value(&csv->row, csv->values[i], emitter->options->with_decimals);
+        if (ncu->instances && ncu->instances[i].length > 0) {
             csv->row.text.length--; /* the quote */
             kprof_strbuf_append(&csv->row.text, ncu->instances[i].data, ncu->instances[i].length);
             kprof_strbuf_puts(&csv->row.text, "\"");
@@ -320,22 +324,25 @@ static void put_values_with_instances(ncu_emitter *ncu)
     kprof_csv_end_row(csv);
 }
 
-static void ncu_launch_end(kprof_emitter *emitter)
-{
-    ncu_emitter *ncu = (ncu_emitter *)emitter;
-    if (ncu->instances)
-        put_values_with_instances(ncu);
-    else if (!emitter->launches.in_sections)
-        kprof_csv_put_values(kprof_csv_of(emitter), is_own, put_exact_value);
-}
-
 /* ncu's name for the column of a field; NULL: it has none. */
 static const char *ncu_name(const char *key)
 {
     static const char *const names[][2] = {
-        {"process_id", "Process ID"},     {"kernel", "Kernel Name"}, {"invocations", "Invocations"},
-        {"section_name", "Section Name"}, {"label", "Metric Name"},  {"unit", "Metric Unit"},
-        {"minimum", "Minimum"},           {"maximum", "Maximum"},    {"average", "Average"},
+        {"process_id", "Process ID"},
+        {"process", "Process Name"},
+        {"host", "Host Name"},
+        {"kernel", "Kernel Name"},
+        {"block", "Block Size"},
+        {"grid", "Grid Size"},
+        {"device", "Device"},
+        {"cc", "CC"},
+        {"invocations", "Invocations"},
+        {"label", "Metric Name"},
+        {"section_name", "Section Name"},
+        {"unit", "Metric Unit"},
+        {"minimum", "Minimum"},
+        {"maximum", "Maximum"},
+        {"average", "Average"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i][0], key) == 0)
@@ -346,7 +353,7 @@ static const char *ncu_name(const char *key)
 static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
 {
     if (field->type == KPROF_FIELD_REAL)
-        put_value(row, field->real, 2);
+        put_value(row, field->real, true);
     else if (field->type == KPROF_FIELD_INTEGER)
         kprof_strbuf_printf(&row->text, "\"%lld\"", (long long)field->integer);
     else if (strcmp(field->key, "unit") == 0)

@@ -45,6 +45,15 @@ static void put_line(const kprof_groups *groups, const kprof_model_launch *launc
         kprof_strbuf_printf(key, "%s %s", stack->line, stack->module);
 }
 
+static void put_place_and_shape(const kprof_groups *groups, const kprof_model_launch *launch, kprof_strbuf *key)
+{
+    const kprof_launch_record *shape = &launch->record;
+    kprof_strbuf_printf(key, "%zu %u", (size_t)(launch->process - groups->model->processes),
+                        launch->device->record.device);
+    for (size_t i = 0; i < COUNT_OF(shape->grid); i++)
+        kprof_strbuf_printf(key, " %u %u", shape->grid[i], shape->block[i]);
+}
+
 /* Caller frees. */
 static char *make_key(const kprof_groups *groups, const kprof_model_launch *launch)
 {
@@ -54,6 +63,9 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
     switch (groups->by) {
     case KPROF_GROUP_CONFIG:
         put_shape(&key, &launch->record);
+        break;
+    case KPROF_GROUP_SHAPE:
+        put_place_and_shape(groups, launch, &key);
         break;
     case KPROF_GROUP_DEVICE:
         kprof_strbuf_printf(&key, "%zu", kprof_names_find(&groups->uuids, launch->device->uuid));

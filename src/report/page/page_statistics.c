@@ -66,16 +66,23 @@ static void show_group(const statistics_page *page, const kprof_group *group)
     kprof_emitter *emitter = page->emitter;
     const size_t chip = group->device->chip_index;
     KPROF_AUTO(kprof_strbuf) part = KPROF_STRBUF_INIT;
-    char cc[24];
+    const bool has_shape = page->groups->by == KPROF_GROUP_SHAPE || group->configurations == 1;
+    const kprof_launch_record *shape = &group->shape;
+    char cc[24], grid[48], block[48];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     kprof_group_describe(page->groups, group, &part);
     kprof_emit_field part_field = kprof_field_plain(kprof_field_text("group", "Group", kprof_strbuf_or_null(&part)));
     const kprof_emit_field fields[] = {
         machine(kprof_field_integer("process_id", "Process", group->process->pid)),
+        machine(kprof_field_text("process", "Process", group->process->name)),
+        machine(kprof_field_text("host", "Host", group->process->host)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         kprof_field_plain(kprof_field_text("kernel", "Kernel",
                                            kprof_model_kernel_name(group->kernel, emitter->options->kernel_base))),
         part.length ? part_field : machine(part_field),
+        machine(kprof_field_text("block", "Block", has_shape ? kprof_shape_text(shape, shape->block, block) : NULL)),
+        machine(kprof_field_text("grid", "Grid", has_shape ? kprof_shape_text(shape, shape->grid, grid) : NULL)),
+        machine(kprof_field_integer("device", "Device", group->device->record.device)),
         kprof_field_plain(kprof_field_text("device_name", "Device", group->device->name)),
         kprof_field_text("cc", "CC", cc),
         kprof_field_amount("invocations", "Invocations", (int64_t)group->launches),
