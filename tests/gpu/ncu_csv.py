@@ -5,11 +5,12 @@ columns, the metrics, their units, and how numbers are written.
     ncu_csv.py [--output FILE]
 
 Both tools run in the C locale. Exits with 1 where kprof lacks a column of ncu's, or writes units or numbers of the
-launch in other ways. What else ncu alone prints is listed."""
+launch, or the decimals of others, in other ways. What else ncu alone prints is listed."""
 import argparse
 import csv
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -28,14 +29,23 @@ LINES = [
     [*SECTIONS, "--page", "raw"],
     [*SECTIONS, "--page", "raw", "--print-units", "base"],
     [*SECTIONS, "--page", "raw", "--print-fp"],
+    [*SECTIONS, "--print-fp"],
     ["--metrics", "gpu__time_duration.sum,dram__bytes.sum,launch__grid_size,launch__block_size"],
     ["--metrics", "gpu__time_duration,launch__registers_per_thread", "--page", "raw"],
 ]
 # What depends on the launch alone, so that both tools must print the same.
 SAME = ("launch__", "Block Size", "Grid Size", "Registers Per Thread", "Threads", "Waves Per SM", "Theoretical",
         "Static Shared", "Dynamic Shared", "Driver Shared", "Block Limit")
+# ncu keeps what it computes a derived metric from under this name, and its documentation does not tell what that is.
+OWN = "derived_tempMetric"
 # What is so of the run, or of the driver.
 NUMBERED = ("launch__context_id", "launch__stream_id", "launch__shared_mem_config_size")
+
+
+def decimals(value):
+    """How many a number has; None: it is whole, which some values are by chance, or no number."""
+    number = re.fullmatch(r"-?[\d,]+\.(\d+)", value)
+    return len(number[1]) if number else None
 
 
 def rows_of(text):
@@ -70,7 +80,8 @@ def shorten(names):
 
 def compare(theirs, ours):
     """(columns that ours lack, names that ours lack, cells that differ, cells in both) of two tables."""
-    lacking = [name for name in theirs[0] if name not in ours[0] and ("Metric Name" in theirs[0] or "__" not in name)]
+    lacking = [name for name in theirs[0] if name not in ours[0] and not name.startswith(OWN) and
+               ("Metric Name" in theirs[0] or "__" not in name)]
     their_cells, our_cells = cells_of(theirs), cells_of(ours)
     both = sorted(their_cells.keys() & our_cells.keys())
     names = [key[2] for key in their_cells.keys() - our_cells.keys()]
@@ -79,7 +90,8 @@ def compare(theirs, ours):
         (unit, value), (our_unit, our_value) = their_cells[key], our_cells[key]
         if key[2].startswith(SAME) and key[2] not in NUMBERED and (unit, value) != (our_unit, our_value):
             differing.append(f"{key[2]}: {value} {unit}, kprof {our_value} {our_unit}")
-        elif ("," in value) != ("," in our_value):
+        elif ("," in value) != ("," in our_value) or (None not in (decimals(value), decimals(our_value)) and
+                                                      decimals(value) != decimals(our_value)):
             differing.append(f"{key[2]}: {value}, kprof {our_value}")
     return lacking, names, differing, len(both)
 

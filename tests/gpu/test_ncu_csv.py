@@ -25,6 +25,15 @@ class Tables(unittest.TestCase):
     def test_what_is_of_the_launch_is_the_same(self):
         self.assertEqual(self.compare(RAW, RAW.replace('"64"', '"64.0"'))[2], ["launch__grid_size: 64 , kprof 64.0 "])
 
+    def test_decimals(self):
+        self.assertEqual(self.compare(RAW, RAW.replace("3.5", "4"))[2], []) # whole by chance
+        self.assertEqual(self.compare(RAW, RAW.replace("3.5", "3.500001"))[2], ["a__b.sum: 3.5, kprof 3.500001"])
+
+    def test_what_is_ncus_own(self):
+        theirs = RAW.replace('"CC"', '"CC","derived_tempMetric0"').replace('"","ns"', '"","","ns"').replace(
+            '"9.0"', '"9.0","1"')
+        self.assertEqual(self.compare(theirs, RAW)[0], [])
+
     def test_names_units_and_separators(self):
         theirs = DETAILS + row("Duration", "us", "1024.5") + row("Threads", "thread", "64") + row("Other", "", "1")
         ours = DETAILS.replace('"CC"', '"Capability"') + row("Duration", "us", "1,024.5") + row("Threads", "", "64")
