@@ -144,12 +144,8 @@ static bool shows_no_finding(const kprof_options *options)
 /* Of all options that choose launches, or what is kept of them. */
 #define CHOOSING_LAUNCHES ""
 
-#define PRINTS_NOTHING " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"
-#define OF_STATUS      ": kprof ctl status alone prints results"
-#define OF_START       " on kprof ctl status; kprof ctl start takes it"
-
 static const struct {
-    const char *name; /* of the option, or where several begin so, with a dash at its end; or CHOOSING_LAUNCHES */
+    const char *names; /* of options, between "|", or how several begin, with a dash at its end; or CHOOSING_LAUNCHES */
     bool (*is_idle)(const kprof_options *options);
     const char *why;
 } rows[] = {
@@ -159,8 +155,7 @@ static const struct {
     {"pm-sampling-", is_trace_without_samples, " without --pm-sampling"},
     {"print-nvtx-rename", is_not_of_ncu,
      " but in ncu's layout of CSV: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
-    {"print-fp", is_not_of_ncu, " but in ncu's layout of CSV"},
-    {"fp", is_not_of_ncu, " but in ncu's layout of CSV"},
+    {"print-fp|fp", is_not_of_ncu, " but in ncu's layout of CSV"},
     {"print-metric-instances", has_no_instances,
      " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
     {"csv-safe", is_no_csv, " but in CSV"},
@@ -168,23 +163,14 @@ static const struct {
     {"section", lists_another, ": kprof list collected tells what a section collects"},
     {"section-exclude", lists_another, ": kprof list collected tells what is collected without a section"},
     {"metrics", lists_no_metric, ": kprof list metrics and kprof list collected take names of metrics"},
-    {"set", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
-    {"section", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
-    {"metrics", has_own_metrics, " on this page: the pages details, raw and statistics show what is chosen"},
-    {"print-source", shows_no_code, " without --page source"},
-    {"inlined", shows_no_code, " without --page source"},
-    {"log-file", prints_nothing, PRINTS_NOTHING},
-    {"filter", prints_nothing, PRINTS_NOTHING},
-    {"rule", prints_nothing, PRINTS_NOTHING},
+    {"set|section|metrics", has_own_metrics,
+     " on this page: the pages details, raw and statistics show what is chosen"},
+    {"print-source|inlined", shows_no_code, " without --page source"},
+    {"log-file|filter|rule", prints_nothing,
+     " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"},
     {"log-file", is_merge, ": kprof merge prints no results"},
-    {"log-file", orders, OF_STATUS},
-    {"csv", orders, OF_STATUS},
-    {"json", orders, OF_STATUS},
-    {"markdown", orders, OF_STATUS},
-    {"set", asks_for_status, OF_START},
-    {"section", asks_for_status, OF_START},
-    {"metrics", asks_for_status, OF_START},
-    {"export", asks_for_status, OF_START},
+    {"log-file|csv|json|markdown", orders, ": kprof ctl status alone prints results"},
+    {"set|section|metrics|export", asks_for_status, " on kprof ctl status; kprof ctl start takes it"},
     {"allocated", has_no_budget, " without --budget or kprof plan"},
     {"section-exclude", takes_no_section, " beside metrics alone, without --set or --section"},
     {"rule", finds_nothing, " with --apply-rules no"},
@@ -203,12 +189,13 @@ static bool chooses(const kprof_option_row *row)
            row->field == offsetof(kprof_options, call_stack_type);
 }
 
-static bool is_named(const kprof_option_row *row, const char *name)
+static bool is_named(const kprof_option_row *row, const char *names)
 {
-    const size_t length = strlen(name);
+    const size_t length = strlen(names);
     if (length == 0)
         return chooses(row);
-    return name[length - 1] == '-' ? strncmp(row->name, name, length) == 0 : strcmp(row->name, name) == 0;
+    return names[length - 1] == '-' ? strncmp(row->name, names, length) == 0
+                                    : kprof_word_is_among(names, row->name, strlen(row->name));
 }
 
 static void tell(const kprof_option_row *row, const char *why)
@@ -222,7 +209,7 @@ void kprof_idle_tell(const kprof_options *options, const kprof_options *told)
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_told = !options->given[i] || !is_command(options, row->commands);
         for (size_t k = 0; k < sizeof rows / sizeof rows[0] && !is_told; k++) {
-            is_told = is_named(row, rows[k].name) && rows[k].is_idle(options) && !(told && rows[k].is_idle(told));
+            is_told = is_named(row, rows[k].names) && rows[k].is_idle(options) && !(told && rows[k].is_idle(told));
             if (is_told)
                 tell(row, rows[k].why);
         }
@@ -232,18 +219,17 @@ void kprof_idle_tell(const kprof_options *options, const kprof_options *told)
 void kprof_idle_tell_planned(const kprof_options *options, const kprof_plans_hold *held)
 {
     const struct {
-        const char *name;
+        const char *names;
         bool is_idle;
         const char *why;
     } of_plans[] = {
-        {"import-source", !held->instructions, ": no instructions are measured; --set source measures them"},
-        {"import-sass", !held->instructions, ": no instructions are measured; --set source measures them"},
-        {"source-per-launch", !held->instructions, ": no instructions are measured; --set source measures them"},
+        {"import-source|import-sass|source-per-launch", !held->instructions,
+         ": no instructions are measured; --set source measures them"},
         {"warp-sampling-", !held->samples, ": no instructions are sampled; --set source samples them"},
         {"pm-sampling-", !held->timelines, ": nothing is sampled over time; --set pmsampling samples counters"},
     };
     for (size_t i = 0; i < kprof_option_row_count; i++)
         for (size_t k = 0; k < sizeof of_plans / sizeof of_plans[0] && options->given[i]; k++)
-            if (of_plans[k].is_idle && is_named(&kprof_option_rows[i], of_plans[k].name))
+            if (of_plans[k].is_idle && is_named(&kprof_option_rows[i], of_plans[k].names))
                 tell(&kprof_option_rows[i], of_plans[k].why);
 }
