@@ -3,6 +3,7 @@
 #include "cli/nsys_options.h"
 
 #include "cli/commands.h"
+#include "core/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,8 +220,11 @@ kprof_status kprof_nsys_settle(kprof_options *options)
     unsigned long count = 0;
     kprof_filter_spec *filter = &options->filter;
     const char *range = options->capture_range ? options->capture_range : options->nvtx_capture ? "nvtx" : "none";
-    if (strcmp(range, "none") == 0)
+    if (strcmp(range, "none") == 0) {
+        if (options->capture_range_end)
+            kprof_log(KPROF_LOG_WARNING, "--capture-range-end has no effect without --capture-range");
         return KPROF_OK;
+    }
     const kprof_status status = check_capture(options, range, &count);
     if (status != KPROF_OK)
         return status;
