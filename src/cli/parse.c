@@ -69,11 +69,6 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
     return status == KPROF_OK ? kprof_value_store(row, attached, at->options) : status;
 }
 
-static void mark_given(kprof_options *options, const kprof_option_row *row)
-{
-    options->given[row - kprof_option_rows] = true;
-}
-
 static void note_idle(cursor *at, const char *name, const char *why)
 {
     for (size_t i = 0; i < at->idle.count; i += 2)
@@ -129,8 +124,7 @@ static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_opti
     }
 }
 
-/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list; -f is what it is in nsys stats.
- */
+/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list; -f is that of nsys stats. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
 {
     if (command->mask == KPROF_IN(stats) && row->field == offsetof(kprof_options, stats_formats))
@@ -220,7 +214,7 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
     else
         status = kprof_flag_store(row, at->options);
     if (status == KPROF_OK)
-        mark_given(at->options, row);
+        at->options->given[row - kprof_option_rows] = true;
     return status;
 }
 
@@ -322,8 +316,7 @@ static kprof_status parse_letters(cursor *at)
             return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof %s%s--help lists the options", *letter,
                               at->options->command->name, *at->options->command->name ? " " : "");
         done = kprof_option_takes_argument(row);
-        status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : kprof_flag_store(row, at->options);
-        mark_given(at->options, row);
+        status = take_row(at, row, done && letter[1] ? letter + 1 : NULL);
     }
     return status;
 }
