@@ -96,7 +96,8 @@ static void tell_empty(kprof_report *report, int64_t begin)
         "UNION ALL SELECT end_ns FROM trace_set UNION ALL SELECT end_ns FROM trace_call) WHERE "
         "end_ns IS NOT NULL";
     static const char last[] = "SELECT max(end_ns) FROM (SELECT end_ns FROM main.trace_kernel UNION ALL "
-                               "SELECT end_ns FROM main.trace_copy UNION ALL SELECT end_ns FROM main.trace_call)";
+                               "SELECT end_ns FROM main.trace_copy UNION ALL SELECT end_ns FROM main.trace_call UNION "
+                               "ALL SELECT end_ns FROM main.trace_range)";
     if (report->status == KPROF_OK && kprof_store_integer(report, any) == 0)
         kprof_log(KPROF_LOG_WARNING,
                   "no work of the GPU and no call is in the time that is asked for; the trace ends after %.3f ms",
