@@ -184,9 +184,10 @@ static kprof_status prepare_trace(profile *run)
     const kprof_options *options = run->options;
     kprof_status status = kprof_stats_choose(&options->stats_reports, &run->tables);
     if (status == KPROF_OK)
-        status = kprof_stats_check(
-            &options->stats_reports,
-            &(kprof_stats_records){options->follows_managed, options->samples_program, options->call_stack_type != 0});
+        status = kprof_stats_check(&options->stats_reports,
+                                   &(kprof_stats_records){.managed = options->follows_managed,
+                                                          .samples = options->samples_program,
+                                                          .callers = options->call_stack_type != 0});
     KPROF_THEN(status, kprof_filter_check(&options->filter));
     if (status == KPROF_OK && options->samples_program)
         kprof_plans_sample(options, &run->plans);

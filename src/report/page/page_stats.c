@@ -137,29 +137,42 @@ static kprof_status show_table(stats_page *page, const char *name)
     return status;
 }
 
-/* Parts that few traces have. */
-typedef struct trace_parts {
-    bool counters, samples, managed, callers;
-} trace_parts;
-
-static trace_parts find_parts(kprof_report *report)
+/* `counters`: SQL that counts the launches that were measured. */
+static kprof_stats_records find_records(kprof_report *report, const char *counters)
 {
-    return (trace_parts){.counters = kprof_store_integer(report, "SELECT count(*) FROM temp.trace_counted") > 0,
-                         .samples = kprof_trace_has_samples(report),
-                         .managed = kprof_trace_has_managed(report),
-                         .callers = kprof_trace_has_callers(report)};
+    return (kprof_stats_records){.managed = kprof_trace_has_managed(report),
+                                 .samples = kprof_trace_has_samples(report),
+                                 .callers = kprof_trace_has_callers(report),
+                                 .counters = kprof_store_integer(report, counters) > 0};
 }
 
-/* Tables that few traces have are shown where there is something in them. */
-static bool is_filled(const char *name, const trace_parts *parts)
+/* What few traces have: the option of kprof trace that records it, and why a report has no table of it. */
+typedef struct rare_part {
+    kprof_trace_need need;
+    const char *option, *why;
+} rare_part;
+
+/* The part that a table is about and that is not there; NULL: there is none. */
+static const rare_part *lacking_part(const kprof_trace_stats *stats, const kprof_stats_records *has)
 {
-    if (strcmp(name, JOINED_TABLE) == 0)
-        return parts->counters;
-    if (strncmp(name, "um_", strlen("um_")) == 0)
-        return parts->managed;
-    if (strstr(name, "_line_sum"))
-        return parts->callers;
-    return parts->samples || strncmp(name, "pm_sampling_", strlen("pm_sampling_")) != 0;
+    static const rare_part parts[] = {
+        {KPROF_NEEDS_MANAGED, "unified-memory",
+         "the trace has nothing about managed memory; kprof trace --unified-memory records it"},
+        {KPROF_NEEDS_SAMPLES, "pm-sampling", "the trace has no samples; kprof trace --pm-sampling takes them"},
+        {KPROF_NEEDS_CALLERS, "call-stack", "the trace has no call stacks; kprof trace --call-stack records them"},
+    };
+    const bool are_there[] = {has->managed, has->samples, has->callers};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (stats->need == parts[i].need && !are_there[i])
+            return &parts[i];
+    return NULL;
+}
+
+/* Is a usual table shown? */
+static bool is_filled(const char *name, const kprof_stats_records *has)
+{
+    kprof_trace_names names;
+    return strcmp(name, JOINED_TABLE) == 0 ? has->counters : !lacking_part(kprof_trace_stats_find(name, &names), has);
 }
 
 kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
@@ -174,10 +187,9 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
         return page.report->status;
     kprof_status status = kprof_store_check_pages(page.report);
     KPROF_THEN(status, kprof_trace_join(context, context->options->findings));
-    trace_parts parts = find_parts(page.report);
-    parts.counters = true; /* without them the page has the kernels' times */
+    const kprof_stats_records has = find_records(page.report, "SELECT 1"); /* without counters: the kernels' times */
     for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
-        if (is_filled(tables[i], &parts))
+        if (is_filled(tables[i], &has))
             status = show_table(&page, tables[i]);
     kprof_strlist_free(&page.columns);
     if (status == KPROF_OK)
@@ -194,13 +206,13 @@ static kprof_status show_stats(const kprof_page_context *context)
                        .time_unit = content->time_unit};
     kprof_status status = kprof_trace_check(page.report);
     KPROF_THEN(status, kprof_trace_join(context, content->findings));
-    const trace_parts parts = find_parts(page.report);
+    const kprof_stats_records has = find_records(page.report, "SELECT count(*) FROM temp.trace_counted");
     KPROF_THEN(status, page.report->status);
     if (status != KPROF_OK)
         return status;
     page.emitter = kprof_page_begin(context);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        if (content->are_asked_for || is_filled(names->items[i], &parts))
+        if (content->are_asked_for || is_filled(names->items[i], &has))
             status = show_table(&page, names->items[i]);
     status = kprof_page_end(page.emitter, status);
     kprof_strlist_free(&page.columns);
@@ -240,15 +252,6 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
     return KPROF_OK;
 }
 
-/* The option of kprof trace that records what a table is about; NULL: these records have it, or there is none. */
-static const char *lacking_option(const kprof_trace_stats *stats, const kprof_stats_records *records)
-{
-    return stats->need == KPROF_NEEDS_MANAGED && !records->managed   ? "unified-memory"
-           : stats->need == KPROF_NEEDS_SAMPLES && !records->samples ? "pm-sampling"
-           : stats->need == KPROF_NEEDS_CALLERS && !records->callers ? "call-stack"
-                                                                     : NULL;
-}
-
 kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records)
 {
     kprof_trace_names names;
@@ -258,24 +261,12 @@ kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_rec
             return KPROF_UNKNOWN_NAME;
         if (stats->why_none)
             return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", stats->name, stats->why_none);
-        const char *lacks = lacking_option(stats, records);
+        const rare_part *lacks = lacking_part(stats, records);
         if (lacks)
             return kprof_fail(KPROF_USAGE, "--report %s: this run would have nothing for it; add --%s", stats->name,
-                              lacks);
+                              lacks->option);
     }
     return KPROF_OK;
-}
-
-/* Why a report has nothing for a table; NULL: it has. */
-static const char *why_left_out(const kprof_trace_stats *stats, const kprof_stats_records *records)
-{
-    const char *option = lacking_option(stats, records);
-    if (stats->why_none)
-        return stats->why_none;
-    return !option                              ? NULL
-           : strcmp(option, "pm-sampling") == 0 ? "the trace has no samples; kprof trace --pm-sampling takes them"
-           : strcmp(option, "call-stack") == 0  ? "the trace has no call stacks; kprof trace --call-stack records them"
-                                                : "kprof trace --unified-memory records it, where there is any";
 }
 
 kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kprof_strlist *tables)
@@ -284,19 +275,18 @@ kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kpr
     if (tables->count < 2)
         return KPROF_OK;
     const kprof_status status = kprof_trace_check(report);
-    const kprof_stats_records has = {.managed = kprof_trace_has_managed(report),
-                                     .samples = kprof_trace_has_samples(report),
-                                     .callers = kprof_trace_has_callers(report)};
-    const bool has_launches = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)");
+    const kprof_stats_records has = find_records(report, "SELECT EXISTS(SELECT 1 FROM launch)");
     if (status != KPROF_OK || report->status != KPROF_OK)
         return status == KPROF_OK ? report->status : status;
     for (size_t i = 0; i < tables->count; i++) {
         kprof_trace_names names;
         char *name = tables->items[i];
-        const char *why = why_left_out(kprof_trace_stats_find(name, &names), &has);
+        const kprof_trace_stats *stats = kprof_trace_stats_find(name, &names);
+        const rare_part *lacks = lacking_part(stats, &has);
+        const char *why = stats->why_none ? stats->why_none : lacks ? lacks->why : NULL;
         if (why && are_asked_for)
             kprof_log(KPROF_LOG_WARNING, "%s is left out: %s", name, why);
-        if (why || (!are_asked_for && !has_launches && strcmp(name, JOINED_TABLE) == 0))
+        if (are_asked_for ? why != NULL : !is_filled(name, &has))
             free(name);
         else
             tables->items[kept++] = name;

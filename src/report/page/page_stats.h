@@ -23,9 +23,9 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) 
 /* Of several tables leave out those that the report has nothing for, with a warning for each if they were asked for.
  * NOT_COLLECTED where it has nothing for any, or no trace. */
 kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kprof_strlist *tables) KPROF_MUST_CHECK;
-/* A run records these because its options say so. */
+/* What few traces have. */
 typedef struct kprof_stats_records {
-    bool managed, samples, callers;
+    bool managed, samples, callers, counters;
 } kprof_stats_records;
 /* Will a run have what the tables that were asked for are about? USAGE, with a message, where an option of kprof trace
  * lacks for one; NOT_COLLECTED where kprof records nothing for it. */
