@@ -944,6 +944,23 @@ static void test_first_launch_on_trial_that_waits_for_the_host(void **state)
     assert_measured(second);
 }
 
+/* A chip that cannot count reads apart tries it, too: what it finds is not repeated. */
+static void test_launch_on_trial_where_reads_are_not_counted(void **state)
+{
+    (void)state;
+    static sim_function reaches = {"reaches the host on trial", .kernel = SIM_MOVE};
+    kprof_strlist *proof = &kprof_engine.process.config.chips[0].proof;
+    const size_t counters = proof->count;
+    sim.hides_host = false;
+    close_batch();
+    proof->count = KPROF_PROOF_READS;
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .kernel = SIM_MOVE, .function = &reaches, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
+    close_batch();
+    proof->count = counters;
+    assert_unmeasured(last_tag, "reached memory of the host, which no replay may change");
+}
+
 /* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
 static void test_first_launch_of_a_kernel_that_takes_memory_of_the_host(void **state)
 {
@@ -1252,6 +1269,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_launch_on_trial_where_reads_are_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),

@@ -198,7 +198,7 @@ static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch,
     const kprof_profiled_context *context = batch->state.context;
     batch->behind.prepared = kprof_behind_may_come(launch, decision) && kprof_decision_proves(launch->metrics) &&
                              !context->searches && !kprof_multiplex_is_open(context);
-    if (batch->behind.prepared)
+    if (batch->behind.prepared && !batch->state.proved) /* else the launch is on trial */
         batch->state.proved = kprof_behind_may_prove(launch);
 }
 
