@@ -961,6 +961,32 @@ static void test_launch_on_trial_where_reads_are_not_counted(void **state)
     assert_unmeasured(last_tag, "reached memory of the host, which no replay may change");
 }
 
+/* What runs where nothing is watched proves nothing of its kernel, though the batch has a proof of what came before. */
+static void test_kernel_that_ran_unwatched_is_not_proved(void **state)
+{
+    (void)state;
+    static sim_function writes = {"writes, waits, is quiet", .kernel = SIM_SPIN},
+                        unseen = {"unseen behind that", .kernel = SIM_SCALE};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    (void)launch_holder_on(SHARED_SLOT, &writes, 23);
+    (void)launch(SIM_ADD); /* else nothing tells that memory of the host was written */
+    let_holder_go(23);
+    close_batch();
+    for (uint64_t flag = 24; flag < 26; flag++) {
+        unsigned before = launch(SIM_ADD);
+        do_call((sim_step){.op = SIM_SYNC_STREAM});
+        (void)launch_holder_on(SHARED_SLOT, &writes, flag); /* the batch goes on behind it */
+        unsigned unknown = launch_in(0, &unseen);
+        let_holder_go(flag);
+        close_batch();
+        assert_measured(before);
+        assert_unmeasured(unknown, KPROF_NOT_WATCHED);
+    }
+    sim.saves_host = false;
+}
+
 /* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
 static void test_first_launch_of_a_kernel_that_takes_memory_of_the_host(void **state)
 {
@@ -1270,6 +1296,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_on_trial_where_reads_are_not_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_ran_unwatched_is_not_proved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),

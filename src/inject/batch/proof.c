@@ -105,7 +105,7 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
                           "host, which no replay may change; later launches of that kernel are measured apart",
                           list->count);
     for (size_t i = 0; i < list->count && !is_lenient; i++)
-        if (list->items[i].kernel)
+        if (list->items[i].kernel && !list->items[i].is_unwatched)
             atomic_store(&list->items[i].kernel->proved, true);
     return KPROF_OK;
 }

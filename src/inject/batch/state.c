@@ -73,6 +73,7 @@ void kprof_state_add(kprof_batch_state *state, const kprof_batch_launch *launch,
     list->items[list->count++] = (kprof_open_launch){.operation = operation,
                                                      .kernel = launch->kernel,
                                                      .chosen = launch->chosen,
+                                                     .is_unwatched = state->unwatched,
                                                      .own_range = KPROF_NO_RANGE,
                                                      .range = KPROF_NO_RANGE,
                                                      .record = launch->record};

@@ -23,6 +23,7 @@ typedef struct kprof_open_launch {
     kprof_operation *operation; /* NULL where nothing is replayed */
     kprof_kernel *kernel;       /* NULL: a transfer */
     bool chosen;
+    bool is_unwatched;          /* no proof of this batch tells whether its own run reached memory of the host */
     size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
     size_t range;               /* that measures it, if it is chosen */
     kprof_launch_record record; /* of a chosen launch */
