@@ -826,9 +826,11 @@ static void add_step(unsigned lane, unsigned number, long double *sums)
         launches = nodes;
     }
     for (unsigned i = 0; i < count; i++) {
-        const bool is_counted = launches[i].op == SIM_LAUNCH || launches[i].op == SIM_GRAPH_LAUNCH;
+        const bool is_graph = launches[i].op == SIM_GRAPH_LAUNCH;
+        const bool is_counted = launches[i].op == SIM_LAUNCH || is_graph;
         const uint64_t signature = is_counted ? group.expected[sim.program][launches[i].tag].signature : 0;
-        for (unsigned m = 0; m < METRICS && signature != 0; m++)
+        const bool has_run = signature != 0 || (is_graph && !launches[i].refused); /* a graph may have no kernel */
+        for (unsigned m = 0; m < METRICS && has_run; m++)
             sums[m] += sim_value(signature, m);
     }
 }
