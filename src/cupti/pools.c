@@ -40,10 +40,10 @@ static void set_gone(CUmemoryPool pool, bool is_gone)
         at++;
     if (at < gone.count && !is_gone)
         gone.pools[at] = gone.pools[--gone.count];
-    else if (at == MOST_GONE)
-        gone.overflows = true;
-    else if (at == gone.count && is_gone)
+    else if (at == gone.count && is_gone && at < MOST_GONE)
         gone.pools[gone.count++] = pool;
+    else if (at == gone.count && is_gone)
+        gone.overflows = true;
     pthread_mutex_unlock(&gone.mutex);
 }
 
