@@ -774,7 +774,7 @@ static void enter(const kprof_call *call)
     thread.own_call = true;
     if (call->is_told)
         kprof_recording_note_call(call);
-    thread.unknown_end = false;
+    thread.unknown_end = thread.keeps_freed = false;
     thread.kernel = NULL;
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
     kprof_batch_begin_call();
@@ -868,7 +868,6 @@ static void leave(const kprof_call *call)
         return;
     }
     thread.own_call = true;
-    thread.keeps_freed = false;
     if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
         kprof_kernels_forget_handles();
     if (thread.marks && !call->failed)
