@@ -72,10 +72,14 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
                : NULL;
 }
 
+bool kprof_decision_is_suspicious(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    return atomic_load(&launch->kernel->reaches_host) > 0 || kprof_engine.device->operation_sees_host(operation);
+}
+
 bool kprof_decision_is_proved(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
-    return atomic_load(&launch->kernel->proved) && atomic_load(&launch->kernel->reaches_host) == 0 &&
-           !kprof_engine.device->operation_sees_host(operation);
+    return atomic_load(&launch->kernel->proved) && !kprof_decision_is_suspicious(launch, operation);
 }
 
 /* A kernel of a graph runs among others. */

@@ -73,7 +73,9 @@ const char *kprof_decision_host_obstacle(const void *context);
 /* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
  * did not. */
 bool kprof_decision_needs_proof(void);
-/* Has an earlier proof shown that the kernel does not reach memory of the host, and do the arguments have none? */
+/* Has an earlier launch of the kernel reached memory of the host, or do the arguments have some? */
+bool kprof_decision_is_suspicious(const kprof_batch_launch *launch, const kprof_operation *operation);
+/* It is not suspicious, and an earlier proof has shown that the kernel does not reach memory of the host. */
 bool kprof_decision_is_proved(const kprof_batch_launch *launch, const kprof_operation *operation);
 /* Will kprof prove batches? Not every chip has the counters for that. */
 bool kprof_decision_proves(const kprof_chip_metrics *metrics);

@@ -987,6 +987,33 @@ static void test_kernel_that_ran_unwatched_is_not_proved(void **state)
     sim.saves_host = false;
 }
 
+static sim_function suspect = {"suspect", .kernel = SIM_SCALE};
+
+static void make_it_suspicious(kprof_kernel *kernel)
+{
+    if (strcmp(kernel->record.mangled, suspect.name) == 0)
+        atomic_store(&kernel->reaches_host, 1);
+}
+
+/* The proof does not tell whether the kernel reads memory of the host there, as an earlier launch did. */
+static void test_kernel_that_has_reached_the_host_behind_one_that_waits(void **state)
+{
+    (void)state;
+    static sim_function reads = {"reads before a suspect", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    (void)launch_in(0, &suspect);
+    close_batch();
+    kprof_kernels_visit(make_it_suspicious);
+    (void)launch_holder(&reads, 26);
+    unsigned first = launch(SIM_ADD), second = launch_in(0, &suspect);
+    let_holder_go(26);
+    close_batch();
+    assert_measured(first);
+    assert_unmeasured(second, KPROF_NOT_WATCHED);
+    sim.saves_host = false;
+}
+
 /* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
 static void test_first_launch_of_a_kernel_that_takes_memory_of_the_host(void **state)
 {
@@ -1297,6 +1324,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_on_trial_where_reads_are_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_ran_unwatched_is_not_proved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_has_reached_the_host_behind_one_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),

@@ -24,13 +24,19 @@ typedef struct candidate {
     char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
+/* May the launch do what nothing would tell of? */
+static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    if (batch->state.unwatched)
+        return !kprof_decision_is_proved(launch, operation);
+    return kprof_own_run_is_lenient(&batch->own, &batch->state) && kprof_decision_is_suspicious(launch, operation);
+}
+
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
     kprof_span_note_work(&batch->state, launch);
-    if (launch->kernel && (batch->state.unwatched ? !kprof_decision_is_proved(launch, operation)
-                                                  : kprof_own_run_is_lenient(&batch->own, &batch->state) &&
-                                                        kprof_engine.device->operation_sees_host(operation)))
+    if (launch->kernel && may_do_unseen(batch, launch, operation))
         kprof_ends_cut(&batch->ends, batch->state.list.count, KPROF_NOT_WATCHED);
     kprof_state_add(&batch->state, launch, operation);
 }
