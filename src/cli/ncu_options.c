@@ -10,8 +10,9 @@
 #define NO         "no|off|0|false"
 #define YES        "yes|on|1|true"
 #define ANY        "*"
-#define SAME(hint) KPROF_NCU_IDLE, hint, 0
-#define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
+#define NCU        "ncu", KPROF_IN_ALL
+#define SAME(hint) ANY, KPROF_EFFECT_IDLE, hint, 0
+#define ELSE(hint) ANY, KPROF_EFFECT_REFUSED, hint, 0
 
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each other";
@@ -25,59 +26,61 @@ static const char no_warps[] = "kprof samples counters over time, and warps for 
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
 
-static const kprof_ncu_option rows[] = {
-    {"check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
-    {"clock-control", 0, true, "none", ELSE("kprof changes no clock: leave the option out; nvidia-smi locks clocks")},
-    {"communicator", 0, true, "none", SAME(no_communicator)},
-    {"communicator-num-peers", 0, true, NULL, SAME(no_communicator)},
-    {"communicator-shmem-num-peers", 0, true, NULL, SAME(no_communicator)},
-    {"communicator-tcp-hostname", 0, true, NULL, SAME(no_communicator)},
-    {"communicator-tcp-num-peers", 0, true, NULL, SAME(no_communicator)},
-    {"communicator-tcp-port", 0, true, NULL, SAME(no_communicator)},
-    {"config-file", 0, true, NO, SAME(no_config)},
-    {"config-file-path", 0, true, NULL, ELSE(no_config)},
-    {"disable-extra-suffixes", 0, false, NULL, SAME("a base name stands for its avg, max, min and sum")},
-    {"disable-pm-warp-sampling", 0, false, ANY, SAME("")},
-    {"forward-signals", 0, false, ANY, SAME("")},
-    {"hostname", 0, true, NULL, ELSE("kprof starts the application on this machine: give the application instead")},
-    {"injection-path-32", 0, true, NULL, SAME(no_own_files)},
-    {"injection-path-64", 0, true, NULL, SAME(no_own_files)},
-    {"kernel-regex", 0, true, NULL, KPROF_NCU_KEPT, "use --kernel-name regex:PATTERN",
+static const kprof_other_option rows[] = {
+    {NCU, "check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
+    {NCU, "clock-control", 0, true, "none",
+     ELSE("kprof changes no clock: leave the option out; nvidia-smi locks clocks")},
+    {NCU, "communicator", 0, true, "none", SAME(no_communicator)},
+    {NCU, "communicator-num-peers", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "communicator-shmem-num-peers", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "communicator-tcp-hostname", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "communicator-tcp-num-peers", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "communicator-tcp-port", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "config-file", 0, true, NO, SAME(no_config)},
+    {NCU, "config-file-path", 0, true, NULL, ELSE(no_config)},
+    {NCU, "disable-extra-suffixes", 0, false, NULL, SAME("a base name stands for its avg, max, min and sum")},
+    {NCU, "disable-pm-warp-sampling", 0, false, ANY, SAME("")},
+    {NCU, "forward-signals", 0, false, ANY, SAME("")},
+    {NCU, "hostname", 0, true, NULL,
+     ELSE("kprof starts the application on this machine: give the application instead")},
+    {NCU, "injection-path-32", 0, true, NULL, SAME(no_own_files)},
+    {NCU, "injection-path-64", 0, true, NULL, SAME(no_own_files)},
+    {NCU, "kernel-regex", 0, true, NULL, ANY, KPROF_EFFECT_KEPT, "use --kernel-name regex:PATTERN",
      offsetof(kprof_options, kernel_regex)},
-    {"kernel-regex-exclude", 0, true, NULL, KPROF_NCU_KEPT, "use --kernel-name \"regex:^(?!.*PATTERN)\"",
+    {NCU, "kernel-regex-exclude", 0, true, NULL, ANY, KPROF_EFFECT_KEPT, "use --kernel-name \"regex:^(?!.*PATTERN)\"",
      offsetof(kprof_options, kernel_regex_exclude)},
-    {"lockstep-kernel-launch", 0, false, NULL, SAME(no_communicator)},
-    {"lockstep-nvtx-exclude", 0, true, NULL, SAME(no_communicator)},
-    {"lockstep-nvtx-include", 0, true, NULL, SAME(no_communicator)},
-    {"max-connections", 0, true, ANY, SAME(no_port)},
-    {"metric-distribution-groups", 0, true, NULL, SAME("kprof distributes metrics over passes by itself")},
-    {"mode", 0, true, "launch-and-attach",
+    {NCU, "lockstep-kernel-launch", 0, false, NULL, SAME(no_communicator)},
+    {NCU, "lockstep-nvtx-exclude", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "lockstep-nvtx-include", 0, true, NULL, SAME(no_communicator)},
+    {NCU, "max-connections", 0, true, ANY, SAME(no_port)},
+    {NCU, "metric-distribution-groups", 0, true, NULL, SAME("kprof distributes metrics over passes by itself")},
+    {NCU, "mode", 0, true, "launch-and-attach",
      ELSE("kprof launches the application and measures it at once: leave the option out")},
-    {"mps", 0, true, "none", ELSE(no_mps)},
-    {"mps-num-clients", 0, true, NULL, SAME(no_mps)},
-    {"mps-timeout", 0, true, NULL, SAME(no_mps)},
-    {"open-in-ui", 0, false, NULL,
+    {NCU, "mps", 0, true, "none", ELSE(no_mps)},
+    {NCU, "mps-num-clients", 0, true, NULL, SAME(no_mps)},
+    {NCU, "mps-timeout", 0, true, NULL, SAME(no_mps)},
+    {NCU, "open-in-ui", 0, false, NULL,
      SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
-    {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
-    {"port", 'p', true, ANY, SAME(no_port)},
-    {"preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
-    {"print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
-    {"print-rule-details", 0, false, ANY, SAME("")},
-    {"process-id", 0, true, NULL,
+    {NCU, "pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
+    {NCU, "port", 'p', true, ANY, SAME(no_port)},
+    {NCU, "preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
+    {NCU, "print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
+    {NCU, "print-rule-details", 0, false, ANY, SAME("")},
+    {NCU, "process-id", 0, true, NULL,
      ELSE("kprof starts the application, and does not attach to a process: give the application instead")},
-    {"query-metrics-collection", 0, true, "profiling",
+    {NCU, "query-metrics-collection", 0, true, "profiling",
      ELSE("kprof list metrics lists what can be counted for each launch, and with --metrics "
           "\"regex:^(source:|smsp__pcsamp_)\" of each instruction: leave the option out")},
-    {"range-replay-options", 0, true, NULL, SAME(no_ranges)},
-    {"rename-kernels", 0, true, NO, SAME(no_rename)},
-    {"rename-kernels-export", 0, true, NO, SAME(no_rename)},
-    {"rename-kernels-path", 0, true, NULL, SAME(no_rename)},
-    {"section-folder-recursive", 0, true, NULL, ELSE("use --section-folder for each folder")},
-    {"section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
-    {"support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
-    {"target-processes-filter", 0, true, "all",
+    {NCU, "range-replay-options", 0, true, NULL, SAME(no_ranges)},
+    {NCU, "rename-kernels", 0, true, NO, SAME(no_rename)},
+    {NCU, "rename-kernels-export", 0, true, NO, SAME(no_rename)},
+    {NCU, "rename-kernels-path", 0, true, NULL, SAME(no_rename)},
+    {NCU, "section-folder-recursive", 0, true, NULL, ELSE("use --section-folder for each folder")},
+    {NCU, "section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
+    {NCU, "support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
+    {NCU, "target-processes-filter", 0, true, "all",
      ELSE("--target-processes application-only measures the first process alone")},
-    {"warp-samples-per-interval", 0, true, NULL, SAME(no_warps)},
+    {NCU, "warp-samples-per-interval", 0, true, NULL, SAME(no_warps)},
 };
 
 /* Old names, and those that other tools have for the same. */
@@ -106,7 +109,7 @@ static const struct {
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
-const kprof_ncu_option *kprof_ncu_option_find(const char *name)
+const kprof_other_option *kprof_ncu_option_find(const char *name)
 {
     for (size_t i = 0; i < ROW_COUNT; i++)
         if (strcmp(rows[i].name, name) == 0)
@@ -114,7 +117,7 @@ const kprof_ncu_option *kprof_ncu_option_find(const char *name)
     return NULL;
 }
 
-const kprof_ncu_option *kprof_ncu_option_of_letter(char letter)
+const kprof_other_option *kprof_ncu_option_of_letter(char letter)
 {
     for (size_t i = 0; i < ROW_COUNT; i++)
         if (rows[i].letter == letter)
@@ -122,7 +125,7 @@ const kprof_ncu_option *kprof_ncu_option_of_letter(char letter)
     return NULL;
 }
 
-const kprof_ncu_option *kprof_ncu_option_next(const char *start, const kprof_ncu_option *after)
+const kprof_other_option *kprof_ncu_option_next(const char *start, const kprof_other_option *after)
 {
     for (size_t i = after ? (size_t)(after - rows) + 1 : 0; i < ROW_COUNT; i++)
         if (strncmp(rows[i].name, start, strlen(start)) == 0)
@@ -150,11 +153,18 @@ bool kprof_word_is_among(const char *words, const char *word, size_t length)
     }
 }
 
-bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value)
+bool kprof_values_have(const char *words, const char *text)
 {
-    if (!option->same || strcmp(option->same, ANY) == 0)
-        return option->same != NULL;
-    return value && kprof_word_is_among(option->same, value, strlen(value));
+    if (words && strcmp(words, ANY) == 0)
+        return true;
+    bool has_all = words && text;
+    for (size_t length = 0; has_all; text += length + 1) {
+        length = strcspn(text, ",");
+        has_all = kprof_word_is_among(words, text, length);
+        if (!text[length])
+            break;
+    }
+    return has_all;
 }
 
 const char *kprof_ncu_other_name(const char *name)

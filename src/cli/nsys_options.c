@@ -12,19 +12,19 @@
 #define YES "true|yes|on|1"
 #define ANY "*"
 
-#define TRACE  KPROF_IN(trace)
-#define STATS  KPROF_IN(stats)
-#define EXPORT KPROF_IN(export)
+#define TRACE  "nsys", KPROF_IN(trace)
+#define STATS  "nsys", KPROF_IN(stats)
+#define EXPORT "nsys", KPROF_IN(export)
 
-#define MEANS(option) KPROF_NSYS_MEANS, option, 0
-#define IDLE(why)     ANY, KPROF_NSYS_IDLE, why, 0
-#define ELSE(how)     ANY, KPROF_NSYS_REFUSED, how, 0
-#define KEPT(field)   NULL, ANY, KPROF_NSYS_KEPT, NULL, offsetof(kprof_options, field)
-#define ALWAYS        ANY, ANY, KPROF_NSYS_IDLE, "", 0
+#define MEANS(option) KPROF_EFFECT_MEANS, option, 0
+#define IDLE(why)     ANY, KPROF_EFFECT_IDLE, why, 0
+#define ELSE(how)     ANY, KPROF_EFFECT_REFUSED, how, 0
+#define KEPT(field)   NULL, ANY, KPROF_EFFECT_KEPT, NULL, offsetof(kprof_options, field)
+#define ALWAYS        ANY, ANY, KPROF_EFFECT_IDLE, "", 0
 /* Parts of what nsys records, which kprof does not. */
 #define WITHOUT(name, why)                                                                                             \
     {                                                                                                                  \
-        TRACE, name, 0, NO, IDLE(why)                                                                                  \
+        TRACE, name, 0, true, NO, IDLE(why)                                                                            \
     }
 
 static const char no_network[] = "kprof samples the GPU alone, with --pm-sampling";
@@ -34,124 +34,109 @@ static const char no_sampling[] = "kprof does not sample the CPU; --call-stack t
 static const char no_sessions[] = "kprof ctl finds the runs of a user by itself";
 static const char no_system[] = "kprof does not trace calls of the operating system";
 
-static const kprof_nsys_option rows[] = {
-    {TRACE, "backtrace", 'b', NO, IDLE(no_sampling)},
-    {TRACE, "capture-range", 'c', KEPT(capture_range)},
-    {TRACE, "capture-range-end", 0, KEPT(capture_range_end)},
-    {TRACE, "command-file", 0, NULL, ELSE("give the options on the command line")},
+static const kprof_other_option rows[] = {
+    {TRACE, "backtrace", 'b', true, NO, IDLE(no_sampling)},
+    {TRACE, "capture-range", 'c', true, KEPT(capture_range)},
+    {TRACE, "capture-range-end", 0, true, KEPT(capture_range_end)},
+    {TRACE, "command-file", 0, true, NULL, ELSE("give the options on the command line")},
     WITHOUT("cpuctxsw", no_sampling),
     WITHOUT("cuda-event-trace", no_others),
     WITHOUT("cuda-trace-all-apis", no_others),
     WITHOUT("enable", no_others),
-    {TRACE, "cuda-flush-interval", 0, ALWAYS},
-    {TRACE, "cuda-graph-trace", 0, NULL, "node|node:host-only|node:host-and-device", MEANS("graph-profiling=node")},
-    {TRACE, "cuda-graph-trace", 0, NULL, "graph|graph:host-only|graph:host-and-device", MEANS("graph-profiling=graph")},
-    {TRACE, "cuda-memory-usage", 0, ALWAYS},
-    {TRACE, "cuda-um-cpu-page-faults", 0, NO, YES, MEANS("unified-memory")},
-    {TRACE, "cuda-um-gpu-page-faults", 0, NO, YES, MEANS("unified-memory")},
-    {TRACE, "cudabacktrace", 0, NO, ANY, MEANS("call-stack")},
+    {TRACE, "cuda-flush-interval", 0, true, ALWAYS},
+    {TRACE, "cuda-graph-trace", 0, true, NULL, "node|node:host-only|node:host-and-device",
+     MEANS("graph-profiling=node")},
+    {TRACE, "cuda-graph-trace", 0, true, NULL, "graph|graph:host-only|graph:host-and-device",
+     MEANS("graph-profiling=graph")},
+    {TRACE, "cuda-memory-usage", 0, true, ALWAYS},
+    {TRACE, "cuda-um-cpu-page-faults", 0, true, NO, YES, MEANS("unified-memory")},
+    {TRACE, "cuda-um-gpu-page-faults", 0, true, NO, YES, MEANS("unified-memory")},
+    {TRACE, "cudabacktrace", 0, true, NO, ANY, MEANS("call-stack")},
     WITHOUT("dask", no_ranges),
-    {TRACE, "delay", 'y', "0", NULL, MEANS(NULL)},
-    {TRACE, "env-var", 'e', "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+    {TRACE, "delay", 'y', true, "0", NULL, MEANS(NULL)},
+    {TRACE, "env-var", 'e', true, "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
      ELSE("set it in front: env NAME=VALUE kprof trace ...")},
-    {TRACE, "export", 0, "sqlite|none", "sqlite|text|json|jsonlines|hdf|arrow|arrowdir|parquetdir", KPROF_NSYS_IDLE,
-     "kprof export and kprof stats write the report in other formats; -o names it", 0},
-    {TRACE, "force-overwrite", 'f', NO, YES, MEANS("force-overwrite")},
-    {STATS | EXPORT, "force-overwrite", 0, NO, YES, MEANS("force-overwrite")},
+    {TRACE, "export", 0, true, "sqlite|none", "sqlite|text|json|jsonlines|hdf|arrow|arrowdir|parquetdir",
+     KPROF_EFFECT_IDLE, "kprof export and kprof stats write the report in other formats; -o names it", 0},
+    {TRACE, "force-overwrite", 'f', true, NO, YES, MEANS("force-overwrite")},
+    {STATS | KPROF_IN(export), "force-overwrite", 0, true, NO, YES, MEANS("force-overwrite")},
     WITHOUT("ftrace", no_system),
-    {TRACE, "gpu-metrics-device", 0, "none", ANY, MEANS("pm-sampling")},
-    {TRACE, "gpu-metrics-devices", 0, "none", ANY, MEANS("pm-sampling")},
-    {TRACE, "gpu-metrics-frequency", 0, NULL,
+    {TRACE, "gpu-metrics-device", 0, true, "none", ANY, MEANS("pm-sampling")},
+    {TRACE, "gpu-metrics-devices", 0, true, "none", ANY, MEANS("pm-sampling")},
+    {TRACE, "gpu-metrics-frequency", 0, true, NULL,
      IDLE("--pm-sampling-interval takes nanoseconds: 100000 stands for 10000 Hz")},
-    {TRACE, "gpu-metrics-set", 0, NULL, IDLE("kprof samples all that one pass has space for")},
+    {TRACE, "gpu-metrics-set", 0, true, NULL, IDLE("kprof samples all that one pass has space for")},
     WITHOUT("gpuctxsw", no_others),
-    {TRACE, "inherit-environment", 'n', YES, ELSE("start the program by env -i")},
-    {TRACE, "kill", 0, "none", IDLE("kprof ends no program; timeout(1) does")},
-    {TRACE, "mpi-impl", 0, NULL, IDLE(no_others)},
+    {TRACE, "inherit-environment", 'n', true, YES, ELSE("start the program by env -i")},
+    {TRACE, "kill", 0, true, "none", IDLE("kprof ends no program; timeout(1) does")},
+    {TRACE, "mpi-impl", 0, true, NULL, IDLE(no_others)},
     WITHOUT("nccl-trace", no_others),
     WITHOUT("opengl-gpu-workload", no_others),
     WITHOUT("vulkan-gpu-workload", no_others),
     WITHOUT("nic-metrics", no_network),
-    {TRACE, "nvtx-capture", 'p', KEPT(nvtx_capture)},
-    {TRACE, "nvtx-domain-exclude", 0, NULL, IDLE("kprof records all domains")},
-    {TRACE, "nvtx-domain-include", 0, NULL, IDLE("kprof records all domains")},
+    {TRACE, "nvtx-capture", 'p', true, KEPT(nvtx_capture)},
+    {TRACE, "nvtx-domain-exclude", 0, true, NULL, IDLE("kprof records all domains")},
+    {TRACE, "nvtx-domain-include", 0, true, NULL, IDLE("kprof records all domains")},
     WITHOUT("os-events", no_system),
     WITHOUT("osrt-backtrace-depth", no_system),
     WITHOUT("osrt-backtrace-threshold", no_system),
     WITHOUT("osrt-threshold", no_system),
-    {TRACE, "python-backtrace", 0, NO, ANY, MEANS("call-stack")},
+    {TRACE, "python-backtrace", 0, true, NO, ANY, MEANS("call-stack")},
     WITHOUT("python-functions-trace", no_ranges),
     WITHOUT("python-nvtx-annotations", no_ranges),
     WITHOUT("python-sampling", no_sampling),
     WITHOUT("python-sampling-frequency", no_sampling),
     WITHOUT("pytorch", no_ranges),
-    {TRACE, "resolve-symbols", 0, ALWAYS},
-    {TRACE, "run-as", 0, NULL, ELSE("run kprof as that user")},
-    {TRACE, "sample", 's', NO, IDLE(no_sampling)},
+    {TRACE, "resolve-symbols", 0, true, ALWAYS},
+    {TRACE, "run-as", 0, true, NULL, ELSE("run kprof as that user")},
+    {TRACE, "sample", 's', true, NO, IDLE(no_sampling)},
     WITHOUT("samples-per-backtrace", no_sampling),
     WITHOUT("sampling-frequency", no_sampling),
     WITHOUT("sampling-period", no_sampling),
     WITHOUT("sampling-trigger", no_sampling),
-    {TRACE, "session", 0, NULL, IDLE(no_sessions)},
-    {TRACE, "session-new", 0, NULL, IDLE(no_sessions)},
-    {TRACE, "show-output", 'w', YES, NO, KPROF_NSYS_IDLE, "redirect the program's output to /dev/null", 0},
-    {TRACE, "start-later", 0, NO, YES, MEANS("armed=no")},
-    {TRACE, "stats", 0, NO, YES, MEANS("stats")},
-    {TRACE, "stop-on-exit", 'x', YES, IDLE("a trace ends with the program")},
-    {TRACE, "stop-on-range-end", 0, ALWAYS},
+    {TRACE, "session", 0, true, NULL, IDLE(no_sessions)},
+    {TRACE, "session-new", 0, true, NULL, IDLE(no_sessions)},
+    {TRACE, "show-output", 'w', true, YES, NO, KPROF_EFFECT_IDLE, "redirect the program's output to /dev/null", 0},
+    {TRACE, "start-later", 0, true, NO, YES, MEANS("armed=no")},
+    {TRACE, "stats", 0, true, NO, YES, MEANS("stats")},
+    {TRACE, "stop-on-exit", 'x', true, YES, IDLE("a trace ends with the program")},
+    {TRACE, "stop-on-range-end", 0, true, ALWAYS},
     WITHOUT("storage-metrics", no_network),
     WITHOUT("syscall", no_system),
-    {TRACE, "trace", 't', "cuda|nvtx|none", IDLE(no_others)},
-    {TRACE, "trace-fork-before-exec", 0, ALWAYS},
-    {TRACE, "wait", 0, "all|primary", NULL, MEANS(NULL)},
-    {STATS, "force-export", 0, ALWAYS},
-    {STATS, "report-dir", 0, NULL, ELSE("man kprof-stats has the tables that there are")},
-    {STATS, "sqlite", 0, ALWAYS},
-    {STATS, "timeunit", 0, NULL, "nanoseconds", MEANS("timeunit=nsec")},
-    {STATS, "timeunit", 0, NULL, "microseconds", MEANS("timeunit=usec")},
-    {STATS, "timeunit", 0, NULL, "milliseconds", MEANS("timeunit=msec")},
-    {STATS, "timeunit", 0, NULL, "seconds", MEANS("timeunit=sec")},
-    {EXPORT, "lazy", 'l', ALWAYS},
-    {EXPORT, "separate-strings", 0, ALWAYS},
-    {EXPORT, "tables", 0, NULL, ELSE("the report is an SQLite file, and docs/report-schema.md explains its tables")},
-    {EXPORT, "ts-normalize", 0, ALWAYS},
-    {EXPORT, "type", 't', NULL,
+    {TRACE, "trace", 't', true, "cuda|nvtx|none", IDLE(no_others)},
+    {TRACE, "trace-fork-before-exec", 0, true, ALWAYS},
+    {TRACE, "wait", 0, true, "all|primary", NULL, MEANS(NULL)},
+    {STATS, "force-export", 0, true, ALWAYS},
+    {STATS, "report-dir", 0, true, NULL, ELSE("man kprof-stats has the tables that there are")},
+    {STATS, "sqlite", 0, true, ALWAYS},
+    {STATS, "timeunit", 0, true, NULL, "nanoseconds", MEANS("timeunit=nsec")},
+    {STATS, "timeunit", 0, true, NULL, "microseconds", MEANS("timeunit=usec")},
+    {STATS, "timeunit", 0, true, NULL, "milliseconds", MEANS("timeunit=msec")},
+    {STATS, "timeunit", 0, true, NULL, "seconds", MEANS("timeunit=sec")},
+    {EXPORT, "lazy", 'l', true, ALWAYS},
+    {EXPORT, "separate-strings", 0, true, ALWAYS},
+    {EXPORT, "tables", 0, true, NULL,
+     ELSE("the report is an SQLite file, and docs/report-schema.md explains its tables")},
+    {EXPORT, "ts-normalize", 0, true, ALWAYS},
+    {EXPORT, "type", 't', true, NULL,
      ELSE("the report is an SQLite file, and docs/report-schema.md explains its tables; --to chrome writes a trace as "
           "JSON, and kprof stats FILE --report cuda_gpu_trace --csv its activities as CSV")},
 };
 #define ROWS_END (rows + sizeof rows / sizeof *rows)
 
-const kprof_nsys_option *kprof_nsys_find(const kprof_command *command, const char *name, char letter)
+const kprof_other_option *kprof_nsys_find(const kprof_command *command, const char *name, char letter)
 {
-    for (const kprof_nsys_option *row = rows; row < ROWS_END; row++)
+    for (const kprof_other_option *row = rows; row < ROWS_END; row++)
         if ((row->commands & command->mask) && (letter ? row->letter == letter : strcmp(row->name, name) == 0))
             return row;
     return NULL;
 }
 
-bool kprof_nsys_takes_any(const kprof_nsys_option *row)
+const kprof_other_option *kprof_nsys_answer(const kprof_other_option *first, const char *value, bool *is_same)
 {
-    return row->others && strcmp(row->others, ANY) == 0;
-}
-
-/* Is each of the words that commas part among these, which bars part? */
-static bool are_among(const char *values, const char *text)
-{
-    for (bool is_last = false; values && strcmp(values, ANY) != 0 && !is_last;) {
-        const size_t length = strcspn(text, ",");
-        if (!kprof_word_is_among(values, text, length))
-            return false;
-        is_last = !text[length];
-        text += length + 1;
-    }
-    return values != NULL;
-}
-
-const kprof_nsys_option *kprof_nsys_answer(const kprof_nsys_option *first, const char *value, bool *is_same)
-{
-    for (const kprof_nsys_option *row = first; row < ROWS_END && strcmp(row->name, first->name) == 0; row++) {
-        *is_same = are_among(row->same, value);
-        if (*is_same || are_among(row->others, value))
+    for (const kprof_other_option *row = first; row < ROWS_END && strcmp(row->name, first->name) == 0; row++) {
+        *is_same = kprof_values_have(row->same, value);
+        if (*is_same || kprof_values_have(row->others, value))
             return row;
     }
     return NULL;

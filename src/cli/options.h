@@ -78,33 +78,37 @@ bool kprof_option_follows(const kprof_option_row *row, const char *word);
 /* The letter of a row on the line of a command; 0: none. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command);
 
-typedef enum kprof_ncu_effect {
-    KPROF_NCU_IDLE, /* changes no value that kprof measures: the line runs, and a warning tells it */
-    KPROF_NCU_KEPT, /* kept in a field of kprof_options; the parser makes an option of kprof's of it */
-    KPROF_NCU_REFUSED
-} kprof_ncu_effect;
+typedef enum kprof_effect {
+    KPROF_EFFECT_IDLE,  /* changes nothing that kprof measures: the line runs, and a warning tells it */
+    KPROF_EFFECT_KEPT,  /* kept in a field of kprof_options, of which options of kprof's are made later */
+    KPROF_EFFECT_MEANS, /* stands for an option of kprof's */
+    KPROF_EFFECT_REFUSED
+} kprof_effect;
 
-/* An option of ncu that kprof does not have. */
-typedef struct kprof_ncu_option {
+/* An option of another tool that kprof does not have, or with other values. */
+typedef struct kprof_other_option {
+    const char *tool;
+    unsigned commands; /* of kprof's, KPROF_IN_* */
     const char *name;
     char letter; /* 0: none */
     bool takes_argument;
-    const char *same; /* values, between "|", that ask for what kprof does anyway; "*": any, or none; NULL: there is no
-                         such value */
-    kprof_ncu_effect effect; /* of other values */
-    const char *hint;        /* why it has none, or how to do the same */
-    size_t field;            /* KEPT: offset of a char * in kprof_options */
-} kprof_ncu_option;
+    const char *same;   /* values that ask for what kprof does anyway, as kprof_values_have takes them */
+    const char *others; /* values that `effect` is of */
+    kprof_effect effect;
+    const char *text; /* MEANS: the option, with its value behind "="; else why it has none, or how to do the same */
+    size_t field;     /* KEPT: offset of a char * in kprof_options */
+} kprof_other_option;
 
 /* The row of a name (without dashes) or of a letter; NULL where ncu has no such option, or kprof has it too. */
-const kprof_ncu_option *kprof_ncu_option_find(const char *name);
-const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
+const kprof_other_option *kprof_ncu_option_find(const char *name);
+const kprof_other_option *kprof_ncu_option_of_letter(char letter);
 /* The first row behind `after`, or of all, whose name begins so; NULL: none does. */
-const kprof_ncu_option *kprof_ncu_option_next(const char *start, const kprof_ncu_option *after);
+const kprof_other_option *kprof_ncu_option_next(const char *start, const kprof_other_option *after);
 /* The name that is spelled nearly so, or NULL. */
 const char *kprof_ncu_option_spelled_like(const char *name);
-/* Does the value, NULL for an option without, ask for what kprof does anyway? */
-bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value);
+/* Is each of the words that commas part in a text among these, between "|"? "*" has all texts, and NULL, for an option
+ * without a value; NULL has none. */
+bool kprof_values_have(const char *words, const char *text);
 /* Is the word of this length, in upper or lower case, among those that "|" parts? */
 bool kprof_word_is_among(const char *words, const char *word, size_t length);
 /* The name of kprof's option that an old name, or one of other tools, stands for; NULL: none. */

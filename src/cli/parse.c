@@ -96,34 +96,6 @@ static void tell_idle(const kprof_strlist *idle)
     }
 }
 
-/* `given`: as on the command line. `attached`: what follows "=" or the letter, or NULL. */
-static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_option *option, char *attached)
-{
-    if (attached && !option->takes_argument)
-        return kprof_fail(KPROF_USAGE, "--%s takes no argument", option->name);
-    if (!attached && option->takes_argument) {
-        attached = at->word[1];
-        if (!attached || (attached[0] == '-' && attached[1] && !strchr("0123456789.", attached[1])))
-            return kprof_fail(KPROF_USAGE, "--%s needs an argument", option->name);
-        at->word++;
-    }
-    if (kprof_ncu_asks_for_same(option, attached))
-        return KPROF_OK;
-    const bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
-    switch (option->effect) {
-    case KPROF_NCU_IDLE:
-        note_idle(at, option->name, option->hint);
-        return KPROF_OK;
-    case KPROF_NCU_KEPT:
-        *(char **)((char *)at->options + option->field) = attached;
-        return KPROF_OK;
-    default:
-        return kprof_fail(KPROF_USAGE, "%s%s%s%s%s%s: this option of ncu is not supported; %s", given,
-                          is_whole ? "" : " (--", is_whole ? "" : option->name, is_whole ? "" : ")",
-                          attached && option->same ? " " : "", attached && option->same ? attached : "", option->hint);
-    }
-}
-
 /* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list; -f is that of nsys stats. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
 {
@@ -170,7 +142,7 @@ static const kprof_option_row *find_whole(const char *name)
 /* A long option is one of kprof's, or else of ncu's; if it is neither, nothing is set. */
 typedef struct named {
     const kprof_option_row *row;
-    const kprof_ncu_option *ncu;
+    const kprof_other_option *ncu;
 } named;
 
 /* A whole name, an old one, or a letter with two dashes. */
@@ -198,7 +170,7 @@ static kprof_status find_beginning(const kprof_command *command, const char *nam
     if (out->row)
         return KPROF_OK;
     out->ncu = kprof_ncu_option_next(name, NULL);
-    const kprof_ncu_option *second = out->ncu ? kprof_ncu_option_next(name, out->ncu) : NULL;
+    const kprof_other_option *second = out->ncu ? kprof_ncu_option_next(name, out->ncu) : NULL;
     if (second)
         return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->ncu->name, second->name);
     return out->ncu ? KPROF_OK : fail_unknown(command, name);
@@ -226,26 +198,41 @@ static kprof_status take_meant(cursor *at, const char *meant)
     return take_row(at, find_whole(name), meant[length] ? (char *)meant + length + 1 : NULL);
 }
 
-static kprof_status take_answer(cursor *at, const kprof_nsys_option *row, char *value)
+/* `value`: NULL: it takes none. */
+static kprof_status take_other(cursor *at, const kprof_other_option *option, char *value)
 {
-    switch (row->effect) {
-    case KPROF_NSYS_IDLE:
-        note_idle(at, row->name, row->text);
+    switch (option->effect) {
+    case KPROF_EFFECT_IDLE:
+        note_idle(at, option->name, option->text);
         return KPROF_OK;
-    case KPROF_NSYS_KEPT:
-        *(char **)((char *)at->options + row->field) = value;
+    case KPROF_EFFECT_KEPT:
+        *(char **)((char *)at->options + option->field) = value;
         return KPROF_OK;
-    case KPROF_NSYS_MEANS:
-        return take_meant(at, row->text);
+    case KPROF_EFFECT_MEANS:
+        return take_meant(at, option->text);
     default:
-        return kprof_fail(KPROF_USAGE, "--%s %s: this option of nsys is not supported; %s", row->name, value,
-                          row->text);
+        return kprof_fail(KPROF_USAGE, "--%s%s%s: this option of %s is not supported; %s", option->name,
+                          value ? " " : "", value ? value : "", option->tool, option->text);
     }
+}
+
+/* `attached`: what follows "=" or the letter, or NULL. */
+static kprof_status take_ncu(cursor *at, const kprof_other_option *option, char *attached)
+{
+    if (attached && !option->takes_argument)
+        return kprof_fail(KPROF_USAGE, "--%s takes no argument", option->name);
+    if (!attached && option->takes_argument) {
+        attached = at->word[1];
+        if (!attached || (attached[0] == '-' && attached[1] && !strchr("0123456789.", attached[1])))
+            return kprof_fail(KPROF_USAGE, "--%s needs an argument", option->name);
+        at->word++;
+    }
+    return kprof_values_have(option->same, attached) ? KPROF_OK : take_other(at, option, attached);
 }
 
 /* An option that nsys has, as given: kprof's own of that name or letter, or NULL, and what is attached, or NULL. */
 typedef struct nsys_given {
-    const kprof_nsys_option *first;
+    const kprof_other_option *first;
     const kprof_option_row *own;
     char *attached;
 } nsys_given;
@@ -257,10 +244,10 @@ static kprof_status take_nsys(cursor *at, const nsys_given *given, bool *is_take
     const kprof_command *command = at->options->command;
     char *value = given->attached ? given->attached : at->word[1];
     bool is_same = false;
-    const kprof_nsys_option *row = value ? kprof_nsys_answer(given->first, value, &is_same) : NULL;
+    const kprof_other_option *row = value ? kprof_nsys_answer(given->first, value, &is_same) : NULL;
     const bool is_own = given->own && (given->own->commands & command->mask);
     const bool is_last = !given->attached && command->operand == KPROF_OPERAND_APPLICATION && value && !at->word[2];
-    *is_taken = !is_own || (row && !is_last && (is_same || !kprof_nsys_takes_any(row)));
+    *is_taken = !is_own || (row && !is_last && (is_same || !kprof_values_have(row->others, NULL)));
     if (!*is_taken)
         return KPROF_OK;
     if (!value || (!given->attached && value[0] == '-' && value[1]))
@@ -268,7 +255,7 @@ static kprof_status take_nsys(cursor *at, const nsys_given *given, bool *is_take
     if (!row)
         return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid", given->first->name, value);
     at->word += !given->attached;
-    return is_same ? KPROF_OK : take_answer(at, row, value);
+    return is_same ? KPROF_OK : take_other(at, row, value);
 }
 
 static kprof_status parse_long(cursor *at)
@@ -276,7 +263,7 @@ static kprof_status parse_long(cursor *at)
     char *word = *at->word, *value = strchr(word, '=');
     KPROF_AUTO_FREE char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
     kprof_status status = KPROF_OK;
-    const kprof_nsys_option *nsys = kprof_nsys_find(at->options->command, name, 0);
+    const kprof_other_option *nsys = kprof_nsys_find(at->options->command, name, 0);
     bool is_taken = false;
     if (nsys)
         status = take_nsys(at, &(nsys_given){nsys, find_whole(name), value ? value + 1 : NULL}, &is_taken);
@@ -288,10 +275,8 @@ static kprof_status parse_long(cursor *at)
     at->is_lost = status != KPROF_OK && !value;
     if (status == KPROF_OK && found.row)
         status = take_row(at, found.row, value ? value + 1 : NULL);
-    else if (status == KPROF_OK) {
-        KPROF_AUTO_FREE char *given = kprof_strprintf("--%s", name);
-        status = take_ncu(at, given, found.ncu, value ? value + 1 : NULL);
-    }
+    else if (status == KPROF_OK)
+        status = take_ncu(at, found.ncu, value ? value + 1 : NULL);
     return status;
 }
 
@@ -302,15 +287,15 @@ static kprof_status parse_letters(cursor *at)
     kprof_status status = KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
-        const kprof_nsys_option *nsys = kprof_nsys_find(at->options->command, NULL, *letter);
+        const kprof_other_option *nsys = kprof_nsys_find(at->options->command, NULL, *letter);
         bool is_taken = false;
         if (nsys)
             status = take_nsys(at, &(nsys_given){nsys, row, letter[1] ? letter + 1 : NULL}, &is_taken);
         if (is_taken)
             return status;
-        const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
+        const kprof_other_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
         if (ncu)
-            return take_ncu(at, (char[]){'-', *letter, '\0'}, ncu, letter[1] ? letter + 1 : NULL);
+            return take_ncu(at, ncu, letter[1] ? letter + 1 : NULL);
         at->is_lost = !row;
         if (!row)
             return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof %s%s--help lists the options", *letter,

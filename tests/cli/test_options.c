@@ -688,7 +688,7 @@ static void unknown_options(void **state)
     assert_refused("stats r.kprof -Z", "kprof stats --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
-    assert_refused("--preload-lib x app", "--preload-lib (--preload-library): this option of ncu is not supported");
+    assert_refused("--preload-lib x app", "--preload-library x: this option of ncu is not supported");
     assert_refused("--warp-sampling-intervall 1 app",
                    "unknown option --warp-sampling-intervall; did you mean --warp-sampling-interval?");
 }
@@ -823,7 +823,7 @@ static const kprof_option_row *row_of(const char *name, size_t length, char lett
 }
 
 /* Parse the option with an argument, if it takes one, that asks for nothing that kprof does. */
-static kprof_status parse_ncu(const char *name, const kprof_ncu_option *option)
+static kprof_status parse_ncu(const char *name, const kprof_other_option *option)
 {
     char line[128];
     snprintf(line, sizeof line, "--%s%s app", name, option->takes_argument ? " else" : "");
@@ -841,16 +841,16 @@ static void every_option_of_ncu_is_answered(void **state)
         char letter = ncu_options[i][length] ? ncu_options[i][length + 1] : 0;
         snprintf(name, sizeof name, "%.*s", (int)length, ncu_options[i]);
         bool is_known = row_of(name, length, letter) != NULL || kprof_ncu_other_name(name) != NULL;
-        const kprof_ncu_option *missing = kprof_ncu_option_find(name);
+        const kprof_other_option *missing = kprof_ncu_option_find(name);
         if (is_known == (missing != NULL))
             fail_msg("ncu's --%s is %s", name,
                      is_known ? "there and said to be missing" : "neither there nor answered");
         if (is_known)
             continue;
-        const bool is_same = kprof_ncu_asks_for_same(missing, missing->takes_argument ? "else" : NULL);
-        const bool is_refused = missing->effect == KPROF_NCU_REFUSED && !is_same;
+        const bool is_same = kprof_values_have(missing->same, missing->takes_argument ? "else" : NULL);
+        const bool is_refused = missing->effect == KPROF_EFFECT_REFUSED && !is_same;
         assert_int_equal(parse_ncu(name, missing), is_refused ? KPROF_USAGE : KPROF_OK);
-        assert_int_equal(captured.count, is_same || missing->effect == KPROF_NCU_KEPT ? 0 : 1);
+        assert_int_equal(captured.count, is_same || missing->effect == KPROF_EFFECT_KEPT ? 0 : 1);
         if (captured.count > 0)
             assert_non_null(
                 strstr(captured.last, is_refused ? "this option of ncu is not supported; " : "has no effect: "));
@@ -1178,9 +1178,9 @@ static void calls_of_the_profiler(void **state)
     assert_refused("--replay-mode range --disable-profiler-start-stop app", "give --nvtx-include");
 }
 
-static void check_hint(const kprof_ncu_option *option)
+static void check_hint(const kprof_other_option *option)
 {
-    for (const char *at = option->hint; (at = strstr(at, "--")); at += 2) {
+    for (const char *at = option->text; (at = strstr(at, "--")); at += 2) {
         if (!row_of(at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-"), 0))
             fail_msg("the hint for --%s names %s", option->name, at);
     }
@@ -1193,7 +1193,7 @@ static void hints_name_what_there_is(void **state)
     for (size_t i = 0; i < LENGTH(ncu_options); i++) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(ncu_options[i], " "), ncu_options[i]);
-        const kprof_ncu_option *option = kprof_ncu_option_find(name);
+        const kprof_other_option *option = kprof_ncu_option_find(name);
         if (option)
             check_hint(option);
     }
