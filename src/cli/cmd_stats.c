@@ -33,22 +33,20 @@ static char *take_word(const char *words, size_t number)
     return kprof_strndup(words, strcspn(words, ","));
 }
 
-/* The format of a table. Without --format it is that of the other options. */
-static kprof_status find_format(const kprof_options *options, size_t number, stats_format *out)
+/* The format of a table. Without --format, and for ".", it is that of the other options, or what nsys writes there. */
+static kprof_status find_format(const kprof_options *options, size_t number, bool to_file, stats_format *out)
 {
-    *out = (stats_format){"", options->format, "csv"};
-    for (size_t i = 0; i < FORMAT_COUNT && !options->stats_formats; i++)
-        if (formats[i].format == options->format)
-            out->ending = formats[i].ending;
-    if (!options->stats_formats)
-        return KPROF_OK;
-    KPROF_AUTO_FREE char *word = take_word(options->stats_formats, number);
+    KPROF_AUTO_FREE char *word = take_word(options->stats_formats ? options->stats_formats : ".", number);
+    const bool is_usual = strcmp(word, ".") == 0;
+    *out = (stats_format){"", options->format == KPROF_UNSET && to_file ? KPROF_FORMAT_CSV : options->format, "csv"};
     for (size_t i = 0; i < FORMAT_COUNT; i++)
-        if (strcmp(formats[i].word, word) == 0) {
+        if (is_usual ? formats[i].format == out->format : strcmp(formats[i].word, word) == 0) {
             *out = formats[i];
             return KPROF_OK;
         }
-    return kprof_fail(KPROF_USAGE, "--format: \"%s\" is not valid, give column, csv, json or markdown", word);
+    return is_usual
+               ? KPROF_OK
+               : kprof_fail(KPROF_USAGE, "--format: \"%s\" is not valid, give column, csv, json or markdown", word);
 }
 
 /* The report's own name, without what kprof adds to it. */
@@ -91,7 +89,7 @@ static kprof_status show_apart(const kprof_options *options, kprof_report *repor
     kprof_options one = *options;
     char *name = all->tables->items[number];
     KPROF_AUTO_FREE char *to = take_word(options->export_path ? options->export_path : "-", number), *file = NULL;
-    kprof_status status = find_format(options, number, &format);
+    kprof_status status = find_format(options, number, strcmp(to, "-") != 0, &format);
     const kprof_stats_content content = {&(kprof_strlist){&name, 1, 1}, all->are_asked_for, all->findings,
                                          format.format == KPROF_UNSET, all->time_unit};
     if (status != KPROF_OK)

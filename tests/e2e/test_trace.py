@@ -108,6 +108,9 @@ class Nsys(Tracing):
         self.assertEqual(run.code, 108, run.err)
         self.assertIn("run_gputrace.csv exists; give --force-overwrite", run.err)
         self.assert_run(self.kprof(*again, "--force-overwrite", "true"), 0)
+        self.assert_run(self.kprof("stats", "-r", "nvtxsum", "-o", "sum", "--timeunit=ms", "run"), 0)
+        with open(self.path("sum_nvtxsum.csv"), newline="") as file:
+            self.assertIn("Total Time (ms)", next(csv.reader(file)))
         run = self.kprof("stats", "-r", "um_sum", "-f", "csv", "-o", "um", "run")
         self.assertEqual(run.code, 110, run.err)
         self.assertFalse(os.path.exists(self.path("um_um_sum.csv")))
