@@ -49,10 +49,11 @@ static kprof_status find_format(const kprof_options *options, size_t number, boo
                : kprof_fail(KPROF_USAGE, "--format: \"%s\" is not valid, give column, csv, json or markdown", word);
 }
 
-/* The report's own name, without what kprof adds to it. */
+/* The report's own name, without what kprof, or nsys, adds to it. */
 static size_t stem_length(const char *report)
 {
-    return strlen(report) - (kprof_ends_with(report, ".kprof") ? strlen(".kprof") : 0);
+    return kprof_has_extension(report) ? strlen(report) - strlen(".kprof")
+                                       : kprof_length_without_other_extension(report);
 }
 
 /* The file of a table, as nsys names it. `to` is what -o says: the beginning of its name, "." for that of the report,

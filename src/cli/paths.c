@@ -203,16 +203,23 @@ bool kprof_has_extension(const char *path)
     return length >= extension && strcmp(path + length - extension, EXTENSION) == 0;
 }
 
-/* kprof writes no report that ncu reads. */
-static void cut_extension_of_ncu(kprof_strbuf *path)
+size_t kprof_length_without_other_extension(const char *path)
 {
-    static const char *const extensions[] = {EXTENSION_OF_NCU, ".ncu-repz"};
+    static const char *const extensions[] = {EXTENSION_OF_NCU, ".ncu-repz", ".nsys-rep", ".qdrep"};
+    const size_t length = strlen(path);
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
-        const size_t length = strlen(extensions[i]);
-        const size_t kept = path->length > length ? path->length - length : 0;
-        if (kept > 0 && path->data[kept - 1] != '/' && strcmp(path->data + kept, extensions[i]) == 0)
-            path->data[path->length = kept] = '\0';
+        const size_t kept = length - strlen(extensions[i]);
+        if (kept < length && kept > 0 && path[kept - 1] != '/' && strcmp(path + kept, extensions[i]) == 0)
+            return kept;
     }
+    return length;
+}
+
+/* kprof writes no report that ncu or nsys reads. */
+static void cut_other_extension(kprof_strbuf *path)
+{
+    if (path->length > 0)
+        path->data[path->length = kprof_length_without_other_extension(path->data)] = '\0';
 }
 
 static kprof_status expand(const char *pattern, unsigned number, char **out)
@@ -232,7 +239,7 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
     const char *name = slash ? slash + 1 : path.length > 0 ? path.data : "";
     if (status == KPROF_OK && (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
         status = kprof_fail(KPROF_USAGE, "--export %s: that is a folder; add the name of a file", given);
-    cut_extension_of_ncu(&path);
+    cut_other_extension(&path);
     if (path.length == 0 || !kprof_has_extension(path.data))
         kprof_strbuf_puts(&path, extension_to_add());
     *out = kprof_strbuf_take(&path);
@@ -335,7 +342,7 @@ char *kprof_report_path(const char *name)
     kprof_strbuf base = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&base, name);
     if (!is_there)
-        cut_extension_of_ncu(&base); /* as where it was written */
+        cut_other_extension(&base); /* as where it was written */
     char *found = base.length == 0 || is_other || kprof_is_report(name) ? NULL : find_report(base.data);
     kprof_strbuf_free(&base);
     return found ? found : kprof_strdup(name);

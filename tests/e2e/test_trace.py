@@ -103,12 +103,14 @@ class Nsys(Tracing):
         self.assertEqual(int(rows[0]["Start (ns)"]), 6000)
         with open(self.path("out/run_gpukernsum_base.csv"), newline="") as file:
             self.assertEqual([row["Name"] for row in csv.DictReader(file)], ["vectorAdd", "scale"])
+        self.assert_run(self.kprof("stats", "-r", "nvtx_sum", "-o", ".", "run.nsys-rep"), 0)
+        self.assertTrue(os.path.exists(self.path("run_nvtx_sum.csv")))
         again = ("stats", "-r", "gputrace", "--format", "csv", "--output", ".", "run")
         run = self.kprof(*again)
         self.assertEqual(run.code, 108, run.err)
         self.assertIn("run_gputrace.csv exists; give --force-overwrite", run.err)
         self.assert_run(self.kprof(*again, "--force-overwrite", "true"), 0)
-        self.assert_run(self.kprof("stats", "-r", "nvtxsum", "-o", "sum", "--timeunit=ms", "run"), 0)
+        self.assert_run(self.kprof("stats", "-r", "nvtxsum", "-o", "sum", "--timeunit=ms", "run.nsys-rep"), 0)
         with open(self.path("sum_nvtxsum.csv"), newline="") as file:
             self.assertIn("Total Time (ms)", next(csv.reader(file)))
         run = self.kprof("stats", "-r", "um_sum", "-f", "csv", "-o", "um", "run")
