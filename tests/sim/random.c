@@ -97,6 +97,7 @@ static struct {
     uint32_t sampling_period;
     told_launch *told; /* [told_count], owned */
     size_t told_count;
+    bool counts_reads;        /* the proof counts apart what is read of the host */
     bool only_ranges;         /* programs measure ranges of theirs */
     unsigned repeated_ranges; /* that have values */
     uint64_t code;            /* checksums that were told, as bits from that of the first module */
@@ -122,9 +123,9 @@ static void print_group(const char *what)
             group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
             group.traits.host_access ? ", with host access" : "", group.traits.pools ? ", pools" : "",
             group.traits.long_batches ? ", with many launches" : "");
-    fprintf(stderr, "further:%s%s%s%s\n", group.traits.staged ? " staged" : "",
-            group.traits.changes_graphs ? " changed graphs" : "", group.traits.polls ? " polls" : "",
-            group.traits.refusals ? " refusals" : "");
+    fprintf(stderr, "further:%s%s%s%s%s\n", group.counts_reads ? "" : " reads not counted",
+            group.traits.staged ? " staged" : "", group.traits.changes_graphs ? " changed graphs" : "",
+            group.traits.polls ? " polls" : "", group.traits.refusals ? " refusals" : "");
     if (group.counts || group.samples)
         fprintf(stderr, "instructions: %s%s, period %u%s\n", group.counts ? "counted " : "",
                 group.samples ? "sampled" : "", group.sampling_period, sim.plants_errors ? ", with errors" : "");
@@ -378,6 +379,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     uint64_t random = sim_hash(first / GROUP, lanes);
     group.first = first;
     group.programs = programs;
+    group.counts_reads = first / GROUP % 5 != 3;
     group.cache = sim_random(&random) % 3 == 0 ? KPROF_CACHE_FLUSH_ALL : KPROF_CACHE_FLUSH_NONE;
     group.passes = passes[sim_random(&random) % 3];
     sim.capacity = capacities[sim_random(&random) % 4];
@@ -453,7 +455,7 @@ static void start_engine(void)
     }
     if (!kprof_strlist_add(&chip.witnesses, "witness") || !kprof_strlist_add(&chip.witnesses, SIM_DEAR "witness") ||
         !kprof_strlist_add(&chip.proof, "sectors of the host") || !kprof_strlist_add(&chip.proof, "sectors of peers") ||
-        !kprof_strlist_add(&chip.proof, "sectors read of the host"))
+        (group.counts_reads && !kprof_strlist_add(&chip.proof, "sectors read of the host")))
         sim_violation("the test itself: no memory");
     kprof_config config = {.chips = &chip,
                            .chip_count = 1,
