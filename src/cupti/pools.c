@@ -1,6 +1,6 @@
 /* A pool gives memory back when the host waits, and it has more than its release threshold. It gives back none while
  * the threshold is the largest number. A pool may be destroyed while its memory is in use. The driver still names it as
- * that memory's then, and crashes when it is asked anything about it. */
+ * that memory's then, and programs crash in later calls once it was asked. So from then on kprof asks no more. */
 #include "cupti/pools.h"
 
 #include "core/log.h"
@@ -9,8 +9,7 @@
 
 #include <cupti.h>
 #include <pthread.h>
-
-#define MOST_GONE 1024 /* programs destroy few pools, and new ones have the handles of old ones */
+#include <stdatomic.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -25,43 +24,14 @@ static struct {
     size_t count;
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static struct {
-    pthread_mutex_t mutex;
-    CUmemoryPool pools[MOST_GONE]; /* [count]: were destroyed */
-    size_t count;
-    bool overflows; /* any pool may be one */
-} gone = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static void set_gone(CUmemoryPool pool, bool is_gone)
-{
-    size_t at = 0;
-    pthread_mutex_lock(&gone.mutex);
-    while (at < gone.count && gone.pools[at] != pool)
-        at++;
-    if (at < gone.count && !is_gone)
-        gone.pools[at] = gone.pools[--gone.count];
-    else if (at == gone.count && is_gone && at < MOST_GONE)
-        gone.pools[gone.count++] = pool;
-    else if (at == gone.count && is_gone)
-        gone.overflows = true;
-    pthread_mutex_unlock(&gone.mutex);
-}
-
-static bool is_gone(CUmemoryPool pool)
-{
-    pthread_mutex_lock(&gone.mutex);
-    bool found = gone.overflows;
-    for (size_t i = 0; i < gone.count && !found; i++)
-        found = gone.pools[i] == pool;
-    pthread_mutex_unlock(&gone.mutex);
-    return found;
-}
+static atomic_bool is_outlived; /* memory is in use whose pool was destroyed */
 
 static bool read_pool(const kprof_driver_api *driver, CUdeviceptr address, held_pool *out)
 {
     *out = (held_pool){0};
-    return driver->cuPointerGetAttribute_(&out->pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS &&
-           out->pool && !is_gone(out->pool) &&
+    return !atomic_load(&is_outlived) &&
+           driver->cuPointerGetAttribute_(&out->pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS &&
+           out->pool &&
            driver->cuMemPoolGetAttribute_(out->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &out->threshold) ==
                CUDA_SUCCESS;
 }
@@ -131,19 +101,21 @@ static void forget(CUmemoryPool pool)
     pthread_mutex_unlock(&held.mutex);
 }
 
+void kprof_pools_note_destroying(CUmemoryPool pool)
+{
+    const kprof_driver_api *driver;
+    cuuint64_t used_bytes = 0;
+    if (kprof_driver_load(&driver) != KPROF_OK ||
+        driver->cuMemPoolGetAttribute_(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used_bytes) != CUDA_SUCCESS ||
+        used_bytes > 0)
+        atomic_store(&is_outlived, true);
+}
+
 void kprof_pools_note(CUpti_CallbackId id, const void *parameters)
 {
-    if (id == ID(cuMemPoolDestroy)) {
-        CUmemoryPool pool = ((const cuMemPoolDestroy_params *)parameters)->pool;
-        forget(pool);
-        set_gone(pool, true);
-    } else if (id == ID(cuMemPoolCreate)) {
-        set_gone(*((const cuMemPoolCreate_params *)parameters)->pool, false);
-    } else if (id == ID(cuMemPoolImportFromShareableHandle)) {
-        set_gone(*((const cuMemPoolImportFromShareableHandle_params *)parameters)->pool_out, false);
-    } else if (id == ID(cuMemPoolSetAttribute)) {
-        const cuMemPoolSetAttribute_params *p = parameters;
-        if (p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-            forget(p->pool);
-    }
+    const cuMemPoolSetAttribute_params *p = parameters;
+    if (id == ID(cuMemPoolDestroy))
+        forget(((const cuMemPoolDestroy_params *)parameters)->pool);
+    else if (id == ID(cuMemPoolSetAttribute) && p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+        forget(p->pool);
 }

@@ -180,6 +180,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     if (data->callbackSite == CUPTI_API_ENTER) {
         if (call.kind == KPROF_CALL_FREE)
             kprof_redirect_free(decoded.freed);
+        if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy && !own && !target.hooks.is_brief)
+            kprof_pools_note_destroying(((const cuMemPoolDestroy_params *)data->functionParams)->pool);
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
             if (!target.hooks.is_brief) /* a trace's names come with what ran */
