@@ -63,9 +63,11 @@
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
+    X(operation_is_input)                                                                                              \
     X(transfer_is_hosts)                                                                                               \
     X(transfer_await_start)                                                                                            \
     X(operation_sees_host)                                                                                             \
+    X(operation_leads_to_host)                                                                                         \
     X(operation_free)                                                                                                  \
     X(snapshot_open)                                                                                                   \
     X(snapshot_take)                                                                                                   \

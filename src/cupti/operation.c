@@ -36,7 +36,8 @@
  * each launch has a batch of its own. */
 #define MOST_HOST_BYTES ((size_t)64 << 20)
 
-#define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
+#define MOST_LED_BYTES 4096 /* of what an argument points to are looked at */
+#define ADDRESS_BITS   57   /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
 /* Any launch may ask for this much; for more, the application raises a limit of the function first (CUDA C++
  * Programming Guide, "Shared Memory" and "Thread Block Clusters"). */
@@ -645,6 +646,11 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
+bool kprof_operation_is_input(const kprof_operation *operation)
+{
+    return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_IN;
+}
+
 /* Memory of the host that CUDA does not know. */
 static bool is_pageable(const kprof_driver_api *driver, CUdeviceptr address)
 {
@@ -742,16 +748,49 @@ static bool is_host_address(const kprof_driver_api *driver, bool pageable, uint6
     return mincore((void *)(uintptr_t)(value & ~((uint64_t)page - 1)), 1, &resident) == 0;
 }
 
+/* Is one of the words an address of the host's memory? */
+static bool has_host_address(const kprof_driver_api *driver, const void *words, size_t size_bytes)
+{
+    const bool pageable = kprof_target_reaches_pageable();
+    for (size_t at = 0; at + sizeof(uint64_t) <= size_bytes; at += sizeof(uint64_t)) {
+        uint64_t value;
+        memcpy(&value, (const unsigned char *)words + at, sizeof value);
+        if (is_host_address(driver, pageable, value))
+            return true;
+    }
+    return false;
+}
+
 bool kprof_operation_sees_host(const kprof_operation *operation)
+{
+    const kprof_driver_api *driver;
+    return kprof_driver_load(&driver) != KPROF_OK ||
+           has_host_address(driver, operation->arguments.buffer, operation->arguments.size_bytes);
+}
+
+static bool points_to_host(const kprof_driver_api *driver, CUstream stream, uint64_t value)
+{
+    unsigned type;
+    unsigned char begin[MOST_LED_BYTES];
+    if (value < 65536 || value >> ADDRESS_BITS != 0 ||
+        driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)value) != CUDA_SUCCESS ||
+        type != CU_MEMORYTYPE_DEVICE)
+        return false;
+    size_t size_bytes = kprof_driver_measure_rest(driver, (CUdeviceptr)value);
+    size_bytes = size_bytes < sizeof begin ? size_bytes : sizeof begin;
+    return driver->cuMemcpyDtoHAsync_(begin, (CUdeviceptr)value, size_bytes, stream) != CUDA_SUCCESS ||
+           driver->cuStreamSynchronize_(stream) != CUDA_SUCCESS || has_host_address(driver, begin, size_bytes);
+}
+
+bool kprof_operation_leads_to_host(const kprof_operation *operation, const kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return true;
-    bool pageable = kprof_target_reaches_pageable();
     for (size_t at = 0; at + sizeof(uint64_t) <= operation->arguments.size_bytes; at += sizeof(uint64_t)) {
         uint64_t value;
         memcpy(&value, operation->arguments.buffer + at, sizeof value);
-        if (is_host_address(driver, pageable, value))
+        if (points_to_host(driver, kprof_snapshot_stream(snapshot), value))
             return true;
     }
     return false;

@@ -32,6 +32,8 @@ bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snap
 size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
+/* Does it copy from the host, which a replay does from a copy on the device? */
+bool kprof_operation_is_input(const kprof_operation *operation);
 typedef enum kprof_awaited {
     KPROF_NOT_AWAITED, /* the host does not wait in the call, or perhaps not */
     KPROF_AWAITED,
@@ -51,3 +53,6 @@ void kprof_operations_note_setting(void);
 
 /* Does an argument of a launch point to host memory, as far as arguments show? */
 bool kprof_operation_sees_host(const kprof_operation *operation);
+/* Does memory of the device that an argument points to begin with an address of the host's memory? True also where it
+ * cannot be read. It is read now, beside what runs; not during a capture. */
+bool kprof_operation_leads_to_host(const kprof_operation *operation, const kprof_snapshot *snapshot);

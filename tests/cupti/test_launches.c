@@ -34,6 +34,9 @@ static const size_t sizes[ARGUMENTS] = {4, 8, 3};
 /* Addresses that the driver knows. */
 static const uint64_t on_host = 0x7f0000050000, on_device = 0x7f0000060000;
 
+static uint64_t device_words[3]; /* what is there */
+static CUresult copy_result;
+
 static char own_context, other_context;
 static char own_stream, other_stream, lost_stream, replay_stream;
 static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream;
@@ -164,9 +167,28 @@ static CUresult CUDAAPI launch_graph(CUgraphExec graph, CUstream into)
 
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
+    if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+        const uint64_t place[] = {on_device, sizeof device_words};
+        memcpy(out, &place[attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE], sizeof *place);
+        return CUDA_SUCCESS;
+    }
     if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || (address != on_host && address != on_device))
         return CUDA_ERROR_INVALID_VALUE;
     *(unsigned *)out = address == on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_out(void *out, CUdeviceptr from, size_t size_bytes, CUstream into)
+{
+    assert_ptr_equal(into, &replay_stream);
+    assert_true(from == on_device && size_bytes == sizeof device_words);
+    memcpy(out, device_words, size_bytes);
+    return copy_result;
+}
+
+static CUresult CUDAAPI wait_for(CUstream of)
+{
+    assert_ptr_equal(of, &replay_stream);
     return CUDA_SUCCESS;
 }
 
@@ -204,6 +226,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuGraphLaunch_ = launch_graph,
                                          .cuLaunchKernelEx_ = launch,
                                          .cuPointerGetAttribute_ = get_attribute,
+                                         .cuMemcpyDtoHAsync_ = copy_out,
+                                         .cuStreamSynchronize_ = wait_for,
                                          .cuStreamGetAttribute_ = get_stream_attribute,
                                          .cuStreamGetCtx_ = get_context};
     *out = &api;
@@ -618,7 +642,7 @@ static void test_refused(void **state)
 }
 
 /* As two arguments of eight bytes, one after the other. */
-static bool sees_host(uint64_t first, uint64_t second)
+static kprof_operation *keep_two(uint64_t first, uint64_t second)
 {
     uint64_t own[2] = {first, second};
     size_t size = sizeof own;
@@ -626,6 +650,12 @@ static bool sees_host(uint64_t first, uint64_t second)
     cuLaunchKernel_params p = {.extra = extra};
     kprof_operation *operation = keep(ID(cuLaunchKernel), &p);
     assert_non_null(operation);
+    return operation;
+}
+
+static bool sees_host(uint64_t first, uint64_t second)
+{
+    kprof_operation *operation = keep_two(first, second);
     bool sees = kprof_operation_sees_host(operation);
     kprof_operation_free(operation);
     return sees;
@@ -637,6 +667,28 @@ static void test_host_memory_that_cuda_knows(void **state)
     assert_true(sees_host(on_host, on_device));
     assert_true(sees_host(on_device, on_host));
     assert_false(sees_host(on_device, on_device));
+}
+
+static bool leads_to_host(uint64_t first, uint64_t second)
+{
+    kprof_operation *operation = keep_two(first, second);
+    bool leads = kprof_operation_leads_to_host(operation, snapshot);
+    kprof_operation_free(operation);
+    return leads;
+}
+
+static void test_host_memory_that_memory_of_the_device_names(void **state)
+{
+    (void)state;
+    assert_false(leads_to_host(on_device, 7));
+    device_words[2] = on_host;
+    assert_true(leads_to_host(7, on_device));
+    assert_false(leads_to_host(7, on_host)); /* nothing is read there */
+    device_words[2] = on_device;
+    assert_false(leads_to_host(on_device, on_device));
+    copy_result = CUDA_ERROR_UNKNOWN;
+    assert_true(leads_to_host(on_device, 7));
+    copy_result = CUDA_SUCCESS;
 }
 
 /* The GPU reaches all that the process has mapped. */
@@ -770,6 +822,7 @@ int main(void)
         cmocka_unit_test_setup(test_cooperative, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_host_memory_that_cuda_knows, set_up),
+        cmocka_unit_test_setup(test_host_memory_that_memory_of_the_device_names, set_up),
         cmocka_unit_test_setup(test_host_memory_of_the_process, set_up),
         cmocka_unit_test_setup(test_graph, set_up),
         cmocka_unit_test_setup(test_graph_that_cannot_be_repeated, set_up),

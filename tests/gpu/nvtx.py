@@ -160,7 +160,7 @@ def read_range(base):
 
 def check_repeated(session):
     """Ranges that come once have the values of the default set, but for ratios of nothing to nothing, and count what
-    their launches count, or, with sets, which the driver makes by kernels, what they count in a run for each pass."""
+    their launches count. One that copies from the host is not repeated."""
     program = [harness.programs() / "ranges"]
     plain = harness.run(program)
     metrics = ["--metrics", ",".join(COUNTS)]
@@ -173,12 +173,9 @@ def check_repeated(session):
         mode, counts, missing, reason = read_range(base)
         sums = [sum(alone[launch][i] for launch in launches) for i in range(len(COUNTS))]
         if name == "copies":
-            under = harness.run([harness.kprof(), *metrics, "--replay-mode", "app-range", INCLUDE, "copies/", "-f",
-                                 "-o", f"{base}-runs", *program])
-            demand(under.status == 0, f"copies: {harness.last_lines(under.stderr)}")
-            _, as_it_runs, _, _ = read_range(f"{base}-runs")
-            demand(all(a >= b for a, b in zip(as_it_runs, sums)), f"copies: {as_it_runs}, below {sums}")
-            sums = as_it_runs
+            demand(not counts and "copies from the host" in reason, f"copies: {mode}, {counts}: {reason}")
+            told.append("copies: not repeated")
+            continue
         told.append(f"{name}: {mode}, {counts}, missing {missing}")
         demand(status == 0 and mode == "range" and counts == sums and len(missing) <= 3,
                f"{told[-1]}, not {sums}; status {status}: {reason}")

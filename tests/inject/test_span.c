@@ -85,9 +85,7 @@ static void repeated_with_all_that_it_has(void **state)
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
     (void)state;
     assert_true(kprof_range_begin("", "all"));
-    do_call((sim_step){.op = SIM_BUFFER_WRITE, .value = 7});
     const unsigned first = launch(SIM_ADD);
-    do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
     launch(SIM_SCALE);
     do_call((sim_step){.op = SIM_MEMSET, .a = SLOT, .value = 3});
     do_call((sim_step){.op = SIM_COPY, .a = SLOT, .b = SLOT});
@@ -105,6 +103,20 @@ static void repeated_with_all_that_it_has(void **state)
     const told_range told = assert_repeated(first, last);
     assert_int_equal(told.launches, 4);
     assert_string_equal(told.reason, "");
+}
+
+/* A replay copies from a copy on the device. */
+static void copy_from_the_host(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "input"));
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
+    launch(SIM_SCALE);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    kprof_range_end();
+    end_samples();
+    assert_not_measured(first, "it copies from the host");
 }
 
 /* The host waits in it, so that nothing runs beside it. */
@@ -221,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(repeated_with_all_that_it_has, prepare),
+        cmocka_unit_test_setup(copy_from_the_host, prepare),
         cmocka_unit_test_setup(copy_in_another_stream, prepare),
         cmocka_unit_test_setup(work_in_several_streams, prepare),
         cmocka_unit_test_setup(graph_by_its_nodes, prepare),

@@ -1678,6 +1678,11 @@ static size_t operation_output_bytes(const kprof_operation *operation)
     return is_output && !operation->hides_output ? bytes : 0;
 }
 
+static bool operation_is_input(const kprof_operation *operation)
+{
+    return operation->step.op == SIM_COPY_IN || operation->step.op == SIM_COPY_IN_ASYNC;
+}
+
 static bool transfer_is_hosts(const kprof_call *call)
 {
     (void)call;
@@ -1715,6 +1720,12 @@ static void operation_free(kprof_operation *operation)
 static bool operation_sees_host(const kprof_operation *operation)
 {
     return !sim.hides_host && !operation->step.hidden && is_any(&operation->step, takes_shared);
+}
+
+static bool operation_leads_to_host(const kprof_operation *operation, const kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+    return is_any(&operation->step, takes_shared);
 }
 
 /* instructions.h, pc_samples.h and codes.h */

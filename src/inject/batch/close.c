@@ -192,7 +192,6 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
     kprof_status status = kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
     if (status != KPROF_OK && batch->state.ranges.lenient != 0)
         atomic_store(&batch->behind.kernel->writes_host, true);
-    kprof_ends_cut(&batch->ends, batch->state.unread_from, KPROF_NOT_WATCHED);
     return status;
 }
 

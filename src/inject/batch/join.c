@@ -24,26 +24,23 @@ typedef struct candidate {
     char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
-/* Have replays end before a launch that may do what nothing would tell of. Where the proof looks for writes alone, it
- * tells later whether anything was read. */
-static void cut_unseen(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_operation *operation)
+/* May the launch do what nothing would tell of? */
+static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *launch, const kprof_operation *operation)
 {
-    kprof_batch_state *state = &batch->state;
-    const bool is_lenient = kprof_own_run_is_lenient(&batch->own, state);
-    if ((!state->unwatched && !is_lenient) || kprof_decision_is_proved(launch, operation))
-        return;
-    if (state->unwatched || kprof_decision_is_suspicious(launch, operation))
-        kprof_ends_cut(&batch->ends, state->list.count, KPROF_NOT_WATCHED);
-    else if (state->list.count < state->unread_from)
-        state->unread_from = state->list.count;
+    const bool is_lenient = kprof_own_run_is_lenient(&batch->own, &batch->state);
+    if ((!batch->state.unwatched && !is_lenient) || kprof_decision_is_proved(launch, operation))
+        return false;
+    return batch->state.unwatched || kprof_decision_is_suspicious(launch, operation) ||
+           kprof_engine.device->target_capturing() ||
+           kprof_engine.device->operation_leads_to_host(operation, batch->state.context->snapshot);
 }
 
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
-    kprof_span_note_work(&batch->state, launch);
-    if (launch->kernel)
-        cut_unseen(batch, launch, operation);
+    kprof_span_note_work(&batch->state, launch, operation);
+    if (launch->kernel && may_do_unseen(batch, launch, operation))
+        kprof_ends_cut(&batch->ends, batch->state.list.count, KPROF_NOT_WATCHED);
     kprof_state_add(&batch->state, launch, operation);
 }
 

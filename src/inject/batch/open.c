@@ -124,7 +124,6 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
                     (!batch->behind.wanted || kprof_behind_may_prove(launch));
     state->searching = false;
     state->unwatched = false;
-    state->unread_from = SIZE_MAX;
     state->ranges.lenient = state->ranges.unread = 0;
     state->opened_ns = state->started_ns = kprof_monotonic_ns();
     state->times = (kprof_batch_times){0};

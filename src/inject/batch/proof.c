@@ -5,60 +5,53 @@
 #include "inject/engine.h"
 #include "inject/recording.h"
 
-/* What the launches of ranges did. */
-typedef struct traffic {
-    bool reached; /* memory outside their GPU; also true when that cannot be told */
-    bool read;    /* memory of the host, in a range that looks for writes alone */
-} traffic;
-
-/* Add what those of a range did. */
-static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, traffic *out)
+/* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
+static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, bool *reached)
 {
     const size_t number = range - state->ranges.first;
     const bool is_lenient = !state->searching && (state->ranges.lenient >> number & 1);
     double sectors[8];
     const kprof_strlist *names = &state->metrics->proof;
-    out->reached = true;
+    *reached = true;
     if (names->count == 0 || names->count > sizeof sectors / sizeof *sectors)
         return kprof_fail(KPROF_UNSUPPORTED, "the chip has no counters for what reaches host memory");
     kprof_status status =
         kprof_engine.device->reader_read(reader, (kprof_range){state->context->profiler, range}, names, sectors);
     if (status != KPROF_OK)
         return status;
-    out->read = out->read || (is_lenient && !(sectors[KPROF_PROOF_READS] == 0));
     if (is_lenient)
         sectors[0] -= sectors[KPROF_PROOF_READS];
-    out->reached = false;
+    *reached = false;
     for (size_t i = 0; i < names->count; i++)
-        out->reached = out->reached || (i != KPROF_PROOF_READS && !(sectors[i] == 0)); /* NaN is no proof */
+        *reached = *reached || (i != KPROF_PROOF_READS && !(sectors[i] == 0)); /* NaN is no proof */
     return KPROF_OK;
 }
 
 /* Did any launch of the batch, whose ranges are the proof's? */
-static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reader *reader, traffic *out)
+static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reader *reader, bool *reached)
 {
     const kprof_batch_ranges *ranges = &state->ranges;
     kprof_status status = KPROF_OK;
-    out->reached = ranges->count == ranges->first;
-    for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !out->reached; i++)
+    *reached = ranges->count == ranges->first;
+    for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !*reached; i++)
         if (!(ranges->unread >> (i - ranges->first) & 1))
-            status = read_proof(state, reader, i, out);
+            status = read_proof(state, reader, i, reached);
     return status;
 }
 
 /* Find out for each launch whether it reached host memory, and mark the kernels of those that did. */
-static kprof_status read_each_proof(const kprof_batch_state *state, kprof_reader *reader, traffic *out)
+static kprof_status read_each_proof(const kprof_batch_state *state, kprof_reader *reader, bool *reached)
 {
     kprof_status status = KPROF_OK;
-    out->reached = false;
+    *reached = false;
     for (size_t i = 0; i < state->list.count && status == KPROF_OK; i++) {
         const kprof_open_launch *launch = &state->list.items[i];
-        traffic own = {false, false};
+        bool this_one = false;
         if (launch->kernel)
-            status = read_proof(state, reader, launch->own_range, &own);
-        if (own.reached)
+            status = read_proof(state, reader, launch->own_range, &this_one);
+        if (this_one)
             atomic_fetch_add(&launch->kernel->reaches_host, 1);
-        out->reached = out->reached || own.reached;
+        *reached = *reached || this_one;
     }
     return status;
 }
@@ -77,14 +70,12 @@ static void take_others(const kprof_launch_list *list)
 kprof_status kprof_proof_check(kprof_batch_state *state)
 {
     kprof_reader *reader;
-    const bool searching = state->searching;
-    traffic found = {.reached = true};
+    bool reached = true, searching = state->searching;
     kprof_status status = kprof_passes_decode(state);
     KPROF_THEN(status, kprof_engine.device->reader_open(state->metrics, &reader));
     if (status != KPROF_OK)
         return status;
-    status = searching ? read_each_proof(state, reader, &found) : read_whole_proof(state, reader, &found);
-    const bool reached = found.reached;
+    status = searching ? read_each_proof(state, reader, &reached) : read_whole_proof(state, reader, &reached);
     kprof_engine.device->reader_close(reader);
     const bool is_trial = state->needs & KPROF_ON_TRIAL;
     const kprof_launch_list *list = &state->list;
@@ -113,9 +104,7 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
                           "this launch, or one of the %zu measured with it, reached memory of the "
                           "host, which no replay may change; later launches of that kernel are measured apart",
                           list->count);
-    if (!found.read)
-        state->unread_from = SIZE_MAX;
-    for (size_t i = 0; i < list->count && !found.read; i++)
+    for (size_t i = 0; i < list->count && !is_lenient; i++)
         if (list->items[i].kernel && !list->items[i].is_unwatched)
             atomic_store(&list->items[i].kernel->proved, true);
     return KPROF_OK;

@@ -15,6 +15,10 @@
     "its work came in several streams, and was repeated one after the other; later ranges of the name are measured "   \
     "as they run"
 
+#define COPIES_IN                                                                                                      \
+    "it copies from the host, which a replay does within the GPU, by kernels that would be counted; later ranges of "  \
+    "the name are measured as they run"
+
 static int64_t spent_ns;
 
 const char *kprof_span_obstacle(const kprof_kernel *range, const kprof_chip_metrics *metrics)
@@ -41,10 +45,14 @@ kprof_open_launch *kprof_span_first(const kprof_batch_state *state)
 }
 
 /* A copy in which the host waits runs beside nothing that comes later. */
-void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work)
+void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work, const kprof_operation *operation)
 {
     if (!state->range)
         return;
+    if (operation && kprof_engine.device->operation_is_input(operation)) { /* the driver would copy by a kernel */
+        atomic_store(&state->range->unrepeated, MOST_FAILURES);
+        kprof_state_spoil(state, COPIES_IN);
+    }
     if (state->list.count == 0)
         state->range_stream = work->call->stream;
     if (work->call->stream == state->range_stream || work->awaited)
@@ -55,8 +63,11 @@ void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *wo
 
 kprof_status kprof_span_check(const kprof_batch_state *state, const char *closed_by)
 {
+    const char *spoiled = atomic_load(&state->signs.spoiled);
     if (!atomic_load(&state->signs.in_range))
         return KPROF_OK;
+    if (spoiled)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the range was not repeated: %s", spoiled);
     return kprof_fail(
         KPROF_NOT_COLLECTED,
         "the range was not repeated, as its batch closed before its end (after two such ranges of a name, "

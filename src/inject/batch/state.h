@@ -82,11 +82,10 @@ typedef struct kprof_batch_state {
     const void *range_stream; /* of the range's first launch */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
-    bool proved;        /* the application's own run is watched for traffic to host memory */
-    bool searching;     /* likewise, launch by launch */
-    size_t unread_from; /* the first launch of a kernel that is not proved, where that looks for writes alone */
-    bool unwatched;     /* no longer: it repeats only launches of kernels that an earlier batch has proved */
-    bool saved;         /* the context's snapshot has the start */
+    bool proved;    /* the application's own run is watched for traffic to host memory */
+    bool searching; /* likewise, launch by launch */
+    bool unwatched; /* no longer: it repeats only launches of kernels that an earlier batch has proved */
+    bool saved;     /* the context's snapshot has the start */
     kprof_launch_list list;
     kprof_batch_ranges ranges;
     char note[KPROF_NOTE_BYTES];   /* why launches are measured in another way than asked for; "" when all is well */
