@@ -206,10 +206,11 @@ static kprof_status show_stats(const kprof_page_context *context)
                        .time_unit = content->time_unit};
     kprof_status status = kprof_trace_check(page.report);
     KPROF_THEN(status, kprof_trace_join(context, content->findings));
-    const kprof_stats_records has = find_records(page.report, "SELECT count(*) FROM temp.trace_counted");
-    KPROF_THEN(status, page.report->status);
-    if (status != KPROF_OK)
+    if (status != KPROF_OK) /* the tables that are counted next are not there then */
         return status;
+    const kprof_stats_records has = find_records(page.report, "SELECT count(*) FROM temp.trace_counted");
+    if (page.report->status != KPROF_OK)
+        return page.report->status;
     page.emitter = kprof_page_begin(context);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
         if (content->are_asked_for || is_filled(names->items[i], &has))
