@@ -353,6 +353,9 @@ static void run_freed(void)
         model.step(3, n);
         model.step(5, n);
         want = want * 3 + *(volatile unsigned *)flag * n;
+        unsigned got;
+        CHECK(cudaMemcpy(&got, y, sizeof got, cudaMemcpyDeviceToHost));
+        printf("freed in way %u %s\n", n, got == want ? "ok" : "too late");
     }
     show_device("y", y, {want});
     show_device("x", x, model.x);
