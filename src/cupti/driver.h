@@ -41,6 +41,8 @@
     X(cuFuncGetModule)                                                                                                 \
     X(cuModuleGetGlobal)                                                                                               \
     X(cuMemAlloc)                                                                                                      \
+    X(cuMemAllocHost)                                                                                                  \
+    X(cuMemFreeHost)                                                                                                   \
     X(cuMemFree)                                                                                                       \
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemGetAddressRange)                                                                                            \

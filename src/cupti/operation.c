@@ -36,8 +36,7 @@
  * each launch has a batch of its own. */
 #define MOST_HOST_BYTES ((size_t)64 << 20)
 
-#define MOST_LED_BYTES 4096 /* of what an argument points to are looked at */
-#define ADDRESS_BITS   57   /* of the host, at most; 48 on most Arm machines, 47 on most others */
+#define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
 /* Any launch may ask for this much; for more, the application raises a limit of the function first (CUDA C++
  * Programming Guide, "Shared Memory" and "Thread Block Clusters"). */
@@ -768,21 +767,20 @@ bool kprof_operation_sees_host(const kprof_operation *operation)
            has_host_address(driver, operation->arguments.buffer, operation->arguments.size_bytes);
 }
 
-static bool points_to_host(const kprof_driver_api *driver, CUstream stream, uint64_t value)
+static bool points_to_host(const kprof_driver_api *driver, kprof_snapshot *snapshot, uint64_t value)
 {
     unsigned type;
-    unsigned char begin[MOST_LED_BYTES];
     if (value < 65536 || value >> ADDRESS_BITS != 0 ||
         driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)value) != CUDA_SUCCESS ||
         type != CU_MEMORYTYPE_DEVICE)
         return false;
     size_t size_bytes = kprof_driver_measure_rest(driver, (CUdeviceptr)value);
-    size_bytes = size_bytes < sizeof begin ? size_bytes : sizeof begin;
-    return driver->cuMemcpyDtoHAsync_(begin, (CUdeviceptr)value, size_bytes, stream) != CUDA_SUCCESS ||
-           driver->cuStreamSynchronize_(stream) != CUDA_SUCCESS || has_host_address(driver, begin, size_bytes);
+    size_bytes = size_bytes < KPROF_PEEK_BYTES ? size_bytes : KPROF_PEEK_BYTES;
+    const void *begin = kprof_snapshot_peek(snapshot, value, size_bytes);
+    return !begin || has_host_address(driver, begin, size_bytes);
 }
 
-bool kprof_operation_leads_to_host(const kprof_operation *operation, const kprof_snapshot *snapshot)
+bool kprof_operation_leads_to_host(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
     if (kprof_driver_load(&driver) != KPROF_OK)
@@ -790,7 +788,7 @@ bool kprof_operation_leads_to_host(const kprof_operation *operation, const kprof
     for (size_t at = 0; at + sizeof(uint64_t) <= operation->arguments.size_bytes; at += sizeof(uint64_t)) {
         uint64_t value;
         memcpy(&value, operation->arguments.buffer + at, sizeof value);
-        if (points_to_host(driver, kprof_snapshot_stream(snapshot), value))
+        if (points_to_host(driver, snapshot, value))
             return true;
     }
     return false;

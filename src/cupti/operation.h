@@ -54,5 +54,6 @@ void kprof_operations_note_setting(void);
 /* Does an argument of a launch point to host memory, as far as arguments show? */
 bool kprof_operation_sees_host(const kprof_operation *operation);
 /* Does memory of the device that an argument points to begin with an address of the host's memory? True also where it
- * cannot be read. It is read now, beside what runs; not during a capture. */
-bool kprof_operation_leads_to_host(const kprof_operation *operation, const kprof_snapshot *snapshot);
+ * cannot be read. It is read now, beside what runs, as kprof_snapshot_peek does: what queued work is to write there is
+ * not known. Not during a capture. */
+bool kprof_operation_leads_to_host(const kprof_operation *operation, kprof_snapshot *snapshot);

@@ -83,6 +83,7 @@ struct kprof_snapshot {
     bool with_host;              /* it has memory of the host, too */
     bool watches, seen_is_start; /* seen_is_start: nothing differed */
     bool stuck;                  /* work in the stream did not end in time */
+    void *peeked; /* [KPROF_PEEK_BYTES], pinned: a copy that does not end in time lands there later; or NULL */
 };
 
 static kprof_status fail(const char *operation, CUresult result)
@@ -152,6 +153,8 @@ static CUresult open_device_side(kprof_snapshot *s)
         result = driver->cuEventCreate_(&s->followed, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate_(&s->reached, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS && driver->cuMemAllocHost_(&s->peeked, KPROF_PEEK_BYTES) != CUDA_SUCCESS)
+        s->peeked = NULL; /* _peek tells nothing then */
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
 }
 
@@ -160,6 +163,8 @@ static void close_device_side(const kprof_snapshot *s)
 {
     if (s->stream)
         (void)s->driver->cuStreamDestroy_(s->stream);
+    if (s->peeked)
+        (void)s->driver->cuMemFreeHost_(s->peeked);
     if (s->event)
         (void)s->driver->cuEventDestroy_(s->event);
     if (s->followed)
@@ -998,6 +1003,22 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
         close_device_side(s);
     KPROF_FREE(s->start.items, s->end.items, s->compared.items, s->seen.items, s->differing.items, s->places, s->spans,
                s->without_host, s->freed.addresses, s);
+}
+
+/* A copy to pageable memory would wait without a limit. Even a copy may come behind what a kernel holds up, where
+ * streams share a queue of the GPU. */
+const void *kprof_snapshot_peek(kprof_snapshot *s, uint64_t address, size_t size_bytes)
+{
+    if (!s->peeked || size_bytes == 0 || size_bytes > KPROF_PEEK_BYTES)
+        return NULL;
+    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    kprof_status status = check_ready(s);
+    if (status == KPROF_OK) {
+        CUresult result = s->driver->cuMemcpyDtoHAsync_(s->peeked, address, size_bytes, s->stream);
+        status = result == CUDA_SUCCESS ? wait(s, BUSY_LIMIT_NS) : fail("reading what an argument points to", result);
+    }
+    relax(s->driver, mode);
+    return status == KPROF_OK ? s->peeked : NULL;
 }
 
 void *kprof_snapshot_stream(const kprof_snapshot *s)

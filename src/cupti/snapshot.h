@@ -93,5 +93,9 @@ size_t kprof_snapshot_held_bytes(const kprof_snapshot *snapshot);
 /* `lives`: the context still does, so that what kprof has in it must go. */
 void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives);
 
+/* Read device memory now, beside what runs, for 80 ms at most: the snapshot's, until the next call. NULL where it
+ * cannot be read in time, or size_bytes is 0 or over KPROF_PEEK_BYTES. Not during a capture. */
+#define KPROF_PEEK_BYTES 4096
+const void *kprof_snapshot_peek(kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
 /* kprof's own stream in the context: replays run there. */
 void *kprof_snapshot_stream(const kprof_snapshot *snapshot);

@@ -50,6 +50,7 @@ typedef struct fake_device {
     unsigned launches[FAKE_KERNELS], blocks[FAKE_KERNELS]; /* blocks: of those launches */
     CUstreamCaptureMode mode;
     bool streams, events, modules; /* there are any */
+    void *pinned;                  /* to where copies do not wait */
     CUresult stream_result;        /* of making one */
     unsigned follows;              /* in the application's stream launches of kprof's are behind work that goes on: */
     fake_launch following[FAKE_QUEUE];
@@ -267,10 +268,26 @@ static CUresult CUDAAPI fake_query(CUstream stream)
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI fake_alloc_host(void **out, size_t size)
+{
+    *out = fake.pinned = malloc(size);
+    return fake.pinned ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult CUDAAPI fake_free_host(void *host)
+{
+    assert_ptr_equal(host, fake.pinned);
+    free(host);
+    fake.pinned = NULL;
+    return CUDA_SUCCESS;
+}
+
 /* Copies of pageable host memory wait without a limit. */
 static CUresult CUDAAPI fake_read(void *host, CUdeviceptr device, size_t size, CUstream stream)
 {
     assert_ptr_equal(stream, &fake_stream);
+    if (host == fake.pinned && fake_is_held())
+        return CUDA_SUCCESS;
     assert_false(fake_is_held());
     fake_drain();
     if (fake.read_result == CUDA_SUCCESS)
@@ -397,6 +414,8 @@ static inline kprof_driver_api fake_api(void)
                               .cuStreamDestroy_ = fake_destroy_stream,
                               .cuStreamWaitEvent_ = fake_wait_event,
                               .cuStreamQuery_ = fake_query,
+                              .cuMemAllocHost_ = fake_alloc_host,
+                              .cuMemFreeHost_ = fake_free_host,
                               .cuMemcpyDtoHAsync_ = fake_read,
                               .cuMemcpyHtoDAsync_ = fake_write,
                               .cuLaunchKernel_ = fake_launch_kernel,

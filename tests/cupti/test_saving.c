@@ -170,6 +170,7 @@ static int tear_down(void **state)
     kprof_snapshot_close(snapshot, true);
     assert_int_equal(fake.chunks, 0);
     assert_false(fake.streams);
+    assert_null(fake.pinned);
     free(memory);
     return 0;
 }
@@ -476,6 +477,26 @@ static void test_busy_stream(void **state)
     assert_true(fake.chunks > 0); /* it may be in use */
     fake.busy = false;
     assert_saved_around(change_first_span);
+}
+
+/* Nor may a look at memory wait for what the host is to write. What comes too late goes where nobody looks. */
+static void test_peek(void **state)
+{
+    (void)state;
+    const unsigned char *seen = kprof_snapshot_peek(snapshot, at(16), 64);
+    assert_non_null(seen);
+    assert_memory_equal(seen, memory + 16, 64);
+    assert_null(kprof_snapshot_peek(snapshot, at(16), 0));
+    assert_null(kprof_snapshot_peek(snapshot, at(16), KPROF_PEEK_BYTES + 1));
+    fake.read_result = CUDA_ERROR_INVALID_VALUE;
+    assert_null(kprof_snapshot_peek(snapshot, at(16), 64));
+    fake.read_result = CUDA_SUCCESS;
+    fake.busy = fake.waits = true;
+    assert_null(kprof_snapshot_peek(snapshot, at(16), 64));
+    assert_null(kprof_snapshot_peek(snapshot, at(16), 64));
+    fake.busy = false;
+    assert_non_null(kprof_snapshot_peek(snapshot, at(16), 64));
+    assert_int_equal(fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 static CUmemoryPool pool_of_memory(const kprof_call **out)
@@ -1060,6 +1081,7 @@ int main(void)
         TEST(test_memory_that_comes_later),
         TEST(test_much_memory_that_comes_later),
         TEST(test_busy_stream),
+        TEST(test_peek),
         TEST(test_frees_to_pools),
         TEST(test_no_space_on_the_device),
         TEST(test_space_is_not_given_back_too_early),

@@ -1722,7 +1722,7 @@ static bool operation_sees_host(const kprof_operation *operation)
     return !sim.hides_host && !operation->step.hidden && is_any(&operation->step, takes_shared);
 }
 
-static bool operation_leads_to_host(const kprof_operation *operation, const kprof_snapshot *snapshot)
+static bool operation_leads_to_host(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     (void)snapshot;
     return is_any(&operation->step, takes_shared);
