@@ -647,7 +647,7 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
 
 bool kprof_operation_is_input(const kprof_operation *operation)
 {
-    return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_IN;
+    return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_IN && operation->kept;
 }
 
 /* Memory of the host that CUDA does not know. */
