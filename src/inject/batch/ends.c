@@ -150,9 +150,9 @@ bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decisi
            kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
 }
 
-bool kprof_behind_may_prove(const kprof_batch_launch *launch)
+bool kprof_behind_may_prove(const kprof_kernel *kernel, const kprof_chip_metrics *metrics)
 {
-    return launch->metrics->proof.count > KPROF_PROOF_READS && !atomic_load(&launch->kernel->writes_host);
+    return metrics->proof.count > KPROF_PROOF_READS && !atomic_load(&kernel->writes_host);
 }
 
 /* A kernel that takes memory of the host, and that kprof has not seen end, may wait for what the host writes there. */

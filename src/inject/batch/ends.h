@@ -58,7 +58,7 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state) KPROF_
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* Can a proof tell of what comes behind the launch, which may read memory of the host meanwhile? It looks for writes.
  */
-bool kprof_behind_may_prove(const kprof_batch_launch *launch);
+bool kprof_behind_may_prove(const kprof_kernel *kernel, const kprof_chip_metrics *metrics);
 /* The batch that opens is for this launch by itself. Is it to go on behind the launch if that does not end? */
 bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* Look whether the launch that the batch stands behind has ended. Work in another stream before makes what the batch

@@ -390,7 +390,8 @@ static bool go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     behind->begun = false;
     behind->first = batch->state.list.count;
     behind->kernel = launch->kernel;
-    if (kprof_behind_may_prove(launch) && kprof_own_run_begin_proof(&batch->own, &batch->state) != KPROF_OK)
+    if (kprof_behind_may_prove(launch->kernel, launch->metrics) &&
+        kprof_own_run_begin_proof(&batch->own, &batch->state) != KPROF_OK)
         kprof_state_spoil(&batch->state, "CUPTI did not begin a range of the proof");
     if (launch->chosen)
         batch->state.list.chosen_ns = kprof_monotonic_ns();

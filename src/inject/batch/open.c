@@ -121,7 +121,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     atomic_store(&state->signs.sharing, kprof_engine.device->target_sharing());
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
     state->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof() &&
-                    (!batch->behind.wanted || kprof_behind_may_prove(launch));
+                    (!batch->behind.wanted || kprof_behind_may_prove(launch->kernel, launch->metrics));
     state->searching = false;
     state->unwatched = false;
     state->ranges.lenient = state->ranges.unread = 0;
@@ -199,7 +199,7 @@ static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch,
     batch->behind.prepared = kprof_behind_may_come(launch, decision) && kprof_decision_proves(launch->metrics) &&
                              !context->searches && !kprof_multiplex_is_open(context);
     if (batch->behind.prepared && !batch->state.proved) /* else the launch is on trial */
-        batch->state.proved = kprof_behind_may_prove(launch);
+        batch->state.proved = kprof_behind_may_prove(launch->kernel, launch->metrics);
 }
 
 /* See whether the launch that it stands behind, or may come to, changes memory, unless that is known. */
