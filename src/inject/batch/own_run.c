@@ -164,10 +164,11 @@ bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const
         if (kernel && ended)
             atomic_store(&kernel->ends_alone, true);
         if (!ended) {
-            if (launch->kernel && (kernel || state->list.entered == 1))
-                kprof_kernel_note_timeout(launch->kernel);
-            if (launch->kernel && is_searched && state->list.entered == 1) /* it reads what the host is to write */
-                atomic_fetch_add(&launch->kernel->reaches_host, 1);
+            kprof_kernel *late = is_searched && state->list.entered != 1 ? NULL : launch->kernel;
+            if (late)
+                kprof_kernel_note_timeout(late);
+            if (late && is_searched) /* it reads what the host is to write */
+                atomic_fetch_add(&late->reaches_host, 1);
             atomic_store(&own->range_open, true);
             return false;
         }
