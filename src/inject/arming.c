@@ -283,7 +283,7 @@ static bool look(int folder)
     return true;
 }
 
-/* Where this process follows no more, nobody is to wait for its answer. */
+/* Nobody is to wait for the answer of a process that follows no more. */
 static void remove_switch(void)
 {
     const char *reason;

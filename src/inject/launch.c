@@ -293,7 +293,7 @@ static kprof_status measure_range(const kprof_batch_launch *launch)
     return KPROF_OK;
 }
 
-/* What a call launches, where a range is repeated that the call may be in: itself, or the nodes of a graph. */
+/* A call launches this, in a range that may be repeated: one kernel, or the nodes of a graph. */
 typedef struct range_work {
     const kprof_call *call;
     kprof_batch_launch *launches; /* [count]; owned, of a graph */
