@@ -154,22 +154,13 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
-/* The same, but what cannot be replayed now never is. */
-static void end_batch(const char *why)
+/* The same by a function of batch.h that gives up what cannot be replayed now. */
+static void end_batch(void (*end)(const char *why), const char *why)
 {
     if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
-    kprof_batch_end(why);
+    end(why);
     kprof_idle_watch();
-    kprof_gate_leave_exclusive();
-}
-
-/* As the process ends. */
-static void end_last_batch(const char *why)
-{
-    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
-        return;
-    kprof_batch_end_with_process(why);
     kprof_gate_leave_exclusive();
 }
 
@@ -787,7 +778,7 @@ static void enter(const kprof_call *call)
     if (!armed && is_gated(call))
         try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call) && takes_code(call))
-        end_batch(call->name);
+        end_batch(kprof_batch_end, call->name);
     else if (kprof_batch_is_open() && closes_batch(call) && !kprof_batch_is_sealed())
         close_batch(call->name);
     if (call->kind == KPROF_CALL_STOP)
@@ -848,7 +839,7 @@ void kprof_launch_end_by_signal(void)
         return;
     if (kprof_batch_has_host() && !kprof_idle_may_be_handler()) {
         thread.own_call = true;
-        end_batch(KPROF_CLOSED_BY_SIGNAL);
+        end_batch(kprof_batch_end, KPROF_CLOSED_BY_SIGNAL);
     }
     while (kprof_batch_is_open() && !kprof_ending_is_overdue())
         nanosleep(&pause, NULL);
@@ -949,7 +940,7 @@ void kprof_launch_before(kprof_exec_turn turn)
         bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
         thread.own_call = true;
         kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
-        end_batch(names[turn]);
+        end_batch(kprof_batch_end, names[turn]);
         (void)kprof_engine.device->target_set_own(own);
         thread.own_call = was_own;
     }
@@ -1020,7 +1011,7 @@ void kprof_launch_stop(void)
     thread.own_call = true;
     bool own = kprof_engine.device->target_set_own(true);
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
-    end_last_batch("the end of the process");
+    end_batch(kprof_batch_end_with_process, "the end of the process");
     kprof_gate_await_exclusive(KPROF_GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
     end_instruction_samples();
     (void)kprof_engine.device->target_set_own(own);
