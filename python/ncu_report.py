@@ -534,7 +534,7 @@ class _Report:
         if not head.startswith(b"SQLite format 3"):
             hint = ": the ncu_report of Nsight Compute reads it" if head.startswith(b"NVR") else ""
             raise RuntimeError(f"{path} is no report of kprof{hint}")
-        self._database = sqlite3.connect(f"file:{urllib.parse.quote(self.path)}?mode=ro", uri=True,
+        self._database = sqlite3.connect(f"file:{urllib.parse.quote(os.fsencode(self.path))}?mode=ro", uri=True,
                                          check_same_thread=False)
         self._database.row_factory = sqlite3.Row
         try:

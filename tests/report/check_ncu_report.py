@@ -77,6 +77,11 @@ class Values(Case):
         for report in (*FIXTURES.glob("report-v*.kprof"), *SAMPLES.glob("vec*.kprof"), self.written("multiplexed")):
             self.assert_same(report)
 
+    def test_a_path_that_is_no_utf8(self):
+        path = self.folder / os.fsdecode(b"run?%20\xff.ncu-rep")
+        self.written().rename(path)
+        self.assertEqual(ncu_report.load_report(path)[0][0].name(), actions_of(self.written())[0].name())
+
     def test_disagreeing_samples_are_set_apart(self):
         spread = "(SELECT id FROM metric WHERE name LIKE '%inst_executed%spread%')"
         first = "(SELECT min(id) FROM launch WHERE replay_mode='multiplex' AND measured>0)"
