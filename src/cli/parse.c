@@ -35,11 +35,16 @@ static kprof_status check_repeated(cursor *at, const kprof_option_row *row, cons
     return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
 }
 
-/* An argument begins with a dash only if it is a number below 0, or what --complete asks about. */
+/* Only numbers below 0 begin with a dash and are arguments. */
+static bool looks_like_option(const char *word)
+{
+    return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
+}
+
+/* The argument of --complete, which is asked about, may look like an option. */
 bool kprof_option_follows(const kprof_option_row *row, const char *word)
 {
-    return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]) &&
-           row->field != offsetof(kprof_options, complete);
+    return looks_like_option(word) && row->field != offsetof(kprof_options, complete);
 }
 
 static kprof_status refuse_option(const kprof_option_row *row, const char *word)
@@ -223,7 +228,7 @@ static kprof_status take_ncu(cursor *at, const kprof_other_option *option, char 
         return kprof_fail(KPROF_USAGE, "--%s takes no argument", option->name);
     if (!attached && option->takes_argument) {
         attached = at->word[1];
-        if (!attached || (attached[0] == '-' && attached[1] && !strchr("0123456789.", attached[1])))
+        if (!attached || looks_like_option(attached))
             return kprof_fail(KPROF_USAGE, "--%s needs an argument", option->name);
         at->word++;
     }
