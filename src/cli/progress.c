@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "core/strbuf.h"
+#include "report/model/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ void kprof_progress_format(const kprof_progress *progress, double now_s, char *t
     if (progress->goal)
         append(&line, "%llu of %llu launches", (unsigned long long)progress->done, (unsigned long long)progress->goal);
     else
-        append(&line, "%llu launch%s", (unsigned long long)progress->done, progress->done == 1 ? "" : "es");
+        append(&line, "%llu launch%s", (unsigned long long)progress->done, kprof_ending(progress->done, "es"));
     if (progress->open > 1)
         append(&line, " and %llu or more not stored yet", (unsigned long long)progress->open);
     if (progress->kernel[0])
@@ -66,7 +67,7 @@ void kprof_progress_format(const kprof_progress *progress, double now_s, char *t
     if (progress->pass)
         append(&line, ", pass %u of %u", progress->pass, progress->pass_count);
     else if (progress->pass_count)
-        append(&line, ", %u pass%s", progress->pass_count, progress->pass_count == 1 ? "" : "es");
+        append(&line, ", %u pass%s", progress->pass_count, kprof_ending(progress->pass_count, "es"));
     if (progress->done)
         append(&line, each_s < 1 ? ", %.3g ms per launch" : ", %.3g s per launch", each_s < 1 ? 1e3 * each_s : each_s);
     if (progress->done && progress->goal > progress->done) {
@@ -143,7 +144,7 @@ static void tell_launch(kprof_progress *progress)
     const bool fits = strlen(progress->kernel) <= NAME_OF_NCU;
     kprof_fit_text(name, fits ? sizeof name : sizeof name - strlen("..."), progress->kernel);
     tell_as_ncu(progress, "Profiling \"%s%s\" - %llu: 0%%....50%%....100%% - %u pass%s", name, fits ? "" : "...",
-                (unsigned long long)progress->launches, progress->pass_count, progress->pass_count == 1 ? "" : "es");
+                (unsigned long long)progress->launches, progress->pass_count, kprof_ending(progress->pass_count, "es"));
 }
 
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)
