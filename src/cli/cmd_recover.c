@@ -80,13 +80,19 @@ static bool is_known(const recovery *run, const char *path)
     return stat(path, &file) == 0 && file.st_dev == run->note.device && file.st_ino == run->note.inode;
 }
 
+/* Has the run begun its report in this file, and never finished it? */
+static bool is_own_unfinished(const recovery *run, const char *path)
+{
+    return is_known(run, path) && kprof_report_is_unfinished(path);
+}
+
 /* Is it a report that the run itself has left: one that it began and never finished, or finished damaged or without
  * what the disk had no space for? */
 static bool is_own_remainder(const recovery *run, const char *path)
 {
     char seed[PATH_MAX + 32];
     snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
-    if (is_known(run, path) && kprof_report_is_unfinished(path))
+    if (is_own_unfinished(run, path))
         return true;
     if (!kprof_is_report(path))
         return false;
@@ -214,8 +220,7 @@ static kprof_status recover(recovery *run)
     KPROF_THEN(status, ingest(run));
     if (status != KPROF_OK || run->is_empty) {
         kprof_report_discard(run->report);
-        if (status == KPROF_OK && run->note.place && is_known(run, run->note.place) &&
-            kprof_report_is_unfinished(run->note.place))
+        if (status == KPROF_OK && run->note.place && is_own_unfinished(run, run->note.place))
             kprof_report_file_remove(run->note.place);
         return status;
     }
