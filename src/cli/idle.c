@@ -141,7 +141,7 @@ static bool shows_no_finding(const kprof_options *options)
            options->page == KPROF_PAGE_SESSION || options->format == KPROF_FORMAT_CSV_WIDE;
 }
 
-/* Of all options that choose launches, or what is kept of them. */
+/* A row with this in place of names is of all options that choose launches, or what is kept of them. */
 #define CHOOSING_LAUNCHES ""
 
 static const struct {

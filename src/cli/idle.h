@@ -7,7 +7,7 @@
  * something else was settled, if the user has been warned of that; or NULL. */
 void kprof_idle_tell(const kprof_options *options, const kprof_options *told);
 
-/* What the plans of a run have for instructions and for samples over time. */
+/* Tells whether the plans of a run measure instructions, and sample over time. */
 typedef struct kprof_plans_hold {
     bool instructions; /* counted or sampled */
     bool samples;      /* of instructions */

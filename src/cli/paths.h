@@ -49,7 +49,7 @@ bool kprof_is_report(const char *path);
 /* The report that a user means by `name`: that file, or NAME.kprof, which --export NAME has written, where `name`
  * itself is no report. Caller frees. */
 char *kprof_report_path(const char *name);
-/* Of a path without the extension that ncu or nsys gives reports, such as ".nsys-rep". */
+/* Return the length of a path without the extension that ncu or nsys gives reports, such as ".nsys-rep". */
 size_t kprof_length_without_other_extension(const char *path);
 /* Open that report; *out is NULL on failure. */
 kprof_status kprof_report_open_named(const char *name, kprof_report **out) KPROF_MUST_CHECK;
