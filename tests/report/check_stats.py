@@ -518,6 +518,18 @@ def check_document(kprof, report, joined):
     check(len(shown) == 4 and all(block.lstrip("\n") in text for block in shown), f"docs/trace.md differs from\n{text}")
 
 
+def check_lacking(kprof, report):
+    """A table of what the trace lacks is told of once."""
+    with sqlite3.connect(report) as database:
+        database.execute("DELETE FROM trace_managed")
+        database.execute("DELETE FROM trace_caller")
+    database.close()
+    for name in ("um_total_sum", "call_line_sum"):
+        told = subprocess.run([kprof, "stats", report, "--report", name], capture_output=True, text=True,
+                              check=False).stderr
+        check(told.count("error") == 1 and "the trace has no" in told, f"{name}: told is {told}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -541,6 +553,8 @@ def main():
             check_random(kprof, report, seed)
             check_ranges(kprof, report, seed)
             check_deep_ranges(kprof, report)
+        subprocess.run([write_fixture, report, "trace"], check=True)
+        check_lacking(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

@@ -126,7 +126,7 @@ static kprof_status show_table(stats_page *page, const char *name)
     if (!names.base)
         names.base = shown ? shown : "demangled";
     const kprof_status status = kprof_trace_stats_open(page->report, stats, &names, &statement);
-    bool is_row = kprof_store_next(page->report, statement);
+    bool is_row = status == KPROF_OK && kprof_store_next(page->report, statement);
     if (statement)
         show_columns(page, statement);
     for (; is_row && kprof_emitter_status(page->emitter) == KPROF_OK;
