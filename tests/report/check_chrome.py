@@ -174,6 +174,14 @@ def check_early_start(kprof, report):
     check(calls == {(0, 3)}, f"early start: calls are {calls}")
 
 
+def check_no_trace(kprof):
+    """A report of a version that has no tables of a trace: this is told of once."""
+    report = pathlib.Path(__file__).parents[1] / "fixtures/report-v8.kprof"
+    told = subprocess.run([kprof, "export", report, "--to", "chrome"], capture_output=True, text=True,
+                          check=False).stderr
+    check(told.count("error") == 1 and "has no trace" in told, f"no trace: told is {told}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -193,6 +201,7 @@ def main():
             check_overlaps(kprof, report)
             check_any_ranges(kprof, report)
             check_early_start(kprof, report)
+        check_no_trace(kprof)
     print("\n".join(failures[:20]), end="")
     sys.exit(1 if failures else 0)
 

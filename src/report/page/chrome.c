@@ -289,12 +289,13 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
 {
     int64_t start_ns = 0;
     kprof_status status = find_start(report, &start_ns);
+    if (status != KPROF_OK) /* the tables that are read next are not there then */
+        return status;
     kprof_trace_project_ranges(report);
     kprof_trace_find_lanes(report);
     kprof_trace_find_calls(report);
-    KPROF_THEN(status, report->status);
-    if (status != KPROF_OK)
-        return status;
+    if (report->status != KPROF_OK)
+        return report->status;
     kprof_output output = kprof_output_new(out, UINT64_MAX);
     kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
                         (long long)start_ns);
