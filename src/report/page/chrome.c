@@ -275,22 +275,19 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
     return KPROF_THEN(status, report->status);
 }
 
-static kprof_status find_start(kprof_report *report, int64_t *start_ns)
+/* Make the table of samples, and return when the trace starts. */
+static int64_t begin_events(kprof_report *report)
 {
-    const kprof_status status = kprof_trace_check(report);
-    if (status != KPROF_OK)
-        return status;
     kprof_trace_find_samples(report);
-    *start_ns = kprof_store_integer(report, KPROF_TRACE_START);
-    return report->status;
+    return kprof_store_integer(report, KPROF_TRACE_START);
 }
 
 kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
 {
-    int64_t start_ns = 0;
-    kprof_status status = find_start(report, &start_ns);
+    kprof_status status = kprof_trace_check(report);
     if (status != KPROF_OK) /* the tables that are read next are not there then */
         return status;
+    const int64_t start_ns = begin_events(report);
     kprof_trace_project_ranges(report);
     kprof_trace_find_lanes(report);
     kprof_trace_find_calls(report);
@@ -318,10 +315,9 @@ static int64_t count_slices(kprof_report *report)
 static void put_members(void *user, kprof_output *out)
 {
     kprof_report *report = user;
-    int64_t start_ns = 0;
-    if (find_start(report, &start_ns) != KPROF_OK)
+    const int64_t start_ns = begin_events(report), slices = count_slices(report);
+    if (report->status != KPROF_OK)
         return;
-    const int64_t slices = count_slices(report);
     const bool too_many = slices > MOST_ON_PAGE;
     if (too_many)
         kprof_output_printf(out, ",\"lacks\":\"of %lld activities the longest %d of each kind are shown\"",

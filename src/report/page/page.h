@@ -98,7 +98,7 @@ void kprof_page_shares_free(kprof_page_shares *all);
 
 /* Show what --census counted and timed; nothing where the report has no census. */
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
-/* Show when what of the program ran, for a report that has a trace. */
+/* Show when what of the program ran, for a report that has a trace, whose pages were checked. */
 void kprof_page_show_program(kprof_emitter *emitter, kprof_report *report);
 /* Show the launches with their sections. */
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
