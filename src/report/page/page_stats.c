@@ -276,9 +276,11 @@ kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kpr
     if (tables->count < 2)
         return KPROF_OK;
     const kprof_status status = kprof_trace_check(report);
+    if (status != KPROF_OK)
+        return status;
     const kprof_stats_records has = find_records(report, "SELECT EXISTS(SELECT 1 FROM launch)");
-    if (status != KPROF_OK || report->status != KPROF_OK)
-        return status == KPROF_OK ? report->status : status;
+    if (report->status != KPROF_OK)
+        return report->status;
     for (size_t i = 0; i < tables->count; i++) {
         kprof_trace_names names;
         char *name = tables->items[i];
