@@ -124,32 +124,24 @@ void kprof_csv_begin_launches(kprof_csv *csv)
 void kprof_csv_begin_launch(kprof_csv *csv)
 {
     kprof_strbuf_clear(&csv->prefix.text);
-    if (csv->base.status != KPROF_OK)
-        return;
     for (size_t i = 0; i < csv->base.launches.column_count; i++)
         csv->values[i] = NAN;
 }
 
-bool kprof_csv_begin_row(kprof_csv *csv)
+void kprof_csv_begin_row(kprof_csv *csv)
 {
-    if (csv->base.status != KPROF_OK)
-        return false;
     kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
-    return true;
 }
 
-bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
+void kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
                             void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric))
 {
-    if (csv->base.status != KPROF_OK)
-        return false;
     kprof_csv_line *tail = &csv->tails[metric->slot];
     tail->is_safe = csv->row.is_safe;
     if (tail->text.length == 0)
         put(tail, metric);
     kprof_output_put(csv->base.out, csv->prefix.text.data, csv->prefix.text.length);
     kprof_output_put(csv->base.out, tail->text.data, tail->text.length);
-    return true;
 }
 
 void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric)

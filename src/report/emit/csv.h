@@ -56,12 +56,11 @@ void kprof_csv_begin_launches(kprof_csv *csv);
 void kprof_csv_launches_end(kprof_emitter *emitter);
 /* Forget the previous launch. Call it from launch_begin, which then fills in the prefix. */
 void kprof_csv_begin_launch(kprof_csv *csv);
-/* Begin a row with the columns of the launch or record. False on a failure; else the row is to be ended by
- * kprof_csv_end_row. */
-bool kprof_csv_begin_row(kprof_csv *csv);
-/* Begin a row for a metric, with the launch's columns and the metric's own, which `put` writes once for each slot.
- * False on a failure; else the row is to be ended by kprof_csv_end_row. */
-bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
+/* Begin a row with the columns of the launch or record; kprof_csv_end_row ends it. */
+void kprof_csv_begin_row(kprof_csv *csv);
+/* Begin a row for a metric, with the launch's columns and the metric's own, which `put` writes once for each slot;
+ * kprof_csv_end_row ends it. */
+void kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
                             void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric));
 /* Keep the value for the launch's one row. */
 void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric);

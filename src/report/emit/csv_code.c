@@ -314,15 +314,13 @@ static void put_cell(kprof_csv_line *line, const code_column *column, const kpro
 void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *row)
 {
     const char *file = text_of(row, "file");
-    if (csv->base.status != KPROF_OK || (code->has_lines && !*file))
+    if (code->has_lines && !*file)
         return;
     const bool is_line = isnan(number_of(row, "offset"));
     if (code->has_lines && is_line && strcmp(file, code->file) != 0) {
         keep(&code->file, file);
         code->is_open = false;
     }
-    if (csv->base.status != KPROF_OK)
-        return;
     if (!code->is_open)
         open_table(csv, code, row);
     for (size_t i = 0; i < COLUMN_COUNT; i++)

@@ -81,8 +81,9 @@ static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_line *row = &csv->row;
-    if (metric->shown_before || !kprof_csv_begin_metric(csv, metric, put_texts))
+    if (metric->shown_before)
         return;
+    kprof_csv_begin_metric(csv, metric, put_texts);
     kprof_csv_real(row, metric->value);
     put_text_if_any(row, metric->passes);
     if (metric->spread) {
@@ -107,8 +108,7 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_line *row = &csv->row;
-    if (!kprof_csv_begin_row(csv))
-        return;
+    kprof_csv_begin_row(csv);
     put_text_if_any(row, told->section);
     kprof_strbuf_printf(&row->text, "\"%s__%s\",\"%s\",", told->kind, told->name, isnan(told->pct) ? "" : "%");
     kprof_csv_real(row, told->pct);
@@ -158,8 +158,7 @@ static void long_finding(kprof_emitter *emitter, const kprof_found *found)
 static void wide_launch_end(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
-    if (!kprof_csv_begin_row(csv))
-        return;
+    kprof_csv_begin_row(csv);
     for (size_t i = 0; i < emitter->launches.column_count; i++)
         kprof_csv_real(&csv->row, csv->values[i]);
     kprof_csv_end_row(csv);

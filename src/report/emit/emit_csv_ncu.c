@@ -252,9 +252,9 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
             keep_instances((ncu_emitter *)emitter, metric);
         return;
     }
-    if (metric->repeated || metric->told_before ||
-        !kprof_csv_begin_metric(csv, metric, emitter->options->with_tables ? put_texts_with_table : put_texts))
+    if (metric->repeated || metric->told_before)
         return;
+    kprof_csv_begin_metric(csv, metric, emitter->options->with_tables ? put_texts_with_table : put_texts);
     put_value(&csv->row, metric->value, emitter->options->with_decimals);
     kprof_csv_put_comma(&csv->row);
     for (const char *const *name = rule_columns; has_rules(emitter) && *name; name++)
@@ -283,11 +283,10 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_csv *csv = kprof_csv_of(emitter);
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
-    if (kprof_csv_begin_row(csv)) {
-        put_rule(&csv->row, found, kprof_strbuf_text(&text),
-                 COUNT_OF(metric_columns) - 1 + (emitter->options->with_tables != 0));
-        kprof_csv_end_row(csv);
-    }
+    kprof_csv_begin_row(csv);
+    put_rule(&csv->row, found, kprof_strbuf_text(&text),
+             COUNT_OF(metric_columns) - 1 + (emitter->options->with_tables != 0));
+    kprof_csv_end_row(csv);
 }
 
 static void ncu_table(kprof_emitter *emitter, const kprof_emit_table *table)
@@ -307,8 +306,9 @@ static void ncu_launch_end(kprof_emitter *emitter)
 {
     ncu_emitter *ncu = (ncu_emitter *)emitter;
     kprof_csv *csv = &ncu->csv;
-    if (emitter->launches.in_sections || !kprof_csv_begin_row(csv))
+    if (emitter->launches.in_sections)
         return;
+    kprof_csv_begin_row(csv);
     for (size_t i = 0; i < emitter->launches.column_count; i++) {
         if (is_own(&emitter->launches.columns[i]))
             continue;
