@@ -163,7 +163,7 @@ typedef struct kprof_emitter_ops {
     void (*free)(kprof_emitter *emitter);
 } kprof_emitter_ops;
 
-/* The first member of every emitter. `status` turns to NO_MEMORY or OUTPUT on a failure; pages stop then. */
+/* The first member of every emitter. An emitter notes in `status` that it cannot show anything; pages stop then. */
 struct kprof_emitter {
     const kprof_emitter_ops *ops; /* complete: with defaults */
     const char *page;             /* its name */

@@ -23,8 +23,6 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     if (status == KPROF_OK)
         emitter->ops->page_end(emitter);
     KPROF_THEN(status, kprof_emitter_status(emitter));
-    if (status == KPROF_NO_MEMORY)
-        kprof_log(KPROF_LOG_ERROR, "printing the report: out of memory");
     kprof_emitter_free(emitter);
     return status;
 }
