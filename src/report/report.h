@@ -121,7 +121,8 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
 
 /* Does any launch have samples over time, or a reason why it has none? */
 bool kprof_report_has_timelines(kprof_report *report);
-/* Of the first failure to read the report, which was told. Nothing more is read behind one, as if there was nothing. */
+/* Return the status of the first failure to read the report, which was told. kprof reads nothing more behind one, as if
+ * there was nothing. */
 kprof_status kprof_report_status(const kprof_report *report);
 
 /* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */
@@ -243,7 +244,7 @@ typedef enum kprof_metric_title {
     KPROF_TITLE_BOTH, /* "Duration (gpu__time_duration.sum)" */
 } kprof_metric_title;
 
-/* What ncu's layout of the raw page has of metrics of single instructions. */
+/* Tells what the raw page in ncu's layout shows of metrics of single instructions. */
 typedef enum kprof_instances {
     KPROF_INSTANCES_NONE,
     KPROF_INSTANCES_VALUES,  /* "12 (4; 8)" */

@@ -341,7 +341,7 @@ static int by_importance(const void *a, const void *b)
     return verdicts ? verdicts : times ? times : KPROF_COMPARE(left->groups[side], right->groups[side]);
 }
 
-/* Whether both reports could be read. */
+/* Return the status of the baseline, or that of the new report if the baseline could be read. */
 static kprof_status status_of(const kprof_page_context *context)
 {
     kprof_status status = kprof_report_status(context->reports[KPROF_BASELINE].file);

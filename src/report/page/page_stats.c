@@ -146,7 +146,7 @@ static kprof_stats_records find_records(kprof_report *report, const char *counte
                                  .counters = kprof_store_integer(report, counters) > 0};
 }
 
-/* What few traces have: the option of kprof trace that records it, and why a report has no table of it. */
+/* Few traces have this part: `option` of kprof trace records it, and `why` tells why a report has no table of it. */
 typedef struct rare_part {
     kprof_trace_need need;
     const char *option, *why;

@@ -20,10 +20,10 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
-/* Of several tables leave out those that the report has nothing for, with a warning for each if they were asked for.
+/* Leave out those of several tables that the report has nothing for, with a warning for each if they were asked for.
  * NOT_COLLECTED where it has nothing for any, or no trace. */
 kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kprof_strlist *tables) KPROF_MUST_CHECK;
-/* What few traces have. */
+/* Tells which parts a report has that few traces have. */
 typedef struct kprof_stats_records {
     bool managed, samples, callers, counters;
 } kprof_stats_records;

@@ -152,8 +152,8 @@ const char *kprof_store_column(sqlite3_stmt *row, int column);
 /* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL). */
 char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
 
-/* What reads or writes a report notes a failure in its `status`, with a message, and does nothing then: several steps
- * need one look at it, at their end. */
+/* Functions that read or write a report note a failure in its `status`, with a message, and do nothing then: callers of
+ * several look at it once, at their end. */
 
 /* A prepared statement with its bindings cleared; owned by the report. NULL after a failure. First prepares `sql`. */
 sqlite3_stmt *kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql);
