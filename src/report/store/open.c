@@ -139,7 +139,7 @@ static kprof_status check_name(const char *path)
         return kprof_fail(KPROF_OUTPUT, "%s: the name has more than %zu characters: kprof keeps longer names beside it",
                           path, most);
     char *folder = slash ? kprof_strndup(path, (size_t)(slash - path) + 1) : kprof_strdup("."), whole[PATH_MAX];
-    const bool has_whole = folder && realpath(folder, whole);
+    const bool has_whole = realpath(folder, whole) != NULL;
     free(folder);
     if (has_whole && strlen(whole) + strlen(slash ? slash : path) > most_of_path)
         return kprof_fail(KPROF_OUTPUT,
@@ -202,13 +202,10 @@ static kprof_status check_side_files(const kprof_report *report)
     const char *path = sqlite3_db_filename(report->db, "main"); /* without links, as SQLite opens it */
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
         KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
-        kprof_status status = KPROF_OK;
-        if (name && stat(name, &info) == 0 && !S_ISREG(info.st_mode))
-            status = kprof_fail(KPROF_BAD_REPORT,
-                                "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
-                                report->path, name);
-        if (status != KPROF_OK)
-            return status;
+        if (stat(name, &info) == 0 && !S_ISREG(info.st_mode))
+            return kprof_fail(KPROF_BAD_REPORT,
+                              "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
+                              report->path, name);
     }
     return KPROF_OK;
 }
@@ -223,7 +220,7 @@ static bool has_beside(const char *path, const char *ending)
 {
     struct stat info;
     KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, ending);
-    return name && stat(name, &info) == 0 && info.st_size > 0;
+    return stat(name, &info) == 0 && info.st_size > 0;
 }
 
 bool kprof_report_is_unfinished(const char *path)
