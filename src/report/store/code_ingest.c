@@ -195,8 +195,7 @@ static void find_metrics(kprof_known_names *known, kprof_report *report, const k
     for (size_t i = 0; i < record->name_count; i++) {
         const char *name = or_empty(record->names[i]);
         const kprof_instruction_metric *told = kprof_instruction_metric_find(name);
-        const kprof_model_metric row = {(char *)name, (char *)(told ? told->unit : ""),
-                                        (char *)(told ? told->help : ""), KPROF_INSTRUCTION_KIND};
+        const kprof_model_metric row = {name, told ? told->unit : "", told ? told->help : "", KPROF_INSTRUCTION_KIND};
         kprof_strlist_add(&known->names, name);
         known->rows[i] = kprof_store_metric(report, &row);
     }

@@ -50,9 +50,8 @@ static void put(kprof_report *report, int64_t launch, const kprof_model_metric *
     kprof_store_write(report, KPROF_SQL_ADD_VALUE_ONCE, "iid", launch, row, value);
 }
 
-#define METRIC_IN(name, unit, description)                                                                             \
-    (&(kprof_model_metric){(char *)("timeline__" name), (char *)(unit), (char *)(description), (char *)"derived"})
-#define METRIC(name, description) METRIC_IN(name, "%", description)
+#define METRIC_IN(name, unit, description) (&(kprof_model_metric){"timeline__" name, unit, description, "derived"})
+#define METRIC(name, description)          METRIC_IN(name, "%", description)
 
 /* How long the SMs take to be busy, and how long they are not any more. */
 static void store_ends(kprof_report *report, int64_t launch, const series *s)
@@ -95,12 +94,10 @@ static void store_phase(kprof_report *report, int64_t launch, const kprof_phase 
     static const kprof_model_metric metrics[KPROF_PHASES_MOST][3] = {
 #define OF_PHASE(n)                                                                                                    \
     {                                                                                                                  \
-        {(char *)"timeline__phase" n "_end_pct", (char *)"%", (char *)"share of the time when phase " n " ends",       \
-         (char *)"derived"},                                                                                           \
-            {(char *)"timeline__phase" n "_unit", (char *)"", (char *)"unit that is the busiest in phase " n,          \
-             (char *)"derived"},                                                                                       \
+        {"timeline__phase" n "_end_pct", "%", "share of the time when phase " n " ends", "derived"},                   \
+            {"timeline__phase" n "_unit", "", "unit that is the busiest in phase " n, "derived"},                      \
         {                                                                                                              \
-            (char *)"timeline__phase" n "_pct", (char *)"%", (char *)"how busy it is, of its peak", (char *)"derived"  \
+            "timeline__phase" n "_pct", "%", "how busy it is, of its peak", "derived"                                  \
         }                                                                                                              \
     }
         OF_PHASE("1"), OF_PHASE("2"), OF_PHASE("3")};
