@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 #define FORMAT_ROW(id, name, keeps_text, ...) [KPROF_FORMAT_##id] = {&kprof_emit_##name, keeps_text},
 static const struct {
     const kprof_emitter_ops *ops;

@@ -27,7 +27,6 @@ static const ncu_column launch_columns[] = {{"Kernel Name", KPROF_COLUMN_kernel}
                                             {"Device", KPROF_COLUMN_device},
                                             {"CC", KPROF_COLUMN_cc}};
 static const ncu_column gpu_column = {"device__attribute_display_name", KPROF_COLUMN_device_name}; /* raw page alone */
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* Only a report with NVTX ranges has these columns, as in ncu with --nvtx. */
 static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",

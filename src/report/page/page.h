@@ -4,8 +4,6 @@
 #include "report/emit/emit.h"
 #include "report/model/places.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 /* A field that is for programs, and not shown to people. */
 static inline kprof_emit_field machine(kprof_emit_field field)
 {
