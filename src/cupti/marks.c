@@ -89,14 +89,14 @@ static void *find_short(const kprof_driver_api *driver, ring *r, int64_t now_ns)
     return is_past ? r->what : NULL;
 }
 
-void *kprof_marks_set(const kprof_call *call, void *what)
+void *kprof_marks_set(void *context, void *stream, void *what)
 {
     const kprof_driver_api *driver;
-    if (!call->context || kprof_driver_load(&driver) != KPROF_OK)
+    if (!context || kprof_driver_load(&driver) != KPROF_OK)
         return NULL;
     pthread_mutex_lock(&marks.mutex);
     const int64_t now_ns = kprof_monotonic_ns();
-    ring *r = find_or_make(call->context);
+    ring *r = find_or_make(context);
     void *is_short = r ? find_short(driver, r, now_ns) : NULL;
     bool is_full = r && (r->newest + 1) % RING == r->oldest;
     if (is_full)
@@ -106,7 +106,7 @@ void *kprof_marks_set(const kprof_call *call, void *what)
     if (result == CUDA_SUCCESS && !r->events[r->newest])
         result = driver->cuEventCreate_(&r->events[r->newest], CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
-        result = driver->cuEventRecord_(r->events[r->newest], call->stream);
+        result = driver->cuEventRecord_(r->events[r->newest], stream);
     if (result == CUDA_SUCCESS) {
         r->is_past[r->newest] = 0;
         r->set++;

@@ -243,8 +243,6 @@ static void settle_prepared(kprof_batch *batch, const kprof_call *call)
     state->needs = 0;
     atomic_store(&state->signs.saves_host, false);
     batch->behind.stands = true;
-    batch->behind.stream = call->stream;
-    batch->behind.thread = pthread_self();
 }
 
 /* The driver refused the call: nothing ran. A range that it had stays empty. */

@@ -60,6 +60,7 @@ static __thread struct call_state {
     bool captured;         /* it becomes a node of a graph, and runs nothing */
     bool unknown_end;      /* this launch is not known to end by itself */
     bool marks;            /* a mark follows the call */
+    void *stream;          /* the call's, which does not tell it again as it leaves */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
     kprof_kernel *kernel;  /* this launch's; NULL: it is no launch */
     unsigned unmarked;     /* launches since this thread's last mark */
@@ -726,7 +727,7 @@ static bool is_marked(const kprof_call *call)
 
 static void set_mark(const kprof_call *call)
 {
-    kprof_kernel *is_short = kprof_engine.device->marks_set(call, thread.kernel);
+    kprof_kernel *is_short = kprof_engine.device->marks_set(call->context, thread.stream, thread.kernel);
     if (is_short)
         atomic_fetch_add(&is_short->short_ends, 1);
     thread.unmarked = 0;
@@ -791,6 +792,7 @@ static void enter(const kprof_call *call)
     if (kprof_batch_is_sealed() && !thread.captured && uses_memory(call))
         kprof_batch_note_other_work(call);
     thread.marks = armed && is_marked(call);
+    thread.stream = call->stream;
     if (thread.unknown_end) /* again: a thread inside the gate may have taken back what this one noted before it */
         kprof_batch_note_unknown_end();
     thread.own_call = false;

@@ -79,13 +79,12 @@ static int set_up(void **state)
 
 static void set(unsigned context, void *stream)
 {
-    const kprof_call call = {.kind = KPROF_CALL_LAUNCH, .context = &contexts[context], .stream = stream};
-    assert_null(kprof_marks_set(&call, NULL));
+    assert_null(kprof_marks_set(&contexts[context], stream, NULL));
 }
 
 static void *set_behind(void *what)
 {
-    return kprof_marks_set(&(kprof_call){.kind = KPROF_CALL_LAUNCH, .context = &contexts[0]}, what);
+    return kprof_marks_set(&contexts[0], NULL, what);
 }
 
 static void pass_newest(void)
@@ -182,7 +181,7 @@ static void test_contexts(void **state)
     kprof_marks_forget(&contexts[1]);
     assert_progress(&contexts[1], 0, 0);
     assert_progress(NULL, 2, 0);
-    assert_null(kprof_marks_set(&(kprof_call){.kind = KPROF_CALL_LAUNCH}, contexts)); /* in no context */
+    assert_null(kprof_marks_set(NULL, NULL, contexts)); /* in no context */
     assert_progress(NULL, 2, 0);
 }
 

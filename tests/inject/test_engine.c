@@ -118,9 +118,9 @@ static kprof_progress look_at_marks(const void *context)
 static unsigned marked;       /* launches that have a mark */
 static atomic_bool is_behind; /* the GPU, so that no mark shows a launch to be short */
 
-static void *set_mark(const kprof_call *call, void *what)
+static void *set_mark(void *context, void *stream, void *what)
 {
-    void *is_short = sim_device.marks_set(call, what);
+    void *is_short = sim_device.marks_set(context, stream, what);
     marked++;
     return atomic_load(&is_behind) ? NULL : is_short;
 }

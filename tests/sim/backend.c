@@ -559,13 +559,14 @@ static unsigned context_of_mark(const sim_mark *mark)
     return sim_context_of_stream((unsigned)(mark->stream - sim.streams));
 }
 
-static void *marks_set(const kprof_call *call, void *what)
+static void *marks_set(void *context, void *stream, void *what)
 {
     void *is_short = NULL;
     lock();
-    if (sim.captures == 0 && call->stream && marks.count < sizeof marks.items / sizeof *marks.items) {
-        const sim_stream *stream = call->stream;
-        const sim_mark mark = {stream, stream->submitted, ++marks.set};
+    if (!stream)
+        sim_violation("a mark is in no stream");
+    if (sim.captures == 0 && context && marks.count < sizeof marks.items / sizeof *marks.items) {
+        const sim_mark mark = {stream, ((sim_stream *)stream)->submitted, ++marks.set};
         const unsigned c = context_of_mark(&mark);
         if (marks.what[c] && marks.newest[c].stream->finished >= marks.newest[c].position)
             is_short = marks.what[c];

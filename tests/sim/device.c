@@ -1200,12 +1200,23 @@ kprof_call sim_describe(const sim_step *step)
     return call;
 }
 
+/* As a call leaves, most tell no more than that: where they run and what they launch was told as they entered. */
+static void tell_leaving(kprof_call call)
+{
+    if (call.kind != KPROF_CALL_ALLOCATE && call.kind != KPROF_CALL_MEMORY_INFO) {
+        call.parameters = call.function = call.stream = NULL;
+        call.kernel_name = NULL;
+        call.is_threads_stream = false;
+    }
+    sim.hooks->leave(&call);
+}
+
 static void call_nested(kprof_call call)
 {
     call.kind = KPROF_CALL_OTHER;
     call.name = "nested call";
     sim.hooks->enter(&call);
-    sim.hooks->leave(&call);
+    tell_leaving(call);
 }
 
 static int call_driver(const sim_step *step, uint64_t *out)
@@ -1316,7 +1327,7 @@ int sim_call(const sim_step *step, uint64_t *out)
     if (sim.hooked && step->op == SIM_DESTROY_CONTEXT)
         sim.hooks->context_ending(call.context);
     if (is_told(&call)) /* it may have asked meanwhile */
-        sim.hooks->leave(&call);
+        tell_leaving(call);
     is_within = false;
     made = NULL;
     if (sim.hooked)
@@ -1334,7 +1345,7 @@ void sim_own_call(kprof_call_kind kind, bool leaving)
     call.kernel_name = "own kernel";
     call.function = &call;
     if (leaving)
-        sim.hooks->leave(&call);
+        tell_leaving(call);
     else
         sim.hooks->enter(&call);
 }

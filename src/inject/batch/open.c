@@ -133,6 +133,8 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     batch->behind.stands = batch->behind.wanted;
     batch->behind.begun = batch->behind.prepared = batch->behind.goes_on = batch->behind.watched = false;
     batch->behind.kernel = launch->kernel;
+    batch->behind.stream = launch->call->stream;
+    batch->behind.thread = pthread_self();
     batch->ends.most_replayed = SIZE_MAX;
     atomic_store(&batch->ends.helped, false);
     kprof_own_run *own = &batch->own;
