@@ -23,11 +23,21 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) / to * to;
 }
 
+static CUresult allocate(const kprof_backing *backing, const kprof_driver_api *driver, size_t bytes, CUdeviceptr *out)
+{
+    void *host = NULL;
+    if (!backing->is_host)
+        return driver->cuMemAlloc_(out, bytes);
+    const CUresult result = driver->cuMemAllocHost_(&host, bytes);
+    *out = (CUdeviceptr)(uintptr_t)host;
+    return result;
+}
+
 static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes)
 {
     size_t free_bytes = 0, total_bytes = 0;
-    CUresult result = driver->cuMemGetInfo_(&free_bytes, &total_bytes);
-    if (result == CUDA_SUCCESS && bytes + KPROF_DEVICE_RESERVE_BYTES > free_bytes)
+    CUresult result = backing->is_host ? CUDA_SUCCESS : driver->cuMemGetInfo_(&free_bytes, &total_bytes);
+    if (!backing->is_host && result == CUDA_SUCCESS && bytes + KPROF_DEVICE_RESERVE_BYTES > free_bytes)
         return kprof_fail(KPROF_NO_MEMORY,
                           "keeping memory for a replay takes %.0f MB of the device, and %.0f MB are free",
                           (double)bytes / MEGABYTE, (double)free_bytes / MEGABYTE);
@@ -35,11 +45,11 @@ static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *dr
     if (!chunk)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to keep track of copies");
     if (result == CUDA_SUCCESS)
-        result = driver->cuMemAlloc_(&chunk->address, bytes);
+        result = allocate(backing, driver, bytes, &chunk->address);
     if (result != CUDA_SUCCESS) {
         free(chunk);
         return kprof_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? KPROF_NO_MEMORY : KPROF_INTERNAL,
-                          "%.0f MB of device memory to keep copies in: %s", (double)bytes / MEGABYTE,
+                          "%.0f MB of memory to keep copies in: %s", (double)bytes / MEGABYTE,
                           kprof_driver_error(result));
     }
     chunk->size_bytes = bytes;
@@ -109,7 +119,9 @@ void kprof_backing_release(kprof_backing *backing, const kprof_driver_api *drive
     while (backing->chunks) {
         kprof_backing_chunk *chunk = backing->chunks;
         backing->chunks = chunk->next;
-        if (lives)
+        if (lives && backing->is_host)
+            (void)driver->cuMemFreeHost_((void *)(uintptr_t)chunk->address);
+        else if (lives)
             (void)driver->cuMemFree_(chunk->address);
         free(chunk);
     }

@@ -59,11 +59,11 @@
     X(operation_keep_host)                                                                                             \
     X(operation_returned)                                                                                              \
     X(operation_run)                                                                                                   \
+    X(operation_prepare_counted)                                                                                       \
     X(operation_run_counted)                                                                                           \
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
-    X(operation_is_input)                                                                                              \
     X(transfer_is_hosts)                                                                                               \
     X(transfer_await_start)                                                                                            \
     X(operation_sees_host)                                                                                             \

@@ -67,6 +67,7 @@ struct kprof_operation {
     kprof_transfer transfer;
     bool in_graph;         /* the transfer is a node */
     CUdeviceptr kept;      /* [height][width] of the transfer, on the device: what came from the host, or went to it */
+    uint64_t locked;       /* likewise, of the host, for _run_counted; or 0 */
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
     kprof_arguments arguments; /* of a graph: those of all its kernels */
@@ -595,29 +596,57 @@ static CUresult set_by_driver(const kprof_driver_api *driver, const kprof_transf
 static CUresult copy_by_driver(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
 {
     const kprof_transfer *t = &operation->transfer;
-    const bool from_kept = t->kind == KPROF_TRANSFER_IN;
-    const CUdeviceptr from = from_kept ? operation->kept : t->source;
+    const bool is_in = t->kind == KPROF_TRANSFER_IN, is_out = t->kind == KPROF_TRANSFER_OUT;
+    void *host = (void *)(uintptr_t)operation->locked;
     if (t->height == 1)
-        return driver->cuMemcpyDtoDAsync_(t->destination, from, t->width, stream);
-    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .srcDevice = from,
-                          .srcPitch = from_kept ? t->width : t->source_pitch_bytes,
-                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        return is_in    ? driver->cuMemcpyHtoDAsync_(t->destination, host, t->width, stream)
+               : is_out ? driver->cuMemcpyDtoHAsync_(host, t->source, t->width, stream)
+                        : driver->cuMemcpyDtoDAsync_(t->destination, t->source, t->width, stream);
+    CUDA_MEMCPY2D copy = {.srcMemoryType = is_in ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                          .srcHost = host,
+                          .srcDevice = t->source,
+                          .srcPitch = is_in ? t->width : t->source_pitch_bytes,
+                          .dstMemoryType = is_out ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                          .dstHost = host,
                           .dstDevice = t->destination,
-                          .dstPitch = t->pitch_bytes,
+                          .dstPitch = is_out ? t->width : t->pitch_bytes,
                           .WidthInBytes = t->width,
                           .Height = t->height};
     return driver->cuMemcpy2DAsync_(&copy, stream);
 }
 
-/* Kernels of kprof's own, which repeat sets and copies else, would be counted. */
+kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const kprof_driver_api *driver;
+    const kprof_transfer *t = &operation->transfer;
+    const bool is_out = t->kind == KPROF_TRANSFER_OUT;
+    const size_t size_bytes = t->width * t->height;
+    if (!is_transfer(operation) || (t->kind != KPROF_TRANSFER_IN && !is_out) || size_bytes == 0)
+        return KPROF_OK;
+    operation->locked = kprof_snapshot_locked_space(snapshot, size_bytes, is_out);
+    if (!operation->locked)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the range was not repeated: what it copies from the host or to it takes "
+                          "more page-locked memory than kprof may have");
+    kprof_status status = kprof_driver_load(&driver);
+    if (status != KPROF_OK || is_out)
+        return status;
+    const CUresult result = driver->cuMemcpyDtoHAsync_((void *)(uintptr_t)operation->locked, operation->kept,
+                                                       size_bytes, kprof_snapshot_stream(snapshot));
+    return result == CUDA_SUCCESS
+               ? KPROF_OK
+               : kprof_fail(KPROF_NOT_COLLECTED, "keeping what came from the host: %s", kprof_driver_error(result));
+}
+
+/* Kernels of kprof's own, which repeat sets and copies else, would be counted, and so would the driver's, by which it
+ * copies within the GPU. Copies from the host and to it are work of the copy engines, as in the program's own run. */
 kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
     const kprof_transfer *t = &operation->transfer;
     if (operation->host || !is_transfer(operation))
         return kprof_operation_run(operation, snapshot);
-    if (t->kind == KPROF_TRANSFER_OUT || t->width == 0 || t->height == 0)
+    if (t->width == 0 || t->height == 0)
         return KPROF_OK;
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
@@ -643,11 +672,6 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
 {
     const kprof_transfer *t = &operation->transfer;
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
-}
-
-bool kprof_operation_is_input(const kprof_operation *operation)
-{
-    return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_IN && operation->kept;
 }
 
 /* Memory of the host that CUDA does not know. */

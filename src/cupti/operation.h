@@ -22,8 +22,12 @@ kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHE
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* The same within a range that counts all that runs in it: the driver sets and copies, as in the application's own run,
- * and nothing is compared. A failure where the driver refuses to, as the memory has been given back since. */
+/* Before _run_counted: have page-locked memory for what a transfer moves from the host or to it, and put there what
+ * came from the host. The context must be idle. NOT_COLLECTED when there is none, or all transfers of the batch that
+ * come from the host would take more than 1 GiB. */
+kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* The same as _run within a range that counts all that runs in it: the driver sets and copies, as in the application's
+ * own run, and nothing is compared. A failure where the driver refuses to, as the memory has been given back since. */
 kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* Does the snapshot hold all memory that a graph sets or copies? For other operations _copy has found that out. */
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot);
@@ -32,8 +36,6 @@ bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snap
 size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
-/* Does it copy from the host, which a replay does from a copy on the device? */
-bool kprof_operation_is_input(const kprof_operation *operation);
 typedef enum kprof_awaited {
     KPROF_NOT_AWAITED, /* the host does not wait in the call, or perhaps not */
     KPROF_AWAITED,

@@ -29,6 +29,7 @@
 #define POLL_US       100
 #define LARGEST_PIECE BLOCK_BYTES
 #define KEPT_SHARE    4 /* keep no more than this share of free memory for transfers */
+#define MOST_LOCKED   ((size_t)1 << 30)
 
 /* The kernels of blocks.cu, as text that the driver compiles. */
 __asm__(".pushsection .rodata\n"
@@ -65,7 +66,9 @@ struct kprof_snapshot {
     CUevent event, reached, followed; /* reached, followed: before and behind kprof's own work in _follow */
     pthread_mutex_t following;        /* one thread stops that work at a time */
     bool is_behind;                   /* it may go on, and touches what is listed */
-    kprof_backing backing;
+    kprof_backing backing, locked;
+    uint64_t scratch; /* in `locked` */
+    size_t scratch_bytes;
     block_table start, end, compared; /* compared: by kprof_snapshot_compare */
     block_table seen, differing;      /* by _watch: those of `start`, with what differs marked, which is kept apart: */
     uint64_t *places;                 /* [start.count]: where, by block; 0: nowhere */
@@ -182,6 +185,7 @@ kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
     if (!s)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a snapshot");
     s->context = context;
+    s->locked.is_host = true;
     pthread_mutex_init(&s->following, NULL);
     kprof_status status = kprof_driver_load(&s->driver);
     if (status == KPROF_OK) {
@@ -812,6 +816,27 @@ uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t width, size_t height)
     return space;
 }
 
+static uint64_t take_locked_space(kprof_snapshot *s, size_t size_bytes)
+{
+    const uint64_t space = kprof_backing_take(&s->locked, size_bytes);
+    const size_t has_bytes = kprof_backing_bytes(&s->locked);
+    if (space || has_bytes > MOST_LOCKED || size_bytes > MOST_LOCKED - has_bytes ||
+        kprof_backing_grow(&s->locked, s->driver, size_bytes) != KPROF_OK)
+        return space;
+    return kprof_backing_take(&s->locked, size_bytes);
+}
+
+uint64_t kprof_snapshot_locked_space(kprof_snapshot *s, size_t size_bytes, bool is_scratch)
+{
+    if (!is_scratch)
+        return take_locked_space(s, size_bytes);
+    if (size_bytes > s->scratch_bytes) {
+        s->scratch = take_locked_space(s, size_bytes);
+        s->scratch_bytes = s->scratch ? size_bytes : 0;
+    }
+    return s->scratch;
+}
+
 kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_rows *rows, bool *same)
 {
     block_table *table = &s->compared;
@@ -970,9 +995,11 @@ void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
     s->seen.device_capacity = s->differing.device_capacity = 0;
     s->taken = s->ended = s->follows = s->watches = false;
-    s->kept_bytes = s->most_kept_bytes = 0;
+    s->kept_bytes = s->most_kept_bytes = s->scratch_bytes = 0;
     CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     kprof_pools_let_go(is_idle && !s->stuck);
+    if (is_idle && !s->stuck)
+        kprof_backing_release(&s->locked, s->driver, true);
     relax(s->driver, mode);
     if (s->stuck)
         return;
@@ -999,6 +1026,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     if (!s)
         return;
     kprof_backing_release(&s->backing, s->driver, lives);
+    kprof_backing_release(&s->locked, s->driver, lives);
     if (lives)
         close_device_side(s);
     KPROF_FREE(s->start.items, s->end.items, s->compared.items, s->seen.items, s->differing.items, s->places, s->spans,

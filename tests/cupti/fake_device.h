@@ -50,9 +50,10 @@ typedef struct fake_device {
     unsigned launches[FAKE_KERNELS], blocks[FAKE_KERNELS]; /* blocks: of those launches */
     CUstreamCaptureMode mode;
     bool streams, events, modules; /* there are any */
-    void *pinned;                  /* to where copies do not wait */
-    CUresult stream_result;        /* of making one */
-    unsigned follows;              /* in the application's stream launches of kprof's are behind work that goes on: */
+    void *pinned;                  /* the first: to where copies do not wait */
+    unsigned pinned_count;
+    CUresult stream_result; /* of making one */
+    unsigned follows;       /* in the application's stream launches of kprof's are behind work that goes on: */
     fake_launch following[FAKE_QUEUE];
     fake_launch queue[FAKE_QUEUE];
     unsigned queued;
@@ -270,15 +271,17 @@ static CUresult CUDAAPI fake_query(CUstream stream)
 
 static CUresult CUDAAPI fake_alloc_host(void **out, size_t size)
 {
-    *out = fake.pinned = malloc(size);
-    return fake.pinned ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    *out = malloc(size);
+    fake.pinned = fake.pinned ? fake.pinned : *out;
+    fake.pinned_count += *out != NULL;
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult CUDAAPI fake_free_host(void *host)
 {
-    assert_ptr_equal(host, fake.pinned);
+    assert_true(fake.pinned_count-- > 0);
     free(host);
-    fake.pinned = NULL;
+    fake.pinned = host == fake.pinned ? NULL : fake.pinned;
     return CUDA_SUCCESS;
 }
 

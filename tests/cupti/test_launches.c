@@ -266,6 +266,12 @@ uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t width, size_t height)
     return 0;
 }
 
+uint64_t kprof_snapshot_locked_space(kprof_snapshot *of, size_t size_bytes, bool is_scratch)
+{
+    fail_msg("%p has to do with a launch: %zu bytes, %d", (void *)of, size_bytes, is_scratch);
+    return 0;
+}
+
 kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
 {
     (void)of;

@@ -1,5 +1,6 @@
 /* Transfers that are kept to be repeated: which, and how they are done again, by a driver that writes down what it is
- * asked. What came from the host comes from the device then, and what went to the host is compared. */
+ * asked. What came from the host comes from the device then, and what went to the host is compared; in a range that
+ * counts all, both are copied between the device and page-locked memory. */
 #include "cupti/calls.h"
 #include "cupti/device.h"
 #include "cupti/driver.h"
@@ -22,11 +23,18 @@ static char own_context, other_context, own_stream, other_stream, captured_strea
 static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream;
 static char done[256]; /* what the driver did, in its order */
 static CUresult copy_result, wait_result;
-static bool no_space, differs; /* differs: memory from what is kept of it */
+static bool no_space, nothing_locked, differs; /* differs: memory from what is kept of it */
 
 /* Addresses by what is there. */
 enum { DEVICE = 0x10000, POOL = 0x20000, FOREIGN = 0x30000, PEER = 0x40000, HOST = 0x50000, MANAGED = 0x60000 };
-enum { PLACE = 0x10000, KEPT = 0x90000, LARGE = 0x10000000, LARGE_BYTES = 0x40000000 };
+enum {
+    PLACE = 0x10000,
+    KEPT = 0x90000,
+    LOCKED = 0xa0000,
+    SCRATCH = 0xb0000,
+    LARGE = 0x10000000,
+    LARGE_BYTES = 0x40000000
+};
 
 /* The host's own memory it knows where it is pinned. */
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
@@ -148,6 +156,12 @@ static CUresult CUDAAPI copy_in(CUdeviceptr to, const void *from, size_t size, C
     return copy_result;
 }
 
+static CUresult CUDAAPI copy_out(void *to, CUdeviceptr from, size_t size, CUstream stream)
+{
+    write_down("take %p %llx %zu %s;", to, from, size, name_of(stream));
+    return copy_result;
+}
+
 static CUresult CUDAAPI wait_for(CUstream stream)
 {
     write_down("wait %s;", name_of(stream));
@@ -156,11 +170,16 @@ static CUresult CUDAAPI wait_for(CUstream stream)
 
 static CUresult CUDAAPI copy_rows(const CUDA_MEMCPY2D *p, CUstream stream)
 {
-    bool in = p->srcMemoryType == CU_MEMORYTYPE_HOST;
+    bool in = p->srcMemoryType == CU_MEMORYTYPE_HOST, out = p->dstMemoryType == CU_MEMORYTYPE_HOST;
     assert_true(in || p->srcMemoryType == CU_MEMORYTYPE_DEVICE);
-    assert_int_equal(p->dstMemoryType, CU_MEMORYTYPE_DEVICE);
+    assert_true(!in || !out);
+    assert_true(out || p->dstMemoryType == CU_MEMORYTYPE_DEVICE);
     assert_true(p->srcXInBytes == 0 && p->srcY == 0 && p->dstXInBytes == 0 && p->dstY == 0);
-    write_down("%srows %llx+%zu %llx+%zu %zu %zu %s;", in ? "bring " : "", p->dstDevice, p->dstPitch,
+    write_down("%srows %llx+%zu %llx+%zu %zu %zu %s;",
+               in    ? "bring "
+               : out ? "take "
+                     : "",
+               out ? (CUdeviceptr)(uintptr_t)p->dstHost : p->dstDevice, p->dstPitch,
                in ? (CUdeviceptr)(uintptr_t)p->srcHost : p->srcDevice, p->srcPitch, p->WidthInBytes, p->Height,
                name_of(stream));
     return copy_result;
@@ -187,6 +206,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuMemsetD2D32Async_ = rows32,
                                          .cuMemcpyDtoDAsync_ = copy,
                                          .cuMemcpyHtoDAsync_ = copy_in,
+                                         .cuMemcpyDtoHAsync_ = copy_out,
                                          .cuMemcpy2DAsync_ = copy_rows};
     *out = &api;
     return KPROF_OK;
@@ -247,6 +267,13 @@ uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t width, size_t height)
         write_down(" %zu", height);
     write_down(";");
     return no_space ? 0 : KEPT;
+}
+
+uint64_t kprof_snapshot_locked_space(kprof_snapshot *of, size_t size_bytes, bool is_scratch)
+{
+    assert_ptr_equal(of, snapshot);
+    write_down("lock %zu;", size_bytes);
+    return nothing_locked ? 0 : is_scratch ? SCRATCH : LOCKED;
 }
 
 static void write_rows(const char *what, const kprof_rows *rows)
@@ -414,7 +441,9 @@ static const char *repeat_counted(CUpti_CallbackId id, const void *parameters, k
     assert_non_null(operation);
     assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
     done[0] = '\0';
-    assert_int_equal(kprof_operation_run_counted(operation, snapshot), wanted);
+    kprof_status status = kprof_operation_prepare_counted(operation, snapshot);
+    KPROF_THEN(status, kprof_operation_run_counted(operation, snapshot));
+    assert_int_equal(status, wanted);
     kprof_operation_free(operation);
     return done;
 }
@@ -448,6 +477,48 @@ static void test_by_the_driver(void **state)
     copy_result = CUDA_ERROR_INVALID_VALUE;
     (void)repeat_counted(ID(cuMemcpyDtoD_v2), &p, KPROF_NOT_COLLECTED);
     copy_result = CUDA_SUCCESS;
+}
+
+/* Rows of 13 bytes, 100 apart at the source and 500 at the destination. */
+static CUDA_MEMCPY2D rows_between(CUdeviceptr to, CUdeviceptr from)
+{
+    return (CUDA_MEMCPY2D){.srcXInBytes = 1,
+                           .srcY = 2,
+                           .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = from,
+                           .srcPitch = 100,
+                           .dstXInBytes = 3,
+                           .dstY = 1,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = to,
+                           .dstPitch = 500,
+                           .WidthInBytes = 13,
+                           .Height = 6};
+}
+
+/* The driver would copy within the device by a kernel. */
+static void test_by_the_driver_from_and_to_the_host(void **state)
+{
+    (void)state;
+    char host[1000];
+    CUstream stream = (CUstream)(void *)&own_stream;
+    cuMemcpyHtoDAsync_v2_params in = {DEVICE, host, 64, stream};
+    cuMemcpyDtoHAsync_v2_params out = {host, DEVICE, 64, stream};
+    CUDA_MEMCPY2D in_rows = rows_between(DEVICE, HOST), out_rows = rows_between(HOST, POOL);
+    cuMemcpy2DAsync_v2_params in_2d = {&in_rows, stream}, out_2d = {&out_rows, stream};
+    assert_string_equal(repeat_counted(ID(cuMemcpyHtoDAsync_v2), &in, KPROF_OK),
+                        "lock 64;take 0xa0000 90000 64 replay;bring 10000 0xa0000 64 replay;");
+    assert_string_equal(repeat_counted(ID(cuMemcpyDtoHAsync_v2), &out, KPROF_OK),
+                        "lock 64;take 0xb0000 10000 64 replay;");
+    assert_string_equal(repeat_counted(ID(cuMemcpy2DAsync_v2), &in_2d, KPROF_OK),
+                        "lock 78;take 0xa0000 90000 78 replay;bring rows 101f7+500 a0000+13 13 6 replay;");
+    assert_string_equal(repeat_counted(ID(cuMemcpy2DAsync_v2), &out_2d, KPROF_OK),
+                        "lock 78;take rows b0000+13 200c9+100 13 6 replay;");
+    nothing_locked = true;
+    assert_string_equal(repeat_counted(ID(cuMemcpyHtoDAsync_v2), &in, KPROF_NOT_COLLECTED), "lock 64;");
+    nothing_locked = false;
+    in.ByteCount = 0;
+    assert_string_equal(repeat_counted(ID(cuMemcpyHtoDAsync_v2), &in, KPROF_OK), "");
 }
 
 /* A call that sets or copies nothing is not repeated: the driver may refuse an empty one in another form. */
@@ -600,23 +671,6 @@ static void test_copies_that_do_not_tell_the_host(void **state)
                             "space 64;copy 90000 10000 64 own;repeated: compare 90000 10000 64;");
     }
     assert_string_equal(repeat_copy(HOST, HOST, &own_stream), "");
-}
-
-/* Rows of 13 bytes, 100 apart at the source and 500 at the destination. */
-static CUDA_MEMCPY2D rows_between(CUdeviceptr to, CUdeviceptr from)
-{
-    return (CUDA_MEMCPY2D){.srcXInBytes = 1,
-                           .srcY = 2,
-                           .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .srcDevice = from,
-                           .srcPitch = 100,
-                           .dstXInBytes = 3,
-                           .dstY = 1,
-                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .dstDevice = to,
-                           .dstPitch = 500,
-                           .WidthInBytes = 13,
-                           .Height = 6};
 }
 
 static const char *repeat_rows(const CUDA_MEMCPY2D *rows)
@@ -938,6 +992,7 @@ int main(void)
         cmocka_unit_test_setup(test_sets, set_up),
         cmocka_unit_test_setup(test_sets_of_rows, set_up),
         cmocka_unit_test_setup(test_by_the_driver, set_up),
+        cmocka_unit_test_setup(test_by_the_driver_from_and_to_the_host, set_up),
         cmocka_unit_test_setup(test_nothing_to_do, set_up),
         cmocka_unit_test_setup(test_copies, set_up),
         cmocka_unit_test_setup(test_refused, set_up),

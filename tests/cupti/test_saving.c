@@ -170,7 +170,7 @@ static int tear_down(void **state)
     kprof_snapshot_close(snapshot, true);
     assert_int_equal(fake.chunks, 0);
     assert_false(fake.streams);
-    assert_null(fake.pinned);
+    assert_int_equal(fake.pinned_count, 0);
     free(memory);
     return 0;
 }
@@ -793,6 +793,29 @@ static void test_space_for_transfers_has_a_bound(void **state)
 }
 
 /* Only of what is no address any more is it known that it is gone. */
+/* 1 GiB, and no space of the device. What nobody needs lies in one place. */
+static void test_page_locked_space_has_a_bound(void **state)
+{
+    (void)state;
+    take();
+    const unsigned first = fake.pinned_count, chunks = fake.chunks;
+    for (int batch = 0; batch < 2; batch++) {
+        const uint64_t scratch = kprof_snapshot_locked_space(snapshot, 2 * MEBIBYTE, true);
+        assert_true(scratch != 0 && kprof_snapshot_locked_space(snapshot, MEBIBYTE, true) == scratch);
+        const uint64_t small = kprof_snapshot_locked_space(snapshot, 5, false);
+        assert_true(small >= scratch + 2 * MEBIBYTE);
+        *(unsigned char *)(uintptr_t)small = 1;
+        assert_true(kprof_snapshot_locked_space(snapshot, 900 * MEBIBYTE, true) != scratch);
+        assert_int_equal(kprof_snapshot_locked_space(snapshot, 256 * MEBIBYTE, false), 0);
+        assert_int_equal(fake.pinned_count, first + 2);
+        kprof_snapshot_drop(snapshot, false);
+        assert_int_equal(fake.pinned_count, first + 2); /* to free it might wait */
+        kprof_snapshot_drop(snapshot, true);
+        assert_int_equal(fake.pinned_count, first);
+    }
+    assert_int_equal(fake.chunks, chunks);
+}
+
 /* A launch that was submitted after memory was saved, and ends later: what it leaves is the start. */
 static void test_launch_that_is_followed(void **state)
 {
@@ -1097,6 +1120,7 @@ int main(void)
         TEST(test_comparing_rows),
         TEST(test_copying_rows),
         TEST(test_space_for_transfers_has_a_bound),
+        TEST(test_page_locked_space_has_a_bound),
         TEST(test_launch_that_is_followed),
         TEST(test_memory_of_the_host_that_is_left),
         TEST(test_launch_that_is_watched),

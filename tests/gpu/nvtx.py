@@ -20,6 +20,8 @@ import harness
 
 METRIC = "gpu__time_duration.sum"
 COUNTS = ["sm__inst_executed.sum", "sm__ctas_launched.sum"] # of the same work, always the same
+# Nearly all of it is of copies of the range "input".
+TRAFFIC = ["pcie__read_bytes.sum", "pcie__write_bytes.sum", "lts__t_sectors_op_write.sum", "lts__t_sectors_op_read.sum"]
 # The ranges of the launches of programs/nvtx.cu, by their number of blocks.
 RANGES = {1: None, 2: "outer/", 3: "outer/inner/", 4: "net@conv/; outer/inner/", 5: "outer/wide/",
           6: "outer/wide/inner/", 7: "outer/; epoch", 8: "outer/; epoch; net@phase", 9: "net@phase",
@@ -160,26 +162,49 @@ def read_range(base):
 
 def check_repeated(session):
     """Ranges that come once have the values of the default set, but for ratios of nothing to nothing, and count what
-    their launches count. One that copies from the host is not repeated."""
+    their launches count, or, with sets and copies within the GPU, which the driver makes by kernels, what they count
+    in a run for each pass. Copies from the host and to it add nothing."""
     program = [harness.programs() / "ranges"]
     plain = harness.run(program)
     metrics = ["--metrics", ",".join(COUNTS)]
     _, base = session.profile(metrics, program, plain)
     alone, told = dict(counts_of(base)), []
     for name, launches in (("plain", (2, 3, 4)), ("wait", (5, 6)), ("copies", (7, 8, 9)), ("graph", (10, 11, 12)),
-                           ("streams", (13, 14))):
+                           ("streams", (13, 14)), ("input", (15, 16, 17))):
         status, base = session.profile(["--set", "default", *metrics, "--replay-mode", "range", INCLUDE, f"{name}/"],
                                        program, plain)
         mode, counts, missing, reason = read_range(base)
         sums = [sum(alone[launch][i] for launch in launches) for i in range(len(COUNTS))]
         if name == "copies":
-            demand(not counts and "copies from the host" in reason, f"copies: {mode}, {counts}: {reason}")
-            told.append("copies: not repeated")
-            continue
+            under = harness.run([harness.kprof(), *metrics, "--replay-mode", "app-range", INCLUDE, "copies/", "-f",
+                                 "-o", f"{base}-runs", *program])
+            demand(under.status == 0, f"copies: {harness.last_lines(under.stderr)}")
+            _, as_it_runs, _, _ = read_range(f"{base}-runs")
+            demand(all(a >= b for a, b in zip(as_it_runs, sums)), f"copies: {as_it_runs}, below {sums}")
+            sums = as_it_runs
         told.append(f"{name}: {mode}, {counts}, missing {missing}")
         demand(status == 0 and mode == "range" and counts == sums and len(missing) <= 3,
                f"{told[-1]}, not {sums}; status {status}: {reason}")
     return "; ".join(told)
+
+
+def check_traffic(session):
+    """A range that is repeated copies from the host, and to it, as many bytes as the program's own run does."""
+    program, found = [harness.programs() / "ranges"], []
+    plain = harness.run(program)
+    for mode in ("range", "app-range"):
+        base = f"{session.folder}/traffic-{mode}"
+        under = harness.run([harness.kprof(), "--set", "default", "--metrics", ",".join(TRAFFIC), "--replay-mode", mode,
+                             INCLUDE, "input/", "-f", "-o", base, *program], limit=300)
+        demand(under.status == 0 and plain.stdout in under.stdout, f"{mode}: {harness.last_lines(under.stderr)}")
+        with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+            found.append(dict(database.execute("SELECT name, value FROM value JOIN metric ON metric.id = metric_id "
+                                               f"WHERE name IN ({', '.join('?' * len(TRAFFIC))})", TRAFFIC)))
+    repeated, own = found
+    told = "; ".join(f"{name}: {repeated.get(name)}, in its own run {own.get(name)}" for name in TRAFFIC)
+    known = [(repeated[name], own[name]) for name in TRAFFIC if None not in (repeated.get(name), own.get(name))]
+    demand(known and all(0.8 * b <= a <= 1.25 * b for a, b in known), told)
+    return told
 
 
 def check_in_runs(session):
@@ -290,7 +315,7 @@ def check_case(session, case, with_ncu):
 
 CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
           ("another tool", check_another_tool), ("ranges as one", check_as_one), ("ranges in runs", check_in_runs),
-          ("ranges that are repeated", check_repeated),
+          ("ranges that are repeated", check_repeated), ("copies in ranges that are repeated", check_traffic),
           ("PyTorch", check_torch), ("steps of PyTorch that are repeated", check_torch_repeated)]
 
 

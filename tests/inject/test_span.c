@@ -105,18 +105,46 @@ static void repeated_with_all_that_it_has(void **state)
     assert_string_equal(told.reason, "");
 }
 
-/* A replay copies from a copy on the device. */
-static void copy_from_the_host(void **state)
+/* Replays copy what the host had at the time, and it is not changed by what they copy to the host. */
+static void copies_from_and_to_the_host(void **state)
 {
     (void)state;
+    do_call((sim_step){.op = SIM_BUFFER_WRITE, .value = 7});
     assert_true(kprof_range_begin("", "input"));
     const unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
     launch(SIM_SCALE);
+    do_call((sim_step){.op = SIM_COPY_OUT_ASYNC, .a = SLOT, .b = SLOT});
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    const uint64_t buffer = sim.streams[0].buffer;
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .b = SLOT, .value = 5});
+    const unsigned last = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
     kprof_range_end();
-    end_samples();
-    assert_not_measured(first, "it copies from the host");
+    assert_string_equal(assert_repeated(first, last).reason, "");
+    assert_true(sim.streams[0].buffer == buffer);
+}
+
+static kprof_status lock_nothing(kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    (void)operation;
+    (void)snapshot;
+    return kprof_fail(KPROF_NOT_COLLECTED, "no page-locked memory");
+}
+
+static void copies_without_page_locked_memory(void **state)
+{
+    kprof_device_ops ops = *kprof_engine.device;
+    const kprof_device_ops *before = kprof_engine.device;
+    (void)state;
+    ops.operation_prepare_counted = lock_nothing;
+    kprof_engine.device = &ops;
+    assert_true(kprof_range_begin("", "much input"));
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
+    kprof_range_end();
+    kprof_engine.device = before;
+    assert_not_measured(first, "no page-locked memory");
 }
 
 /* The host waits in it, so that nothing runs beside it. */
@@ -233,7 +261,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(repeated_with_all_that_it_has, prepare),
-        cmocka_unit_test_setup(copy_from_the_host, prepare),
+        cmocka_unit_test_setup(copies_from_and_to_the_host, prepare),
+        cmocka_unit_test_setup(copies_without_page_locked_memory, prepare),
         cmocka_unit_test_setup(copy_in_another_stream, prepare),
         cmocka_unit_test_setup(work_in_several_streams, prepare),
         cmocka_unit_test_setup(graph_by_its_nodes, prepare),

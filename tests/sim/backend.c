@@ -80,6 +80,7 @@ struct kprof_operation {
     bool is_node, hides_output;  /* of a graph */
     bool kept;                   /* what a copy from the host brought, or one to the host took */
     bool is_kept_in_order;       /* likewise, by work in the stream */
+    bool is_locked;              /* it has page-locked memory */
     saved_slot *host;            /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
     uint64_t flags[SIM_STREAMS]; /* likewise, of the streams */
 };
@@ -1651,10 +1652,31 @@ static kprof_status operation_run(const kprof_operation *operation, kprof_snapsh
     return repeat(operation, snapshot, true);
 }
 
+static bool moves_hosts(const kprof_operation *operation)
+{
+    const sim_op op = operation->step.op;
+    return op == SIM_COPY_IN || op == SIM_COPY_IN_ASYNC || op == SIM_COPY_OUT || op == SIM_COPY_OUT_ASYNC;
+}
+
+static kprof_status operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    lock();
+    check_can_wait("memory of the host is locked");
+    check_idle("memory of the host is locked");
+    if (snapshot->context != sim_current || sim.contexts[sim_current].armed)
+        sim_violation("memory of the host is locked in another context, or in a pass");
+    const bool fault = moves_hosts(operation) && has_fault();
+    operation->is_locked = !fault;
+    unlock();
+    return fault ? kprof_fail(KPROF_NOT_COLLECTED, "no memory of the host can be locked (simulated)") : KPROF_OK;
+}
+
 static kprof_status operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     if (!sim.contexts[sim_current].armed)
         sim_violation("a launch or copy is repeated in no pass, where nothing is compared");
+    if (moves_hosts(operation) && !operation->is_locked)
+        sim_violation("a copy from or to the host is repeated in a pass without memory of the host, by a kernel");
     return repeat(operation, snapshot, false);
 }
 
@@ -1677,11 +1699,6 @@ static size_t operation_output_bytes(const kprof_operation *operation)
     const size_t bytes = operation->step.large ? (size_t)64 << 20 : SIM_WORDS * sizeof(uint64_t);
     const bool is_output = operation->step.op == SIM_COPY_OUT || operation->step.op == SIM_COPY_OUT_ASYNC;
     return is_output && !operation->hides_output ? bytes : 0;
-}
-
-static bool operation_is_input(const kprof_operation *operation)
-{
-    return operation->step.op == SIM_COPY_IN || operation->step.op == SIM_COPY_IN_ASYNC;
 }
 
 static bool transfer_is_hosts(const kprof_call *call)

@@ -580,6 +580,22 @@ static void add_dice(generator *g, unsigned stream)
     step->large = is_likely(g, 3);
 }
 
+/* Nothing in it but launches, sets and copies. */
+static void add_range(generator *g, unsigned stream)
+{
+    static const sim_op ops[] = {SIM_COPY_IN,        SIM_COPY_IN_ASYNC, SIM_COPY_OUT,
+                                 SIM_COPY_OUT_ASYNC, SIM_COPY,          SIM_MEMSET};
+    add(g, SIM_PROFILER, stream)->value = 1;
+    add_launch(g, stream);
+    for (unsigned i = pick(g, 8); i > 0; i--) {
+        if (is_likely(g, 2))
+            add_launch(g, stream);
+        else
+            add_copy(g, stream, ops[pick(g, 6)]);
+    }
+    add(g, SIM_PROFILER, stream)->value = 2;
+}
+
 static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
@@ -590,6 +606,10 @@ static void add_any(generator *g)
     }
     if (g->program->traits.profiler_calls && is_likely(g, 12))
         add(g, SIM_PROFILER, stream)->detached = is_likely(g, 3);
+    if (g->program->traits.ranges && is_likely(g, 6)) {
+        add_range(g, stream);
+        return;
+    }
     if (g->program->traits.long_batches && !is_likely(g, 24)) {
         add_launch(g, stream & ~3u);
         return;

@@ -342,6 +342,7 @@ static void choose_profiler_calls(uint64_t random)
     group.profiler_calls = random < 3 ? calls[random] : KPROF_FROM_THE_START;
     group.traits.profiler_calls = random < 3;
     group.is_stopped = group.profiler_calls == KPROF_FROM_A_START_CALL;
+    group.traits.ranges = group.only_ranges;
     if (!has_ranges)
         return;
     group.replay_choice = KPROF_RANGES; /* from each start call to the next stop call */

@@ -38,7 +38,7 @@ static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *la
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
-    kprof_span_note_work(&batch->state, launch, operation);
+    kprof_span_note_work(&batch->state, launch);
     if (launch->kernel && may_do_unseen(batch, launch, operation))
         kprof_ends_cut(&batch->ends, batch->state.list.count, KPROF_NOT_WATCHED);
     kprof_state_add(&batch->state, launch, operation);

@@ -212,14 +212,20 @@ static void enable_samples_again(const kprof_batch_state *state)
 }
 
 /* In a range that counts all that runs, nothing is compared: do it once without counters. */
-static kprof_status compare_span(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+static kprof_status prepare_span(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
+    const kprof_device_ops *device = kprof_engine.device;
+    kprof_snapshot *snapshot = state->context->snapshot;
+    kprof_status status = KPROF_OK;
     bool has_output = false;
-    for (size_t i = 0; i < state->list.count && kprof_span_is_whole(state); i++)
-        has_output = has_output || kprof_engine.device->operation_output_bytes(state->list.items[i].operation) > 0;
-    if (!has_output)
-        return KPROF_OK;
-    kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
+    for (size_t i = 0; i < state->list.count && kprof_span_is_whole(state) && status == KPROF_OK; i++) {
+        kprof_operation *operation = state->list.items[i].operation;
+        has_output = has_output || device->operation_output_bytes(operation) > 0;
+        status = device->operation_prepare_counted(operation, snapshot);
+    }
+    if (status != KPROF_OK || !has_output)
+        return status;
+    status = device->snapshot_restore_start(snapshot);
     KPROF_THEN(status, run_all(replay, state, passes, false));
     return status;
 }
@@ -228,9 +234,9 @@ static kprof_status compare_span(kprof_replay *replay, kprof_batch_state *state,
 static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
     bool more = true;
-    const kprof_status compared = compare_span(replay, state, passes);
-    if (compared != KPROF_OK)
-        return compared;
+    const kprof_status prepared = prepare_span(replay, state, passes);
+    if (prepared != KPROF_OK)
+        return prepared;
     measure_instructions(replay, state, passes, KPROF_SAMPLED);
     int64_t lap_ns = kprof_monotonic_ns();
     const bool was_disarmed = kprof_measures_instructions() && !atomic_load(&kprof_engine.process.armed);

@@ -15,10 +15,6 @@
     "its work came in several streams, and was repeated one after the other; later ranges of the name are measured "   \
     "as they run"
 
-#define COPIES_IN                                                                                                      \
-    "it copies from the host, which a replay does within the GPU, by kernels that would be counted; later ranges of "  \
-    "the name are measured as they run"
-
 static int64_t spent_ns;
 
 const char *kprof_span_obstacle(const kprof_kernel *range, const kprof_chip_metrics *metrics)
@@ -45,14 +41,10 @@ kprof_open_launch *kprof_span_first(const kprof_batch_state *state)
 }
 
 /* A copy in which the host waits runs beside nothing that comes later. */
-void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work, const kprof_operation *operation)
+void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work)
 {
     if (!state->range)
         return;
-    if (operation && kprof_engine.device->operation_is_input(operation)) { /* the driver would copy by a kernel */
-        atomic_store(&state->range->unrepeated, MOST_FAILURES);
-        kprof_state_spoil(state, COPIES_IN);
-    }
     if (state->list.count == 0)
         state->range_stream = work->call->stream;
     if (work->call->stream == state->range_stream || work->awaited)

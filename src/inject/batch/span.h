@@ -11,8 +11,8 @@ static inline bool kprof_span_is_whole(const kprof_batch_state *state)
 {
     return state->range != NULL;
 }
-/* The launch or transfer joins. `operation`: its, which repeats it. */
-void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work, const kprof_operation *operation);
+/* The launch or transfer joins. */
+void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work);
 /* Return the launch that has the range's record. There is one. */
 kprof_open_launch *kprof_span_first(const kprof_batch_state *state);
 /* Has the range ended before the batch did? `closed_by`: what closes the batch. */

@@ -1,4 +1,5 @@
-// NVTX ranges that come once: of launches alone, with a wait, with sets and copies, with a graph, in two streams. The
+// NVTX ranges that come once: of launches alone, with a wait, with sets and copies, with a graph, in two streams, and
+// with copies from the host and to it alone. The
 // number of blocks of a launch is its number, so that a profiler's results tell which one it is; tests/gpu/nvtx.py
 // knows the launches of each range.
 //
@@ -7,8 +8,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-static const unsigned BLOCK = 64, LAUNCHES = 14;
-static const size_t BYTES = 1 << 20;
+static const unsigned BLOCK = 64, LAUNCHES = 17;
+static const size_t BYTES = 1 << 20, FEW_BYTES = 1000, ROW_BYTES = 512, ROWS = 1 << 10;
 
 __global__ void mark(unsigned *x)
 {
@@ -66,6 +67,34 @@ static void run_streams(const cudaStream_t *streams)
     nvtxRangePop();
 }
 
+// From pinned and from pageable memory, many bytes, few, and rows, of which the host gets all.
+static void run_input(unsigned char *a, std::vector<unsigned char> &host, cudaStream_t stream)
+{
+    unsigned char *pinned, *to;
+    const std::vector<unsigned char> few(FEW_BYTES, 3);
+    CHECK(cudaMallocHost(&pinned, 4 * BYTES));
+    CHECK(cudaMalloc(&to, 4 * BYTES));
+    memset(pinned, 5, 4 * BYTES);
+    nvtxRangePushA("input");
+    launch(15, stream);
+    CHECK(cudaMemcpyAsync(to, pinned, 4 * BYTES, cudaMemcpyHostToDevice, stream));
+    CHECK(cudaMemcpyAsync(a, host.data(), BYTES, cudaMemcpyHostToDevice, stream));
+    CHECK(cudaMemcpyAsync(to, few.data(), FEW_BYTES, cudaMemcpyHostToDevice, stream));
+    launch(16, stream);
+    CHECK(cudaMemcpy2DAsync(to + BYTES, 2 * ROW_BYTES, host.data(), ROW_BYTES, ROW_BYTES, ROWS, cudaMemcpyHostToDevice,
+                            stream));
+    CHECK(cudaMemcpyAsync(pinned, to, 2 * BYTES, cudaMemcpyDeviceToHost, stream));
+    launch(17, stream);
+    CHECK(cudaStreamSynchronize(stream));
+    nvtxRangePop();
+    for (size_t i = 0; i < 4 * BYTES; i++) {
+        const bool is_row = i >= BYTES && i < 2 * BYTES && (i - BYTES) % (2 * ROW_BYTES) < ROW_BYTES;
+        require(pinned[i] == (i < FEW_BYTES ? 3 : is_row ? host[0] : 5), "the host gets what it gave");
+    }
+    CHECK(cudaFreeHost(pinned));
+    CHECK(cudaFree(to));
+}
+
 static cudaGraphExec_t make_graph(cudaStream_t stream)
 {
     cudaGraph_t graph;
@@ -98,6 +127,8 @@ int main(void)
     run_graph(graph, streams[0]);
     run_streams(streams);
     CHECK(cudaDeviceSynchronize());
+    std::vector<unsigned char> sevens(BYTES, 7);
+    run_input(a, sevens, streams[0]);
     const std::vector<unsigned> result = copy_to_host(counts, LAUNCHES + 1);
     for (unsigned i = 1; i <= LAUNCHES; i++)
         require(result[i] == i, "each launch ran once");
