@@ -24,6 +24,7 @@ SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
 RECORDED = SOURCE / "tests/report/findings/recorded-h200.kprof"
 MEASURED = SOURCE / "tests/fixtures/source"  # instructions, and the sources of some
 MANY = 2000
+LONG_KERNEL = "void at::" + "native<int, " * 250 + "float>" # 3,000 letters
 LONG = 5000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
 SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
@@ -67,6 +68,8 @@ class Pages(unittest.TestCase):
                    "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
+                   "names": change(SAMPLE, folder / "names.kprof", ("UPDATE kernel SET demangled = ?1, function = ?1",
+                                                                    [LONG_KERNEL])),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
                    "deep": make_deep_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "deep.kprof"),
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
@@ -202,6 +205,9 @@ class Pages(unittest.TestCase):
         labels = "[...document.querySelectorAll('.chart svg text')].map(t => t.textContent).join('|')"
         before = self.evaluate(labels)
         self.browser.mouse("mouseWheel", box[0] + box[2] / 2, box[1] + box[3] / 2, deltaX=0, deltaY=-240)
+        self.browser.settle()
+        self.assertEqual(self.evaluate(labels), before) # it scrolls the page
+        self.browser.mouse("mouseWheel", box[0] + box[2] / 2, box[1] + box[3] / 2, deltaX=0, deltaY=-240, modifiers=2)
         self.browser.settle()
         zoomed = self.evaluate(labels)
         self.assertNotEqual(zoomed, before)
@@ -506,6 +512,8 @@ class Pages(unittest.TestCase):
         for fragment in ("", "#kernel-3", "#run"):
             self.open("kernels", fragment, width=720, media="print")  # A4
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 720, fragment)
+        self.open("source", "#source-2", width=720, media="print")
+        self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 720)
 
     @seldom
     def test_the_tab_key_goes_from_top_to_bottom(self):
@@ -835,6 +843,56 @@ class Pages(unittest.TestCase):
             self.assertEqual(self.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)"), titles)
             self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody tr')].filter(row => "
                                            "!row.cells[0].textContent.trim()).length"), 0)
+
+    def test_the_way_back_leads_to_what_the_reader_left(self):
+        self.open("many")
+        for label in "By launch", "Time", "Next":
+            self.click(self.button(label))
+        state = ("[document.querySelector('.pager').textContent, "
+                 "document.querySelector('th[aria-sort=descending]').innerText.trim(), scrollY, "
+                 "document.activeElement.textContent]")
+        self.click(f"document.querySelector('{TABLE} tbody tr:nth-child(40) a')")
+        left = [f"PreviousPage 2 of {MANY // 50}Next", "Time"]
+        launch = self.evaluate("location.hash")
+        self.assertEqual(self.evaluate("document.querySelector('.tabs')"), None)
+        self.evaluate("new Promise(done => { addEventListener('hashchange', done, {once: true}); history.back(); })")
+        self.browser.settle()
+        pager, order, scrolled, focus = self.evaluate(state)
+        self.assertEqual([pager, order, f"#launch-{focus}"], [*left, launch])
+        self.assertGreater(scrolled, 300)
+        self.assertGreater(self.evaluate("document.querySelectorAll('.chart svg path').length"), 10) # drawn anew
+        self.click(self.button("Overview"))  # a link begins anew
+        self.open("source", "#source-2")
+        self.browser.press("n", 78)
+        self.browser.settle()
+        self.assertRegex(self.evaluate("location.hash"), "^#source-2/l[0-9]+$") # what a reload shows
+        self.open("sample", "#%E0%A4%A")
+        self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), "Overview")
+
+    @in_turn
+    def test_a_page_without_its_script_says_so(self):
+        """Where the browser runs none, and where a server forbids it, which noscript does not show."""
+        blocked = pathlib.Path(self.pages["sample"]).with_name("blocked.html")
+        policy = "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'\">"
+        blocked.write_text(pathlib.Path(self.pages["sample"]).read_text().replace("<head>", "<head>" + policy))
+        self.browser.open(str(blocked))
+        self.assertIn("forbids scripts", self.evaluate("document.body.innerText"))
+        self.browser.events.clear() # it complains of what is forbidden
+
+    @in_turn
+    def test_long_names_leave_space_for_the_rest(self):
+        for fragment in "#kernel-0", "#launch-0":
+            self.open("names", fragment, width=400)
+            height = "document.querySelector('h1').offsetHeight"
+            folded = self.evaluate(height)
+            self.assertLess(folded, 150)
+            self.click(self.button("Whole name"))
+            self.assertGreater(self.evaluate(height), 5 * folded)
+            self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), LONG_KERNEL)
+        self.open("names", "#run")
+        self.assertIn(LONG_KERNEL, self.evaluate("[...document.querySelectorAll('.name')].map(e => e.title)"))
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('thead th')].filter(e => !e.innerText).length"),
+                         0)
 
     def test_a_page_that_was_cut_short_says_so(self):
         whole = pathlib.Path(self.pages["sample"])

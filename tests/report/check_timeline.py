@@ -31,7 +31,7 @@ def click_on(page, us, row):
     x, y, width = page.evaluate("(box => [box.x, box.y, box.width])(document.querySelector('canvas')"
                                 ".getBoundingClientRect())")
     for kind in ("mousePressed", "mouseReleased"):
-        page.mouse(kind, x + 190 + us / 3000 * (width - 190), y + 6 + row * 18 + 5, button="left", clickCount=1)
+        page.mouse(kind, x + 190 + us / 3000 * (width - 190), y + 26 + row * 18 + 5, button="left", clickCount=1)
     page.settle()
 
 
@@ -55,11 +55,17 @@ def try_page(page, path):
     x, y = page.evaluate("(box => [box.x, box.y])(document.querySelector('canvas').getBoundingClientRect())")
     page.mouse("mouseWheel", x + 600, y + 40, deltaX=0, deltaY=-100)
     page.settle()
+    check(text_of(page, "#span").endswith(", 3 ms"), "the wheel zooms where it has to scroll the page")
+    page.mouse("mouseWheel", x + 600, y + 40, deltaX=0, deltaY=-100, modifiers=2)
+    page.settle()
     check(text_of(page, "#span").endswith(", 2.40 ms"), f"the wheel zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
     check(text_of(page, "#span").endswith(", 3 ms"), "All does not show all")
     page.evaluate("document.querySelector('canvas').dispatchEvent(new KeyboardEvent('keydown', {key: '+'}))")
     check(text_of(page, "#span").endswith(", 2.40 ms"), f"+ zooms to {text_of(page, '#span')}")
+    page.evaluate("document.getElementById('all').click()")
+    page.evaluate("document.querySelector('[title=\"Zoom in\"]').click()")
+    check(text_of(page, "#span").endswith(", 1.50 ms"), f"a button zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
     # The thread has two levels, for calls lie in a range; a gap of a third of a row lies before the stream.
     for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (55, 2.4, "Memcpy Host-to-Device"),

@@ -25,6 +25,18 @@ export function svg(name, attributes, ...children) {
     return make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
+const LONG = 300; // letters, about four lines
+
+// A heading with the name of a kernel. Of a long one it shows the start, and a button the rest.
+export function kernelHeading(name, ...before) {
+    const heading = h("h1", { class: "kernel" }, before, named(name));
+    if (String(name).length <= LONG) return heading;
+    heading.classList.add("folded");
+    const unfold = ({ currentTarget }) =>
+        currentTarget.setAttribute("aria-expanded", String(!heading.classList.toggle("folded")));
+    return [heading, h("button", { type: "button", "aria-expanded": "false", onclick: unfold }, "Whole name")];
+}
+
 // The name of a kernel, with places where a line of it may end; its text is the same.
 export function named(name) {
     return String(name)

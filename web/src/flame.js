@@ -120,7 +120,8 @@ class FlameGraph {
         });
         // A deep chart is higher than the window: what is told of it stays in sight.
         this.told = h("div", { class: "flame-told" }, this.detail, this.state);
-        this.element = h("div", {}, this.controls(), this.told, this.chart);
+        this.element = h("div", { class: "flames" }, this.controls(), this.told, this.chart);
+        graphs.set(this.element, this);
         this.build();
     }
 
@@ -398,16 +399,17 @@ function lineTable(graph) {
     });
 }
 
-let graph = null; // the one that is shown
+const graphs = new WeakMap(); // by their elements
 
 // Make the frames of a link visible: #stacks/N of stack N, by its number in the page.
 export function revealStack(section) {
-    const node = graph.all.find(({ stacks }) => stacks.has(Number(section)));
+    const graph = graphs.get(document.querySelector(".flames"));
+    const node = graph?.all.find(({ stacks }) => stacks.has(Number(section)));
     if (node) graph.reveal(node);
 }
 
 export function stacksView(report) {
-    graph = new FlameGraph(report);
+    const graph = new FlameGraph(report);
     return [
         h("h1", {}, "Call stacks"),
         h(

@@ -42,7 +42,8 @@ function cell(field, places) {
     if (field && namesKernel(field) && !isMissing(field)) {
         const place = places?.get(field.value);
         const name = named(field.value);
-        return place ? h("a", { href: `#/${place}`, class: "name" }, name) : h("span", { class: "name" }, name);
+        const attributes = { class: "name", title: field.value };
+        return place ? h("a", { ...attributes, href: `#/${place}` }, name) : h("span", attributes, name);
     }
     return kind ? h("span", { class: `word ${kind}` }, text(field)) : text(field);
 }

@@ -1,7 +1,7 @@
 // Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #timeline and a kernel of the trace, #stacks and a stack, #source, #source-N and its rows,
 // and a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
 import { readReport, total } from "./data.js";
-import { h, named } from "./dom.js";
+import { h, kernelHeading } from "./dom.js";
 import { revealStack, stacksView } from "./flame.js";
 import { launchLink, launchTitle, launchView } from "./launch.js";
 import { listView, placesOf } from "./lists.js";
@@ -20,6 +20,7 @@ function redrawCharts() {
 }
 
 const content = document.getElementById("content");
+const titleOf = () => `${content.querySelector("h1").textContent} - kprof`;
 const TITLES = { diff: "Comparison" };
 
 // Links to what stands before and after it.
@@ -42,7 +43,7 @@ function kernelView(report, fragment) {
     const [launch, why] = medianLaunch(run, group.launches);
     const count = total(group.launches.map(({ multiplexed }) => multiplexed?.launches ?? 1));
     return [
-        h("h1", { class: "kernel" }, named(group.kernel.name)),
+        kernelHeading(group.kernel.name),
         run.groups.length > 1 &&
             steps(
                 run.groups,
@@ -73,7 +74,7 @@ function singleView(report, id) {
     const launch = report.run.launches.find((other) => other.id === id);
     if (!launch) return missing();
     return [
-        h("h1", { class: "kernel" }, named(launch.kernel.name)),
+        kernelHeading(launch.kernel.name),
         steps(
             report.run.launches,
             launch,
@@ -117,15 +118,59 @@ function viewOf(report, fragment) {
     return id ? singleView(report, Number(id)) : overview(report);
 }
 
+const MOST_KEPT = 10; // views
 let shown = null;
+let entry = 0; // of the browser's history, that is shown
+let top = 0; // how far the reader has scrolled
+const kept = new Map(); // what the reader left, by its entry
+
+function keep() {
+    kept.delete(entry);
+    kept.set(entry, { view: shown, nodes: [...content.childNodes], top, focus: document.activeElement });
+    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
+}
+
+// On the way back, show a view as the reader left it: tables keep their order, filter and page. False: it is not kept.
+function restore(view) {
+    const { nodes, ...left } = kept.get(entry) ?? {};
+    if (left.view !== view) return false;
+    content.replaceChildren(...nodes);
+    left.focus.focus({ preventScroll: true });
+    scrollTo(0, left.top);
+    return true;
+}
+
+// Number the entries of the history in their order. A link makes one without a number, in place of all behind it.
+function arrive() {
+    if (history.state === null) {
+        history.replaceState(shown === null ? 0 : entry + 1, "");
+        kept.delete(history.state);
+    }
+    entry = history.state;
+}
+
+// The parts of the fragment, which anybody may have typed.
+function address() {
+    try {
+        return decodeURIComponent(location.hash.slice(1)).split("/");
+    } catch {
+        return [""];
+    }
+}
 
 // Go to a view, and within it to a section. Without `quiet`, what reads the screen starts at the new view.
 function go(report, quiet) {
-    const [view, section] = decodeURIComponent(location.hash.slice(1)).split("/");
-    if (view === "content") return;
+    const [view, section] = address();
+    if (shown !== null && view !== shown) keep();
+    arrive();
+    if (view !== shown && restore(view)) {
+        shown = view;
+        document.title = titleOf();
+        return redrawCharts();
+    }
     if (view !== shown) {
         content.replaceChildren(...viewOf(report, view).flat(Infinity).filter(Boolean));
-        document.title = `${content.querySelector("h1").textContent} - kprof`;
+        document.title = titleOf();
         shown = view;
         redrawCharts();
         if (!section) window.scrollTo(0, 0);
@@ -174,7 +219,12 @@ function start() {
                 h("a", { href: "#run" }, "Run"),
             );
     }
+    document.querySelector(".skip").addEventListener("click", (event) => {
+        event.preventDefault();
+        content.focus();
+    });
     addEventListener("hashchange", () => go(report, false));
+    addEventListener("scroll", () => (top = scrollY));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
     matchMedia("print").addEventListener("change", (event) => {
         openForPrint(event.matches);

@@ -3,13 +3,15 @@
 import { h } from "./dom.js";
 import { human } from "./units.js";
 
-const LABELS = 190; // width of the names of rows, in pixels
+const LABELS = 190; // width of the names of rows, in pixels, in a window that is wide enough
+const AXIS = 20; // above all rows
+const TICK = 100; // least distance, in pixels
 const ROW = 18;
 const GAP = 6;
 const SERIES = 36; // height of a counter
 const MOST_PIXELS = 32767; // from top to bottom of a canvas; higher ones stay empty
 const COLORS = {
-    kernel: "#4c6ef5",
+    kernel: "#3b5bdb",
     gpu_memcpy: "#f08c00",
     gpu_memset: "#fab005",
     managed: "#e8590c",
@@ -17,6 +19,8 @@ const COLORS = {
     overhead: "#c92a2a",
 };
 const OTHER = "#868e96";
+const FOUND = "#c2410c";
+const DARK = [COLORS.kernel, COLORS.overhead, FOUND]; // light text is on these
 const KINDS = {
     user_annotation: "NVTX ranges",
     calls: "calls",
@@ -26,7 +30,15 @@ const KINDS = {
     managed: "managed memory",
     overhead: "overheads",
 };
-const timelines = new Set();
+const timelines = new Set(); // that are drawn
+const views = new WeakMap(); // by their elements
+
+const UNITS = [
+    ["s", 1e6],
+    ["ms", 1e3],
+    ["us", 1],
+    ["ns", 1e-3],
+];
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const keyOf = (event) => `${event.pid} ${event.tid}`;
@@ -83,7 +95,7 @@ function read(trace) {
         if (isCall(event) && event.args.correlation) model.calls.set(callKey(event), event);
     }
     model.rows = [...rows.values()].sort((a, b) => a.pid - b.pid || a.tid - b.tid);
-    let y = GAP;
+    let y = AXIS + GAP;
     for (const row of model.rows) {
         setLevels(row);
         row.y = y;
@@ -113,21 +125,21 @@ class ProgramTimeline {
         this.rowOf = new Map(this.model.rows.map((row) => [row.key, row]));
         [this.from, this.to] = [this.model.first, this.model.last];
         this.canvas = h("canvas", {
-            id: "timeline",
             tabindex: "0",
-            "aria-label": `${this.model.rows.length} rows of streams and threads${this.counters()}; wheel or + and -: zoom, drag or arrows: move, click: details`,
+            role: "application",
+            "aria-label": `${this.model.rows.length} rows of streams and threads${this.counters()}; + and -: zoom, arrows: move, search: details`,
         });
         this.detail = h(
             "div",
             { id: "detail", role: "status" },
-            "Wheel, or + and -: zoom. Drag, or arrows: move. Click: details.",
+            "Ctrl and wheel, or + and -: zoom. Drag, or arrows: move. Click: details.",
         );
         this.found = h("span", { id: "found", role: "status" });
         this.span = h("span", { id: "span" });
         this.search = h("input", { id: "search", type: "search", oninput: () => this.find(this.search.value) });
         this.element = h("div", { class: "program" }, this.controls(trace), this.canvas, this.legend(), this.detail);
+        views.set(this.element, this);
         this.listen();
-        timelines.add(this);
         new ResizeObserver(() => this.draw()).observe(this.canvas);
     }
 
@@ -154,12 +166,22 @@ class ProgramTimeline {
 
     controls(trace) {
         this.search.addEventListener("keydown", (event) => event.key === "Enter" && this.next());
+        const zoom = (label, title, factor) =>
+            h(
+                "button",
+                {
+                    ...{ type: "button", title, "aria-label": title },
+                    onclick: () => this.zoom(factor, (this.from + this.to) / 2),
+                },
+                label,
+            );
         return h(
             "div",
             { class: "controls" },
             h("label", {}, "Search ", this.search),
             h("button", { id: "next", type: "button", onclick: () => this.next() }, "Next"),
             h("button", { id: "all", type: "button", onclick: () => this.look(-Infinity, Infinity) }, "All"),
+            h("span", {}, zoom("+", "Zoom in", 0.5), " ", zoom("\u2212", "Zoom out", 2)),
             this.span,
             this.found,
             h("span", { id: "lacks" }, trace.lacks ?? ""),
@@ -168,6 +190,7 @@ class ProgramTimeline {
 
     listen() {
         this.canvas.addEventListener("wheel", (event) => {
+            if (!event.ctrlKey) return; // which scrolls the page
             event.preventDefault();
             this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event.offsetX));
         });
@@ -186,17 +209,21 @@ class ProgramTimeline {
         });
     }
 
+    get labels() {
+        return Math.min(LABELS, Math.round(0.3 * this.canvas.clientWidth));
+    }
+
     get width() {
-        return Math.max(1, this.canvas.clientWidth - LABELS);
+        return Math.max(1, this.canvas.clientWidth - this.labels);
     }
 
     // While it is drawn: asking for the width takes longer than all else.
     x(at) {
-        return LABELS + (at - this.from) * this.pixels;
+        return this.left + (at - this.from) * this.pixels;
     }
 
     timeAt(px) {
-        return this.from + ((px - LABELS) / this.width) * (this.to - this.from);
+        return this.from + ((px - this.labels) / this.width) * (this.to - this.from);
     }
 
     zoom(factor, middle) {
@@ -308,16 +335,16 @@ class ProgramTimeline {
     drawSeries(pen, series) {
         const { points, most, y } = series;
         pen.fillStyle = style("--muted");
-        pen.fillText(series.name, 8, y + 12, LABELS - 16);
-        pen.fillText(`0 to ${human(most, series.unit)}`, 8, y + 26, LABELS - 16);
-        pen.fillRect(LABELS, y + SERIES, this.width, 1);
+        pen.fillText(series.name, 8, y + 12, this.left - 16);
+        pen.fillText(`0 to ${human(most, series.unit)}`, 8, y + 26, this.left - 16);
+        pen.fillRect(this.left, y + SERIES, this.width, 1);
         pen.globalAlpha = 0.2;
-        pen.fillRect(LABELS, y, this.width, SERIES);
+        pen.fillRect(this.left, y, this.width, SERIES);
         pen.globalAlpha = 1;
         pen.fillStyle = COLORS.kernel;
         let i = firstBehind(points, this.from);
         while (i < points.length && points[i][0] < this.to) {
-            const left = Math.max(LABELS, Math.floor(this.x(points[i][0])));
+            const left = Math.max(this.left, Math.floor(this.x(points[i][0])));
             let [right, sum, known] = [left, 0, 0];
             do {
                 const [at, length, value] = points[i++];
@@ -334,11 +361,30 @@ class ProgramTimeline {
         }
     }
 
+    // A round time for each line, since the first activity, with the digits that tell one from the next.
+    drawAxis(pen, height) {
+        const { first } = this.model;
+        const least = TICK / this.pixels;
+        const size = 10 ** Math.floor(Math.log10(least));
+        const step = size * ([1, 2, 5].find((part) => part * size >= least) ?? 10);
+        const [unit, us] = UNITS.find((other) => this.to - first >= other[1]) ?? UNITS[UNITS.length - 1];
+        const digits = Math.max(0, -Math.floor(Math.log10(step / us) + 1e-9));
+        pen.strokeStyle = style("--grid");
+        pen.fillStyle = style("--muted");
+        for (let tick = Math.ceil((this.from - first) / step); tick * step <= this.to - first; tick++) {
+            const x = Math.round(this.x(first + tick * step)) + 0.5;
+            pen.strokeRect(x, AXIS - 4, 0, height - AXIS);
+            pen.fillText(`${((tick * step) / us).toFixed(digits)} ${unit}`, x + 3, 12);
+        }
+        pen.strokeStyle = style("--ink");
+    }
+
     drawEvent(pen, row, event) {
-        const [left, right] = [Math.max(LABELS, this.x(event.ts)), this.x(event.ts + event.dur)];
+        const [left, right] = [Math.max(this.left, this.x(event.ts)), this.x(event.ts + event.dur)];
         const [width, top] = [Math.max(1, right - left), row.y + event.level * ROW];
         pen.globalAlpha = this.words !== "" && !this.isHit(event) ? 0.25 : 1;
-        pen.fillStyle = this.isHit(event) ? "#d9480f" : (COLORS[event.cat] ?? OTHER);
+        const color = this.isHit(event) ? FOUND : (COLORS[event.cat] ?? OTHER);
+        pen.fillStyle = color;
         pen.fillRect(left, top, width, ROW - 2);
         if (event === this.chosen) pen.strokeRect(left, top, width, ROW - 2);
         if (width > 40) {
@@ -346,7 +392,7 @@ class ProgramTimeline {
             pen.beginPath();
             pen.rect(left, top, width, ROW);
             pen.clip();
-            pen.fillStyle = "#fff";
+            pen.fillStyle = DARK.includes(color) ? "#fff" : "#14181f";
             pen.fillText(event.name, left + 3, top + 12);
             pen.restore();
         }
@@ -365,7 +411,7 @@ class ProgramTimeline {
             this.drawEvent(pen, row, event);
         }
         pen.fillStyle = style("--muted");
-        pen.fillText(this.model.names.get(`thread_name ${row.key}`) ?? row.key, 8, row.y + 12, LABELS - 16);
+        pen.fillText(this.model.names.get(`thread_name ${row.key}`) ?? row.key, 8, row.y + 12, this.left - 16);
     }
 
     // From the call that asked for what is chosen.
@@ -382,8 +428,10 @@ class ProgramTimeline {
 
     draw() {
         if (!this.canvas.isConnected || !this.canvas.clientWidth) return;
+        timelines.add(this);
         const { first, height, rows } = this.model;
         const scale = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / height);
+        this.left = this.labels;
         this.pixels = this.width / (this.to - this.from);
         const pen = this.canvas.getContext("2d");
         const span = [this.from - first, this.to - first, this.to - this.from].map(time);
@@ -394,6 +442,7 @@ class ProgramTimeline {
         pen.font = "11px system-ui, sans-serif";
         pen.strokeStyle = style("--ink");
         this.span.textContent = `${span[0]} to ${span[1]}, ${span[2]}`;
+        this.drawAxis(pen, height);
         rows.forEach((row) => this.drawRow(pen, row));
         this.model.series.forEach((series) => this.drawSeries(pen, series));
         this.drawFlow(pen);
@@ -418,7 +467,7 @@ export function programView({ program, traced }) {
 
 // Search for what has a name.
 export function revealOnTimeline(name) {
-    const [shown] = [...timelines].filter((timeline) => timeline.canvas.isConnected);
+    const shown = views.get(document.querySelector(".program"));
     if (!shown) return;
     shown.search.value = name;
     shown.find(name);

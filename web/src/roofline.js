@@ -237,8 +237,8 @@ function optionsOf(points, shown, unit, perByte) {
         xAxis: axis(perByte, range.x, (v) => shortNumber(power(v)), text),
         yAxis: { ...axis("", range.y, (v) => shortValue(power(v), unit), text), nameGap: 70 },
         dataZoom: [
-            { type: "inside", xAxisIndex: 0, filterMode: "none" },
-            { type: "inside", yAxisIndex: 0, filterMode: "none" },
+            { type: "inside", xAxisIndex: 0, filterMode: "none", zoomOnMouseWheel: "ctrl" },
+            { type: "inside", yAxisIndex: 0, filterMode: "none", zoomOnMouseWheel: "ctrl" },
         ],
         tooltip: {
             trigger: "item",
@@ -283,7 +283,7 @@ function pointTable(caption, points, unit, perByte) {
                 label: "Kernel",
                 header: true,
                 value: (p) => p.name,
-                cell: (p) => h("a", { href: p.link, class: "name" }, p.name),
+                cell: (p) => h("a", { href: p.link, class: "name", title: p.name }, p.name),
             },
             { label: "Level", value: (p) => p.level, cell: (p) => p.level },
             { label: "Achieved", number: true, value: (p) => p.work, cell: (p) => human(p.work, unit) },
@@ -307,7 +307,6 @@ class RooflineChart {
         this.element = h("figure", { class: "roofline" }, this.controls(), this.box, this.points);
         this.show();
         new ResizeObserver(() => this.draw()).observe(this.box);
-        charts.add(this);
     }
 
     controls() {
@@ -377,6 +376,7 @@ class RooflineChart {
 
     draw(anew) {
         if (!this.box.isConnected || !this.box.clientWidth) return;
+        charts.add(this);
         if (!this.chart) {
             this.chart = init(this.box, null, { renderer: "svg" });
             this.chart.on("click", (item) => {
@@ -426,7 +426,8 @@ export function redrawCharts() {
     for (const chart of charts) {
         if (chart.box.isConnected) chart.draw(true);
         else {
-            chart.chart?.dispose();
+            chart.chart.dispose();
+            chart.chart = null; // until the reader comes back
             charts.delete(chart);
         }
     }

@@ -1,6 +1,6 @@
 // The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
 // opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay quick.
-import { h, named } from "./dom.js";
+import { h, kernelHeading, named } from "./dom.js";
 import { bar } from "./table.js";
 import { human } from "./units.js";
 
@@ -102,6 +102,7 @@ class SourceView {
             ),
             h("div", { class: "foot" }, this.state, this.pager),
         );
+        views.set(this.element, this);
         this.show();
     }
 
@@ -197,7 +198,9 @@ class SourceView {
         this.turnTo(row);
         this.current = line;
         this.show();
-        if (!quiet) this.focus(row);
+        if (quiet) return;
+        history.replaceState(history.state, "", sourceLink(this.code, row));
+        this.focus(row);
     }
 
     focus(row) {
@@ -402,21 +405,23 @@ class SourceView {
     }
 }
 
-let view = null; // the one that is shown
+const views = new WeakMap(); // by their elements
+const shownView = () => views.get(document.querySelector("main > .source"));
 
 // Keys do what the page says wherever the reader is on it.
-document.addEventListener("keydown", (event) => view?.element.isConnected && view.press(event));
+document.addEventListener("keydown", (event) => shownView()?.press(event));
 
 // Make the row of a link visible: #source-N/ROW.
 export function revealRow(section) {
-    const row = section && [...view.code.lines, ...view.code.instructions].find(({ key }) => key === section);
+    const view = shownView();
+    const row = view && [...view.code.lines, ...view.code.instructions].find(({ key }) => key === section);
     if (row) view.reveal(row, true);
 }
 
 export function sourceView(code, launch) {
-    view = new SourceView(code);
+    const { element } = new SourceView(code);
     return [
-        h("h1", { class: "kernel" }, "Source of ", named(code.kernel)),
+        kernelHeading(code.kernel, "Source of "),
         h(
             "p",
             {},
@@ -424,7 +429,7 @@ export function sourceView(code, launch) {
             launch && [". ", h("a", { href: `#launch-${launch.id}` }, `Launch ${launch.id}`)],
         ),
         code.notes.map((note) => h("p", { class: "zeros" }, note)),
-        view.element,
+        element,
         code.zeros.length > 0 && h("p", { class: "zeros" }, `Zero everywhere: ${code.zeros.join(", ")}`),
     ];
 }

@@ -180,7 +180,9 @@ export function plainTable(caption, labels, rows) {
                     h(
                         "tr",
                         {},
-                        labels.map((label, i) => h("th", { scope: "col", class: i > 0 && "number" }, label)),
+                        labels.map((label, i) =>
+                            label ? h("th", { scope: "col", class: i > 0 && "number" }, label) : h("td", {}),
+                        ),
                     ),
                 ),
             h(

@@ -42,7 +42,9 @@ function optionsOf({ series, end }) {
                 ].join("\n"),
         },
         axisPointer: { link: [{ xAxisIndex: "all" }] },
-        dataZoom: [{ type: "inside", xAxisIndex: series.map((_, i) => i), filterMode: "none" }],
+        dataZoom: [
+            { type: "inside", xAxisIndex: series.map((_, i) => i), filterMode: "none", zoomOnMouseWheel: "ctrl" },
+        ],
         grid: tops.map((top) => ({ ...SIDES, top, height: ROW })),
         xAxis: series.map((_, i) => ({
             ...{ gridIndex: i, type: "value", min: 0, max: end },
@@ -79,7 +81,6 @@ class Timeline {
         this.box.style.setProperty("height", `${series.length * (ROW + GAP) + AXIS}px`);
         this.element = h("figure", {}, this.controls(), this.box);
         new ResizeObserver(() => this.draw()).observe(this.box);
-        timelines.add(this);
     }
 
     controls() {
@@ -88,12 +89,13 @@ class Timeline {
             "div",
             { class: "controls" },
             h("button", { type: "button", title: "Show all of the launch", onclick: all }, "Reset"),
-            h("span", {}, "The wheel zooms, dragging moves"),
+            h("span", {}, "Ctrl and the wheel zoom, dragging moves"),
         );
     }
 
     draw(anew) {
         if (!this.box.isConnected || !this.box.clientWidth) return;
+        timelines.add(this);
         const isNew = !this.chart;
         if (isNew) this.chart = init(this.box, null, { renderer: "svg" });
         this.chart.resize();
@@ -106,7 +108,8 @@ export function redrawTimelines() {
     for (const timeline of timelines) {
         if (timeline.box.isConnected) timeline.draw(true);
         else {
-            timeline.chart?.dispose();
+            timeline.chart.dispose();
+            timeline.chart = null; // until the reader comes back
             timelines.delete(timeline);
         }
     }
