@@ -7,6 +7,7 @@
 #include "core/strbuf.h"
 #include "report/model/number.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,60 +22,43 @@ static double monotonic_s(void)
     return 1e-9 * (double)kprof_monotonic_ns();
 }
 
-typedef struct line_buffer {
-    char *text;
-    size_t size, length;
-} line_buffer;
-
-static void append(line_buffer *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void append(line_buffer *line, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int added = vsnprintf(line->text + line->length, line->size - line->length, format, arguments);
-    va_end(arguments);
-    if (added > 0)
-        line->length += (size_t)added < line->size - line->length ? (size_t)added : line->size - line->length - 1;
-}
-
-static void append_duration(line_buffer *line, double seconds)
+static void put_duration(double seconds, kprof_strbuf *out)
 {
     if (seconds < 60)
-        append(line, "%.0f s", seconds);
+        kprof_strbuf_printf(out, "%.0f s", seconds);
     else if (seconds < 3600)
-        append(line, "%d:%02d min", (int)(seconds / 60), (int)seconds % 60);
+        kprof_strbuf_printf(out, "%d:%02d min", (int)(seconds / 60), (int)seconds % 60);
     else
-        append(line, "%d:%02d h", (int)(seconds / 3600), (int)(seconds / 60) % 60);
+        kprof_strbuf_printf(out, "%d:%02d h", (int)(seconds / 3600), (int)(seconds / 60) % 60);
 }
 
-void kprof_progress_format(const kprof_progress *progress, double now_s, char *text, size_t size)
+char *kprof_progress_line(const kprof_progress *progress, double now_s)
 {
-    line_buffer line = {text, size, 0};
-    if (progress->code) {
-        append(&line, "reading the code of module %zu of %zu", progress->code, progress->code_count);
-        return;
-    }
-    double each_s = progress->done ? (now_s - progress->start_s) / (double)progress->done : 0;
+    if (progress->code)
+        return kprof_strprintf("reading the code of module %zu of %zu", progress->code, progress->code_count);
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    const double each_s = progress->done ? (now_s - progress->start_s) / (double)progress->done : 0;
     if (progress->goal)
-        append(&line, "%llu of %llu launches", (unsigned long long)progress->done, (unsigned long long)progress->goal);
+        kprof_strbuf_printf(&line, "%" PRIu64 " of %" PRIu64 " launches", progress->done, progress->goal);
     else
-        append(&line, "%llu launch%s", (unsigned long long)progress->done, kprof_ending(progress->done, "es"));
+        kprof_strbuf_printf(&line, "%" PRIu64 " launch%s", progress->done, kprof_ending(progress->done, "es"));
     if (progress->open > 1)
-        append(&line, " and %llu or more not stored yet", (unsigned long long)progress->open);
+        kprof_strbuf_printf(&line, " and %" PRIu64 " or more not stored yet", progress->open);
     if (progress->kernel[0])
-        append(&line, ", %s", progress->kernel);
+        kprof_strbuf_printf(&line, ", %s", progress->kernel);
     if (progress->pass)
-        append(&line, ", pass %u of %u", progress->pass, progress->pass_count);
+        kprof_strbuf_printf(&line, ", pass %u of %u", progress->pass, progress->pass_count);
     else if (progress->pass_count)
-        append(&line, ", %u pass%s", progress->pass_count, kprof_ending(progress->pass_count, "es"));
+        kprof_strbuf_printf(&line, ", %u pass%s", progress->pass_count, kprof_ending(progress->pass_count, "es"));
     if (progress->done)
-        append(&line, each_s < 1 ? ", %.3g ms per launch" : ", %.3g s per launch", each_s < 1 ? 1e3 * each_s : each_s);
+        kprof_strbuf_printf(&line, each_s < 1 ? ", %.3g ms per launch" : ", %.3g s per launch",
+                            each_s < 1 ? 1e3 * each_s : each_s);
     if (progress->done && progress->goal > progress->done) {
-        append(&line, ", about ");
-        append_duration(&line, each_s * (double)(progress->goal - progress->done));
-        append(&line, " left");
+        kprof_strbuf_puts(&line, ", about ");
+        put_duration(each_s * (double)(progress->goal - progress->done), &line);
+        kprof_strbuf_puts(&line, " left");
     }
+    return kprof_strbuf_take(&line);
 }
 
 static void clear_line(kprof_progress *progress)
@@ -100,14 +84,6 @@ void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal)
     progress->terminal = out && kprof_output_takes_codes(out);
     if (progress->terminal)
         progress->messages = kprof_log_set_sink(clear_then_log, progress);
-}
-
-static void set_kernel(kprof_progress *progress, const char *kernel)
-{
-    if (progress->start_s == 0)
-        progress->start_s = monotonic_s();
-    KPROF_AUTO_FREE char *clean = kprof_clean_text(kernel);
-    kprof_fit_text(progress->kernel, sizeof progress->kernel, clean);
 }
 
 static void tell_as_ncu(kprof_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -138,18 +114,12 @@ void kprof_progress_disconnect(kprof_progress *progress, int64_t pid)
     tell_as_ncu(progress, "Disconnected from process %lld", (long long)pid);
 }
 
-static void tell_launch(kprof_progress *progress)
-{
-    char name[NAME_OF_NCU + 1];
-    const bool fits = strlen(progress->kernel) <= NAME_OF_NCU;
-    kprof_fit_text(name, fits ? sizeof name : sizeof name - strlen("..."), progress->kernel);
-    tell_as_ncu(progress, "Profiling \"%s%s\" - %llu: 0%%....50%%....100%% - %u pass%s", name, fits ? "" : "...",
-                (unsigned long long)progress->launches, progress->pass_count, kprof_ending(progress->pass_count, "es"));
-}
-
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)
 {
-    set_kernel(progress, kernel);
+    if (progress->start_s == 0)
+        progress->start_s = monotonic_s();
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(kernel);
+    kprof_fit_text(progress->kernel, sizeof progress->kernel, clean);
     progress->open = record->open;
     progress->pass = record->pass;
     progress->pass_count = record->pass_count;
@@ -157,19 +127,19 @@ void kprof_progress_note(kprof_progress *progress, const char *kernel, const kpr
 
 void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_t pass_count)
 {
-    set_kernel(progress, kernel);
-    progress->open = 0;
-    progress->pass = 0;
-    progress->pass_count = pass_count;
+    char name[NAME_OF_NCU + 1];
+    kprof_progress_note(progress, kernel, &(kprof_progress_record){.pass_count = pass_count});
     progress->done++;
-    tell_launch(progress);
+    const bool fits = strlen(progress->kernel) <= NAME_OF_NCU;
+    kprof_fit_text(name, fits ? sizeof name : sizeof name - strlen("..."), progress->kernel);
+    tell_as_ncu(progress, "Profiling \"%s%s\" - %" PRIu64 ": 0%%....50%%....100%% - %u pass%s", name, fits ? "" : "...",
+                progress->launches, pass_count, kprof_ending(pass_count, "es"));
 }
 
 static void draw(kprof_progress *progress, double now_s)
 {
-    char line[256];
     struct winsize size = {0};
-    kprof_progress_format(progress, now_s, line, sizeof line);
+    KPROF_AUTO_FREE char *line = kprof_progress_line(progress, now_s);
     /* A line that wraps could not be overwritten. */
     if (ioctl(fileno(progress->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 8)
         kprof_cut_text(line, size.ws_col - 8u);
@@ -199,8 +169,7 @@ void kprof_progress_tick(kprof_progress *progress)
         draw(progress, now_s);
         return;
     }
-    char line[256];
-    kprof_progress_format(progress, now_s, line, sizeof line);
+    KPROF_AUTO_FREE char *line = kprof_progress_line(progress, now_s);
     kprof_log(KPROF_LOG_INFO, "%s", line);
 }
 

@@ -22,8 +22,9 @@ typedef struct kprof_progress {
     double start_s, last_s;    /* monotonic clock: first launch, last line */
 } kprof_progress;
 
-/* The line for this moment, without prefix or newline: "12 of 200 launches, vectorAdd, pass 3 of 28, ...". */
-void kprof_progress_format(const kprof_progress *progress, double now_s, char *line, size_t size);
+/* The line for this moment, without prefix or newline: "12 of 200 launches, vectorAdd, pass 3 of 28, ...". Caller
+ * frees. */
+char *kprof_progress_line(const kprof_progress *progress, double now_s);
 
 /* Start showing on `out` (a terminal or not), or nowhere with NULL. While a terminal's line is shown, messages of
  * core/log.h clear it first. */
