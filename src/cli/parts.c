@@ -1,5 +1,6 @@
 /* A plan is two files: the configuration that processes read, and a report with the plan and nothing measured, from
- * which the reports of its launches are made. Those read the spools from their beginning, as kprof recover does. */
+ * which the reports of its launches are made. Those read the spools from their beginning, as kprof recover does. Parts
+ * that have ended stay in their list until all processes have followed. */
 #include "cli/parts.h"
 #include "cli/begin.h"
 #include "cli/paths.h"
@@ -15,24 +16,17 @@
 
 #define DRAFT "report.kprof.plan"
 
-struct kprof_parts {
-    kprof_parts_run run;
-    kprof_strlist wanted; /* what plan i + 1 was asked for with */
-};
-
-kprof_parts *kprof_parts_new(const kprof_parts_run *run)
-{
-    kprof_parts *parts = kprof_calloc(1, sizeof *parts);
-    parts->run = *run;
-    return parts;
-}
+typedef struct kprof_open_part {
+    kprof_part part;    /* its process ids are owned */
+    char *path;         /* of its report; NULL: none is asked for */
+    bool overwrites;    /* a file of that name */
+    const void *closer; /* NULL: it is open */
+} open_part;
 
 void kprof_parts_free(kprof_parts *parts)
 {
-    if (!parts)
-        return;
     kprof_strlist_free(&parts->wanted);
-    free(parts);
+    free(parts->items);
 }
 
 static void describe_list(const char *what, const kprof_strlist *words, kprof_strbuf *out)
@@ -172,24 +166,131 @@ static kprof_status store(const kprof_parts *parts, const kprof_part *part, kpro
     return status == KPROF_OK ? kprof_report_read_code(report, &code) : status;
 }
 
-kprof_status kprof_parts_make(kprof_parts *parts, const kprof_part *part, const kprof_options *wanted, char **path)
+/* Make a report of a part, from all that processes have written so far, and tell where it is. */
+static kprof_status make_report(const kprof_parts *parts, const open_part *part, kprof_strbuf *out)
 {
     kprof_report *report = NULL;
     char seed[64];
+    KPROF_AUTO_FREE char *path = NULL;
     kprof_report_target to = {.seed = seed};
-    *path = NULL;
-    name_seed(part->plan, seed, sizeof seed);
-    kprof_status status = kprof_export_path_claim(wanted, path, &to.mode);
-    to.path = *path;
+    const kprof_options wanted = {.export_path = part->path, .force_overwrite = part->overwrites};
+    if (!part->path)
+        return KPROF_OK;
+    name_seed(part->part.plan, seed, sizeof seed);
+    kprof_status status = kprof_export_path_claim(&wanted, &path, &to.mode);
+    to.path = path;
     KPROF_THEN(status, kprof_report_begin_again(parts->run.options, parts->run.session, &to, &report));
-    KPROF_THEN(status, store(parts, part, report));
+    KPROF_THEN(status, store(parts, &part->part, report));
     if (status == KPROF_OK)
         status = kprof_report_close(report);
     else
         kprof_report_discard(report);
-    if (status == KPROF_OK)
-        return KPROF_OK;
-    free(*path);
-    *path = NULL;
+    if (status == KPROF_OK && out)
+        kprof_strbuf_printf(out, "report %s\n", path);
+    else if (status == KPROF_OK)
+        kprof_log(KPROF_LOG_INFO, "report: %s", path);
     return status;
+}
+
+static void set_path(open_part *part, const kprof_options *options)
+{
+    free(part->path);
+    part->path = options->export_path ? kprof_strdup(options->export_path) : NULL;
+    part->overwrites = options->force_overwrite;
+}
+
+void kprof_parts_begin(kprof_parts *parts, const kprof_part *part, const kprof_options *options)
+{
+    open_part *added = KPROF_ADD(parts->items, parts->count);
+    *added = (open_part){.part = {part->plan, part->first_turn, {NULL, 0}}};
+    for (size_t i = 0; i < part->pids.count; i++)
+        kprof_pids_add(&added->part.pids, part->pids.items[i]);
+    set_path(added, options);
+}
+
+void kprof_parts_forget(kprof_parts *parts, uint32_t turn)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        open_part *part = &parts->items[i];
+        if (part->part.first_turn == turn)
+            KPROF_FREE(part->path, part->part.pids.items);
+        else
+            parts->items[left++] = *part;
+    }
+    parts->count = left;
+}
+
+bool kprof_parts_promise(const kprof_parts *parts, const char *path)
+{
+    bool found = false;
+    for (size_t i = 0; i < parts->count && !found; i++)
+        found = parts->items[i].path && strcmp(parts->items[i].path, path) == 0;
+    return found;
+}
+
+/* Are all processes of a part among these? No ids stand for all processes. */
+static bool is_within(const kprof_pids *part, const kprof_pids *whom)
+{
+    bool are_within = whom->count == 0 || part->count > 0;
+    for (size_t i = 0; i < part->count && are_within && whom->count > 0; i++)
+        are_within = kprof_pids_have(whom, part->items[i]);
+    return are_within;
+}
+
+static bool overlaps(const kprof_pids *part, const kprof_pids *whom)
+{
+    bool found = part->count == 0 || whom->count == 0;
+    for (size_t i = 0; i < part->count && !found; i++)
+        found = kprof_pids_have(whom, part->items[i]);
+    return found;
+}
+
+void kprof_parts_end(kprof_parts *parts, const kprof_pids *whom, const void *closer)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        if (!parts->items[i].closer && is_within(&parts->items[i].part.pids, whom))
+            parts->items[i].closer = closer;
+}
+
+kprof_status kprof_parts_name(kprof_parts *parts, const kprof_pids *whom, const kprof_options *options)
+{
+    open_part *found = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        if (parts->items[i].closer || !overlaps(&parts->items[i].part.pids, whom))
+            continue;
+        found = &parts->items[i];
+        count++;
+    }
+    if (count == 0)
+        return kprof_fail(KPROF_USAGE, "kprof ctl stop -o: nothing was started");
+    if (count > 1)
+        return kprof_fail(KPROF_USAGE,
+                          "kprof ctl stop -o: %zu starts would end; name their reports by kprof ctl start -o", count);
+    const kprof_part part = {found->part.plan, found->part.first_turn, *whom};
+    if (is_within(&found->part.pids, whom))
+        set_path(found, options);
+    else
+        kprof_parts_begin(parts, &part, options);
+    return KPROF_OK;
+}
+
+kprof_status kprof_parts_make(kprof_parts *parts, const void *closer, kprof_strbuf *out)
+{
+    kprof_status result = KPROF_OK;
+    size_t left = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        open_part *part = &parts->items[i];
+        if (part->closer != closer) {
+            parts->items[left++] = *part;
+            continue;
+        }
+        kprof_status status = make_report(parts, part, out);
+        result = status == KPROF_OK ? result : status;
+        parts->lost = part->part.plan > 0 && parts->lost == KPROF_OK ? status : parts->lost;
+        KPROF_FREE(part->path, part->part.pids.items);
+    }
+    parts->count = left;
+    return result;
 }

@@ -2,7 +2,7 @@
  * meanwhile, since one process may wait for another one. Whoever is slow, or writes too much, is dropped. */
 #include "cli/remote.h"
 #include "cli/commands.h"
-#include "cli/open_parts.h"
+#include "cli/parts.h"
 #include "cli/paths.h"
 #include "core/control.h"
 #include "core/log.h"
@@ -43,8 +43,7 @@ struct kprof_remote {
     uint32_t turn;    /* of the last wish */
     int64_t begun_ns; /* of --delay; then of --duration */
     enum { BEFORE_IT, IN_IT, BEHIND_IT } clock;
-    kprof_parts *parts;
-    kprof_open_parts open;
+    kprof_parts parts;
 };
 
 void kprof_remote_address(int folder, void *out)
@@ -74,8 +73,7 @@ kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
     remote->listener = -1;
     for (size_t i = 0; i < MOST_CLIENTS; i++)
         remote->clients[i].fd = -1;
-    remote->parts = kprof_parts_new(&(kprof_parts_run){run->options, run->session, run->plans});
-    remote->open.parts = remote->parts;
+    remote->parts.run = (kprof_parts_run){run->options, run->session, run->plans};
     remote->begun_ns = kprof_monotonic_ns();
     if (open_socket(remote)) {
         follow_clock(remote); /* so that without a delay no process begins unarmed */
@@ -283,18 +281,18 @@ static kprof_status start(kprof_remote *remote, client *from)
     kprof_status status = check_path(remote, options);
     KPROF_THEN(status, settle_selection(remote, &from->options.selection));
     if (status == KPROF_OK && options->export_path && !options->force_overwrite &&
-        !strstr(options->export_path, "%i") && kprof_open_parts_promise(&remote->open, options->export_path))
+        !strstr(options->export_path, "%i") && kprof_parts_promise(&remote->parts, options->export_path))
         status = kprof_fail(KPROF_OUTPUT,
                             "%s: is to be the report of an earlier start; stop that first, or use another name",
                             options->export_path);
-    KPROF_THEN(status, kprof_parts_plan(remote->parts, options, &plan));
+    KPROF_THEN(status, kprof_parts_plan(&remote->parts, options, &plan));
     if (status == KPROF_OK && plan > 0 && !options->export_path)
         status = kprof_fail(KPROF_USAGE, "other sets than the run's own need a report of their own: -o FILE");
     KPROF_THEN(status, tell(remote, from, true, plan));
     if (status != KPROF_OK)
         return status;
-    kprof_open_parts_end(&remote->open, &from->whom, from);
-    kprof_open_parts_begin(&remote->open, &(kprof_part){plan, from->turn, from->whom}, options);
+    kprof_parts_end(&remote->parts, &from->whom, from);
+    kprof_parts_begin(&remote->parts, &(kprof_part){plan, from->turn, from->whom}, options);
     return KPROF_OK;
 }
 
@@ -305,10 +303,10 @@ static kprof_status stop(kprof_remote *remote, client *from)
         return kprof_fail(KPROF_USAGE, "kprof ctl stop: sets, sections and metrics are chosen by kprof ctl start");
     kprof_status status = check_path(remote, options);
     if (status == KPROF_OK && options->export_path)
-        status = kprof_open_parts_name(&remote->open, &from->whom, options);
+        status = kprof_parts_name(&remote->parts, &from->whom, options);
     KPROF_THEN(status, tell(remote, from, false, 0));
     if (status == KPROF_OK)
-        kprof_open_parts_end(&remote->open, &from->whom, from);
+        kprof_parts_end(&remote->parts, &from->whom, from);
     return status;
 }
 
@@ -417,7 +415,7 @@ static kprof_status fail_all(kprof_remote *remote, const client *from)
     kprof_spools_visit(remote->run.spools, note_reason, &first);
     kprof_status status = kprof_fail(first.status, "%s", first.reason ? first.reason : "no process could do that");
     if (from->whom.count > 0)
-        kprof_open_parts_forget(&remote->open, from->turn);
+        kprof_parts_forget(&remote->parts, from->turn);
     free(first.reason);
     return status;
 }
@@ -456,7 +454,7 @@ static kprof_status finish(kprof_remote *remote, client *from)
         status = fail_all(remote, from);
     else
         status = tell_lost(remote, from);
-    kprof_status made = kprof_open_parts_make(&remote->open, from, &from->answer);
+    kprof_status made = kprof_parts_make(&remote->parts, from, &from->answer);
     kprof_spools_visit(remote->run.spools, describe_process, &(describer){remote, from});
     return status == KPROF_OK ? made : status;
 }
@@ -498,7 +496,7 @@ bool kprof_remote_serve(kprof_remote *remote)
 /* Nothing is open any more. */
 static void answer_at_end(kprof_remote *remote, client *from)
 {
-    kprof_status status = kprof_open_parts_make(&remote->open, from, &from->answer);
+    kprof_status status = kprof_parts_make(&remote->parts, from, &from->answer);
     if (strcmp(from->options.argument, "stop") != 0) {
         keep_message(from, KPROF_LOG_ERROR, "the application has ended");
         status = KPROF_NO_APPLICATION;
@@ -515,10 +513,10 @@ kprof_status kprof_remote_close(kprof_remote *remote)
             answer_at_end(remote, &remote->clients[i]);
         drop(&remote->clients[i]);
     }
-    kprof_open_parts_end(&remote->open, &(kprof_pids){NULL, 0}, remote);
-    (void)!kprof_open_parts_make(&remote->open, remote, NULL);
-    const kprof_status lost = remote->open.lost;
-    kprof_parts_free(remote->parts);
+    kprof_parts_end(&remote->parts, &(kprof_pids){NULL, 0}, remote);
+    (void)!kprof_parts_make(&remote->parts, remote, NULL);
+    const kprof_status lost = remote->parts.lost;
+    kprof_parts_free(&remote->parts);
     if (remote->listener >= 0)
         close(remote->listener);
     free(remote);
