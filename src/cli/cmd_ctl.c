@@ -264,65 +264,37 @@ static kprof_status find_targets(targets *out)
     return status;
 }
 
-static void take_message(const char *text)
-{
-    static const struct {
-        const char *word;
-        kprof_log_level level;
-    } levels[] = {{"error ", KPROF_LOG_ERROR}, {"warning ", KPROF_LOG_WARNING}, {"info ", KPROF_LOG_INFO}};
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strncmp(text, levels[i].word, strlen(levels[i].word)) == 0)
-            kprof_log(levels[i].level, "%s", text + strlen(levels[i].word));
-}
-
 /* The other kprof has told this of processes. */
 typedef struct ctl_answer {
     kprof_listing listing;
     size_t processes, armed;
 } ctl_answer;
 
-static void take_process(char *text, ctl_answer *out)
-{
-    for (size_t i = 0; i < 3; i++) {
-        const char *cell = strsep(&text, " ");
-        out->armed += i == 1 && cell && strcmp(cell, "armed") == 0;
-        kprof_listing_add(&out->listing, cell ? cell : "");
-    }
-    out->processes++;
-}
-
-/* Tell what start and stop have come to: they print nothing else. */
-static void tell_armed(const ctl_answer *from, bool starts)
-{
-    if (from->processes > 0)
-        kprof_log(KPROF_LOG_INFO, "%zu of %zu process%s %s armed", from->armed, from->processes,
-                  kprof_ending(from->processes, "es"), from->armed == 1 || from->processes == 1 ? "is" : "are");
-    else
-        kprof_log(KPROF_LOG_INFO, "no process has called CUDA yet%s", starts ? "; each is armed when it does" : "");
-}
-
-/* Return the exit code. */
+/* Read the lines that cli/remote.h tells of. Return the exit code. */
 static int read_answer(char *text, ctl_answer *out)
 {
+    static const char *const levels[] = {"error", "warning", "info"};
     int code = kprof_status_exit_code(KPROF_INTERNAL);
     for (char *line; (line = strsep(&text, "\n"));) {
-        if (strncmp(line, "exit ", 5) == 0)
-            code = atoi(line + 5);
-        else if (strncmp(line, "message ", 8) == 0)
-            take_message(line + 8);
-        else if (strncmp(line, "process ", 8) == 0)
-            take_process(line + 8, out);
-        else if (strncmp(line, "report ", 7) == 0)
-            kprof_log(KPROF_LOG_INFO, "report: %s", line + 7);
+        const char *word = strsep(&line, " ");
+        if (!line)
+            continue;
+        if (strcmp(word, "exit") == 0)
+            code = atoi(line);
+        else if (strcmp(word, "report") == 0)
+            kprof_log(KPROF_LOG_INFO, "report: %s", line);
+        const char *level = strcmp(word, "message") == 0 ? strsep(&line, " ") : "";
+        for (kprof_log_level i = KPROF_LOG_ERROR; i <= KPROF_LOG_INFO && line; i++)
+            if (strcmp(level, levels[i]) == 0)
+                kprof_log(i, "%s", line);
+        for (size_t i = 0; i < 3 && strcmp(word, "process") == 0; i++) {
+            const char *cell = strsep(&line, " ");
+            out->armed += i == 1 && cell && strcmp(cell, "armed") == 0;
+            out->processes += i == 0;
+            kprof_listing_add(&out->listing, cell ? cell : "");
+        }
     }
     return code;
-}
-
-static int tell_run(const target *to, ctl_answer *out)
-{
-    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-    const kprof_status status = ask(to, 0, &text);
-    return status == KPROF_OK ? read_answer(text.data, out) : kprof_status_exit_code(status);
 }
 
 /* Return the exit code. */
@@ -331,7 +303,12 @@ static int show(const kprof_options *options, ctl_answer *from)
     if (asks_status(options))
         return kprof_status_exit_code(
             kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &from->listing}));
-    tell_armed(from, strcmp(options->argument, "start") == 0);
+    if (from->processes > 0) /* start and stop print nothing else */
+        kprof_log(KPROF_LOG_INFO, "%zu of %zu process%s %s armed", from->armed, from->processes,
+                  kprof_ending(from->processes, "es"), from->armed == 1 || from->processes == 1 ? "is" : "are");
+    else
+        kprof_log(KPROF_LOG_INFO, "no process has called CUDA yet%s",
+                  strcmp(options->argument, "start") == 0 ? "; each is armed when it does" : "");
     return 0;
 }
 
@@ -348,7 +325,9 @@ int kprof_cmd_ctl(const kprof_options *options)
     kprof_status status = find_targets(&runs);
     int code = kprof_status_exit_code(status == KPROF_OK ? runs.missing : status);
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++) {
-        const int answered = tell_run(&runs.items[i], &from);
+        KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+        const kprof_status asked = ask(&runs.items[i], 0, &text);
+        const int answered = asked == KPROF_OK ? read_answer(text.data, &from) : kprof_status_exit_code(asked);
         code = code == 0 ? answered : code;
     }
     const bool has_others = from.processes > 0 && (runs.count > 1 || runs.missing != KPROF_OK);

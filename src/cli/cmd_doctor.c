@@ -25,23 +25,6 @@ static void keep_message(void *user, kprof_log_level level, const char *message)
         kprof_strbuf_puts(kprof_strbuf_part(user), message);
 }
 
-/* Keep the messages of the search for CUPTI: they name the places where kprof looked. */
-static void look_at_cupti(kprof_machine *machine, kprof_strbuf *told)
-{
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, told);
-    const kprof_status status = kprof_probe_ask_versions(&machine->versions);
-    (void)kprof_log_set_sink(before.sink, before.user);
-    machine->cupti_reason = status == KPROF_OK ? NULL : told->data ? told->data : kprof_status_message(status);
-}
-
-static void look_for_obstacles(kprof_machine *machine, size_t devices)
-{
-    for (size_t i = 0; i < devices && machine->obstacle == KPROF_PROBE_NO_OBSTACLE; i++) {
-        machine->obstacle = kprof_probe_find_obstacle(i);
-        machine->obstructed = i;
-    }
-}
-
 static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
 {
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
@@ -55,8 +38,11 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
         if (probe.devices[i].memory_bytes > machine->device_bytes)
             machine->device_bytes = probe.devices[i].memory_bytes;
     }
-    if (status == KPROF_OK)
-        look_for_obstacles(machine, probe.device_count);
+    const size_t count = status == KPROF_OK ? probe.device_count : 0;
+    for (size_t i = 0; i < count && machine->obstacle == KPROF_PROBE_NO_OBSTACLE; i++) {
+        machine->obstacle = kprof_probe_find_obstacle(i);
+        machine->obstructed = i;
+    }
     KPROF_THEN(status, kprof_probe_chips(&probe, UINT64_MAX, &chips));
     (void)kprof_log_set_sink(before.sink, before.user);
     kprof_check check = {"GPUs", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
@@ -191,12 +177,16 @@ int kprof_cmd_doctor(const kprof_options *options)
         {0},
     };
     kprof_machine machine;
-    kprof_listing listing = {.columns = columns}, gpus = {.columns = columns};
+    KPROF_AUTO(kprof_listing) listing = {.columns = columns}, gpus = {.columns = columns};
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
     kprof_machine_look("", &machine);
     kprof_clocks_look(&machine.clocks);
     kprof_status found = look_at_gpus(&machine, &gpus); /* the driver's library tells once why it does not load */
-    look_at_cupti(&machine, &told);
+    /* The search for CUPTI names the places where kprof looked. */
+    const kprof_log_receiver before = kprof_log_set_sink(keep_message, &told);
+    const kprof_status asked = kprof_probe_ask_versions(&machine.versions);
+    (void)kprof_log_set_sink(before.sink, before.user);
+    machine.cupti_reason = asked == KPROF_OK ? NULL : told.data ? told.data : kprof_status_message(asked);
     kprof_status status = kprof_machine_judge(&machine, &listing);
     for (size_t i = 0; i < gpus.cells.count; i++)
         kprof_listing_add(&listing, gpus.cells.items[i]);
@@ -207,7 +197,5 @@ int kprof_cmd_doctor(const kprof_options *options)
         kprof_machine_tell(&listing, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "not-tried"},
                            "no kernel was measured: mend the faults first");
     kprof_status shown = kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing});
-    kprof_listing_free(&listing);
-    kprof_listing_free(&gpus);
     return kprof_status_exit_code(shown == KPROF_OK ? status : shown);
 }

@@ -55,23 +55,6 @@ static void print_option(const kprof_option_row *row, const kprof_command *topic
     print_wrapped(row->help, length, out);
 }
 
-/* A run has most options; here are the others. */
-static void print_other_options(const help_stream *out)
-{
-    fputs("\noptions of other commands:\n", out->file);
-    for (size_t i = 0; i < kprof_option_row_count; i++)
-        if (!(kprof_option_rows[i].commands & kprof_commands[0].mask))
-            print_option(&kprof_option_rows[i], kprof_commands, out);
-}
-
-static void print_commands(const help_stream *out)
-{
-    fputs("\ncommands:\n", out->file);
-    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
-        print_wrapped(kprof_commands[i].summary, fprintf(out->file, "  kprof %s", kprof_commands[i].name), out);
-    fputs("  (kprof -- report profiles a program called report)\n", out->file);
-}
-
 void kprof_help_print(const kprof_options *options, FILE *file)
 {
     const unsigned asked = kprof_results_width(options, file);
@@ -87,14 +70,21 @@ void kprof_help_print(const kprof_options *options, FILE *file)
     fprintf(file, "usage: kprof%s%s%s%s%s\n\n%s\n", *topic->name ? " " : "", topic->name, *topic->usage ? " " : "",
             topic->usage, has_options ? " [options]" : "", topic->summary);
     if (topic == kprof_commands)
-        print_commands(out);
+        fputs("\ncommands:\n", file);
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT && topic == kprof_commands; i++)
+        print_wrapped(kprof_commands[i].summary, fprintf(file, "  kprof %s", kprof_commands[i].name), out);
+    if (topic == kprof_commands)
+        fputs("  (kprof -- report profiles a program called report)\n", file);
     if (topic->mask)
         fputs("\noptions (long ones may be shortened; --option=value, too):\n", file);
     for (size_t i = 0; i < kprof_option_row_count; i++)
         if (kprof_option_rows[i].commands & topic->mask)
             print_option(&kprof_option_rows[i], topic, out);
-    if (topic == kprof_commands)
-        print_other_options(out);
+    if (topic == kprof_commands) /* a run has most options; here are the others */
+        fputs("\noptions of other commands:\n", file);
+    for (size_t i = 0; i < kprof_option_row_count && topic == kprof_commands; i++)
+        if (!(kprof_option_rows[i].commands & topic->mask))
+            print_option(&kprof_option_rows[i], topic, out);
     fprintf(file, "\nman %s says more%s.\n", topic->manual,
             topic == kprof_commands ? ", exit codes included;\neach command has a page too, such as kprof-report" : "");
 }

@@ -3,8 +3,6 @@
 #include "cli/subset.h"
 #include "core/log.h"
 
-#include <stdlib.h>
-
 int kprof_cmd_merge(const kprof_options *options)
 {
     KPROF_AUTO_FREE char *path = NULL;

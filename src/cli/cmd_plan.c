@@ -5,7 +5,6 @@
 #include "report/page/page.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A field that people see with --verbose alone. */
 #define FURTHER(field) kprof_field_with_role(field, KPROF_ROLE_MACHINE)

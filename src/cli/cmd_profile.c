@@ -25,7 +25,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,17 +68,6 @@ static bool is_trace(const profile *run)
     return run->options->command->mask == KPROF_IN(trace);
 }
 
-/* Another profiler's injection would load into kprof itself when it looks at the GPUs. */
-static void leave_other_profiler(void)
-{
-    const char *other = kprof_injection_of_others();
-    if (!other)
-        return;
-    kprof_log(KPROF_LOG_WARNING,
-              "CUDA_INJECTION64_PATH is %s: another profiler is set up; kprof takes its place for this run", other);
-    unsetenv("CUDA_INJECTION64_PATH");
-}
-
 /* NVTX has one tool. One that the user has set up stays; `run->nvtx` tells whether kprof is it. */
 static kprof_status settle_nvtx(profile *run)
 {
@@ -103,27 +91,6 @@ static kprof_status settle_nvtx(profile *run)
     return KPROF_OK;
 }
 
-/* The application may change directory before anything is written there. */
-static kprof_status check_counter_data_dir(const kprof_options *options)
-{
-    const char *dir = options->counter_data_dir;
-    if (dir && (dir[0] != '/' || access(dir, W_OK | X_OK) != 0))
-        return kprof_fail(KPROF_USAGE, "--counter-data %s: %s", dir,
-                          dir[0] != '/' ? "give the folder's absolute path" : strerror(errno));
-    return KPROF_OK;
-}
-
-/* As kprof report does. */
-static kprof_status refuse_report_of_ncu(const char *path)
-{
-    kprof_report *report = NULL;
-    kprof_status status = kprof_report_open(path, &report);
-    if (status != KPROF_OK)
-        return status;
-    (void)!kprof_report_close(report);
-    return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", path, path);
-}
-
 /* There is no program of that name: the list before it may go on, or it is a misspelled command, or a report of ncu. */
 static kprof_status refuse_word(const char *name, const char *before)
 {
@@ -132,7 +99,13 @@ static kprof_status refuse_word(const char *name, const char *before)
     const char *meant = kprof_command_nearest(name);
     if (meant)
         return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
-    return kprof_ends_with(name, ".ncu-rep") ? refuse_report_of_ncu(name) : KPROF_OK;
+    if (!kprof_ends_with(name, ".ncu-rep"))
+        return KPROF_OK;
+    kprof_report *report = NULL; /* opening it tells why not, as kprof report does */
+    kprof_status status = kprof_report_open(name, &report);
+    (void)!kprof_report_close(report);
+    KPROF_THEN(status, kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name));
+    return status;
 }
 
 /* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */
@@ -168,7 +141,11 @@ static void tell_idle(const profile *run)
 static kprof_status prepare_counters(profile *run)
 {
     const kprof_options *options = run->options;
-    kprof_status status = check_counter_data_dir(options);
+    const char *dir = options->counter_data_dir; /* absolute, as the application may change directory */
+    kprof_status status = KPROF_OK;
+    if (dir && (dir[0] != '/' || access(dir, W_OK | X_OK) != 0))
+        status = kprof_fail(KPROF_USAGE, "--counter-data %s: %s", dir,
+                            dir[0] != '/' ? "give the folder's absolute path" : strerror(errno));
     KPROF_THEN(status, kprof_nvdisasm_check(options->nvdisasm));
     KPROF_THEN(status, kprof_filter_check(&options->filter));
     KPROF_THEN(status, kprof_plans_make(options, &run->plans));
@@ -214,7 +191,12 @@ static kprof_status prepare(profile *run)
                           "which application? usage: kprof%s [options] [--] application [arguments]; see kprof%s "
                           "--help",
                           is_trace(run) ? " trace" : "", is_trace(run) ? " trace" : "");
-    leave_other_profiler();
+    const char *other = kprof_injection_of_others(); /* it would load into kprof itself when it looks at the GPUs */
+    if (other) {
+        kprof_log(KPROF_LOG_WARNING,
+                  "CUDA_INJECTION64_PATH is %s: another profiler is set up; kprof takes its place for this run", other);
+        unsetenv("CUDA_INJECTION64_PATH");
+    }
     kprof_status status = check_application(options);
     if (status == KPROF_OK && measures(run))
         status = prepare_counters(run);
@@ -264,23 +246,20 @@ static bool runs_shares(const profile *run)
     return kprof_plans_runs(&run->plans) > 0;
 }
 
-static kprof_status begin_report(profile *run, const kprof_report_target *to)
-{
-    const kprof_plans none = {.count = 0};
-    return kprof_report_begin_run(run->options, runs_shares(run) ? &none : &run->plans, to, &run->report);
-}
-
 /* Make the session directory and the report. From here on no signal ends kprof until both are settled. */
 static kprof_status open_session(profile *run)
 {
+    const kprof_plans none = {.count = 0}, *plans = runs_shares(run) ? &none : &run->plans;
     kprof_status status = kprof_signals_block(&run->signals);
     if (status == KPROF_OK)
         kprof_bystander_fork(&run->bystander);
     KPROF_THEN(status, kprof_session_open(kprof_sessions_folder(), &run->session));
     KPROF_THEN(status, name_report(run));
     if (status == KPROF_OK)
-        status = begin_report(
-            run, &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL, NULL});
+        status = kprof_report_begin_run(
+            run->options, plans,
+            &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL, NULL},
+            &run->report);
     KPROF_THEN(status, keep_seed(run));
     if (status == KPROF_OK && run->options->export_path)
         status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
@@ -381,11 +360,6 @@ static void settle_signal(profile *run)
     run->signal_ns = 0;
 }
 
-static void tell_code(void *user, size_t number, size_t count)
-{
-    kprof_progress_code(user, number, count);
-}
-
 /* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. */
 static void collect(profile *run)
 {
@@ -410,7 +384,7 @@ static void collect(profile *run)
     run->remote = NULL;
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
     kprof_code_options code = kprof_code_options_of(run->options, &run->session);
-    code.tell = tell_code;
+    code.tell = kprof_progress_code;
     code.user = &run->progress;
     KPROF_THEN(finished, kprof_report_read_code(run->report, &code));
     outcome->is_trace = is_trace(run);
@@ -460,13 +434,6 @@ static void tell_samples(const profile *run)
                   of_ranges ? "; --replay-mode app-range runs the program once for each pass" : "");
 }
 
-static void announce_as_ncu(const profile *run)
-{
-    KPROF_AUTO_FREE char *path = run->as_ncu ? realpath(run->report_path, NULL) : NULL;
-    if (run->as_ncu)
-        fprintf(run->as_ncu, "==PROF== Report: %s\n", path ? path : run->report_path);
-}
-
 static void announce_report(const profile *run)
 {
     const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
@@ -476,8 +443,9 @@ static void announce_report(const profile *run)
     if (is_kept && is_trace(run))
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->report_path,
                   (unsigned long long)counts->activities);
-    else if (is_kept)
-        announce_as_ncu(run);
+    KPROF_AUTO_FREE char *path = is_kept && run->as_ncu ? realpath(run->report_path, NULL) : NULL;
+    if (is_kept && !is_trace(run) && run->as_ncu)
+        fprintf(run->as_ncu, "==PROF== Report: %s\n", path ? path : run->report_path);
     if (is_kept && !is_trace(run))
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu %s%s profiled, %llu%s seen)", run->report_path,
                   (unsigned long long)counts->profiled, of_ranges ? "range" : "launch",
@@ -495,14 +463,6 @@ static void announce_report(const profile *run)
         tell_samples(run);
 }
 
-static void print_tables(profile *run)
-{
-    const kprof_print_options print = kprof_print_options_make(run->options, run->results);
-    const kprof_stats_content content = {&run->tables, run->options->stats_reports.count > 0, NULL, false, 0};
-    run->outcome.printing =
-        kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &content}, &print, run->results);
-}
-
 /* The page of timelines is empty then. */
 static void warn_without_timelines(profile *run)
 {
@@ -517,16 +477,19 @@ static void warn_without_timelines(profile *run)
 
 static void print_results(profile *run)
 {
-    const kprof_outcome *outcome = &run->outcome;
-    bool is_empty = outcome->counts.profiled + outcome->counts.not_measured + outcome->counts.timed == 0;
+    const kprof_report_counts *counts = &run->outcome.counts;
+    const uint64_t found = is_trace(run) ? counts->activities : counts->profiled + counts->not_measured + counts->timed;
     const int format = run->options->format;
-    const bool is_text = format == KPROF_UNSET;
-    const bool is_as_ncu = kprof_is_called_ncu() && format == KPROF_FORMAT_CSV_NCU; /* without columns for nothing */
-    if (run->report && is_trace(run) && (outcome->counts.activities > 0 || !is_text))
-        print_tables(run);
-    if (!run->report || is_trace(run) || (is_empty && (is_text || is_as_ncu)))
+    const bool is_as_ncu = !is_trace(run) && kprof_is_called_ncu() && format == KPROF_FORMAT_CSV_NCU;
+    if (!run->report || (found == 0 && (format == KPROF_UNSET || is_as_ncu))) /* ncu has no columns for nothing */
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
+    const kprof_stats_content content = {&run->tables, run->options->stats_reports.count > 0, NULL, false, 0};
+    if (is_trace(run)) {
+        run->outcome.printing =
+            kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &content}, &print, run->results);
+        return;
+    }
     print.findings = run->options->apply_rules ? &run->findings : NULL;
     warn_without_timelines(run);
     KPROF_THEN(run->outcome.printing, kprof_filters_translate(run->options, run->report));
@@ -731,15 +694,6 @@ static bool goes_on(const profile *run, const kprof_outcome *first, size_t numbe
     return may;
 }
 
-/* Make a report with the plans as they were before they were dealt to runs, and nothing measured. */
-static kprof_status keep_plans(profile *run, const char *path)
-{
-    kprof_report *report = NULL;
-    kprof_status status = kprof_report_begin_run(
-        run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default", NULL}, &report);
-    return status == KPROF_OK ? kprof_report_close(report) : status;
-}
-
 /* List the metrics that the runs have collected in parts. */
 static void list_greatest(const kprof_plans *plans, kprof_runs *out)
 {
@@ -779,7 +733,11 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
                        .of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice)};
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
     list_greatest(&run->plans, &runs);
-    kprof_status status = keep_plans(run, plans);
+    /* The plans as they were before they were dealt to runs, and nothing measured. */
+    kprof_report *whole = NULL;
+    kprof_status status = kprof_report_begin_run(
+        run->options, &run->plans, &(kprof_report_target){plans, KPROF_CREATE_NEW, "default", NULL}, &whole);
+    KPROF_THEN(status, kprof_report_close(whole));
     KPROF_THEN(status, kprof_merge_add(merge, plans, plans, NULL));
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++)
         status = kprof_merge_add(merge, reports->paths.items[i], reports->paths.items[i], NULL);
@@ -858,14 +816,6 @@ static kprof_status profile_application(profile *run)
     return KPROF_OK;
 }
 
-/* Name kprof doctor where the machine may be at fault, and not the command line. */
-static void name_doctor(int code)
-{
-    if (code == kprof_status_exit_code(KPROF_NO_GPU) || code == kprof_status_exit_code(KPROF_NO_PERMISSION) ||
-        code == kprof_status_exit_code(KPROF_COUNTERS_BUSY))
-        kprof_log(KPROF_LOG_INFO, "kprof doctor tells what is wrong with this machine");
-}
-
 int kprof_cmd_profile(const kprof_options *options)
 {
     profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1, .also = -1}};
@@ -875,6 +825,8 @@ int kprof_cmd_profile(const kprof_options *options)
     run.outcome.printing = kprof_results_close(options, run.results, run.outcome.printing);
     int code = status == KPROF_OK ? kprof_outcome_exit_code(&run.outcome) : kprof_status_exit_code(status);
     dispose(&run, status == KPROF_OK);
-    name_doctor(code);
+    if (code == kprof_status_exit_code(KPROF_NO_GPU) || code == kprof_status_exit_code(KPROF_NO_PERMISSION) ||
+        code == kprof_status_exit_code(KPROF_COUNTERS_BUSY)) /* the machine may be at fault, and not the line */
+        kprof_log(KPROF_LOG_INFO, "kprof doctor tells what is wrong with this machine");
     return code;
 }

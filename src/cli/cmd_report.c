@@ -8,7 +8,6 @@
 #include "cli/subset.h"
 #include "core/log.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 /* The columns of ncu, which these pages have, have no place for it. */

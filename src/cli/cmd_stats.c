@@ -2,13 +2,11 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
-#include "core/files.h"
 #include "core/log.h"
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"
 #include "report/page/page_stats.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* The table of commands, made from the rows in commands.h. */
 #include "cli/commands.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ROW(function, name, has_options, operand, usage, manual, summary)                                              \

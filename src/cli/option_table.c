@@ -4,7 +4,6 @@
 #include "report/report.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #define RUN    KPROF_IN(profile)
 #define REPORT KPROF_IN(report)

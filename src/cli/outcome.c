@@ -6,7 +6,6 @@
 #include "core/regex.h"
 #include "core/strbuf.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 

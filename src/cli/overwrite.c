@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -8,10 +8,8 @@
 #include "report/model/number.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #define TERMINAL_PERIOD_S 0.1
 #define MESSAGE_PERIOD_S  5.0
@@ -148,8 +146,9 @@ static void draw(kprof_progress *progress, double now_s)
     progress->drawn = true;
 }
 
-void kprof_progress_code(kprof_progress *progress, size_t number, size_t count)
+void kprof_progress_code(void *user, size_t number, size_t count)
 {
+    kprof_progress *progress = user;
     progress->code = number;
     progress->code_count = count;
     if (progress->out && progress->terminal)

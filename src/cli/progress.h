@@ -38,7 +38,7 @@ void kprof_progress_note(kprof_progress *progress, const char *kernel, const kpr
 /* A launch is measured. */
 void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_t pass_count);
 /* The code of a module is read. The line is drawn at once: nvdisasm may take long. */
-void kprof_progress_code(kprof_progress *progress, size_t number, size_t count);
+void kprof_progress_code(void *progress, size_t number, size_t count);
 /* Draw when it is time to. */
 void kprof_progress_tick(kprof_progress *progress);
 /* Clear the line and show no more. */

@@ -11,7 +11,6 @@
 #include "report/model/change.h"
 #include "report/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* Functions and lines of native code on the host, as the symbols and the debug information of its file tell them. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct kprof_native_module kprof_native_module;

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Names of real kernels stay below 100 KB. A hostile one of 200 characters can stand for terabytes of text. */
