@@ -17,104 +17,50 @@
 #include <nvperf_cuda_host.h>
 #include <nvperf_host.h>
 
-/* Every function of libcupti that kprof calls; a row makes the table's member and has it filled. */
-#define KPROF_CUPTI_FUNCTIONS(X)                                                                                       \
-    X(cuptiGetResultString)                                                                                            \
-    X(cuptiGetVersion)                                                                                                 \
-    X(cuptiProfilerHostInitialize)                                                                                     \
-    X(cuptiProfilerHostDeinitialize)                                                                                   \
-    X(cuptiProfilerHostGetSupportedChips)                                                                              \
-    X(cuptiProfilerHostGetBaseMetrics)                                                                                 \
-    X(cuptiProfilerHostGetSubMetrics)                                                                                  \
-    X(cuptiProfilerHostGetMetricProperties)                                                                            \
-    X(cuptiProfilerHostConfigAddMetrics)                                                                               \
-    X(cuptiProfilerHostGetConfigImageSize)                                                                             \
-    X(cuptiProfilerHostGetConfigImage)                                                                                 \
-    X(cuptiProfilerHostGetNumOfPasses)                                                                                 \
-    X(cuptiProfilerHostEvaluateToGpuValues)                                                                            \
-    X(cuptiSubscribe)                                                                                                  \
-    X(cuptiEnableCallback)                                                                                             \
-    X(cuptiEnableDomain)                                                                                               \
-    X(cuptiGetGraphNodeId)                                                                                             \
-    X(cuptiGetStreamIdEx)                                                                                              \
-    X(cuptiDeviceGetChipName)                                                                                          \
-    X(cuptiProfilerInitialize)                                                                                         \
-    X(cuptiProfilerDeviceSupported)                                                                                    \
-    X(cuptiRangeProfilerEnable)                                                                                        \
-    X(cuptiRangeProfilerDisable)                                                                                       \
-    X(cuptiRangeProfilerSetConfig)                                                                                     \
-    X(cuptiRangeProfilerStart)                                                                                         \
-    X(cuptiRangeProfilerStop)                                                                                          \
-    X(cuptiRangeProfilerPushRange)                                                                                     \
-    X(cuptiRangeProfilerPopRange)                                                                                      \
-    X(cuptiRangeProfilerDecodeData)                                                                                    \
-    X(cuptiRangeProfilerGetCounterDataSize)                                                                            \
-    X(cuptiRangeProfilerCounterDataImageInitialize)                                                                    \
-    X(cuptiRangeProfilerGetCounterDataInfo)                                                                            \
-    X(cuptiSassMetricsGetProperties)                                                                                   \
-    X(cuptiSassMetricsSetConfig)                                                                                       \
-    X(cuptiSassMetricsUnsetConfig)                                                                                     \
-    X(cuptiSassMetricsEnable)                                                                                          \
-    X(cuptiSassMetricsGetDataProperties)                                                                               \
-    X(cuptiSassMetricsFlushData)                                                                                       \
-    X(cuptiSassMetricsDisable)                                                                                         \
-    X(cuptiPCSamplingEnable)                                                                                           \
-    X(cuptiPCSamplingDisable)                                                                                          \
-    X(cuptiPCSamplingGetNumStallReasons)                                                                               \
-    X(cuptiPCSamplingGetStallReasons)                                                                                  \
-    X(cuptiPCSamplingSetConfigurationAttribute)                                                                        \
-    X(cuptiPCSamplingStart)                                                                                            \
-    X(cuptiPCSamplingStop)                                                                                             \
-    X(cuptiPCSamplingGetData)                                                                                          \
-    X(cuptiPmSamplingEnable)                                                                                           \
-    X(cuptiPmSamplingDisable)                                                                                          \
-    X(cuptiPmSamplingSetConfig)                                                                                        \
-    X(cuptiPmSamplingGetCounterDataSize)                                                                               \
-    X(cuptiPmSamplingCounterDataImageInitialize)                                                                       \
-    X(cuptiPmSamplingStart)                                                                                            \
-    X(cuptiPmSamplingStop)                                                                                             \
-    X(cuptiPmSamplingDecodeData)                                                                                       \
-    X(cuptiPmSamplingGetCounterDataInfo)                                                                               \
-    X(cuptiPmSamplingCounterDataGetSampleInfo)                                                                         \
-    X(cuptiGetCubinCrc)                                                                                                \
-    X(cuptiGetTimestamp)                                                                                               \
-    X(cuptiGetCallbackName)                                                                                            \
-    X(cuptiSetThreadIdType)                                                                                            \
-    X(cuptiActivityRegisterCallbacks)                                                                                  \
-    X(cuptiActivityEnable)                                                                                             \
-    X(cuptiActivityDisable)                                                                                            \
-    X(cuptiActivityEnableDriverApi)                                                                                    \
-    X(cuptiActivityEnableRuntimeApi)                                                                                   \
-    X(cuptiActivityConfigureUnifiedMemoryCounter)                                                                      \
-    X(cuptiActivityFlushAll)                                                                                           \
-    X(cuptiActivityFlushPeriod)                                                                                        \
-    X(cuptiActivityGetNextRecord)                                                                                      \
-    X(cuptiActivityGetNumDroppedRecords)
+/* Every function of libcupti that kprof calls; its name makes the table's member and has it filled. */
+/* clang-format off */
+#define KPROF_CUPTI_FUNCTIONS(X) \
+    X(cuptiGetResultString) X(cuptiGetVersion) \
+    X(cuptiProfilerHostInitialize) X(cuptiProfilerHostDeinitialize) X(cuptiProfilerHostGetSupportedChips) \
+    X(cuptiProfilerHostGetBaseMetrics) X(cuptiProfilerHostGetSubMetrics) X(cuptiProfilerHostGetMetricProperties) \
+    X(cuptiProfilerHostConfigAddMetrics) X(cuptiProfilerHostGetConfigImageSize) X(cuptiProfilerHostGetConfigImage) \
+    X(cuptiProfilerHostGetNumOfPasses) X(cuptiProfilerHostEvaluateToGpuValues) \
+    X(cuptiSubscribe) X(cuptiEnableCallback) X(cuptiEnableDomain) X(cuptiGetGraphNodeId) X(cuptiGetStreamIdEx) \
+    X(cuptiDeviceGetChipName) X(cuptiProfilerInitialize) X(cuptiProfilerDeviceSupported) \
+    X(cuptiRangeProfilerEnable) X(cuptiRangeProfilerDisable) X(cuptiRangeProfilerSetConfig) \
+    X(cuptiRangeProfilerStart) X(cuptiRangeProfilerStop) X(cuptiRangeProfilerPushRange) \
+    X(cuptiRangeProfilerPopRange) X(cuptiRangeProfilerDecodeData) X(cuptiRangeProfilerGetCounterDataSize) \
+    X(cuptiRangeProfilerCounterDataImageInitialize) X(cuptiRangeProfilerGetCounterDataInfo) \
+    X(cuptiSassMetricsGetProperties) X(cuptiSassMetricsSetConfig) X(cuptiSassMetricsUnsetConfig) \
+    X(cuptiSassMetricsEnable) X(cuptiSassMetricsGetDataProperties) X(cuptiSassMetricsFlushData) \
+    X(cuptiSassMetricsDisable) \
+    X(cuptiPCSamplingEnable) X(cuptiPCSamplingDisable) X(cuptiPCSamplingGetNumStallReasons) \
+    X(cuptiPCSamplingGetStallReasons) X(cuptiPCSamplingSetConfigurationAttribute) X(cuptiPCSamplingStart) \
+    X(cuptiPCSamplingStop) X(cuptiPCSamplingGetData) \
+    X(cuptiPmSamplingEnable) X(cuptiPmSamplingDisable) X(cuptiPmSamplingSetConfig) \
+    X(cuptiPmSamplingGetCounterDataSize) X(cuptiPmSamplingCounterDataImageInitialize) X(cuptiPmSamplingStart) \
+    X(cuptiPmSamplingStop) X(cuptiPmSamplingDecodeData) X(cuptiPmSamplingGetCounterDataInfo) \
+    X(cuptiPmSamplingCounterDataGetSampleInfo) \
+    X(cuptiGetCubinCrc) X(cuptiGetTimestamp) X(cuptiGetCallbackName) X(cuptiSetThreadIdType) \
+    X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityEnableDriverApi) \
+    X(cuptiActivityEnableRuntimeApi) X(cuptiActivityConfigureUnifiedMemoryCounter) X(cuptiActivityFlushAll) \
+    X(cuptiActivityFlushPeriod) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)
 
 /* The same for libnvperf_host. */
-#define KPROF_NVPERF_FUNCTIONS(X)                                                                                      \
-    X(NVPW_InitializeHost)                                                                                             \
-    X(NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize)                                                           \
-    X(NVPW_CUDA_MetricsEvaluator_Initialize)                                                                           \
-    X(NVPW_MetricsEvaluator_Destroy)                                                                                   \
-    X(NVPW_MetricsEvaluator_GetMetricNames)                                                                            \
-    X(NVPW_MetricsEvaluator_GetMetricTypeAndIndex)                                                                     \
-    X(NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest)                                                      \
-    X(NVPW_MetricsEvaluator_GetThroughputMetricProperties)                                                             \
-    X(NVPW_MetricsEvaluator_GetMetricDimUnits)                                                                         \
-    X(NVPW_MetricsEvaluator_DimUnitToString)                                                                           \
-    X(NVPW_MetricsEvaluator_GetMetricRawDependencies)                                                                  \
-    X(NVPW_Config_GetRawCounters)                                                                                      \
-    X(NVPW_CUDA_RawCounterConfig_Create)                                                                               \
-    X(NVPW_RawCounterConfig_Destroy)                                                                                   \
-    X(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains)                                                          \
-    X(NVPW_RawCounterConfig_BeginPassGroup)                                                                            \
-    X(NVPW_RawCounterConfig_EndPassGroup)                                                                              \
-    X(NVPW_RawCounterConfig_GetRawCounterProperties)                                                                   \
-    X(NVPW_RawCounterConfig_AreRawCountersSchedulable)                                                                 \
-    X(NVPW_RawCounterConfig_AddRawCounters)                                                                            \
-    X(NVPW_RawCounterConfig_GenerateConfigImage)                                                                       \
+#define KPROF_NVPERF_FUNCTIONS(X) \
+    X(NVPW_InitializeHost) X(NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize) \
+    X(NVPW_CUDA_MetricsEvaluator_Initialize) \
+    X(NVPW_MetricsEvaluator_Destroy) X(NVPW_MetricsEvaluator_GetMetricNames) \
+    X(NVPW_MetricsEvaluator_GetMetricTypeAndIndex) X(NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest) \
+    X(NVPW_MetricsEvaluator_GetThroughputMetricProperties) X(NVPW_MetricsEvaluator_GetMetricDimUnits) \
+    X(NVPW_MetricsEvaluator_DimUnitToString) X(NVPW_MetricsEvaluator_GetMetricRawDependencies) \
+    X(NVPW_Config_GetRawCounters) X(NVPW_CUDA_RawCounterConfig_Create) \
+    X(NVPW_RawCounterConfig_Destroy) X(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains) \
+    X(NVPW_RawCounterConfig_BeginPassGroup) X(NVPW_RawCounterConfig_EndPassGroup) \
+    X(NVPW_RawCounterConfig_GetRawCounterProperties) X(NVPW_RawCounterConfig_AreRawCountersSchedulable) \
+    X(NVPW_RawCounterConfig_AddRawCounters) X(NVPW_RawCounterConfig_GenerateConfigImage) \
     X(NVPW_RawCounterConfig_GetConfigImage)
+/* clang-format on */
 
 #define KPROF_API_MEMBER(name) __typeof__(&name) name;
 

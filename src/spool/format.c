@@ -65,43 +65,17 @@ bool kprof_spool_type_known(uint32_t type)
     return layout_of(type).fields;
 }
 
-/* Return an array of the scratch for `count` elements. NULL when out of memory; the old array is unchanged then. */
-static void *grow(void *array, size_t *capacity, size_t count, size_t size)
+/* Return an array of the scratch for `count` elements. NULL where so many, of `least` bytes each or more, do not
+ * follow, or memory runs out. */
+static void *reserve(kprof_scratch_array *array, size_t count, size_t least, kprof_bytes *in)
 {
-    if (array && count <= *capacity)
-        return array;
-    void *grown = realloc(array, (count + 1) * size);
+    _Static_assert(sizeof(double) == sizeof(char *), "names and values are of one size");
+    const bool may_be = count <= in->left / least, fits = array->items && count <= array->capacity;
+    void *grown = may_be && !fits ? realloc(array->items, (count + 1) * sizeof(double)) : NULL;
     if (grown)
-        *capacity = count + 1;
-    return grown;
-}
-
-static void decode_names(uint32_t count, kprof_bytes *in, kprof_name_array *names)
-{
-    bool possible = count <= in->left / 5; /* the shortest name: a length and a NUL */
-    const char **items = possible ? grow(names->items, &names->capacity, count, sizeof *items) : NULL;
-    if (!items) {
-        in->failed = true;
-        return;
-    }
-    names->items = items;
-    for (uint32_t i = 0; i < count; i++)
-        names->items[i] = kprof_get_string(in);
-}
-
-static void decode_values(uint32_t count, kprof_bytes *in, kprof_value_array *values)
-{
-    bool possible = count <= in->left / sizeof(double);
-    double *items = possible ? grow(values->items, &values->capacity, count, sizeof *items) : NULL;
-    if (!items) {
-        in->failed = true;
-        return;
-    }
-    values->items = items;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t bits = kprof_get_u64(in);
-        memcpy(&values->items[i], &bits, sizeof bits);
-    }
+        *array = (kprof_scratch_array){grown, count + 1};
+    in->failed = in->failed || !may_be || (!fits && !grown);
+    return in->failed ? NULL : array->items;
 }
 
 static bool is_array(const field *f)
@@ -155,6 +129,8 @@ static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *
     uint32_t count = f->count, small;
     uint64_t large;
     const void *pointer;
+    const char **names;
+    double *values;
     char *place = content + f->offset;
     if (is_array(f))
         memcpy(&count, content + f[-1].offset, sizeof count);
@@ -175,12 +151,18 @@ static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *
         memcpy(place, &pointer, sizeof pointer);
         break;
     case FIELD_NAMES:
-        decode_names(count, in, &scratch->names[f->count]);
-        memcpy(place, &scratch->names[f->count].items, sizeof pointer);
+        names = reserve(&scratch->names[f->count], count, 5, in); /* the shortest name: a length and a NUL */
+        for (uint32_t i = 0; i < count && names; i++)
+            names[i] = kprof_get_string(in);
+        memcpy(place, &names, sizeof names);
         break;
     case FIELD_VALUES:
-        decode_values(count, in, &scratch->values[f->count]);
-        memcpy(place, &scratch->values[f->count].items, sizeof pointer);
+        values = reserve(&scratch->values[f->count], count, sizeof *values, in);
+        for (uint32_t i = 0; i < count && values; i++) {
+            large = kprof_get_u64(in);
+            memcpy(&values[i], &large, sizeof large);
+        }
+        memcpy(place, &values, sizeof values);
         break;
     case FIELD_BYTES:
         pointer = kprof_get_block(in, count);

@@ -22,21 +22,15 @@ typedef struct kprof_record_header {
     uint32_t length, type, checksum;
 } kprof_record_header;
 
-typedef struct kprof_name_array {
-    const char **items; /* [capacity], owned */
+typedef struct kprof_scratch_array {
+    void *items; /* [capacity], owned: names or values */
     size_t capacity;
-} kprof_name_array;
-
-typedef struct kprof_value_array {
-    double *items; /* [capacity], owned */
-    size_t capacity;
-} kprof_value_array;
+} kprof_scratch_array;
 
 /* A decoded record points into these arrays, which the next record reuses: one for metrics, one for witnesses. Zero to
  * begin; owned. */
 typedef struct kprof_record_scratch {
-    kprof_name_array names[2];
-    kprof_value_array values[2];
+    kprof_scratch_array names[2], values[2];
 } kprof_record_scratch;
 
 /* Append the file header. A failed allocation is left in out->failed. */
