@@ -352,15 +352,24 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
     kprof_strlist_free(&reasons);
 }
 
-static void explain_empty_trace(const kprof_options *options)
+static void explain_empty_trace(const kprof_outcome *outcome, const kprof_options *options)
 {
     KPROF_AUTO(kprof_strbuf) filters = KPROF_STRBUF_INIT;
+    const char *why = "the application called CUDA for nothing that a trace tells of";
     append_filters(options, &filters);
-    if (filters.length > 0)
+    if (outcome->spools.cut_short > 0)
+        why =
+            "CUPTI hands records over twice a second, and none had come yet; let the application end by exit, wait for "
+            "its processes, or live for half a second more";
+    else if (options->delay_s + options->duration_s > 0)
+        why = "the application did nothing in the time of --delay and --duration";
+    else if (options->starts_unarmed)
+        why = "the application did nothing between kprof ctl start and kprof ctl stop";
+    if (filters.length > 0 && outcome->spools.cut_short == 0)
         kprof_log(KPROF_LOG_ERROR, "the trace is empty: nothing that the application did is in what%s asks for",
                   filters.data);
     else
-        kprof_log(KPROF_LOG_ERROR, "the trace is empty: the application called CUDA for nothing that a trace tells of");
+        kprof_log(KPROF_LOG_ERROR, "the trace is empty: %s", why);
 }
 
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
@@ -377,7 +386,7 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
     else if (outcome->is_census && nothing_status(outcome) == KPROF_NO_MATCH)
         kprof_log(KPROF_LOG_ERROR, "the census has no launch: the application launched no kernel that was timed");
     else if (outcome->is_trace && nothing_status(outcome) == KPROF_NO_MATCH)
-        explain_empty_trace(options);
+        explain_empty_trace(outcome, options);
     else if (nothing_status(outcome) == KPROF_NO_MATCH ||
              (outcome->counts.has_untold && outcome->counts.not_measured == 0 && !is_telling(outcome->spools.told)))
         kprof_outcome_explain_no_match(options, report);

@@ -31,7 +31,7 @@ typedef struct spool {
     uint32_t plan;
     bool armed;
     uint64_t open; /* launches that are being measured, at least */
-    bool ended, damaged;
+    bool is_traced, ended, damaged;
     bool done;         /* with --kill: all its launches are measured */
     int64_t killed_ns; /* when it got SIGTERM for that; 0: it has not */
 } spool;
@@ -241,6 +241,9 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         item->armed = true;
         item->plan = record->armed.plan;
         return;
+    case KPROF_RECORD_TRACE:
+        item->is_traced = true;
+        return;
     case KPROF_RECORD_END:
         item->ended = true;
         kprof_progress_disconnect(spools->progress, item->pid);
@@ -374,38 +377,47 @@ static void explain_open(kprof_spools *spools, const spool *item)
               (long long)item->pid, goes_on(spools, item) ? "called exec" : "ended", (unsigned long long)item->open);
 }
 
-static void explain_end(kprof_spools *spools, const spool *item, pid_t root)
+/* What is left of a process that was cut short. The caller frees the text. */
+static char *describe_kept(const spool *item, const char *of_trace)
 {
-    unsigned long long measured = item->measured;
+    if (item->is_traced && item->measured == 0)
+        return kprof_strdup(of_trace);
+    return kprof_strprintf("the %llu launches that it had measured before are kept%s%s",
+                           (unsigned long long)item->measured, item->is_traced ? ", and " : "",
+                           item->is_traced ? of_trace : "");
+}
+
+static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
+{
+    KPROF_AUTO_FREE char *kept = describe_kept(item, "its trace lacks what it did in its last half second");
     if (item->damaged)
-        kprof_log(KPROF_LOG_WARNING, "process %lld: what it wrote is damaged; the %llu launches before that are kept",
-                  (long long)item->pid, measured);
+        kprof_log(KPROF_LOG_WARNING, "process %lld: what it wrote is damaged; what came before that is kept",
+                  (long long)item->pid);
     else if (item->killed_ns)
-        kprof_log(KPROF_LOG_INFO, "--kill yes has ended process %lld; the %llu launches that it had measured are kept",
-                  (long long)item->pid, measured);
+        kprof_log(KPROF_LOG_INFO, "--kill yes has ended process %lld; %s", (long long)item->pid, kept);
     else if (item->pid == 0 || item->ended || goes_on(spools, item))
         return;
     else if (item->pid != root && kprof_pid_lives((long)item->pid))
         kprof_log(KPROF_LOG_WARNING,
-                  "process %lld still runs after the application has ended; %llu launches are kept, later ones are not "
-                  "collected",
-                  (long long)item->pid, measured);
+                  "process %lld still runs after the application has ended; what it does from now on is not collected, "
+                  "and %s",
+                  (long long)item->pid, kept);
     else
-        kprof_log(KPROF_LOG_INFO,
-                  "process %lld ended without an orderly exit (killed, crashed or by _exit); the %llu launches that it "
-                  "had measured are kept",
-                  (long long)item->pid, measured);
+        kprof_log(item->is_traced ? KPROF_LOG_WARNING : KPROF_LOG_INFO,
+                  "process %lld ended without an orderly exit (killed, crashed or by _exit); %s", (long long)item->pid,
+                  kept);
 }
 
 /* Nothing is known of the end of a spool that could not be read to its end. */
 static void explain(kprof_spools *spools, const spool *item, pid_t root)
 {
     if (item->reader && !item->ended && kprof_spool_lacks_records(item->reader)) {
+        KPROF_AUTO_FREE char *kept = describe_kept(item, "its trace ends there");
         spools->told = KPROF_OUTPUT;
         kprof_log(KPROF_LOG_ERROR,
                   "process %ld could not go on writing to %s (full disk, or ulimit -f) and ran on without profiling: "
-                  "the %llu launches that it had measured before are kept; set TMPDIR to another folder",
-                  atol(item->name), spools->session->dir, (unsigned long long)item->measured);
+                  "%s; set TMPDIR to another folder",
+                  atol(item->name), spools->session->dir, kept);
         return;
     }
     explain_end(spools, item, root);
@@ -434,6 +446,7 @@ kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools)
         summary.elsewhere += spools->items[i]->elsewhere;
         summary.armed = summary.armed || spools->items[i]->armed;
         summary.killed += spools->items[i]->killed_ns != 0;
+        summary.cut_short += spools->items[i]->pid != 0 && !spools->items[i]->ended;
     }
     return summary;
 }

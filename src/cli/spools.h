@@ -59,6 +59,7 @@ typedef struct kprof_spools_summary {
     uint64_t elsewhere; /* launches measured with other plans of kprof ctl, which the report does not have */
     bool armed;         /* kprof ctl has armed a process */
     size_t killed;      /* ended by kprof_spools_end_done */
+    size_t cut_short;   /* did not tell of their end: they crashed, called exec, or still run */
     bool root_seen;     /* the first process wrote one: set by _finish */
     kprof_status told;  /* the gravest failure that a process reported, KPROF_OK when none */
 } kprof_spools_summary;

@@ -409,6 +409,19 @@ class Records(Tracing):
                 self.assert_run(self.trace(f"launch={VECTOR_ADD}*3", step), code)
                 self.assertEqual(self.query("run.kprof", "SELECT activities, end_unix_ns IS NULL FROM trace"), [(6, 0)])
 
+    def test_what_a_killed_process_lacks_is_told(self):
+        for steps, kernels in (((f"launch={VECTOR_ADD}*40", "raise=9"), 32), ((f"launch={VECTOR_ADD}", "raise=6"), 0)):
+            with self.subTest(steps):
+                run = self.trace(*steps)
+                self.assertEqual(run.code, 128 + int(steps[-1][-1]), run.err)
+                self.assertEqual(len(self.rows("kernel", "id")), kernels)
+                self.assertRegex(run.err, r"warning: process \d+ ended without an orderly exit \(killed, crashed or by "
+                                          r"_exit\); its trace lacks what it did in its last half second")
+                self.assertNotIn("launches", run.err)
+        self.assertIn("error: the trace is empty: CUPTI hands records over twice a second, and none had come", run.err)
+        run = self.trace(f"launch={VECTOR_ADD}", env={"KPROF_SIM_FAULT": "damage"})
+        self.assertRegex(run.err, r"what it wrote is damaged; what came before that is kept")
+
     def test_exec_keeps_both(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}"), 0)
         self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace ORDER BY process_id"), [(2,), (2,)])
@@ -540,6 +553,9 @@ class Limited(Tracing):
                 run = self.trace(*self.OUT, ctl(*words), options=("--armed", "no"))
                 self.assertIn(text, run.out + run.err)
                 self.assertIn("has an empty trace: it was not armed by kprof ctl start", run.err)
+        run = self.trace(*self.OUT, ctl("start"), ctl("stop"), *self.OUT, options=("--armed", "no"))
+        self.assertEqual(run.code, 106, run.err)
+        self.assertIn("the application did nothing between kprof ctl start and kprof ctl stop", run.err)
 
     def test_by_the_clock(self):
         """The program waits until kprof has told it, however long that takes."""
