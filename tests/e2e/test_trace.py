@@ -79,10 +79,21 @@ class Nsys(Tracing):
         for words, code, text in ((("--filter-nvtx", "step/2"), 106, "has no such range"),
                                   (("--filter-nvtx", "step@net"), 106, "has no such range"),
                                   (("--filter-time", "5"), 101, "write START/END"),
-                                  (("--filter-time", "5/1"), 101, "write START/END")):
+                                  (("--filter-time", "5us/1us"), 101, "it ends before it begins")):
             run = self.kprof("stats", "run", *words)
             self.assertEqual(run.code, code, run.err)
             self.assertIn(text, run.err)
+
+    def test_times_in_a_part_of_a_trace(self):
+        self.assert_run(self.trace(*self.STEPS), 0)
+        starts = lambda time: [row["Start (ns)"] for row in json.loads(
+            self.kprof("stats", "run", "-r", "cuda_gpu_trace", "--json", "--filter-time", time).out)]
+        [*_, before, last] = starts("/") # from the beginning of the whole trace
+        self.assertEqual(starts(f"{last}/"), [last])
+        self.assertEqual(starts(f"{last - 1}/"), [before, last])
+        self.assert_run(self.trace("init", "push=a", "do=gap:39", f"launch={VECTOR_ADD}"), 0)
+        self.assertEqual(starts("0.000065s/"), []) # which as a number is a little less
+        self.assertEqual(starts("64.999us/"), [45000])
 
     def test_stats_beside_a_report(self):
         run = self.kprof("trace", "--injection-path", INJECTION, "--stats=true", "-f", "true", "-o", "run", APP,

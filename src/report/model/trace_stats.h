@@ -31,8 +31,8 @@ typedef struct kprof_trace_stats {
 
 /* When a trace begins, from which its tables count times: SQL that gives Unix ns. */
 #define KPROF_TRACE_START                                                                                              \
-    "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT min(start_ns) FROM trace_range "   \
-    "UNION ALL SELECT min(start_ns) FROM trace_call)"
+    "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT min(start_ns) FROM "               \
+    "main.trace_range UNION ALL SELECT min(start_ns) FROM main.trace_call)"
 
 extern const kprof_trace_stats kprof_trace_stats_tables[];
 extern const size_t kprof_trace_stats_count;

@@ -6,6 +6,7 @@
 #include "report/model/trace_stats.h"
 #include "report/store/store.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static bool read_time(const char *text, int64_t *ns)
         return *text == '\0';
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(units[i].unit, end) == 0 && number * units[i].ns < 1e18) {
-            *ns = (int64_t)(number * units[i].ns);
+            *ns = llround(number * units[i].ns);
             return true;
         }
     return false;
@@ -33,12 +34,13 @@ static kprof_status read_window(const char *text, kprof_trace_window *out)
 {
     const char *slash = strchr(text, '/');
     KPROF_AUTO_FREE char *start = kprof_strndup(text, slash ? (size_t)(slash - text) : 0);
-    if (!slash || !read_time(start, &out->start_ns) || !read_time(slash + 1, &out->end_ns) ||
-        out->end_ns < out->start_ns)
+    if (!slash || !read_time(start, &out->start_ns) || !read_time(slash + 1, &out->end_ns))
         return kprof_fail(KPROF_USAGE,
                           "--filter-time %s: write START/END, such as 10ms/1.5s; without a unit these are "
                           "nanoseconds",
                           text);
+    if (out->end_ns < out->start_ns)
+        return kprof_fail(KPROF_USAGE, "--filter-time %s: it ends before it begins", text);
     return KPROF_OK;
 }
 
