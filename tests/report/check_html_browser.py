@@ -23,7 +23,7 @@ SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
 RECORDED = SOURCE / "tests/report/findings/recorded-h200.kprof"
 MEASURED = SOURCE / "tests/fixtures/source"  # instructions, and the sources of some
-MANY = 2000
+MANY, RANKS = 2000, 5
 LONG_KERNEL = "void at::" + "native<int, " * 250 + "float>" # 3,000 letters
 LONG = 5000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
@@ -80,7 +80,9 @@ class Pages(unittest.TestCase):
         other = change(SAMPLE, folder / "other.kprof", "UPDATE device SET name = 'NVIDIA H100', uuid = 'other'",
                        "UPDATE process SET pid = pid + 1", "UPDATE run SET start_unix_ns = start_unix_ns + 1")
         reports["merged"] = folder / "merged.kprof"
-        subprocess.run([KPROF, "merge", "-q", "-o", reports["merged"], reports["kernels"], other], check=True)
+        ranks = [change(other, folder / f"rank{i}.kprof", ("UPDATE process SET host = ?", [f"node{i}"]),
+                        f"UPDATE run SET start_unix_ns = start_unix_ns + {i}") for i in range(1, RANKS)]
+        subprocess.run([KPROF, "merge", "-q", "-o", reports["merged"], reports["kernels"], *ranks], check=True)
         cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
@@ -376,6 +378,8 @@ class Pages(unittest.TestCase):
         self.click(self.button("By launch"))
         missing = [cells for cells in self.cells() if "not measured" in cells["Launch"]]
         self.assertEqual([cells["Worth most"] for cells in missing], ["n/a"])
+        self.assertIn("\n1 launch not measured: a graph sets or copies memory",
+                      self.evaluate("document.body.innerText"))
         self.assertIn("; 197 more launches not counted.", self.evaluate("document.querySelector('main').innerText"))
 
     @seldom
@@ -452,6 +456,26 @@ class Pages(unittest.TestCase):
                   f"row.innerText.includes('vectorAdd') && row.innerText.includes('{device}'))"
             self.click(f"{row}.querySelector('a')")
             self.assertIn(device, self.evaluate("document.querySelector('.facts').innerText"))
+
+    @in_turn
+    def test_merged_reports_show_how_even_their_ranks_are(self):
+        """A row for each kernel, which leads to it; its launches tell their process. Many processes are a table."""
+        done = subprocess.run([KPROF, "report", self.reports["merged"], "--page", "sources", "--json"],
+                              capture_output=True, text=True, check=True)
+        rows = json.loads(done.stdout)["kernels"]
+        self.open("merged")
+        table = ("[...document.querySelectorAll('table')].find(t => t.caption.textContent === "
+                 "'Kernels over the reports')")
+        shown = self.evaluate(f"[...{table}.tBodies[0].rows].map(row => [0, 2, 7].map(i => row.cells[i].innerText))")
+        self.assertEqual(shown, [[row["kernel"], str(row["sources"]), row["slowest"]] for row in rows])
+        self.click(f"{table}.tBodies[0].rows[1].querySelector('a')")
+        self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), shown[1][0])
+        self.open("merged")
+        self.click(self.button("By launch"))
+        self.assertIn(f"on node{RANKS - 1}", [cells["Process"][-8:] for cells in self.cells()])
+        self.open("merged", "#run")
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('table')].find(t => t.caption.textContent === "
+                                       "'Processes').tBodies[0].rows.length"), RANKS)
 
     def test_the_memory_chart(self):
         self.open("memory", "#launch-0/MemoryWorkloadAnalysis")

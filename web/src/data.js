@@ -158,6 +158,9 @@ const OF_TRACE = [
     ...["pm_sampling_sum", "pm_sampling_steps", "kern_line_sum", "call_line_sum", "kern_counters", "count_command"],
 ];
 
+// How launches spread over the reports that were merged, or the processes.
+const OF_SOURCES = ["shares", "sources"];
+
 const numbers = (text) => text.trim().split(/\s+/).map(Number);
 
 // A kernel and shape of the trace, with the link to its counters and its code, if it was measured.
@@ -202,8 +205,9 @@ export function readReport(text) {
     const run = launches ? readLaunches(launches, summary, { texts: raw.texts, codes }) : null;
     return {
         page: raw.page,
-        lists: lists.filter((list) => list !== summary && !OF_TRACE.includes(list.key)),
+        lists: lists.filter((list) => list !== summary && ![...OF_TRACE, ...OF_SOURCES].includes(list.key)),
         tables,
+        sources: OF_SOURCES.map((key) => lists.find((list) => list.key === key)).filter(Boolean),
         traced: readTrace(tables, run),
         program: raw.parts.find((part) => part.part === "program") ?? null,
         codes,

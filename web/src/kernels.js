@@ -187,6 +187,8 @@ function launchNote({ missing, multiplexed }) {
     return `${launches} multiplexed, ${used ? `${used} sample${used === 1 ? "" : "s"}` : "no whole sample"}`;
 }
 
+const processName = ({ process }) => `${process.id} on ${process.host}`;
+
 export function launchTable(run, launches, caption = "Launches") {
     const time = (launch) => run.value(launch, TIME);
     const kernels = new Set(launches.map((launch) => launch.kernel));
@@ -210,6 +212,9 @@ export function launchTable(run, launches, caption = "Launches") {
                       cell: (launch) => link(launch.kernel.name, launchLink(launch)),
                   },
               ]
+            : []),
+        ...(new Set(run.launches.map((launch) => launch.process)).size > 1
+            ? [{ label: "Process", value: processName, cell: processName }]
             : []),
         { label: "Grid", value: (launch) => shape(launch.grid), cell: (launch) => shape(launch.grid) ?? "n/a" },
         { label: "Block", value: (launch) => shape(launch.block), cell: (launch) => shape(launch.block) ?? "n/a" },

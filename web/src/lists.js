@@ -27,45 +27,52 @@ const byKernel = (fields) => [...fields].sort((a, b) => namesKernel(b) - namesKe
 
 const placeOf = (list, record) => `${list.key}-${list.records.indexOf(record)}`;
 
-// Where what changed of each kernel stands: {what its record is called: its place}.
-export const placesOf = (lists) =>
+// Links to what changed of each kernel: {what its record is called: link}.
+export const linksOf = (lists) =>
     new Map(
         lists
             .filter((list) => list.shape === "groups")
-            .flatMap((list) => list.records.map((record) => [titleOf(record), placeOf(list, record)])),
+            .flatMap((list) => list.records.map((record) => [titleOf(record), `#/${placeOf(list, record)}`])),
     );
 
-// A word such as "worse" gets a colour of its own, with the word beside it.
-function cell(field, places) {
+const OF_MACHINES = ["command_line", "executable"];
+
+// A word such as "worse" gets a colour of its own, with the word beside it. links: of names of kernels
+function cell(field, links) {
     const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
     const kind = words[field?.value];
     if (field && namesKernel(field) && !isMissing(field)) {
-        const place = places?.get(field.value);
+        const link = links?.get(field.value);
         const name = named(field.value);
         const attributes = { class: "name", title: field.value };
-        return place ? h("a", { ...attributes, href: `#/${place}` }, name) : h("span", attributes, name);
+        return link ? h("a", { ...attributes, href: link }, name) : h("span", attributes, name);
     }
+    if (field && OF_MACHINES.includes(field.key))
+        return h("span", { class: "name", title: text(field) }, text(field));
     return kind ? h("span", { class: `word ${kind}` }, text(field)) : text(field);
 }
 
-function table(title, records, places) {
+function table(title, records, links) {
     const shown = (record, key) => {
         const field = find(record, key);
         return field?.role === "shown" ? field : undefined;
     };
+    const isFilled = ({ key }) => records.some((record) => text(shown(record, key)) !== "");
     return sortedTable({
         caption: title,
         rows: records,
         cards: true,
-        columns: byKernel(shownKeys(records)).map((field, i) => ({
+        columns: byKernel(shownKeys(records).filter(isFilled)).map((field, i) => ({
             label: field.label,
             number: field.number,
             header: i === 0,
             value: (record) => shown(record, field.key)?.value ?? null,
-            cell: (record) => cell(shown(record, field.key), places),
+            cell: (record) => cell(shown(record, field.key), links),
         })),
     });
 }
+
+const MOST_BLOCKS = 3; // more are a table
 
 function block(record) {
     return h(
@@ -109,13 +116,13 @@ function group(record, place) {
     );
 }
 
-// heading: that of the page, which a list of the same title does not repeat; places: see placesOf
-export function listView(list, heading, places) {
+// heading: that of the page, which a list of the same title does not repeat; links: of names of kernels
+export function listView(list, heading, links) {
     // Records that are for programs alone have nothing to show.
     const records = list.records.filter((record) => record.fields.some((field) => field.role === "shown"));
     const parts = {
-        blocks: () => records.map(block),
-        table: () => table(list.title, records, places),
+        blocks: () => (records.length > MOST_BLOCKS ? parts.table() : records.map(block)),
+        table: () => table(list.title, records, links),
         groups: () => records.map((record) => group(record, placeOf(list, record))).filter(Boolean),
     };
     const shown = records.length ? parts[list.shape]() : [];

@@ -4,7 +4,7 @@ import { readReport, total } from "./data.js";
 import { h, kernelHeading } from "./dom.js";
 import { revealStack, stacksView } from "./flame.js";
 import { launchLink, launchTitle, launchView } from "./launch.js";
-import { listView, placesOf } from "./lists.js";
+import { linksOf, listView } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
 import { redrawCharts as redrawRooflines } from "./roofline.js";
@@ -102,8 +102,8 @@ function missing() {
 
 function listsView(report) {
     const title = TITLES[report.page] ?? "About the run";
-    const places = placesOf(report.lists);
-    return [h("h1", {}, title), report.lists.map((list) => listView(list, title, places))];
+    const links = linksOf(report.lists);
+    return [h("h1", {}, title), report.lists.map((list) => listView(list, title, links))];
 }
 
 function viewOf(report, fragment) {

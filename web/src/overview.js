@@ -67,6 +67,26 @@ function notCounted(run) {
     return total([...byKernel.values()]);
 }
 
+function commandLine(report) {
+    const line = fieldOf(report, "run", "command_line") ?? "";
+    return h("p", { class: "lead" }, h("code", { title: line }, line));
+}
+
+const MOST_REASONS = 3;
+
+// Why launches have no values, the most frequent reasons.
+function notMeasured(run) {
+    const reasons = new Map();
+    for (const { missing, reason } of run.launches) if (missing) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+    const sorted = [...reasons].sort((a, b) => b[1] - a[1]);
+    const line = ([reason, count]) =>
+        h("p", {}, `${counted(count, "launch")} not measured: ${reason ?? "not known why"}`);
+    return [
+        sorted.slice(0, MOST_REASONS).map(line),
+        sorted.length > MOST_REASONS && h("p", {}, `${sorted.length - MOST_REASONS} more reasons: see the launches`),
+    ];
+}
+
 // What was measured, when and where, in two lines.
 function lead(report) {
     const { run } = report;
@@ -75,7 +95,7 @@ function lead(report) {
     const more = notCounted(run);
     const time = total(run.groups.map((group) => group.row.time));
     return [
-        h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
+        commandLine(report),
         h(
             "p",
             {},
@@ -85,6 +105,7 @@ function lead(report) {
                 (more > 0 ? `; ${counted(more, "more launch")} not counted` : "") +
                 `. Started ${fieldOf(report, "run", "start") ?? "at an unknown time"}.`,
         ),
+        notMeasured(run),
     ];
 }
 
@@ -92,7 +113,7 @@ function lead(report) {
 function ofOthers(report) {
     return [
         h("h1", {}, "Overview"),
-        h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
+        commandLine(report),
         !report.tables.length && h("p", {}, "No launch was measured: kprof --census --top N measures kernels, too."),
         whereViews(report),
         report.lists.filter((list) => list.key.startsWith("census")).map((list) => listView(list, "Overview")),
@@ -103,6 +124,7 @@ export function overview(report) {
     const { run } = report;
     if (run.launches.length === 0) return ofOthers(report);
     const charts = roofline(run, ofKernels(run));
+    const links = new Map(run.groups.map((group) => [group.kernel.name, group.link]));
     return [
         h("h1", {}, "Overview"),
         lead(report),
@@ -116,6 +138,7 @@ export function overview(report) {
                 ["By launch", () => launchTable(run, run.launches)],
             ]),
         ),
+        report.sources.map((list) => listView(list, "Overview", links)),
         charts &&
             h(
                 "section",

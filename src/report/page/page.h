@@ -93,6 +93,8 @@ const char *kprof_page_shares_label(const kprof_page_shares *all);
 /* Before the sources page has sorted them. */
 kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kprof_model_kernel *kernel);
 void kprof_page_shares_free(kprof_page_shares *all);
+/* Show what the sources page shows; nothing where kprof_page_shares_label has no name. */
+kprof_status kprof_page_show_shares(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 
 /* Show what --census counted and timed; nothing where the report has no census. */
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;

@@ -225,9 +225,9 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
     return status;
 }
 
-static void show_sources(kprof_emitter *emitter, const shares *all)
+static void show_sources(kprof_emitter *emitter, const shares *all, const char *title)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"sources", "Sources", KPROF_LIST_TABLE, false});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"sources", title, KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < all->source_count; i++) {
         const source *own = &all->sources[i];
         const kprof_emit_field fields[] = {
@@ -319,16 +319,21 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     kprof_show_record(emitter, fields, COUNT_OF(fields));
 }
 
-static kprof_status show(const kprof_page_context *context, shares *all)
+static void show_kernels(kprof_emitter *emitter, const shares *all, const kprof_emit_list *list)
 {
-    kprof_emitter *emitter = kprof_page_begin(context);
-    show_sources(emitter, all);
     if (all->kernel_count > 0)
         qsort(all->kernels, all->kernel_count, sizeof *all->kernels, by_time);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_TABLE, false});
+    emitter->ops->list_begin(emitter, list);
     for (size_t i = 0; i < all->kernel_count; i++)
         show_kernel(emitter, all, &all->kernels[i]);
     emitter->ops->list_end(emitter);
+}
+
+static kprof_status show(const kprof_page_context *context, shares *all)
+{
+    kprof_emitter *emitter = kprof_page_begin(context);
+    show_sources(emitter, all, "Sources");
+    show_kernels(emitter, all, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_TABLE, false});
     return kprof_page_end(emitter, KPROF_OK);
 }
 
@@ -353,6 +358,21 @@ void kprof_page_shares_free(kprof_page_shares *all)
     KPROF_FREE(all->kernels, all->sources, all->source_of, all->values, all->asked, all->sorted);
     kprof_names_free(&all->kernel_numbers);
     free(all);
+}
+
+kprof_status kprof_page_show_shares(kprof_emitter *emitter, const kprof_page_context *context)
+{
+    shares *all = NULL;
+    const kprof_status status = kprof_page_shares_new(context, &all);
+    if (status == KPROF_OK && kprof_page_shares_label(all)) {
+        show_sources(emitter, all, all->is_merged ? "Reports" : "Time of each process");
+        show_kernels(emitter, all,
+                     &(kprof_emit_list){"shares",
+                                        all->is_merged ? "Kernels over the reports" : "Kernels over the processes",
+                                        KPROF_LIST_TABLE, false});
+    }
+    kprof_page_shares_free(all);
+    return status;
 }
 
 kprof_status kprof_page_sources(const kprof_page_context *context)

@@ -84,7 +84,8 @@ static kprof_status print_whole(const kprof_page_context *context)
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
         show_kernels(emitter, &ranking);
-        status = kprof_page_show_census(emitter, &summary);
+        status = kprof_page_show_shares(emitter, context);
+        KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
         KPROF_THEN(status, kprof_page_show_trace(emitter, context));
         kprof_page_show_session(emitter, &context->reports->model);
         KPROF_THEN(status, kprof_page_show_code(emitter, context, &code));
