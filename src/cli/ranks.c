@@ -71,27 +71,26 @@ static void take_common(const kprof_plan *plan, kprof_strlist *out)
 
 /* Throughputs, and the host that knows their units. */
 typedef struct greatest {
+    kprof_pool *pool; /* of the plan */
     kprof_host *host;
     const kprof_shares *shares;
     kprof_status status;
 } greatest;
 
-static kprof_status compute_greatest(kprof_host *host, const kprof_throughput *throughput, kprof_item *item)
+static kprof_status compute_greatest(const greatest *how, const kprof_throughput *throughput, kprof_item *item)
 {
     kprof_metric_info info;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_host_metric_info(host, throughput->name, &info);
+    kprof_status status = kprof_host_metric_info(how->host, throughput->name, &info);
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < throughput->parts.count; i++)
         kprof_strbuf_printf(&text, "%s%s", i == 0 ? "max(" : ", ", throughput->parts.items[i]);
     kprof_strbuf_puts(&text, ")");
-    kprof_expr_free(item->compiled);
-    item->compiled = NULL;
-    item->expression = kprof_strbuf_take(&text);
-    item->unit = item->unit ? item->unit : kprof_strdup(info.unit);
+    item->expression = kprof_pool_keep(how->pool, kprof_strbuf_take(&text));
+    item->unit = item->unit ? item->unit : kprof_pool_strdup(how->pool, info.unit);
     kprof_metric_info_free(&info);
-    return kprof_expr_parse(item->expression, &item->compiled);
+    return kprof_expr_parse(how->pool, item->expression, &item->compiled);
 }
 
 /* kprof merge computes from these what the ranks have collected in parts. */
@@ -102,7 +101,7 @@ static void compute_item(void *user, kprof_item *item, const char *column)
     for (size_t i = 0; i < how->shares->throughput_count && item->name && !item->expression; i++) {
         const kprof_throughput *throughput = &how->shares->throughputs[i];
         if (how->status == KPROF_OK && strcmp(throughput->name, item->name) == 0)
-            how->status = compute_greatest(how->host, throughput, item);
+            how->status = compute_greatest(how, throughput, item);
     }
 }
 
@@ -112,12 +111,11 @@ static void compute_shown(greatest *how, kprof_plan *plan)
     size_t kept = 0;
     for (size_t i = 0; i < plan->shown.count; i++) {
         char *name = plan->shown.items[i];
-        kprof_item *item = KPROF_APPEND(plan->computed, plan->computed_count);
-        *item = (kprof_item){.name = name};
-        compute_item(how, item, NULL);
-        if (item->expression) {
-            plan->computed_count++;
-            item->label = kprof_strdup(name);
+        kprof_item item = {.name = name, .label = name};
+        compute_item(how, &item, NULL);
+        if (item.expression) {
+            kprof_pool_keep(how->pool, name);
+            *KPROF_POOL_ADD(how->pool, plan->computed, plan->computed_count) = item;
         } else {
             plan->shown.items[kept++] = name;
         }
@@ -127,7 +125,7 @@ static void compute_shown(greatest *how, kprof_plan *plan)
 
 static kprof_status compute_throughputs(kprof_host *host, const kprof_shares *shares, kprof_plan *plan)
 {
-    greatest how = {host, shares, KPROF_OK};
+    greatest how = {&plan->pool, host, shares, KPROF_OK};
     compute_shown(&how, plan);
     for (size_t i = 0; i < plan->section_count && how.status == KPROF_OK; i++)
         kprof_section_visit(&plan->sections[i], compute_item, &how);

@@ -10,21 +10,14 @@
 /* A name that no metric, pattern or group can have, so that an alias never hides one. */
 static kprof_status check_name(const kprof_json_place *place, const char *name)
 {
-    const kprof_json_place at = {place, "name", 0};
+    const kprof_json_place *at = KPROF_JSON_KEY(place, "name");
     const size_t length = strlen(name);
     if (length == 0 || length > MAX_NAME || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") != length)
-        return kprof_json_fail(&at, "must have small letters, digits, \"_\" and \".\" alone, and at most %d of them",
+        return kprof_json_fail(at, "must have small letters, digits, \"_\" and \".\" alone, and at most %d of them",
                                MAX_NAME);
     if (name[0] == '.' || name[length - 1] == '.')
-        return kprof_json_fail(&at, "must have no \".\" at an end");
+        return kprof_json_fail(at, "must have no \".\" at an end");
     return KPROF_OK;
-}
-
-/* Other tools may have names like those of metrics. */
-static kprof_status check_own_name(const kprof_json_place *list, size_t index, const char *name)
-{
-    const kprof_json_place element = {list, NULL, index}, at = {&element, "name", 0};
-    return strstr(name, "__") ? kprof_json_fail(&at, "must have no \"__\", which metrics have") : KPROF_OK;
 }
 
 /* An expression has a name for its value: "derived__fp32_flops" of "fp32.flops". */
@@ -40,14 +33,14 @@ static kprof_status read_meaning(const kprof_json_place *place, const cJSON *val
 {
     const bool is_expression = cJSON_HasObjectItem(value, "expression");
     const bool has_choice = is_expression || cJSON_HasObjectItem(value, "metric");
-    kprof_json_place closest = {place, "closest", 0};
     kprof_status status = KPROF_OK;
     if (is_expression)
-        alias->item.name = value_name(alias->name);
+        alias->item.name = kprof_pool_keep(kprof_json_pool(place), value_name(alias->name));
     if (has_choice || !cJSON_HasObjectItem(value, "closest"))
         status = kprof_item_choices_read(place, value, &alias->item);
     if (status == KPROF_OK && has_choice && cJSON_HasObjectItem(value, "closest"))
-        status = kprof_json_fail(&closest, "is for an alias that nothing stands for, but there is a choice");
+        status = kprof_json_fail(KPROF_JSON_KEY(place, "closest"),
+                                 "is for an alias that nothing stands for, but there is a choice");
     return status;
 }
 
@@ -65,23 +58,20 @@ static kprof_status read_alias(const kprof_json_place *place, const cJSON *value
     kprof_alias *alias = element;
     kprof_status status = kprof_json_read(place, value, fields, alias);
     KPROF_THEN(status, check_name(place, alias->name));
-    if (status == KPROF_OK)
-        alias->item.label = kprof_strdup(alias->name);
-    return status == KPROF_OK ? read_meaning(place, value, alias) : status;
+    alias->item.label = alias->name;
+    return KPROF_THEN(status, read_meaning(place, value, alias));
 }
 
 static kprof_status check_unique(const kprof_json_place *place, const kprof_alias_file *file)
 {
-    const kprof_json_place list = {place, "aliases", 0};
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < file->count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < file->count; i++)
         kprof_strlist_add(&names, file->aliases[i].name);
     kprof_strlist_sort(&names);
-    for (size_t i = 1; i < names.count && status == KPROF_OK; i++)
+    for (size_t i = 1; i < names.count; i++)
         if (strcmp(names.items[i - 1], names.items[i]) == 0)
-            status = kprof_json_fail(&list, "has \"%s\" twice", names.items[i]);
-    return status;
+            return kprof_json_fail(KPROF_JSON_KEY(place, "aliases"), "has \"%s\" twice", names.items[i]);
+    return KPROF_OK;
 }
 
 kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *value, kprof_alias_file *out)
@@ -103,30 +93,13 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
     *out = whole.file;
     KPROF_THEN(status, check_unique(place, out));
     for (size_t i = 0; i < out->count && status == KPROF_OK; i++) {
-        if (!whole.is_foreign)
-            status = check_own_name(&(kprof_json_place){place, "aliases", 0}, i, out->aliases[i].name);
-        if (status != KPROF_OK)
-            break;
+        if (!whole.is_foreign && strstr(out->aliases[i].name, "__")) /* other tools may have names like metrics' */
+            status = kprof_json_fail(KPROF_JSON_KEY(KPROF_JSON_ELEMENT(KPROF_JSON_KEY(place, "aliases"), i), "name"),
+                                     "must have no \"__\", which metrics have");
         out->aliases[i].is_foreign = whole.is_foreign;
-        out->aliases[i].origin = kprof_strdup(whole.name);
+        out->aliases[i].origin = whole.name;
     }
-    KPROF_FREE(whole.name, whole.help);
     return status;
-}
-
-void kprof_alias_free(kprof_alias *alias)
-{
-    kprof_item_definition_free(&alias->item);
-    kprof_strings_free(alias->closest);
-    KPROF_FREE(alias->name, alias->origin);
-}
-
-void kprof_alias_file_free(kprof_alias_file *file)
-{
-    for (size_t i = 0; i < file->count; i++)
-        kprof_alias_free(&file->aliases[i]);
-    KPROF_FREE(file->aliases, file->id);
-    *file = (kprof_alias_file){0};
 }
 
 void kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out)
@@ -214,21 +187,10 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
     return kprof_fail(KPROF_UNKNOWN_NAME, "%s", text.data);
 }
 
-static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, kprof_item *out)
-{
-    kprof_copy_text(&out->name, from->name ? from->name : choice->text);
-    kprof_copy_text(&out->label, from->name ? from->label : choice->text);
-    kprof_copy_text(&out->unit, from->unit);
-    kprof_copy_text(&out->help, from->help);
-    kprof_copy_text(&out->expression, from->name ? choice->text : NULL);
-    return kprof_expr_parse(choice->text, &out->compiled);
-}
-
-kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out)
+kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_strlist *metrics, kprof_item *item)
 {
     const kprof_name_supply supply = {host_has, host};
     KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
-    *out = (kprof_alias_meaning){0};
     kprof_alias_candidates(alias, &candidates);
     kprof_status status = candidates.count > 0 ? kprof_host_check(host, &candidates) : KPROF_OK;
     if (status != KPROF_OK)
@@ -236,22 +198,14 @@ kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kpr
     const kprof_choice *choice = choose(alias, &supply);
     if (!choice)
         return fail_without(alias, host);
-    kprof_expr_names(choice->compiled, &out->metrics);
-    return fill_item(&alias->item, choice, &out->item);
-}
-
-void kprof_alias_meaning_free(kprof_alias_meaning *meaning)
-{
-    kprof_strlist_free(&meaning->metrics);
-    kprof_item_clear(&meaning->item);
+    kprof_expr_names(choice->compiled, metrics);
+    *item = kprof_item_of(&alias->item, choice, NULL);
+    item->label = alias->item.name ? item->label : choice->text;
+    return KPROF_OK;
 }
 
 kprof_status kprof_alias_select(const kprof_alias *alias, kprof_host *host, kprof_strlist *out)
 {
-    kprof_alias_meaning meaning;
-    kprof_status status = kprof_alias_resolve(alias, host, &meaning);
-    for (size_t i = 0; i < meaning.metrics.count && status == KPROF_OK; i++)
-        kprof_strlist_add_unique(out, meaning.metrics.items[i]);
-    kprof_alias_meaning_free(&meaning);
-    return status;
+    kprof_item item;
+    return kprof_alias_resolve(alias, host, out, &item);
 }

@@ -21,24 +21,18 @@ typedef struct kprof_alias_file {
     size_t count;
 } kprof_alias_file;
 
-/* BAD_METRICSET names the place. `out` is freed with kprof_alias_file_free, on failure too. */
+/* BAD_METRICSET names the place. */
 kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *value,
                                    kprof_alias_file *out) KPROF_MUST_CHECK;
-void kprof_alias_file_free(kprof_alias_file *file); /* members */
-void kprof_alias_free(kprof_alias *alias);          /* members */
 
 /* Append the metrics of all its choices, for kprof_host_check. */
 void kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out);
 
-/* The metrics that stand for an alias on the chip of a host. */
-typedef struct kprof_alias_meaning {
-    kprof_strlist metrics; /* full names to collect, and those of a launch */
-    kprof_item item;       /* the value itself: one of `metrics`, or an expression over them */
-} kprof_alias_meaning;
-
-/* UNKNOWN_NAME, with the closest metrics, if nothing stands for it. Free with kprof_alias_meaning_free, always. */
-kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out) KPROF_MUST_CHECK;
-void kprof_alias_meaning_free(kprof_alias_meaning *meaning); /* members */
+/* Append the metrics that stand for an alias on the chip of a host: full names to collect, and those of a launch; *item
+ * is the value itself: one of them, or an expression over them, with the alias' texts. UNKNOWN_NAME, with the closest
+ * metrics, if nothing stands for it. */
+kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_strlist *metrics,
+                                 kprof_item *item) KPROF_MUST_CHECK;
 
 /* Append the full names that stand for an alias. */
 kprof_status kprof_alias_select(const kprof_alias *alias, kprof_host *host, kprof_strlist *out) KPROF_MUST_CHECK;

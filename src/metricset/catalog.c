@@ -60,51 +60,35 @@ static kprof_status check_id(const kprof_json_place *place, const char *id)
     const char *slash = strrchr(place->name, '/');
     const char *name = slash ? slash + 1 : place->name;
     size_t length = strlen(name) - strlen(".json");
-    kprof_json_place at = {place, "id", 0};
     if (strlen(id) != length || strncmp(id, name, length) != 0)
-        return kprof_json_fail(&at, "is \"%s\" but must be the file's name, \"%.*s\"", id, (int)length, name);
+        return kprof_json_fail(KPROF_JSON_KEY(place, "id"), "is \"%s\" but must be the file's name, \"%.*s\"", id,
+                               (int)length, name);
     return KPROF_OK;
-}
-
-static void free_set(void *item)
-{
-    kprof_set_definition *set = item;
-    KPROF_FREE(set->id, set->name, set->help);
-    kprof_strings_free(set->aliases);
-    kprof_strings_free(set->sections);
 }
 
 /* An array of the catalog. Its elements begin with their id. */
 typedef struct kept_list {
     void **items;
     size_t *count, size;
-    void (*free)(void *item); /* its members */
 } kept_list;
+#define LIST_OF(catalog, name)                                                                                         \
+    (&(kept_list){(void **)&(catalog)->name##s, &(catalog)->name##_count, sizeof *(catalog)->name##s})
 
-/* Add an item, or replace the one of its id. The catalog owns its members then. */
-static void keep(const kept_list *list, void *item)
+/* Check the id of an item that was read, and add the item, or replace the one of its id. */
+static kprof_status keep(kprof_status status, const kprof_json_place *place, const kept_list *list, const void *item)
 {
-    const char *id = *(char **)item;
-    char *place = *list->items;
+    const char *id = *(char *const *)item;
+    KPROF_THEN(status, check_id(place, id));
+    if (status != KPROF_OK)
+        return status;
+    char *kept = *list->items;
     size_t i = 0;
-    while (i < *list->count && strcmp(*(char **)(place + i * list->size), id) != 0)
+    while (i < *list->count && strcmp(*(char **)(kept + i * list->size), id) != 0)
         i++;
-    if (i < *list->count)
-        list->free(place + i * list->size);
-    else
-        *list->items = place = kprof_realloc(place, (++*list->count) * list->size);
-    memcpy(place + i * list->size, item, list->size);
-}
-
-/* Check the id of an item that was read, and keep the item, or free it. */
-static kprof_status keep_checked(kprof_status status, const kprof_json_place *place, const kept_list *list, void *item)
-{
-    KPROF_THEN(status, check_id(place, *(char **)item));
-    if (status == KPROF_OK)
-        keep(list, item);
-    else
-        list->free(item);
-    return status;
+    memcpy(i < *list->count ? kept + i * list->size
+                            : kprof_pool_add(kprof_json_pool(place), list->items, list->count, list->size),
+           item, list->size);
+    return KPROF_OK;
 }
 
 static kprof_status load_set(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
@@ -118,44 +102,27 @@ static kprof_status load_set(kprof_catalog *catalog, const kprof_json_place *pla
                                               SET(TEXTS, sections),
                                               {.key = NULL}};
 #undef SET
-    const kept_list list = {(void **)&catalog->sets, &catalog->set_count, sizeof *catalog->sets, free_set};
-    kprof_json_place sections = {place, "sections", 0};
     kprof_set_definition set = {0};
     kprof_status status = kprof_json_read(place, value, fields, &set);
     if (status == KPROF_OK && kprof_strings_count(set.sections) == 0)
-        status = kprof_json_fail(&sections, "must name at least one section");
-    return keep_checked(status, place, &list, &set);
-}
-
-static void free_section(void *section)
-{
-    kprof_section_definition_free(section);
+        status = kprof_json_fail(KPROF_JSON_KEY(place, "sections"), "must name at least one section");
+    return keep(status, place, LIST_OF(catalog, set), &set);
 }
 
 static kprof_status load_section(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
-    const kept_list list = {(void **)&catalog->sections, &catalog->section_count, sizeof *catalog->sections,
-                            free_section};
     kprof_section_definition section;
-    kprof_status status = kprof_section_definition_read(place, value, &section);
-    if (status == KPROF_OK)
-        section.path = kprof_strdup(place->name);
-    return keep_checked(status, place, &list, &section);
-}
-
-static void free_finding(void *finding)
-{
-    kprof_finding_free(finding);
+    const kprof_status status = kprof_section_definition_read(place, value, &section);
+    section.path = kprof_pool_strdup(&catalog->pool, place->name);
+    return keep(status, place, LIST_OF(catalog, section), &section);
 }
 
 static kprof_status load_finding(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
-    const kept_list list = {(void **)&catalog->findings, &catalog->finding_count, sizeof *catalog->findings,
-                            free_finding};
     kprof_finding finding = {0};
     kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
     KPROF_THEN(status, kprof_finding_read(place, value, &finding));
-    return keep_checked(status, place, &list, &finding);
+    return keep(status, place, LIST_OF(catalog, finding), &finding);
 }
 
 static size_t find_alias(const kprof_catalog *catalog, const char *name)
@@ -166,33 +133,21 @@ static size_t find_alias(const kprof_catalog *catalog, const char *name)
     return i;
 }
 
-/* Add the aliases of a file, over those of the same name. The catalog owns them then. */
-static kprof_status keep_aliases(kprof_catalog *catalog, kprof_alias_file *file)
-{
-    if (catalog->alias_count + file->count > MAX_ALIASES)
-        return kprof_fail(KPROF_BAD_METRICSET, "aliases/%s.json: there are more than %d aliases", file->id,
-                          MAX_ALIASES);
-    kprof_alias *aliases = kprof_realloc(catalog->aliases, (catalog->alias_count + file->count + 1) * sizeof(*aliases));
-    catalog->aliases = aliases;
-    for (size_t i = 0; i < file->count; i++) {
-        const size_t place = find_alias(catalog, file->aliases[i].name);
-        if (place < catalog->alias_count)
-            kprof_alias_free(&aliases[place]);
-        else
-            catalog->alias_count++;
-        aliases[place] = file->aliases[i];
-    }
-    file->count = 0;
-    return KPROF_OK;
-}
-
+/* Add the aliases of a file, over those of the same name. */
 static kprof_status load_aliases(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
     kprof_alias_file file;
     kprof_status status = kprof_alias_file_read(place, value, &file);
     KPROF_THEN(status, check_id(place, file.id));
-    KPROF_THEN(status, keep_aliases(catalog, &file));
-    kprof_alias_file_free(&file);
+    if (status == KPROF_OK && catalog->alias_count + file.count > MAX_ALIASES)
+        status =
+            kprof_fail(KPROF_BAD_METRICSET, "aliases/%s.json: there are more than %d aliases", file.id, MAX_ALIASES);
+    for (size_t i = 0; i < file.count && status == KPROF_OK; i++) {
+        const size_t place_of = find_alias(catalog, file.aliases[i].name);
+        if (place_of == catalog->alias_count)
+            KPROF_POOL_ADD(&catalog->pool, catalog->aliases, catalog->alias_count);
+        catalog->aliases[place_of] = file.aliases[i];
+    }
     return status;
 }
 
@@ -200,7 +155,7 @@ typedef kprof_status file_loader(kprof_catalog *catalog, const kprof_json_place 
 
 static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loader *load)
 {
-    kprof_json_place place = {NULL, path, 0};
+    const kprof_json_place place = {.name = path, .pool = &catalog->pool};
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     cJSON *value = NULL;
     kprof_status status = read_file(path, &text);
@@ -342,17 +297,9 @@ kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **ou
 
 void kprof_catalog_free(kprof_catalog *catalog)
 {
-    if (!catalog)
-        return;
-    for (size_t i = 0; i < catalog->set_count; i++)
-        free_set(&catalog->sets[i]);
-    for (size_t i = 0; i < catalog->section_count; i++)
-        kprof_section_definition_free(&catalog->sections[i]);
-    for (size_t i = 0; i < catalog->finding_count; i++)
-        kprof_finding_free(&catalog->findings[i]);
-    for (size_t i = 0; i < catalog->alias_count; i++)
-        kprof_alias_free(&catalog->aliases[i]);
-    KPROF_FREE(catalog->aliases, catalog->sets, catalog->sections, catalog->findings, catalog);
+    if (catalog)
+        kprof_pool_free(&catalog->pool);
+    free(catalog);
 }
 
 static bool goes_by(const char *id, char *const *aliases, const char *name)

@@ -12,6 +12,7 @@ typedef struct kprof_set_definition {
 } kprof_set_definition;
 
 struct kprof_catalog {
+    kprof_pool pool;            /* has all that follows */
     kprof_set_definition *sets; /* [set_count], by order and id, as the sections are */
     size_t set_count;
     kprof_section_definition *sections; /* [section_count] */

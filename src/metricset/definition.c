@@ -2,7 +2,6 @@
 #include "metricset/definition.h"
 #include "metricset/instruction.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 32, MAX_LABEL = 512 };
@@ -21,7 +20,7 @@ static kprof_status add_choice(const kprof_json_place *place, kprof_item_definit
 {
     kprof_choice *choice = &item->choices[item->choice_count++];
     choice->text = text;
-    if (kprof_expr_parse(text, &choice->compiled) != KPROF_OK)
+    if (kprof_expr_parse(kprof_json_pool(place), text, &choice->compiled) != KPROF_OK)
         return kprof_json_fail(place, "is not an expression");
     if (!item->name && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")])
         return kprof_json_fail(place,
@@ -38,31 +37,23 @@ kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON 
     const kprof_json_field fields[] = {KPROF_JSON_FIELD(struct texts, key, TEXT, first, .is_needed = true),
                                        KPROF_JSON_FIELD(struct texts, "alternatives", TEXTS, others),
                                        {.key = NULL}};
-    kprof_json_place at = {place, key, 0}, list = {place, "alternatives", 0};
     kprof_status status = kprof_json_read_members(place, value, fields, &texts);
     const size_t count = kprof_strings_count(texts.others);
-    if (status == KPROF_OK)
-        item->choices = kprof_calloc(1 + count, sizeof(*item->choices));
-    if (status == KPROF_OK) {
-        status = add_choice(&at, item, texts.first);
-        texts.first = NULL;
-    }
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        kprof_json_place element = {&list, NULL, i};
-        status = add_choice(&element, item, kprof_strdup(texts.others[i]));
-    }
-    free(texts.first);
-    kprof_strings_free(texts.others);
+    item->choices = kprof_pool_calloc(kprof_json_pool(place), 1 + count, sizeof(*item->choices));
+    KPROF_THEN(status, add_choice(KPROF_JSON_KEY(place, key), item, texts.first));
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = add_choice(KPROF_JSON_ELEMENT(KPROF_JSON_KEY(place, "alternatives"), i), item, texts.others[i]);
     return status;
 }
 
 static kprof_status check_kind(const kprof_json_place *place, const cJSON *value, const kprof_item_definition *item)
 {
-    kprof_json_place expression = {place, "expression", 0}, metric = {place, "metric", 0};
     if (!item->name && cJSON_HasObjectItem(value, "expression"))
-        return kprof_json_fail(&expression, "needs a \"name\" beside it, under which the value is stored");
+        return kprof_json_fail(KPROF_JSON_KEY(place, "expression"),
+                               "needs a \"name\" beside it, under which the value is stored");
     if (item->name && cJSON_HasObjectItem(value, "metric"))
-        return kprof_json_fail(&metric, "is its own name: leave out \"name\", or give an \"expression\"");
+        return kprof_json_fail(KPROF_JSON_KEY(place, "metric"),
+                               "is its own name: leave out \"name\", or give an \"expression\"");
     return KPROF_OK;
 }
 
@@ -82,8 +73,9 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
                                               {.key = NULL}};
     kprof_item_definition *item = element;
     if (cJSON_IsString(value)) {
-        item->choices = kprof_calloc(1, sizeof(*item->choices));
-        return add_choice(place, item, kprof_strdup(value->valuestring));
+        kprof_pool *pool = kprof_json_pool(place);
+        item->choices = kprof_pool_calloc(pool, 1, sizeof(*item->choices));
+        return add_choice(place, item, kprof_pool_strdup(pool, value->valuestring));
     }
     kprof_status status = kprof_json_read(place, value, fields, item);
     KPROF_THEN(status, check_kind(place, value, item));
@@ -94,18 +86,17 @@ static kprof_status read_header_item(const kprof_json_place *place, const cJSON 
 {
     kprof_item_definition *item = element;
     kprof_status status = read_item(place, value, item);
-    kprof_json_place label = {place, "label", 0};
-    return status == KPROF_OK && !item->label ? kprof_json_fail(&label, "is missing") : status;
+    return status == KPROF_OK && !item->label ? kprof_json_fail(KPROF_JSON_KEY(place, "label"), "is missing") : status;
 }
 
 /* Each sample is of one metric: what could be computed of several, somebody else may. */
 static kprof_status read_timeline_item(const kprof_json_place *place, const cJSON *value, void *element)
 {
     kprof_item_definition *item = element;
-    kprof_json_place name = {place, "name", 0};
     kprof_status status = read_header_item(place, value, item);
-    return status == KPROF_OK && item->name ? kprof_json_fail(&name, "is for expressions; a timeline has metrics")
-                                            : status;
+    return status == KPROF_OK && item->name
+               ? kprof_json_fail(KPROF_JSON_KEY(place, "name"), "is for expressions; a timeline has metrics")
+               : status;
 }
 
 /* null is an empty cell: no choices. */
@@ -126,22 +117,18 @@ static kprof_status read_row(const kprof_json_place *place, const cJSON *value, 
 static kprof_status check_table(const kprof_json_place *place, const kprof_table_definition *table)
 {
     size_t columns = kprof_strings_count(table->column_labels);
-    kprof_json_place column_place = {place, "columns", 0}, rows_place = {place, "rows", 0};
+    const kprof_json_place *column_place = KPROF_JSON_KEY(place, "columns");
     if (columns == 0 || columns > MAX_COLUMNS)
-        return kprof_json_fail(&column_place, "must name 1 to %d columns", MAX_COLUMNS);
-    for (size_t i = 0; i < columns; i++) {
-        const kprof_json_place label_place = {&column_place, NULL, i};
+        return kprof_json_fail(column_place, "must name 1 to %d columns", MAX_COLUMNS);
+    for (size_t i = 0; i < columns; i++)
         if (strlen(table->column_labels[i]) > MAX_LABEL)
-            return kprof_json_fail(&label_place, "is longer than %d characters", MAX_LABEL);
-    }
-    for (size_t i = 0; i < table->row_count; i++) {
-        kprof_json_place row_place = {&rows_place, NULL, i};
+            return kprof_json_fail(KPROF_JSON_ELEMENT(column_place, i), "is longer than %d characters", MAX_LABEL);
+    for (size_t i = 0; i < table->row_count; i++)
         if (table->rows[i].cell_count != columns)
-            return kprof_json_fail(&row_place, "has %zu cells, but the table has %zu columns",
-                                   table->rows[i].cell_count, columns);
-    }
+            return kprof_json_fail(KPROF_JSON_ELEMENT(KPROF_JSON_KEY(place, "rows"), i),
+                                   "has %zu cells, but the table has %zu columns", table->rows[i].cell_count, columns);
     if (table->breakdowns && columns != 1)
-        return kprof_json_fail(&column_place, "must be one column in a table with a \"breakdown\"");
+        return kprof_json_fail(column_place, "must be one column in a table with a \"breakdown\"");
     return KPROF_OK;
 }
 
@@ -185,15 +172,14 @@ static kprof_status read_roofline(const kprof_json_place *place, const cJSON *va
 /* Chips differ in what they count, but no chip has a counter of another name. */
 static kprof_status check_instructions(const kprof_json_place *place, const kprof_section_definition *section)
 {
-    const kprof_json_place list = {place, "instructions", 0};
-    for (char **name = section->instructions; name && *name; name++) {
-        const kprof_instruction_metric *metric = kprof_instruction_metric_find(*name);
-        const kprof_json_place at = {&list, NULL, (size_t)(name - section->instructions)};
-        if (!metric || metric->kind != KPROF_INSTRUCTION_COUNTER || strcmp(metric->name, *name) != 0)
-            return kprof_json_fail(&at,
+    for (size_t i = 0; section->instructions && section->instructions[i]; i++) {
+        const char *name = section->instructions[i];
+        const kprof_instruction_metric *metric = kprof_instruction_metric_find(name);
+        if (!metric || metric->kind != KPROF_INSTRUCTION_COUNTER || strcmp(metric->name, name) != 0)
+            return kprof_json_fail(KPROF_JSON_ELEMENT(KPROF_JSON_KEY(place, "instructions"), i),
                                    "is \"%s\", which is no counter of instructions; kprof list metrics --metrics "
                                    "regex:^source: shows them",
-                                   *name);
+                                   name);
     }
     return KPROF_OK;
 }
@@ -218,55 +204,4 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
     *out = (kprof_section_definition){0};
     kprof_status status = kprof_json_read(place, value, fields, out);
     return status == KPROF_OK ? check_instructions(place, out) : status;
-}
-
-void kprof_item_definition_free(kprof_item_definition *item)
-{
-    for (size_t i = 0; i < item->choice_count; i++) {
-        free(item->choices[i].text);
-        kprof_expr_free(item->choices[i].compiled);
-    }
-    KPROF_FREE(item->choices, item->name, item->label, item->unit, item->help);
-}
-
-static void free_table(kprof_table_definition *table)
-{
-    for (size_t i = 0; i < table->row_count; i++) {
-        for (size_t j = 0; j < table->rows[i].cell_count; j++)
-            kprof_item_definition_free(&table->rows[i].cells[j]);
-        KPROF_FREE(table->rows[i].cells, table->rows[i].label);
-    }
-    KPROF_FREE(table->rows, table->id, table->title);
-    kprof_strings_free(table->column_labels);
-    kprof_strings_free(table->breakdowns);
-    kprof_strings_free(table->uncollected);
-}
-
-static void free_roofline(kprof_roofline_definition *roofline)
-{
-    for (size_t i = 0; i < roofline->roof_count; i++) {
-        free(roofline->roofs[i].label);
-        kprof_item_definition_free(&roofline->roofs[i].traffic);
-        kprof_item_definition_free(&roofline->roofs[i].peak);
-    }
-    KPROF_FREE(roofline->roofs, roofline->id, roofline->label);
-    kprof_item_definition_free(&roofline->work);
-    kprof_item_definition_free(&roofline->peak);
-}
-
-void kprof_section_definition_free(kprof_section_definition *definition)
-{
-    for (size_t i = 0; i < definition->item_count; i++)
-        kprof_item_definition_free(&definition->items[i]);
-    for (size_t i = 0; i < definition->table_count; i++)
-        free_table(&definition->tables[i]);
-    for (size_t i = 0; i < definition->roofline_count; i++)
-        free_roofline(&definition->rooflines[i]);
-    for (size_t i = 0; i < definition->timeline_count; i++)
-        kprof_item_definition_free(&definition->timeline[i]);
-    KPROF_FREE(definition->timeline, definition->items, definition->tables, definition->rooflines, definition->id,
-               definition->name, definition->help, definition->path);
-    kprof_strings_free(definition->aliases);
-    kprof_strings_free(definition->instructions);
-    *definition = (kprof_section_definition){0};
 }

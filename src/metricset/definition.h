@@ -71,15 +71,13 @@ typedef struct kprof_section_definition {
     size_t timeline_count;
 } kprof_section_definition;
 
-/* Read a section's JSON; BAD_METRICSET names the place. Free `out` with kprof_section_definition_free, always. */
+/* Read a section's JSON; BAD_METRICSET names the place. */
 kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
                                            kprof_section_definition *out) KPROF_MUST_CHECK;
-void kprof_section_definition_free(kprof_section_definition *definition); /* members */
 
 /* Read the choices of an item: "metric", or "expression" if it has a name, and the "alternatives" in their order. */
 kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON *value,
                                      kprof_item_definition *item) KPROF_MUST_CHECK;
-void kprof_item_definition_free(kprof_item_definition *item); /* members */
 
 /* Append every metric that the section might collect on the chip of `host`, for kprof_host_check. */
 kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host,
@@ -87,20 +85,23 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
 
 /* The metrics that a section may choose from. */
 typedef struct kprof_supply {
-    kprof_host *host;
+    kprof_pool *pool;          /* for arrays of the section */
+    kprof_host *host;          /* NULL: every first choice is taken */
     const kprof_strlist *only; /* in alphabetical order; NULL: all metrics that the chip can collect */
 } kprof_supply;
 
 /* Make the section of the chip of `host`, and append the names to collect to `collect`, each once. UNKNOWN_NAME when an
  * item that is not optional has no choice that the chip can collect. With `only`, an item without a choice among those
- * names is left out instead. With supply and collect NULL every first choice is taken. */
+ * names is left out instead. Without a host `collect` may be NULL. The section borrows the definition's texts. */
 kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
                                    kprof_strlist *collect, kprof_section *out) KPROF_MUST_CHECK;
+
+/* The value of an item by one of its choices: `label` where the item has none. */
+kprof_item kprof_item_of(const kprof_item_definition *item, const kprof_choice *choice, const char *label);
 
 /* The first choice that one pass of the host's chip samples over time, or NULL; without a host the first. */
 const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host);
 
 /* Append the metrics from which one item of a section is computed on the chip of `host`, each once. Nothing when the
  * chip has none of its choices. */
-kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host,
-                                kprof_strlist *collect) KPROF_MUST_CHECK;
+void kprof_item_collect(const kprof_item_definition *item, kprof_host *host, kprof_strlist *collect);

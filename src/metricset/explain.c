@@ -20,10 +20,9 @@ typedef struct explainer {
     bool is_base;      /* its name has no suffix, so any of its full names is meant */
 } explainer;
 
-static void copy_text(char **out, const char *text)
+static const char *copy(const explainer *by, const char *text)
 {
-    free(*out);
-    *out = text && *text ? kprof_strdup(text) : NULL;
+    return text && *text ? kprof_pool_strdup(&by->out->pool, text) : NULL;
 }
 
 /* Is a word what pages call something? What stands in brackets may be left out. */
@@ -96,8 +95,8 @@ static const struct {
 
 static void add_part(kprof_explanation *out, const char *text, size_t length)
 {
-    kprof_name_part *part = KPROF_ADD(out->parts, out->part_count);
-    part->part = kprof_strndup(text, length);
+    kprof_name_part *part = KPROF_POOL_ADD(&out->pool, out->parts, out->part_count);
+    part->part = kprof_pool_keep(&out->pool, kprof_strndup(text, length));
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !part->meaning; i++)
         part->meaning = strcmp(meanings[i].part, part->part) == 0 ? meanings[i].meaning : NULL;
 }
@@ -146,23 +145,17 @@ static bool is_there(const kprof_explanation *out, const kprof_explained_place *
     return false;
 }
 
-static void free_place(kprof_explained_place *place)
-{
-    KPROF_FREE(place->value, place->label, place->help);
-}
-
 static void add_place(explainer *by, const kprof_item *item, const char *column)
 {
     kprof_explanation *out = by->out;
     kprof_explained_place place = {.section = by->looked_at->id};
-    place.label = kprof_strprintf("%s%s%s", item->label ? item->label : "", column ? ", " : "", column ? column : "");
-    copy_text(&place.value, item->name);
-    copy_text(&place.help, item->help);
+    place.label = kprof_pool_keep(&out->pool, kprof_strprintf("%s%s%s", item->label ? item->label : "",
+                                                              column ? ", " : "", column ? column : ""));
+    place.value = copy(by, item->name);
+    place.help = copy(by, item->help);
     kprof_strlist_add_unique(&out->sections, place.section);
     if (!is_there(out, &place))
-        *KPROF_ADD(out->places, out->place_count) = place;
-    else
-        free_place(&place);
+        *KPROF_POOL_ADD(&out->pool, out->places, out->place_count) = place;
 }
 
 static void look_at(void *user, kprof_item *item, const char *column)
@@ -173,7 +166,7 @@ static void look_at(void *user, kprof_item *item, const char *column)
         return;
     if (by->label) {
         if (!by->out->metric && item->label && is_value_called(item->label, column, by->label))
-            copy_text(&by->out->metric, item->name);
+            by->out->metric = copy(by, item->name);
         return;
     }
     if (by->section) {
@@ -183,13 +176,13 @@ static void look_at(void *user, kprof_item *item, const char *column)
     bool is_shown = is_meant(by, item->name);
     if (is_shown && item->expression && !by->out->kind) { /* a derived value tells its own formula */
         by->out->kind = "derived";
-        copy_text(&by->out->unit, item->unit);
-        copy_text(&by->out->help, item->help);
-        copy_text(&by->out->formula, item->expression);
+        by->out->unit = copy(by, item->unit);
+        by->out->help = copy(by, item->help);
+        by->out->formula = copy(by, item->expression);
         kprof_expr_names(item->compiled, &by->out->members);
     }
     if (is_shown && !by->out->help && !by->is_base) /* it is about one of the full names of a base name */
-        copy_text(&by->out->help, item->help);
+        by->out->help = copy(by, item->help);
     kprof_expr_names(item->compiled, &names);
     for (size_t i = 0; i < names.count && !is_shown; i++)
         is_shown = is_meant(by, names.items[i]);
@@ -254,16 +247,13 @@ static kprof_status look_at_sections(explainer *by, section_look *look)
         if (by->section && by->section != &by->catalog->sections[i])
             continue;
         /* Without a chip, sections are as their first choices make them. */
-        const kprof_supply supply = {by->host, NULL};
+        KPROF_AUTO(kprof_pool) pool = {0};
         KPROF_AUTO(kprof_strlist) collect = KPROF_STRLIST_INIT;
         kprof_section section;
-        status = kprof_section_resolve(&by->catalog->sections[i], by->host ? &supply : NULL, by->host ? &collect : NULL,
-                                       &section);
-        if (status != KPROF_OK)
-            return status;
         by->looked_at = &by->catalog->sections[i];
-        look(by, &section);
-        kprof_section_free(&section);
+        status = kprof_section_resolve(by->looked_at, &(kprof_supply){&pool, by->host, NULL}, &collect, &section);
+        if (status == KPROF_OK)
+            look(by, &section);
     }
     return status;
 }
@@ -297,13 +287,13 @@ static kprof_status find_aliases(explainer *by)
 {
     const kprof_catalog *catalog = by->catalog;
     kprof_status status = by->host ? kprof_catalog_check_aliases(catalog, by->host) : KPROF_OK;
-    by->out->aliases = kprof_calloc(catalog->alias_count + 1, sizeof *by->out->aliases);
+    by->out->aliases = kprof_pool_calloc(&by->out->pool, catalog->alias_count + 1, sizeof *by->out->aliases);
     for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
         const bool is = is_alias(by, &catalog->aliases[i]);
         if (is)
             by->out->aliases[by->out->alias_count++] = &catalog->aliases[i];
         if (is && !by->out->help && !by->is_base && !catalog->aliases[i].is_foreign)
-            copy_text(&by->out->help, catalog->aliases[i].item.help);
+            by->out->help = copy(by, catalog->aliases[i].item.help);
     }
     return status;
 }
@@ -314,15 +304,15 @@ static kprof_status list_full_names(explainer *by)
     kprof_explanation *out = by->out;
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_full_names(by->host, out->metric, false, &names);
-    out->full_names = kprof_calloc(names.count + 1, sizeof *out->full_names);
+    out->full_names = kprof_pool_calloc(&out->pool, names.count + 1, sizeof *out->full_names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
         kprof_metric_info info;
         kprof_full_name *name = &out->full_names[out->full_name_count++];
         status = kprof_host_metric_info(by->host, names.items[i], &info);
         const char *unit = status == KPROF_OK ? kprof_metric_unit(names.items[i], info.unit) : NULL;
         if (status == KPROF_OK) {
-            copy_text(&name->name, names.items[i]);
-            copy_text(&name->unit, unit);
+            name->name = copy(by, names.items[i]);
+            name->unit = copy(by, unit);
             split_suffix(out, names.items[i]);
         }
         kprof_metric_info_free(&info);
@@ -348,8 +338,8 @@ static kprof_status ask_chip(explainer *by)
             "ncu give the unit %s)",
             info.unit);
     out->kind = kinds[info.type];
-    out->description = kprof_strbuf_take(&description);
-    copy_text(&out->unit, unit);
+    out->description = kprof_pool_keep(&out->pool, kprof_strbuf_take(&description));
+    out->unit = copy(by, unit);
     if (info.type == KPROF_METRIC_THROUGHPUT) {
         KPROF_AUTO_FREE char *name =
             kprof_strprintf("%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
@@ -397,7 +387,7 @@ static kprof_status count_passes(explainer *by)
     out->pass_count = kprof_plan_pass_count(&plan);
     out->has_passes = is_counted;
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
-        copy_text(&out->help, alone);
+        out->help = copy(by, alone);
     KPROF_FREE_LISTS(&selection.metrics, &selection.sections);
     return status;
 }
@@ -449,8 +439,8 @@ static kprof_status explain_metric(explainer *by, const char *word)
     if (launch) {
         out->kind = "launch";
         out->has_passes = true;
-        copy_text(&out->unit, launch->unit);
-        copy_text(&out->description, launch->description);
+        out->unit = copy(by, launch->unit);
+        out->description = copy(by, launch->description);
     }
     if (is_of_chip)
         status = ask_chip(by);
@@ -472,9 +462,10 @@ static void explain_nothing(const explainer *by, const kprof_alias *alias)
     for (char **name = alias->closest; name && *name; name++)
         kprof_strlist_add(&out->closest, *name);
     if (alias->item.choice_count > 0)
-        out->description = kprof_strprintf("not available on %s, which cannot count %s", kprof_host_label(by->host),
-                                           alias->item.choices[0].text);
-    copy_text(&out->help, alias->item.help);
+        out->description =
+            kprof_pool_keep(&out->pool, kprof_strprintf("not available on %s, which cannot count %s",
+                                                        kprof_host_label(by->host), alias->item.choices[0].text));
+    out->help = copy(by, alias->item.help);
 }
 
 static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
@@ -493,12 +484,12 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
     while (strcmp(choice->text, text) != 0)
         choice++;
     const char *formula = item->name ? choice->text : NULL;
-    copy_text(&out->metric, formula ? item->name : text);
-    copy_text(&out->formula, formula);
-    copy_text(&out->help, item->help);
+    out->metric = copy(by, formula ? item->name : text);
+    out->formula = copy(by, formula);
+    out->help = copy(by, item->help);
     if (formula) {
         out->kind = "derived";
-        copy_text(&out->unit, item->unit);
+        out->unit = copy(by, item->unit);
         kprof_expr_names(choice->compiled, &out->members);
     }
     return status == KPROF_OK ? explain_metric(by, alias->name) : status;
@@ -514,8 +505,8 @@ static kprof_status explain_section(explainer *by, const char *word, bool *is)
         return KPROF_OK;
     by->section = &by->catalog->sections[index];
     out->kind = "section";
-    copy_text(&out->description, by->section->name);
-    copy_text(&out->help, by->section->help);
+    out->description = copy(by, by->section->name);
+    out->help = copy(by, by->section->help);
     kprof_status status = find_places(by);
     if (status == KPROF_OK)
         find_sets(by);
@@ -527,9 +518,9 @@ static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
     kprof_explanation *out = by->out;
     out->kind = "finding";
     out->finding = finding;
-    copy_text(&out->description, finding->name);
-    copy_text(&out->help, finding->help);
-    copy_text(&out->formula, finding->gain_formula);
+    out->description = copy(by, finding->name);
+    out->help = copy(by, finding->help);
+    out->formula = copy(by, finding->gain_formula);
     kprof_strlist_add_all(&out->members, &finding->operands);
     for (char **id = finding->sections; *id; id++)
         kprof_strlist_add_unique(&out->sections, *id);
@@ -550,7 +541,7 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     const char *text = strcmp(by->out->kind, "table") == 0
                            ? "Each value of the table is a metric, and kprof explain tells more of it."
                            : "Each value below this heading is a metric, and kprof explain tells more of it.";
-    copy_text(&by->out->description, text);
+    by->out->description = copy(by, text);
     find_sets(by);
     return KPROF_OK;
 }
@@ -613,7 +604,7 @@ static kprof_status explain_option(explainer *by, const kprof_finding *finding, 
         kprof_expr_names(option->value, &names);
     if (!by->host || names.count != 1 || !strstr(names.items[0], "__"))
         return explain_finding(by, finding);
-    copy_text(&by->out->metric, names.items[0]);
+    by->out->metric = copy(by, names.items[0]);
     return explain_metric(by, names.items[0]);
 }
 
@@ -622,7 +613,7 @@ static kprof_status find_label(explainer *by, const char *word)
 {
     static const char memory[] = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
     if (is_called("Memory", word)) {
-        copy_text(&by->out->metric, memory);
+        by->out->metric = copy(by, memory);
         return KPROF_OK;
     }
     by->label = word;
@@ -674,7 +665,7 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         return status;
     *is = true;
     by->out->kind = "word";
-    copy_text(&by->out->description, meaning);
+    by->out->description = copy(by, meaning);
     return KPROF_OK;
 }
 
@@ -697,11 +688,12 @@ static void explain_instruction(explainer *by, const kprof_instruction_metric *r
 {
     kprof_explanation *out = by->out;
     out->description =
-        kprof_strprintf("%s of each instruction%s%s", row->label, row->ncu ? "; ncu: " : "", row->ncu ? row->ncu : "");
+        kprof_pool_keep(&out->pool, kprof_strprintf("%s of each instruction%s%s", row->label, row->ncu ? "; ncu: " : "",
+                                                    row->ncu ? row->ncu : ""));
     out->kind = "instruction";
-    copy_text(&out->metric, row->word);
-    copy_text(&out->unit, row->unit);
-    copy_text(&out->help, row->help);
+    out->metric = copy(by, row->word);
+    out->unit = copy(by, row->unit);
+    out->help = copy(by, row->help);
     for (size_t i = 0; row->needs[i]; i++)
         kprof_strlist_add(&out->members, row->needs[i]);
     out->has_passes = true;
@@ -740,21 +732,13 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
         status = explain_page_word(&by, word, &is_on_pages);
     if (is_on_pages || status != KPROF_OK)
         return status;
-    copy_text(&out->metric, word);
+    out->metric = word;
     return explain_metric(&by, word);
 }
 
 void kprof_explanation_free(kprof_explanation *explanation)
 {
-    for (size_t i = 0; i < explanation->place_count; i++)
-        free_place(&explanation->places[i]);
-    for (size_t i = 0; i < explanation->part_count; i++)
-        free(explanation->parts[i].part);
-    for (size_t i = 0; i < explanation->full_name_count; i++)
-        KPROF_FREE(explanation->full_names[i].name, explanation->full_names[i].unit);
-    KPROF_FREE(explanation->places, explanation->full_names, explanation->parts, explanation->aliases,
-               explanation->metric, explanation->unit, explanation->description, explanation->help,
-               explanation->formula);
+    kprof_pool_free(&explanation->pool);
     KPROF_FREE_LISTS(&explanation->members, &explanation->closest, &explanation->sections, &explanation->sets);
     *explanation = (kprof_explanation){0};
 }

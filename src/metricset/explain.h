@@ -6,33 +6,34 @@
 
 /* A part of a full name, such as "sum" or "per_second", in words. */
 typedef struct kprof_name_part {
-    char *part;
+    const char *part;
     const char *meaning; /* NULL: not known */
 } kprof_name_part;
 
 /* A value that is made of a base name. */
 typedef struct kprof_full_name {
-    char *name;
-    char *unit; /* or NULL */
+    const char *name;
+    const char *unit; /* or NULL */
 } kprof_full_name;
 
 /* A value of a section that shows the metric. */
 typedef struct kprof_explained_place {
-    const char *section; /* id, borrowed from the catalog */
-    char *value;         /* the metric, or the derived value that is computed from it */
-    char *label;         /* in a table with the heading of the column */
-    char *help;          /* or NULL */
+    const char *section; /* id */
+    const char *value;   /* the metric, or the derived value that is computed from it */
+    const char *label;   /* in a table with the heading of the column */
+    const char *help;    /* or NULL */
 } kprof_explained_place;
 
 typedef struct kprof_explanation {
-    char *metric;     /* the full, base or derived name that the word stands for; NULL: none */
+    kprof_pool pool;
+    const char *metric; /* the full, base or derived name that the word stands for; NULL: none */
     const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "instruction", "section", "finding", or
                        * of what else pages print "table", "column" or "word"; NULL: not known without the chip */
-    char *unit, *description, *help; /* NULL: none, or not known */
-    char *formula;                   /* of a finding that of its estimate; NULL: none */
-    kprof_strlist members;           /* of a throughput or a formula; what a finding needs */
-    const kprof_finding *finding;    /* that is explained, borrowed from the catalog; else NULL */
-    kprof_strlist closest;           /* to a metric that nothing stands for */
+    const char *unit, *description, *help; /* NULL: none, or not known */
+    const char *formula;                   /* of a finding that of its estimate; NULL: none */
+    kprof_strlist members;                 /* of a throughput or a formula; what a finding needs */
+    const kprof_finding *finding;          /* that is explained, borrowed from the catalog; else NULL */
+    kprof_strlist closest;                 /* to a metric that nothing stands for */
     bool has_passes; /* else it is not known, or the chip cannot collect it beside a kernel's counters */
     size_t pass_count;
     kprof_name_part *parts; /* [part_count], of the name, from its left; of a base name also those of its full names */
@@ -48,7 +49,8 @@ typedef struct kprof_explanation {
 
 /* Explain a full or base name, an alias, a derived value, a section or a finding for the chip of `host`. Without a host
  * (NULL) what the set files know: UNSUPPORTED for a name that they do not have, and UNKNOWN_NAME, with the nearest, for
- * one that nobody has. USAGE for a pattern or a group. Freed with kprof_explanation_free, on failure too. */
+ * one that nobody has. USAGE for a pattern or a group. Freed with kprof_explanation_free, on failure too. It borrows
+ * from the catalog. */
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word,
                            kprof_explanation *out) KPROF_MUST_CHECK;
 void kprof_explanation_free(kprof_explanation *explanation); /* members */

@@ -61,6 +61,7 @@ static const struct {
 enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
 
 typedef struct parser {
+    kprof_pool *pool;
     const char *text, *at;
     unsigned depth;
     const char *error; /* NULL while all is well */
@@ -76,15 +77,6 @@ enum { COMPARISON_COUNT = sizeof(comparisons) / sizeof(comparisons[0]) };
 
 static kprof_expr *parse_or(parser *p);
 
-void kprof_expr_free(kprof_expr *expr)
-{
-    if (!expr)
-        return;
-    for (size_t i = 0; i < expr->count; i++)
-        kprof_expr_free(expr->operands[i]);
-    KPROF_FREE(expr->operands, expr->name, expr);
-}
-
 static kprof_expr *fail(parser *p, const char *error)
 {
     if (!p->error)
@@ -92,28 +84,26 @@ static kprof_expr *fail(parser *p, const char *error)
     return NULL;
 }
 
-static bool add_operand(kprof_expr *expr, kprof_expr *operand)
+static kprof_expr *make_leaf(parser *p, operation op)
+{
+    kprof_expr *expr = kprof_pool_calloc(p->pool, 1, sizeof(*expr));
+    expr->op = op;
+    return expr;
+}
+
+static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
 {
     if (operand)
-        *KPROF_ADD(expr->operands, expr->count) = operand;
+        *KPROF_POOL_ADD(p->pool, expr->operands, expr->count) = operand;
     return operand;
 }
 
-/* Make a node over one or two operands, and own them. NULL when an operand is NULL. */
-static kprof_expr *make_node(operation op, kprof_expr *left, kprof_expr *right)
+/* Make a node over one or two operands. NULL when an operand is NULL. */
+static kprof_expr *make_node(parser *p, operation op, kprof_expr *left, kprof_expr *right)
 {
     const bool unary = op == OP_NEGATE || op == OP_NOT;
-    if (!left || (!unary && !right)) {
-        kprof_expr_free(left);
-        kprof_expr_free(right);
-        return NULL;
-    }
-    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
-    expr->op = op;
-    add_operand(expr, left);
-    if (!unary)
-        add_operand(expr, right);
-    return expr;
+    kprof_expr *expr = make_leaf(p, op);
+    return add_operand(p, expr, left) && (unary || add_operand(p, expr, right)) ? expr : NULL;
 }
 
 static void skip_spaces(parser *p)
@@ -168,8 +158,7 @@ static kprof_expr *parse_number(parser *p)
     bool hexadecimal = p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X');
     if (end == p->at || hexadecimal || !isfinite(number) || starts_name(*end))
         return fail(p, "not a number");
-    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
-    expr->op = OP_NUMBER;
+    kprof_expr *expr = make_leaf(p, OP_NUMBER);
     expr->number = number;
     p->at = end;
     return expr;
@@ -180,7 +169,7 @@ static bool parse_arguments(parser *p, kprof_expr *call, size_t most)
     do {
         if (call->count == most)
             return fail(p, "too many arguments");
-        if (!add_operand(call, parse_or(p)))
+        if (!add_operand(p, call, parse_or(p)))
             return false;
     } while (accept(p, ','));
     return accept(p, ')') || fail(p, "expected , or )");
@@ -196,12 +185,9 @@ static kprof_expr *parse_call(parser *p, const char *name, size_t length)
         p->at = name;
         return fail(p, "not a function; there are min, max, sum, floor, ceil, if and if_missing");
     }
-    kprof_expr *call = kprof_calloc(1, sizeof(*call));
-    call->op = functions[row].op;
-    if (!parse_arguments(p, call, functions[row].most) || call->count < functions[row].least) {
-        kprof_expr_free(call);
+    kprof_expr *call = make_leaf(p, functions[row].op);
+    if (!parse_arguments(p, call, functions[row].most) || call->count < functions[row].least)
         return fail(p, "too few arguments");
-    }
     return call;
 }
 
@@ -215,9 +201,8 @@ static kprof_expr *parse_name(parser *p)
     size_t length = (size_t)(p->at - name);
     if (accept(p, '('))
         return parse_call(p, name, length);
-    kprof_expr *expr = kprof_calloc(1, sizeof(*expr));
-    expr->name = kprof_strndup(name, length);
-    expr->op = OP_NAME;
+    kprof_expr *expr = make_leaf(p, OP_NAME);
+    expr->name = kprof_pool_keep(p->pool, kprof_strndup(name, length));
     return expr;
 }
 
@@ -231,11 +216,7 @@ static kprof_expr *parse_primary(parser *p)
     if (!accept(p, '('))
         return fail(p, *p->at ? "expected a number, a name or (" : "the expression ends too early");
     kprof_expr *inner = parse_or(p);
-    if (inner && !accept(p, ')')) {
-        kprof_expr_free(inner);
-        return fail(p, "expected )");
-    }
-    return inner;
+    return inner && !accept(p, ')') ? fail(p, "expected )") : inner;
 }
 
 static kprof_expr *parse_unary(parser *p)
@@ -243,7 +224,7 @@ static kprof_expr *parse_unary(parser *p)
     if (p->depth >= MAX_DEPTH)
         return fail(p, "nested too deeply");
     p->depth++;
-    kprof_expr *expr = accept(p, '-') ? make_node(OP_NEGATE, parse_unary(p), NULL) : parse_primary(p);
+    kprof_expr *expr = accept(p, '-') ? make_node(p, OP_NEGATE, parse_unary(p), NULL) : parse_primary(p);
     p->depth--;
     return expr;
 }
@@ -253,9 +234,9 @@ static kprof_expr *parse_product(parser *p)
     kprof_expr *left = parse_unary(p);
     while (left) {
         if (accept(p, '*'))
-            left = make_node(OP_MUL, left, parse_unary(p));
+            left = make_node(p, OP_MUL, left, parse_unary(p));
         else if (accept(p, '/'))
-            left = make_node(OP_DIV, left, parse_unary(p));
+            left = make_node(p, OP_DIV, left, parse_unary(p));
         else
             break;
     }
@@ -267,9 +248,9 @@ static kprof_expr *parse_sum(parser *p)
     kprof_expr *left = parse_product(p);
     while (left) {
         if (accept(p, '+'))
-            left = make_node(OP_ADD, left, parse_product(p));
+            left = make_node(p, OP_ADD, left, parse_product(p));
         else if (accept(p, '-'))
-            left = make_node(OP_SUB, left, parse_product(p));
+            left = make_node(p, OP_SUB, left, parse_product(p));
         else
             break;
     }
@@ -286,7 +267,7 @@ static kprof_expr *parse_comparison(parser *p)
         if (strncmp(p->at, comparisons[i].sign, length) != 0)
             continue;
         p->at += length;
-        return make_node(comparisons[i].op, left, parse_sum(p));
+        return make_node(p, comparisons[i].op, left, parse_sum(p));
     }
     return left;
 }
@@ -298,7 +279,7 @@ static kprof_expr *parse_not(parser *p)
     if (p->depth >= MAX_DEPTH)
         return fail(p, "nested too deeply");
     p->depth++;
-    kprof_expr *expr = make_node(OP_NOT, parse_not(p), NULL);
+    kprof_expr *expr = make_node(p, OP_NOT, parse_not(p), NULL);
     p->depth--;
     return expr;
 }
@@ -307,7 +288,7 @@ static kprof_expr *parse_and(parser *p)
 {
     kprof_expr *left = parse_not(p);
     while (left && accept_word(p, "and"))
-        left = make_node(OP_AND, left, parse_not(p));
+        left = make_node(p, OP_AND, left, parse_not(p));
     return left;
 }
 
@@ -315,23 +296,21 @@ static kprof_expr *parse_or(parser *p)
 {
     kprof_expr *left = parse_and(p);
     while (left && accept_word(p, "or"))
-        left = make_node(OP_OR, left, parse_and(p));
+        left = make_node(p, OP_OR, left, parse_and(p));
     return left;
 }
 
-kprof_status kprof_expr_parse(const char *text, kprof_expr **out)
+kprof_status kprof_expr_parse(kprof_pool *pool, const char *text, kprof_expr **out)
 {
-    parser p = {text, text, 0, NULL};
+    parser p = {pool, text, text, 0, NULL};
     *out = NULL;
     if (strlen(text) > MAX_LENGTH)
         return kprof_fail(KPROF_BAD_METRICSET, "expression \"%.40s...\" is longer than %d characters", text,
                           MAX_LENGTH);
     kprof_expr *expr = parse_or(&p);
     skip_spaces(&p);
-    if (expr && *p.at) {
-        kprof_expr_free(expr);
+    if (expr && *p.at)
         expr = fail(&p, "expected an operator");
-    }
     if (!expr)
         return kprof_fail(KPROF_BAD_METRICSET, "expression \"%.200s\", character %zu: %s", text,
                           (size_t)(p.at - p.text) + 1, p.error);

@@ -5,6 +5,7 @@
  * one is true. */
 #pragma once
 
+#include "core/pool.h"
 #include "core/status.h"
 #include "core/strbuf.h"
 
@@ -13,9 +14,9 @@ typedef struct kprof_expr kprof_expr;
 /* Return the value of a name, NaN when it is not known. */
 typedef double kprof_expr_lookup(void *user, const char *name);
 
-/* Parse an expression. BAD_METRICSET, with a message and the position, when it is none. Bounds nesting and length. */
-kprof_status kprof_expr_parse(const char *text, kprof_expr **out) KPROF_MUST_CHECK;
-void kprof_expr_free(kprof_expr *expr);
+/* Parse an expression, which the pool owns. BAD_METRICSET, with a message and the position, when it is none. Bounds
+ * nesting and length. */
+kprof_status kprof_expr_parse(kprof_pool *pool, const char *text, kprof_expr **out) KPROF_MUST_CHECK;
 /* Append every name in the expression, each once. */
 void kprof_expr_names(const kprof_expr *expr, kprof_strlist *out);
 /* Append the names to two lists: those that a value needs, and those in the first argument of if_missing. */

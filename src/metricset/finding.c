@@ -5,7 +5,6 @@
 #include "metricset/instruction.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_THRESHOLDS = 32, MAX_VALUES = 64, MAX_OPTIONS = 64, MAX_NAME = 64, MAX_UNLESS = 32, MOST_PLACES = 3 };
@@ -16,13 +15,13 @@ static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 static kprof_status check_name(const kprof_json_place *place, const char *name)
 {
     static const char *const taken[] = {"and", "or", "not", "if", "if_missing", "min", "max", "sum", "floor", "ceil"};
-    kprof_json_place at = {place, "name", 0};
+    const kprof_json_place *at = KPROF_JSON_KEY(place, "name");
     const bool is_word = name[0] >= 'a' && name[0] <= 'z' && name[strspn(name, name_letters)] == '\0';
     if (!is_word || strlen(name) > MAX_NAME || strstr(name, "__"))
-        return kprof_json_fail(&at, "must be a word of at most %d small letters, digits and single \"_\"", MAX_NAME);
+        return kprof_json_fail(at, "must be a word of at most %d small letters, digits and single \"_\"", MAX_NAME);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0)
-            return kprof_json_fail(&at, "is a word of expressions; take another");
+            return kprof_json_fail(at, "is a word of expressions; take another");
     return KPROF_OK;
 }
 
@@ -30,8 +29,7 @@ static kprof_status read_expression(const kprof_json_place *place, const cJSON *
 {
     char *text = NULL;
     kprof_status status = kprof_json_read_text(place, value, &text);
-    KPROF_THEN(status, kprof_expr_parse(text, out));
-    free(text);
+    KPROF_THEN(status, kprof_expr_parse(kprof_json_pool(place), text, out));
     return status == KPROF_BAD_METRICSET && cJSON_IsString(value) ? kprof_json_fail(place, "is not an expression")
                                                                   : status;
 }
@@ -46,14 +44,6 @@ static kprof_status read_expression(const kprof_json_place *place, const cJSON *
         .key = (word), .kind = KPROF_JSON_PART, .read = (reader)                                                       \
     }
 
-/* An empty text if there is none. */
-static kprof_status settle_unit(kprof_status status, char **unit)
-{
-    if (status == KPROF_OK && !*unit)
-        *unit = kprof_strdup("");
-    return status;
-}
-
 static kprof_status read_threshold(const kprof_json_place *place, const cJSON *value, void *element)
 {
     static const kprof_json_field fields[] = {NEEDED(_threshold, name),
@@ -62,9 +52,9 @@ static kprof_status read_threshold(const kprof_json_place *place, const cJSON *v
                                               TEXT(_threshold, source),
                                               {.key = NULL}};
     kprof_finding_threshold *threshold = element;
+    threshold->unit = "";
     kprof_status status = kprof_json_read(place, value, fields, threshold);
-    KPROF_THEN(status, check_name(place, threshold->name));
-    return settle_unit(status, &threshold->unit);
+    return KPROF_THEN(status, check_name(place, threshold->name));
 }
 
 /* Averages of instructions cannot be added up over a line. */
@@ -91,10 +81,10 @@ static kprof_status read_option(const kprof_json_place *place, const cJSON *valu
                                               EXPRESSION(_option, "value", value),
                                               EXPRESSION(_option, "when", when),
                                               {.key = NULL}};
-    const kprof_json_place where = {place, "place", 0};
     const kprof_finding_option *option = element;
     kprof_status status = kprof_json_read(place, value, fields, element);
-    return status == KPROF_OK && option->place ? check_place_metric(&where, option->place) : status;
+    return status == KPROF_OK && option->place ? check_place_metric(KPROF_JSON_KEY(place, "place"), option->place)
+                                               : status;
 }
 
 /* The options of a value, below the key that says how it is chosen. */
@@ -102,7 +92,7 @@ static kprof_status read_options(const kprof_json_place *place, const cJSON *jso
 {
     static const char *const picks[] = {
         [KPROF_PICK_LARGEST] = "largest", [KPROF_PICK_SMALLEST] = "smallest", [KPROF_PICK_FIRST] = "first"};
-    kprof_json_place at = {place, NULL, 0};
+    kprof_json_place at = {.parent = place};
     for (kprof_pick pick = KPROF_PICK_LARGEST; pick <= KPROF_PICK_FIRST; pick++) {
         if (!cJSON_HasObjectItem(json, picks[pick]))
             continue;
@@ -123,11 +113,9 @@ static kprof_status read_options(const kprof_json_place *place, const cJSON *jso
                                                           "\"smallest\" or \"first\"");
     if (value->option_count < 1 || value->option_count > MAX_OPTIONS)
         return kprof_json_fail(&at, "must have 1 to %d options", MAX_OPTIONS);
-    for (size_t i = 0; i < value->option_count; i++) {
-        kprof_json_place option = {&at, NULL, i}, missing = {&option, "value", 0};
+    for (size_t i = 0; i < value->option_count; i++)
         if (!value->options[i].value && value->pick != KPROF_PICK_FIRST)
-            return kprof_json_fail(&missing, "is missing");
-    }
+            return kprof_json_fail(KPROF_JSON_KEY(KPROF_JSON_ELEMENT(&at, i), "value"), "is missing");
     return KPROF_OK;
 }
 
@@ -142,10 +130,10 @@ static kprof_status read_value(const kprof_json_place *place, const cJSON *json,
                                               {.key = "first", .kind = KPROF_JSON_OTHER},
                                               {.key = NULL}};
     kprof_finding_value *value = element;
+    value->unit = "";
     kprof_status status = kprof_json_read(place, json, fields, value);
     KPROF_THEN(status, check_name(place, value->name));
-    status = settle_unit(status, &value->unit);
-    return status == KPROF_OK ? read_options(place, json, value) : status;
+    return KPROF_THEN(status, read_options(place, json, value));
 }
 
 /* The place of a local name before `limit`, thresholds first; SIZE_MAX when there is none. */
@@ -205,30 +193,32 @@ static kprof_status place_name(void *user, const char *name, size_t *slot)
                    : kprof_json_fail(bind->place, "\"%s\" is neither a threshold, nor a value before it, nor a metric",
                                      name);
     }
-    kprof_strlist_add_unique(&finding->operands, name);
     size_t i = 0;
-    while (strcmp(finding->operands.items[i], name) != 0)
+    while (i < finding->operands.count && strcmp(finding->operands.items[i], name) != 0)
         i++;
+    if (i == finding->operands.count) {
+        kprof_pool *pool = kprof_json_pool(bind->place);
+        *KPROF_POOL_ADD(pool, finding->operands.items, finding->operands.count) = kprof_pool_strdup(pool, name);
+    }
     *slot = finding->threshold_count + finding->value_count + i;
     return KPROF_OK;
 }
 
 static kprof_status bind_expression(binder bind, const char *key, kprof_expr *expression)
 {
-    kprof_json_place at = {bind.place, key, 0};
-    bind.place = &at;
+    bind.place = KPROF_JSON_KEY(bind.place, key);
     return expression ? kprof_expr_bind(expression, place_name, &bind) : KPROF_OK;
 }
 
 /* The texts of an option may have numbers up to that of its value, and names from before it. */
 static kprof_status check_text(binder bind, const char *key, const char *text, size_t names)
 {
-    kprof_json_place at = {bind.place, key, 0};
     while (text && *text) {
         kprof_text_part part = kprof_finding_text_part(bind.finding, &text);
         const size_t limit = part.kind == KPROF_PART_NUMBER ? bind.limit : names;
         if (part.kind == KPROF_PART_UNKNOWN || (part.kind != KPROF_PART_TEXT && part.local >= limit))
-            return kprof_json_fail(&at, "%.*s does not stand for a value here", (int)part.length, part.text);
+            return kprof_json_fail(KPROF_JSON_KEY(bind.place, key), "%.*s does not stand for a value here",
+                                   (int)part.length, part.text);
     }
     return KPROF_OK;
 }
@@ -246,18 +236,16 @@ static kprof_status bind_option(binder bind, const kprof_finding_option *option)
 static kprof_status bind_values(const kprof_json_place *place, kprof_finding *finding)
 {
     static const char *const picks[] = {"", "largest", "smallest", "first"};
-    kprof_json_place list = {place, "values", 0};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < finding->value_count && status == KPROF_OK; i++) {
         const kprof_finding_value *value = &finding->values[i];
-        kprof_json_place at = {&list, NULL, i}, name = {&at, "name", 0}, options = {&at, picks[value->pick], 0};
-        binder bind = {finding, &at, finding->threshold_count + i};
+        const kprof_json_place *at = KPROF_JSON_ELEMENT(KPROF_JSON_KEY(place, "values"), i);
+        binder bind = {finding, at, finding->threshold_count + i};
         if (find_local(finding, value->name, strlen(value->name), bind.limit) != SIZE_MAX)
-            return kprof_json_fail(&name, "is taken");
+            return kprof_json_fail(KPROF_JSON_KEY(at, "name"), "is taken");
         status = bind_expression(bind, "expression", value->expression);
         for (size_t k = 0; k < value->option_count && status == KPROF_OK; k++) {
-            kprof_json_place option = {&options, NULL, k};
-            bind.place = &option;
+            bind.place = KPROF_JSON_ELEMENT(KPROF_JSON_KEY(at, picks[value->pick]), k);
             status = bind_option(bind, &value->options[k]);
         }
     }
@@ -267,9 +255,9 @@ static kprof_status bind_values(const kprof_json_place *place, kprof_finding *fi
 static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *finding)
 {
     const size_t locals = finding->threshold_count + finding->value_count;
-    kprof_json_place speedup = {place, "speedup", 0}, verdict = {place, "verdict", 0}, close = {&verdict, "near", 0};
-    binder bind = {finding, place, locals}, gain = {finding, &speedup, locals}, line = {finding, &verdict, locals};
-    binder near = {finding, &close, locals};
+    const kprof_json_place *verdict = KPROF_JSON_KEY(place, "verdict");
+    const binder bind = {finding, place, locals}, gain = {finding, KPROF_JSON_KEY(place, "speedup"), locals};
+    const binder line = {finding, verdict, locals}, near = {finding, KPROF_JSON_KEY(verdict, "near"), locals};
     kprof_status status = bind_values(place, finding);
     KPROF_THEN(status, bind_expression(bind, "when", finding->when));
     KPROF_THEN(status, bind_expression(bind, "symptom", finding->symptom));
@@ -286,21 +274,19 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
 
 static kprof_status check_lists(const kprof_json_place *place, const kprof_finding *finding)
 {
-    const kprof_json_place thresholds = {place, "thresholds", 0}, values = {place, "values", 0},
-                           sections = {place, "sections", 0}, unless = {place, "unless", 0};
+    const kprof_json_place *thresholds = KPROF_JSON_KEY(place, "thresholds");
     if (kprof_strings_count(finding->sections) == 0)
-        return kprof_json_fail(&sections, "must name the section in which the finding stands");
+        return kprof_json_fail(KPROF_JSON_KEY(place, "sections"), "must name the section in which the finding stands");
     if (kprof_strings_count(finding->unless) > MAX_UNLESS)
-        return kprof_json_fail(&unless, "has more than %d elements", MAX_UNLESS);
+        return kprof_json_fail(KPROF_JSON_KEY(place, "unless"), "has more than %d elements", MAX_UNLESS);
     if (finding->threshold_count > MAX_THRESHOLDS)
-        return kprof_json_fail(&thresholds, "has more than %d elements", MAX_THRESHOLDS);
+        return kprof_json_fail(thresholds, "has more than %d elements", MAX_THRESHOLDS);
     if (finding->value_count > MAX_VALUES)
-        return kprof_json_fail(&values, "has more than %d elements", MAX_VALUES);
+        return kprof_json_fail(KPROF_JSON_KEY(place, "values"), "has more than %d elements", MAX_VALUES);
     for (size_t i = 0; i < finding->threshold_count; i++) {
-        kprof_json_place element = {&thresholds, NULL, i}, name = {&element, "name", 0};
         const char *text = finding->thresholds[i].name;
         if (find_local(finding, text, strlen(text), i) != SIZE_MAX)
-            return kprof_json_fail(&name, "is taken");
+            return kprof_json_fail(KPROF_JSON_KEY(KPROF_JSON_ELEMENT(thresholds, i), "name"), "is taken");
     }
     return KPROF_OK;
 }
@@ -337,7 +323,6 @@ static kprof_status read_verdict_value(const kprof_json_place *place, const cJSO
         status = kprof_json_fail(place, "must be the name of a value");
     else
         out->verdict_value = local - out->threshold_count;
-    free(name);
     return status;
 }
 
@@ -362,17 +347,16 @@ static kprof_status read_verdict(const kprof_json_place *place, const cJSON *val
                                               PART("value", read_verdict_value),
                                               PART("near", read_near),
                                               {.key = NULL}};
-    const kprof_json_place line = {place, "line", 0};
     kprof_status status = kprof_json_read(place, value, fields, finding);
     return status == KPROF_OK && ((kprof_finding *)finding)->verdict == KPROF_VERDICT_NONE
-               ? kprof_json_fail(&line, "must be \"limit\", \"stall\" or \"occupancy\"")
+               ? kprof_json_fail(KPROF_JSON_KEY(place, "line"), "must be \"limit\", \"stall\" or \"occupancy\"")
                : status;
 }
 
 static kprof_status read_place_value(const kprof_json_place *place, const cJSON *value, void *finding)
 {
     kprof_finding *out = finding;
-    KPROF_AUTO_FREE char *name = NULL;
+    char *name = NULL;
     kprof_status status = kprof_json_read_text(place, value, &name);
     const size_t locals = out->threshold_count + out->value_count;
     const size_t local = name ? find_local(out, name, strlen(name), locals) : SIZE_MAX;
@@ -386,17 +370,17 @@ static kprof_status read_place_value(const kprof_json_place *place, const cJSON 
 
 static kprof_status check_places(const kprof_json_place *place, const kprof_finding_places *places)
 {
-    const kprof_json_place list = {place, "metrics", 0}, most = {place, "most", 0};
+    const kprof_json_place *list = KPROF_JSON_KEY(place, "metrics");
     const size_t count = kprof_strings_count(places->metrics);
     kprof_status status = KPROF_OK;
     if (count > KPROF_MOST_PLACE_METRICS)
-        return kprof_json_fail(&list, "has more than %d elements", KPROF_MOST_PLACE_METRICS);
+        return kprof_json_fail(list, "has more than %d elements", KPROF_MOST_PLACE_METRICS);
     for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = check_place_metric(&(kprof_json_place){&list, NULL, i}, places->metrics[i]);
+        status = check_place_metric(KPROF_JSON_ELEMENT(list, i), places->metrics[i]);
     if (status == KPROF_OK && (count > 0) == (places->of != SIZE_MAX))
         status = kprof_json_fail(place, "must have either \"metrics\" or \"of\"");
     return status == KPROF_OK && (places->most < 1 || places->most > MOST_PLACES)
-               ? kprof_json_fail(&most, "must be from 1 to %d", MOST_PLACES)
+               ? kprof_json_fail(KPROF_JSON_KEY(place, "most"), "must be from 1 to %d", MOST_PLACES)
                : status;
 }
 
@@ -446,43 +430,4 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
     kprof_status status = kprof_json_read(place, value, fields, out);
     KPROF_THEN(status, check_lists(place, out));
     return status == KPROF_OK ? bind_finding(place, out) : status;
-}
-
-static void free_value(kprof_finding_value *value)
-{
-    for (size_t i = 0; i < value->option_count; i++) {
-        free(value->options[i].name);
-        KPROF_FREE(value->options[i].text, value->options[i].place);
-        kprof_expr_free(value->options[i].value);
-        kprof_expr_free(value->options[i].when);
-    }
-    free(value->options);
-    kprof_expr_free(value->expression);
-    KPROF_FREE(value->name, value->label, value->unit);
-}
-
-void kprof_finding_free(kprof_finding *finding)
-{
-    for (size_t i = 0; i < finding->threshold_count; i++) {
-        free(finding->thresholds[i].name);
-        KPROF_FREE(finding->thresholds[i].unit, finding->thresholds[i].source);
-    }
-    for (size_t i = 0; i < finding->value_count; i++)
-        free_value(&finding->values[i]);
-    KPROF_FREE(finding->thresholds, finding->values);
-    char *texts[] = {finding->id,           finding->name,         finding->help,        finding->message,
-                     finding->advice,       finding->gain_formula, finding->gain_source, finding->next,
-                     finding->verdict_name, finding->verdict_text, finding->near_text};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(texts[i]);
-    kprof_strings_free(finding->sections);
-    kprof_strings_free(finding->unless);
-    kprof_strings_free(finding->places.metrics);
-    kprof_strlist_free(&finding->operands);
-    kprof_expr_free(finding->when);
-    kprof_expr_free(finding->gain);
-    kprof_expr_free(finding->symptom);
-    kprof_expr_free(finding->gain_bound);
-    kprof_expr_free(finding->near);
-    *finding = (kprof_finding){0};
 }

@@ -18,7 +18,7 @@ typedef enum kprof_verdict_line {
 
 /* A number that decides, with a name for expressions. */
 typedef struct kprof_finding_threshold {
-    char *name, *unit, *source; /* the unit is "" for a plain number, the source NULL for none */
+    const char *name, *unit, *source; /* the unit is "" for a plain number, the source NULL for none */
     double value;
 } kprof_finding_threshold;
 
@@ -33,7 +33,7 @@ typedef struct kprof_finding_option {
 } kprof_finding_option;
 
 typedef struct kprof_finding_value {
-    char *name, *label, *unit; /* no label: it is of use to expressions only; the unit is "" for a plain number */
+    const char *name, *label, *unit; /* no label: it is of use to expressions only; the unit is "" for a plain number */
     kprof_pick pick;
     kprof_expr *expression;        /* of KPROF_PICK_NONE */
     kprof_finding_option *options; /* [option_count] of the others */
@@ -64,7 +64,7 @@ typedef struct kprof_finding {
     size_t threshold_count;
     kprof_finding_value *values; /* each may use those before it */
     size_t value_count;
-    kprof_strlist operands; /* metrics, each once */
+    kprof_strlist operands; /* metrics, each once; of the pool */
     kprof_expr *when;
     char *message, *advice; /* advice: NULL for none */
     kprof_expr *gain;       /* per cent of the kernel's time that could go at most; NULL: not estimated */
@@ -88,9 +88,8 @@ typedef struct kprof_finding_list {
     size_t count;
 } kprof_finding_list;
 
-/* Read the JSON of a finding; BAD_METRICSET names the place. `out` is freed with kprof_finding_free, on failure too. */
+/* Read the JSON of a finding; BAD_METRICSET names the place. */
 kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *value, kprof_finding *out) KPROF_MUST_CHECK;
-void kprof_finding_free(kprof_finding *finding); /* members, not the struct */
 
 /* A placeholder in a text, or the text before it. */
 typedef enum kprof_text_part_kind {

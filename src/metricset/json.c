@@ -28,6 +28,18 @@ void kprof_json_watch(void)
     cJSON_InitHooks(&(cJSON_Hooks){allocate, free});
 }
 
+static const kprof_json_place *file_of(const kprof_json_place *place)
+{
+    while (place->parent)
+        place = place->parent;
+    return place;
+}
+
+kprof_pool *kprof_json_pool(const kprof_json_place *place)
+{
+    return file_of(place)->pool;
+}
+
 static void put_place(kprof_strbuf *text, const kprof_json_place *place)
 {
     if (!place->parent) {
@@ -112,17 +124,17 @@ static kprof_status check_object(const kprof_json_place *place, const cJSON *val
     const cJSON *member;
     cJSON_ArrayForEach(member, value)
     {
-        kprof_json_place at = {place, member->string, 0};
+        const kprof_json_place *at = KPROF_JSON_KEY(place, member->string);
         bool is_known = false;
         for (size_t i = 0; i < count; i++)
             is_known = is_known || strcmp(member->string, keys[i]) == 0;
         if (!is_known) {
             const char *nearest = kprof_nearest(member->string, keys, count);
-            return kprof_json_fail(&at, "is not a key that is known here%s%s%s", nearest ? "; did you mean \"" : "",
+            return kprof_json_fail(at, "is not a key that is known here%s%s%s", nearest ? "; did you mean \"" : "",
                                    nearest ? nearest : "", nearest ? "\"?" : "");
         }
         if (cJSON_GetObjectItemCaseSensitive(value, member->string) != member)
-            return kprof_json_fail(&at, "is given twice");
+            return kprof_json_fail(at, "is given twice");
     }
     return KPROF_OK;
 }
@@ -134,7 +146,7 @@ kprof_status kprof_json_check_texts(const kprof_json_place *place, const cJSON *
         return kprof_json_fail(place, "holds a control character, a mark of direction or bytes that are no UTF-8");
     size_t index = 0;
     for (const cJSON *child = value->child; child && status == KPROF_OK; child = child->next) {
-        const kprof_json_place at = {place, child->string, index++};
+        const kprof_json_place at = {.parent = place, .name = child->string, .index = index++};
         status = kprof_json_check_texts(&at, child);
     }
     return status;
@@ -150,7 +162,9 @@ kprof_status kprof_json_read_text(const kprof_json_place *place, const cJSON *va
     for (const char *c = value->valuestring; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return kprof_json_fail(place, "holds a control character");
-    *(char **)out = kprof_strdup(value->valuestring);
+    const kprof_json_place *file = file_of(place);
+    *(char **)out = kprof_pool_keep(file->pool, file->cleans ? kprof_clean_text(value->valuestring)
+                                                             : kprof_strdup(value->valuestring));
     return KPROF_OK;
 }
 
@@ -160,7 +174,7 @@ static kprof_status read_field_text(const kprof_json_place *place, const cJSON *
     kprof_status status = kprof_json_read_text(place, value, out);
     if (status == KPROF_OK && field->is_needed && **out == '\0')
         return kprof_json_fail(place, "must not be empty");
-    if (status == KPROF_OK && field->most > 0 && strlen(*out) > field->most)
+    if (status == KPROF_OK && field->most > 0 && strlen(value->valuestring) > field->most)
         return kprof_json_fail(place, "is longer than %zu characters", field->most);
     return status;
 }
@@ -195,7 +209,6 @@ kprof_status kprof_json_read_word(const kprof_json_place *place, const cJSON *va
     int found = 0;
     while (words[found] && strcmp(words[found], text) != 0)
         found++;
-    free(text);
     if (words[found]) {
         *out = found;
         return KPROF_OK;
@@ -224,10 +237,10 @@ static kprof_status read_list(const kprof_json_place *place, const cJSON *value,
     const size_t size = are_texts ? sizeof(char *) : field->element_size;
     if (count == 0 && !are_texts)
         return KPROF_OK;
-    out->elements = kprof_calloc(count + 1, size);
+    out->elements = kprof_pool_calloc(kprof_json_pool(place), count + 1, size);
     out->count = count;
     const cJSON *element;
-    kprof_json_place in = {place, NULL, 0};
+    kprof_json_place in = {.parent = place};
     cJSON_ArrayForEach(element, value)
     {
         void *to = (char *)out->elements + in.index * size;
@@ -276,11 +289,11 @@ kprof_status kprof_json_read_members(const kprof_json_place *place, const cJSON 
     kprof_status status = KPROF_OK;
     for (; fields->key && status == KPROF_OK; fields++) {
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, fields->key);
-        const kprof_json_place at = {place, fields->key, 0};
+        const kprof_json_place *at = KPROF_JSON_KEY(place, fields->key);
         if (value)
-            status = read_member(&at, value, fields, out);
+            status = read_member(at, value, fields, out);
         else if (fields->is_needed)
-            status = kprof_json_fail(&at, "is missing");
+            status = kprof_json_fail(at, "is missing");
     }
     return status;
 }
@@ -290,13 +303,6 @@ kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, 
 {
     kprof_status status = check_object(place, value, fields);
     return status == KPROF_OK ? kprof_json_read_members(place, value, fields, out) : status;
-}
-
-void kprof_strings_free(char **strings)
-{
-    for (size_t i = 0; strings && strings[i]; i++)
-        free(strings[i]);
-    free(strings);
 }
 
 size_t kprof_strings_count(char *const *strings)

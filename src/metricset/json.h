@@ -1,6 +1,7 @@
 /* Strict reading of JSON from anyone: every mistake is reported with the file, the path of the key and the reason. */
 #pragma once
 
+#include "core/pool.h"
 #include "core/status.h"
 
 #include <cjson/cJSON.h>
@@ -15,7 +16,13 @@ typedef struct kprof_json_place {
     const struct kprof_json_place *parent; /* NULL: the file */
     const char *name;                      /* of the file or the key; NULL: element `index` */
     size_t index;
+    kprof_pool *pool; /* of the file: what is read is taken from it */
+    bool cleans;      /* of the file: texts are made safe for people */
 } kprof_json_place;
+/* The place of a member of an object, or of an element of a list, which lives as long as the block around it. */
+#define KPROF_JSON_KEY(place, key)       (&(kprof_json_place){.parent = (place), .name = (key)})
+#define KPROF_JSON_ELEMENT(place, which) (&(kprof_json_place){.parent = (place), .index = (which)})
+kprof_pool *kprof_json_pool(const kprof_json_place *place); /* of its file */
 
 /* Log "<file>: items[3].label: <reason>" and return BAD_METRICSET. */
 kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, ...)
@@ -28,7 +35,7 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
 /* Check that no text within the value has control characters, marks of direction or bytes that are no UTF-8. */
 kprof_status kprof_json_check_texts(const kprof_json_place *place, const cJSON *value) KPROF_MUST_CHECK;
 
-/* Read a value of any kind into `out`; what that points to is freed by the caller, on failure too. */
+/* Read a value of any kind into `out`. */
 typedef kprof_status kprof_json_reader(const kprof_json_place *place, const cJSON *value, void *out);
 /* A string is copied into a char *, bounded in length, and free of control characters. */
 kprof_json_reader kprof_json_read_text;
@@ -42,7 +49,7 @@ typedef enum kprof_json_kind {
     KPROF_JSON_WHOLE, /* int */
     KPROF_JSON_REAL,  /* double */
     KPROF_JSON_WORD,  /* an enum: the place among `words` */
-    KPROF_JSON_TEXTS, /* char **, NULL-terminated; freed with kprof_strings_free */
+    KPROF_JSON_TEXTS, /* char **, NULL-terminated */
     KPROF_JSON_ARRAY, /* an array of elements, zeroed before `read` reads each; NULL when absent or empty */
     KPROF_JSON_PART,  /* what `read` reads */
     KPROF_JSON_OTHER, /* known, but read by others */
@@ -74,5 +81,4 @@ kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, 
 kprof_status kprof_json_read_members(const kprof_json_place *place, const cJSON *object, const kprof_json_field *fields,
                                      void *out) KPROF_MUST_CHECK;
 
-void kprof_strings_free(char **strings);
 size_t kprof_strings_count(char *const *strings); /* 0 for NULL */

@@ -16,8 +16,9 @@ typedef struct kprof_catalog kprof_catalog;
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out) KPROF_MUST_CHECK;
 void kprof_catalog_free(kprof_catalog *catalog);
 
-/* Read back what kprof_section_to_json wrote. BAD_METRICSET, with a message that names `file`, on anything else. */
-kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out) KPROF_MUST_CHECK;
+/* Read back what kprof_section_to_json wrote. BAD_METRICSET on anything else. */
+kprof_status kprof_section_from_json(const kprof_json_place *file, const char *json,
+                                     kprof_section *out) KPROF_MUST_CHECK;
 
 typedef struct kprof_catalog_entry {
     const char *id, *name, *help;   /* borrowed from the catalog */
@@ -108,8 +109,9 @@ kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_sel
  * for a pattern that is not valid, or a word that stands for too many metrics. */
 kprof_status kprof_metrics_check(const kprof_catalog *catalog, kprof_host *host, const char *word) KPROF_MUST_CHECK;
 
-/* A selection resolved for one chip. */
+/* A selection resolved for one chip. Sections and computed values borrow their texts from the catalog. */
 typedef struct kprof_plan {
+    kprof_pool pool;
     char *chip;
     kprof_strlist collect;  /* hardware metrics, as they are to be collected and stored */
     kprof_strlist shown;    /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */

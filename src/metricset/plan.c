@@ -226,7 +226,7 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
 static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, const kprof_supply *supply,
                                      kprof_plan *out)
 {
-    out->sections = kprof_calloc(catalog->section_count + 1, sizeof(*out->sections));
+    out->sections = kprof_pool_calloc(&out->pool, catalog->section_count + 1, sizeof(*out->sections));
     for (size_t i = 0; i < catalog->section_count; i++) {
         if (!wanted[i])
             continue;
@@ -234,11 +234,9 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
         kprof_status status = kprof_section_resolve(&catalog->sections[i], supply, &out->collect, section);
         if (status != KPROF_OK)
             return status;
-        if (supply->only &&
-            section->item_count + section->table_count + section->roofline_count + section->timeline_count == 0)
-            kprof_section_free(section);
-        else
-            out->section_count++;
+        out->section_count +=
+            !supply->only ||
+            section->item_count + section->table_count + section->roofline_count + section->timeline_count > 0;
     }
     return KPROF_OK;
 }
@@ -255,33 +253,31 @@ static void note_meaning(const kprof_alias *alias, const kprof_item *item, kprof
 }
 
 /* A value that is computed is shown instead of what it is computed from. */
-static void add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
+static void add_computed(const kprof_item *item, const kprof_strlist *metrics, kprof_plan *out)
 {
     for (size_t i = 0; i < out->computed_count; i++)
-        if (strcmp(out->computed[i].name, meaning->item.name) == 0)
+        if (strcmp(out->computed[i].name, item->name) == 0)
             return;
-    KPROF_APPEND(out->computed, out->computed_count);
-    out->computed[out->computed_count++] = meaning->item;
-    meaning->item = (kprof_item){0};
-    for (size_t i = 0; i < meaning->metrics.count; i++) {
-        const char *name = meaning->metrics.items[i];
-        if (!kprof_launch_metric_find(name))
-            kprof_strlist_add_unique(&out->collect, name);
-    }
+    *KPROF_POOL_ADD(&out->pool, out->computed, out->computed_count) = *item;
+    for (size_t i = 0; i < metrics->count; i++)
+        if (!kprof_launch_metric_find(metrics->items[i]))
+            kprof_strlist_add_unique(&out->collect, metrics->items[i]);
 }
 
 static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_plan *out)
 {
-    kprof_alias_meaning meaning;
-    kprof_status status = kprof_alias_resolve(alias, host, &meaning);
-    if (status == KPROF_OK && alias->is_foreign)
-        note_meaning(alias, &meaning.item, out);
-    if (status == KPROF_OK && meaning.item.expression)
-        add_computed(&meaning, out);
-    else if (status == KPROF_OK)
-        kprof_strlist_add_unique(&out->shown, meaning.item.name);
-    kprof_alias_meaning_free(&meaning);
-    return status;
+    KPROF_AUTO(kprof_strlist) metrics = KPROF_STRLIST_INIT;
+    kprof_item item;
+    const kprof_status status = kprof_alias_resolve(alias, host, &metrics, &item);
+    if (status != KPROF_OK)
+        return status;
+    if (alias->is_foreign)
+        note_meaning(alias, &item, out);
+    if (item.expression)
+        add_computed(&item, &metrics, out);
+    else
+        kprof_strlist_add_unique(&out->shown, item.name);
+    return KPROF_OK;
 }
 
 /* As check_candidates, for the full names among the words. */
@@ -407,9 +403,7 @@ static void drop_left_out(kprof_plan *plan)
         bool lacks = false;
         for (size_t k = 0; k < names.count && !lacks; k++)
             lacks = kprof_strlist_contains(&plan->left_out, names.items[k]);
-        if (lacks)
-            kprof_item_clear(&plan->computed[i]);
-        else
+        if (!lacks)
             plan->computed[count++] = plan->computed[i];
     }
     plan->computed_count = count;
@@ -620,12 +614,9 @@ static void drop_unsampled(kprof_plan *plan)
     for (size_t i = 0; i < plan->section_count; i++) {
         kprof_section *section = &plan->sections[i];
         size_t kept = 0;
-        for (size_t k = 0; k < section->timeline_count; k++) {
+        for (size_t k = 0; k < section->timeline_count; k++)
             if (is_sampled(&plan->timeline, section->timeline[k].name))
                 section->timeline[kept++] = section->timeline[k];
-            else
-                kprof_item_clear(&section->timeline[k]);
-        }
         section->timeline_count = kept;
     }
 }
@@ -651,7 +642,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
                                   kprof_plan *out)
 {
     bool is_limited = kprof_limits_are_set(&selection->limits);
-    kprof_supply supply = {host, is_limited ? &out->collect : NULL};
+    kprof_supply supply = {&out->pool, host, is_limited ? &out->collect : NULL};
     kprof_strlist names = KPROF_STRLIST_INIT, useful = KPROF_STRLIST_INIT;
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
     add_section_instructions(from, host, out);
@@ -683,7 +674,7 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
                               kprof_plan *out)
 {
     KPROF_AUTO_FREE bool *wanted = kprof_calloc(catalog->section_count + 1, sizeof(*wanted));
-    out->chip = kprof_strdup(kprof_host_chip(host));
+    out->chip = kprof_pool_strdup(&out->pool, kprof_host_chip(host));
     kprof_status status = want_all(catalog, selection, wanted);
     KPROF_THEN(status, check_candidates(catalog, wanted, host));
     KPROF_THEN(status, select_metrics(catalog, &selection->metrics, host, out));
@@ -703,17 +694,10 @@ kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection
 
 void kprof_plan_free(kprof_plan *plan)
 {
-    for (size_t i = 0; i < plan->section_count; i++)
-        kprof_section_free(&plan->sections[i]);
-    free(plan->sections);
-    for (size_t i = 0; i < plan->computed_count; i++)
-        kprof_item_clear(&plan->computed[i]);
-    free(plan->computed);
-    kprof_strlist_free(&plan->notes);
+    kprof_pool_free(&plan->pool);
     kprof_instruction_wish_free(&plan->instructions);
     kprof_timeline_free(&plan->timeline);
-    free(plan->chip);
-    KPROF_FREE_LISTS(&plan->collect, &plan->shown, &plan->left_out);
+    KPROF_FREE_LISTS(&plan->collect, &plan->shown, &plan->left_out, &plan->notes);
     kprof_image_variants_free(&plan->variants);
     kprof_schedule_free(&plan->schedule);
     *plan = (kprof_plan){0};

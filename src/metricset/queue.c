@@ -65,19 +65,18 @@ kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host,
     wanted_parts parts = {0};
     list_parts(from, &parts);
     kprof_strlist_add_all(out, from->first);
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_status status = KPROF_OK;
     if (parts.header_count > 0)
         qsort(parts.headers, parts.header_count, sizeof(*parts.headers), compare_headers);
-    for (size_t i = 0; i < parts.header_count && status == KPROF_OK; i++)
-        status = kprof_item_collect(parts.headers[i].item, host, out);
+    for (size_t i = 0; i < parts.header_count; i++)
+        kprof_item_collect(parts.headers[i].item, host, out);
     if (parts.section_count > 0)
         qsort(parts.sections, parts.section_count, sizeof(*parts.sections), compare_sections);
     for (size_t i = 0; i < parts.section_count && status == KPROF_OK; i++) {
         /* Append what a section has beside the values below its heading: its tables and rooflines. */
-        kprof_supply supply = {host, NULL};
         kprof_section section;
-        status = kprof_section_resolve(parts.sections[i], &supply, out, &section);
-        kprof_section_free(&section);
+        status = kprof_section_resolve(parts.sections[i], &(kprof_supply){&pool, host, NULL}, out, &section);
     }
     KPROF_FREE(parts.sections, parts.headers);
     return status;

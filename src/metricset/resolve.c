@@ -5,11 +5,11 @@
 
 #include "core/log.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The context of resolving one section, passed to every depth. */
 typedef struct resolver {
+    kprof_pool *pool;
     kprof_host *host;          /* NULL: every first choice is taken */
     const kprof_strlist *only; /* sorted; NULL: whatever the chip can collect */
     kprof_strlist *collect;    /* NULL: nobody asks */
@@ -63,25 +63,23 @@ static bool try_choice(const resolver *r, const kprof_choice *choice)
     return taken;
 }
 
-static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, const char *label,
-                              kprof_item *out)
+kprof_item kprof_item_of(const kprof_item_definition *item, const kprof_choice *choice, const char *label)
 {
-    kprof_copy_text(&out->name, from->name ? from->name : choice->text);
-    kprof_copy_text(&out->label, from->label ? from->label : label);
-    kprof_copy_text(&out->unit, from->unit);
-    kprof_copy_text(&out->help, from->help);
-    kprof_copy_text(&out->expression, from->name ? choice->text : NULL);
-    return kprof_expr_parse(choice->text, &out->compiled);
+    return (kprof_item){.name = item->name ? item->name : choice->text,
+                        .label = item->label ? item->label : label,
+                        .unit = item->unit,
+                        .help = item->help,
+                        .expression = item->name ? choice->text : NULL,
+                        .compiled = choice->compiled};
 }
 
-/* Fill `out` from the first choice that serves; it stays empty (name NULL) when none does. */
-static kprof_status resolve_item(const resolver *r, const kprof_item_definition *from, const char *label,
-                                 kprof_item *out)
+/* The value by the first choice that serves; it is empty (name NULL) where none does. */
+static kprof_item resolve_item(const resolver *r, const kprof_item_definition *from, const char *label)
 {
     for (size_t i = 0; i < from->choice_count; i++)
         if (try_choice(r, &from->choices[i]))
-            return fill_item(from, &from->choices[i], label, out);
-    return KPROF_OK;
+            return kprof_item_of(from, &from->choices[i], label);
+    return (kprof_item){0};
 }
 
 /* Anything may be missing once limits have cut the supply. */
@@ -123,55 +121,31 @@ static kprof_status fail_item(const resolver *r, const kprof_item_definition *it
 
 static kprof_status resolve_items(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
-    out->items = kprof_calloc(from->item_count + 1, sizeof(*out->items));
+    out->items = kprof_pool_calloc(r->pool, from->item_count + 1, sizeof(*out->items));
     for (size_t i = 0; i < from->item_count; i++) {
-        kprof_item *item = &out->items[out->item_count];
-        kprof_status status = resolve_item(r, &from->items[i], from->items[i].label, item);
-        out->item_count += item->name != NULL;
-        if (status != KPROF_OK)
-            return status;
-        if (!item->name && !may_lack(r, from->items[i].optional))
+        const kprof_item item = resolve_item(r, &from->items[i], NULL);
+        if (item.name)
+            out->items[out->item_count++] = item;
+        else if (!may_lack(r, from->items[i].optional))
             return fail_item(r, &from->items[i]);
     }
     return KPROF_OK;
 }
 
 /* A row is left out when it is optional and the chip has none of its cells. */
-static kprof_status resolve_row(const resolver *r, const kprof_row_definition *from, kprof_table_row *out)
+static kprof_status resolve_row(const resolver *r, const kprof_row_definition *from, kprof_table *out)
 {
+    kprof_item *cells = kprof_pool_calloc(r->pool, out->column_count, sizeof *cells);
     size_t found = 0;
     for (size_t i = 0; i < from->cell_count; i++) {
         const kprof_item_definition *cell = &from->cells[i];
-        kprof_status status = resolve_item(r, cell, from->label, &out->cells[i]);
-        if (status != KPROF_OK)
-            return status;
-        found += out->cells[i].name != NULL;
-        if (!out->cells[i].name && cell->choice_count > 0 && !may_lack(r, cell->optional || from->optional))
+        cells[i] = resolve_item(r, cell, from->label);
+        found += cells[i].name != NULL;
+        if (!cells[i].name && cell->choice_count > 0 && !may_lack(r, cell->optional || from->optional))
             return fail_item(r, cell);
     }
-    if (found == 0 && may_lack(r, from->optional))
-        return KPROF_OK;
-    kprof_copy_text(&out->label, from->label);
-    return KPROF_OK;
-}
-
-static kprof_table_row *begin_row(kprof_table *table)
-{
-    kprof_table_row *row = &table->rows[table->row_count];
-    if (!row->cells)
-        row->cells = kprof_calloc(table->column_count, sizeof(*row->cells));
-    return row;
-}
-
-static kprof_status resolve_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
-{
-    for (size_t i = 0; i < from->row_count; i++) {
-        kprof_table_row *row = begin_row(out);
-        kprof_status status = resolve_row(r, &from->rows[i], row);
-        if (status != KPROF_OK)
-            return status;
-        out->row_count += row->label != NULL;
-    }
+    if (found > 0 || !may_lack(r, from->optional))
+        out->rows[out->row_count++] = (kprof_table_row){from->label, cells};
     return KPROF_OK;
 }
 
@@ -226,17 +200,14 @@ static bool is_to_collect(const kprof_table_definition *table, const char *metri
 static kprof_status add_breakdown_row(const resolver *r, const kprof_table_definition *from, const char *metric,
                                       kprof_table *out)
 {
-    kprof_table_row *row = begin_row(out);
-    kprof_choice choice = {(char *)metric, NULL};
-    kprof_item_definition item = {.choices = &choice, .choice_count = 1};
-    kprof_status status = kprof_expr_parse(metric, &choice.compiled);
-    row->label = label_of_metric(metric);
+    kprof_choice choice = {kprof_pool_strdup(r->pool, metric), NULL};
+    const char *label = kprof_pool_keep(r->pool, label_of_metric(metric));
+    kprof_item *cell = kprof_pool_calloc(r->pool, 1, sizeof *cell);
+    kprof_status status = kprof_expr_parse(r->pool, metric, &choice.compiled);
     if (status == KPROF_OK && is_to_collect(from, metric))
-        status = resolve_item(r, &item, row->label, &row->cells[0]);
-    if (status == KPROF_OK && !row->cells[0].name)
-        status = fill_item(&item, &choice, row->label, &row->cells[0]);
-    kprof_expr_free(choice.compiled);
-    out->row_count += status == KPROF_OK;
+        (void)try_choice(r, &choice);
+    *cell = kprof_item_of(&(kprof_item_definition){0}, &choice, label);
+    out->rows[out->row_count++] = (kprof_table_row){label, cell};
     return status;
 }
 
@@ -248,89 +219,53 @@ static kprof_status list_breakdowns(const resolver *r, const kprof_table_definit
     return status;
 }
 
-static kprof_status fill_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
+static kprof_status resolve_table(const resolver *r, const kprof_table_definition *from, kprof_section *section)
 {
     KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
+    kprof_table table = {.id = from->id,
+                         .title = from->title,
+                         .sorted = from->sorted,
+                         .column_labels = from->column_labels,
+                         .column_count = kprof_strings_count(from->column_labels)};
     kprof_status status = list_breakdowns(r, from, &members);
-    if (status == KPROF_OK) {
-        out->rows = kprof_calloc(from->row_count + members.count + 1, sizeof(*out->rows));
-        status = resolve_rows(r, from, out);
-    }
+    table.rows = kprof_pool_calloc(r->pool, from->row_count + members.count + 1, sizeof(*table.rows));
+    for (size_t i = 0; i < from->row_count && status == KPROF_OK; i++)
+        status = resolve_row(r, &from->rows[i], &table);
     /* The parts of a throughput, if any of them is collected. */
     bool found = false;
     for (size_t i = 0; i < members.count && status == KPROF_OK && !found; i++)
         found = is_to_collect(from, members.items[i]) && is_available(r, members.items[i]);
     for (size_t i = 0; i < members.count && found && status == KPROF_OK; i++)
-        status = add_breakdown_row(r, from, members.items[i], out);
-    /* Free the room of a last row that was left out or failed. */
-    kprof_table_row *row = out->rows ? &out->rows[out->row_count] : NULL;
-    for (size_t i = 0; row && row->cells && i < out->column_count; i++)
-        kprof_item_clear(&row->cells[i]);
-    if (row) {
-        KPROF_FREE(row->cells, row->label);
-        *row = (kprof_table_row){NULL, NULL};
-    }
+        status = add_breakdown_row(r, from, members.items[i], &table);
+    if (table.row_count > 0)
+        section->tables[section->table_count++] = table;
     return status;
-}
-
-static kprof_status resolve_table(const resolver *r, const kprof_table_definition *from, kprof_table *out)
-{
-    out->sorted = from->sorted;
-    out->column_count = kprof_strings_count(from->column_labels);
-    out->column_labels = kprof_calloc(out->column_count + 1, sizeof(char *));
-    kprof_copy_text(&out->id, from->id);
-    kprof_copy_text(&out->title, from->title);
-    for (size_t i = 0; i < out->column_count; i++)
-        kprof_copy_text(&out->column_labels[i], from->column_labels[i]);
-    return fill_rows(r, from, out);
-}
-
-static kprof_status resolve_pair(const resolver *r, const kprof_item_definition *const from[2], const char *label,
-                                 kprof_item *const out[2])
-{
-    kprof_status status = resolve_item(r, from[0], label, out[0]);
-    return status == KPROF_OK ? resolve_item(r, from[1], label, out[1]) : status;
 }
 
 static kprof_status resolve_roof(const resolver *r, const kprof_roof_definition *from, kprof_roofline *out)
 {
-    kprof_roof *roof = &out->roofs[out->roof_count];
-    const kprof_item_definition *const sources[] = {&from->traffic, &from->peak};
-    kprof_item *const targets[] = {&roof->traffic, &roof->peak};
-    kprof_status status = resolve_pair(r, sources, from->label, targets);
-    if (status == KPROF_OK && roof->traffic.name && roof->peak.name) {
-        out->roof_count++;
-        kprof_copy_text(&roof->label, from->label);
-        return KPROF_OK;
-    }
-    const kprof_item_definition *lacking = roof->traffic.name ? &from->peak : &from->traffic;
-    kprof_item_clear(&roof->traffic);
-    kprof_item_clear(&roof->peak);
-    return status == KPROF_OK && !may_lack(r, from->optional) ? fail_item(r, lacking) : status;
+    kprof_roof roof = {.label = from->label};
+    roof.traffic = resolve_item(r, &from->traffic, from->label);
+    roof.peak = resolve_item(r, &from->peak, from->label);
+    if (!roof.traffic.name || !roof.peak.name)
+        return may_lack(r, from->optional) ? KPROF_OK : fail_item(r, roof.traffic.name ? &from->peak : &from->traffic);
+    out->roofs[out->roof_count++] = roof;
+    return KPROF_OK;
 }
 
 static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_definition *from, kprof_section *out)
 {
-    kprof_roofline *line = &out->rooflines[out->roofline_count];
-    const kprof_item_definition *const sources[] = {&from->work, &from->peak};
-    kprof_item *const targets[] = {&line->work, &line->peak};
-    kprof_status status = resolve_pair(r, sources, from->label, targets);
-    if (status != KPROF_OK || !line->work.name || !line->peak.name) {
-        const kprof_item_definition *lacking = line->work.name ? &from->peak : &from->work;
-        kprof_item_clear(&line->work);
-        kprof_item_clear(&line->peak);
-        return status == KPROF_OK && !may_lack(r, from->optional) ? fail_item(r, lacking) : status;
-    }
-    out->roofline_count++;
-    line->roofs = kprof_calloc(from->roof_count + 1, sizeof(*line->roofs));
-    kprof_copy_text(&line->id, from->id);
-    kprof_copy_text(&line->label, from->label);
+    kprof_roofline line = {.id = from->id, .label = from->label};
+    kprof_status status = KPROF_OK;
+    line.work = resolve_item(r, &from->work, from->label);
+    line.peak = resolve_item(r, &from->peak, from->label);
+    if (!line.work.name || !line.peak.name)
+        return may_lack(r, from->optional) ? KPROF_OK : fail_item(r, line.work.name ? &from->peak : &from->work);
+    line.roofs = kprof_pool_calloc(r->pool, from->roof_count + 1, sizeof(*line.roofs));
     for (size_t i = 0; i < from->roof_count && status == KPROF_OK; i++)
-        status = resolve_roof(r, &from->roofs[i], line);
-    if (line->roof_count == 0) {
-        kprof_roofline_clear(line);
-        out->roofline_count--;
-    }
+        status = resolve_roof(r, &from->roofs[i], &line);
+    if (line.roof_count > 0)
+        out->rooflines[out->roofline_count++] = line;
     return status;
 }
 
@@ -343,59 +278,35 @@ const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_
 }
 
 /* A chip that has none of the choices leaves the item out. */
-static kprof_status resolve_timeline(const resolver *r, const kprof_section_definition *from, kprof_section *out)
+static void resolve_timeline(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
-    kprof_status status = KPROF_OK;
-    out->timeline = kprof_calloc(from->timeline_count + 1, sizeof *out->timeline);
-    for (size_t i = 0; i < from->timeline_count && status == KPROF_OK; i++) {
-        const kprof_item_definition *item = &from->timeline[i];
-        const kprof_choice *chosen = kprof_item_sampled(item, r->host);
+    out->timeline = kprof_pool_calloc(r->pool, from->timeline_count + 1, sizeof *out->timeline);
+    for (size_t i = 0; i < from->timeline_count; i++) {
+        const kprof_choice *chosen = kprof_item_sampled(&from->timeline[i], r->host);
         if (chosen)
-            status = fill_item(item, chosen, item->label, &out->timeline[out->timeline_count++]);
+            out->timeline[out->timeline_count++] = kprof_item_of(&from->timeline[i], chosen, NULL);
     }
-    return status;
 }
 
-static kprof_status resolve_bodies(const resolver *r, const kprof_section_definition *from, kprof_section *out)
-{
-    kprof_status status = resolve_items(r, from, out);
-    out->tables = kprof_calloc(from->table_count + 1, sizeof(*out->tables));
-    out->rooflines = kprof_calloc(from->roofline_count + 1, sizeof(*out->rooflines));
-    for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++) {
-        kprof_table *table = &out->tables[out->table_count];
-        status = resolve_table(r, &from->tables[i], table);
-        if (table->row_count > 0)
-            out->table_count++;
-        else
-            kprof_table_clear(table);
-    }
-    for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
-        status = resolve_roofline(r, &from->rooflines[i], out);
-    return status == KPROF_OK ? resolve_timeline(r, from, out) : status;
-}
-
-kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
+kprof_status kprof_section_resolve(const kprof_section_definition *from, const kprof_supply *supply,
                                    kprof_strlist *collect, kprof_section *out)
 {
-    resolver r = {supply ? supply->host : NULL, supply ? supply->only : NULL, collect,
-                  definition->path ? definition->path : definition->id};
-    *out = (kprof_section){.order = definition->order};
-    kprof_copy_text(&out->id, definition->id);
-    kprof_copy_text(&out->name, definition->name);
-    kprof_copy_text(&out->help, definition->help);
-    kprof_status status = resolve_bodies(&r, definition, out);
-    if (status != KPROF_OK)
-        kprof_section_free(out);
+    const resolver r = {supply->pool, supply->host, supply->only, collect, from->path ? from->path : from->id};
+    *out = (kprof_section){.id = from->id, .name = from->name, .help = from->help, .order = from->order};
+    kprof_status status = resolve_items(&r, from, out);
+    out->tables = kprof_pool_calloc(r.pool, from->table_count + 1, sizeof(*out->tables));
+    out->rooflines = kprof_pool_calloc(r.pool, from->roofline_count + 1, sizeof(*out->rooflines));
+    for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++)
+        status = resolve_table(&r, &from->tables[i], out);
+    for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
+        status = resolve_roofline(&r, &from->rooflines[i], out);
+    resolve_timeline(&r, from, out);
     return status;
 }
 
-kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host, kprof_strlist *collect)
+void kprof_item_collect(const kprof_item_definition *item, kprof_host *host, kprof_strlist *collect)
 {
-    resolver r = {.host = host, .collect = collect};
-    kprof_item resolved = {0};
-    kprof_status status = resolve_item(&r, item, item->label, &resolved);
-    kprof_item_clear(&resolved);
-    return status;
+    (void)resolve_item(&(resolver){.host = host, .collect = collect}, item, NULL);
 }
 
 static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *out)
@@ -439,18 +350,13 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
     return status;
 }
 
-kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out)
+kprof_status kprof_section_from_json(const kprof_json_place *file, const char *json, kprof_section *out)
 {
-    kprof_json_place place = {NULL, file, 0};
     kprof_section_definition definition = {0};
     cJSON *value;
-    *out = (kprof_section){0};
-    kprof_status status = kprof_json_parse(&place, json, strlen(json), &value);
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_section_definition_read(&place, value, &definition);
-    KPROF_THEN(status, kprof_section_resolve(&definition, NULL, NULL, out));
-    kprof_section_definition_free(&definition);
+    kprof_status status = kprof_json_parse(file, json, strlen(json), &value);
+    KPROF_THEN(status, kprof_section_definition_read(file, value, &definition));
     cJSON_Delete(value);
-    return status;
+    *out = (kprof_section){0};
+    return KPROF_THEN(status, kprof_section_resolve(&definition, &(kprof_supply){.pool = file->pool}, NULL, out));
 }

@@ -78,24 +78,21 @@ static void drop_left_out(kprof_plan *plan)
     const kprof_strlist *sampled = plan->timeline.count > 0 ? &plan->timeline.passes->metrics : &(kprof_strlist){0};
     size_t kept = 0;
     for (size_t i = 0; i < section->timeline_count; i++) {
-        kprof_item *item = &section->timeline[i];
-        if (kprof_strlist_contains(sampled, item->name)) {
+        const kprof_item *item = &section->timeline[i];
+        if (kprof_strlist_contains(sampled, item->name))
             section->timeline[kept++] = *item;
-            continue;
-        }
-        if (kprof_strlist_contains(&plan->timeline.left_out, item->name))
+        else if (kprof_strlist_contains(&plan->timeline.left_out, item->name))
             note(plan, item->label, "one pass has no space for it beside the others");
-        kprof_item_clear(item);
     }
     section->timeline_count = kept;
 }
 
 static kprof_status fill(const sampler *s, bool is_linked)
 {
-    const kprof_supply supply = {s->host, NULL};
     kprof_plan *out = s->plan;
-    out->chip = kprof_strdup(kprof_host_chip(s->host));
-    out->sections = kprof_calloc(1, sizeof *out->sections);
+    const kprof_supply supply = {&out->pool, s->host, NULL};
+    out->chip = kprof_pool_strdup(&out->pool, kprof_host_chip(s->host));
+    out->sections = kprof_pool_calloc(&out->pool, 1, sizeof *out->sections);
     kprof_status status = plan_passes(s, is_linked);
     KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;

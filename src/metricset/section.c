@@ -1,10 +1,7 @@
-/* Frees resolved sections and writes them as JSON in the format of the set files. */
+/* Visits the values of resolved sections, and writes sections as JSON in the format of the set files. */
 #include "metricset/section.h"
 
-#include "core/strbuf.h"
-
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 
 static cJSON *put_item(const kprof_item *item)
 {
@@ -112,53 +109,4 @@ void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, 
     }
     for (size_t i = 0; i < section->roofline_count; i++)
         visit_roofline(&section->rooflines[i], visit, user);
-}
-
-void kprof_item_clear(kprof_item *item)
-{
-    KPROF_FREE(item->name, item->label, item->unit, item->help, item->expression);
-    kprof_expr_free(item->compiled);
-    *item = (kprof_item){0};
-}
-
-void kprof_table_clear(kprof_table *table)
-{
-    for (size_t i = 0; i < table->row_count; i++) {
-        for (size_t j = 0; j < table->column_count; j++)
-            kprof_item_clear(&table->rows[i].cells[j]);
-        KPROF_FREE(table->rows[i].cells, table->rows[i].label);
-    }
-    free(table->rows);
-    for (size_t i = 0; i < table->column_count && table->column_labels; i++)
-        free(table->column_labels[i]);
-    KPROF_FREE(table->column_labels, table->id, table->title);
-    *table = (kprof_table){0};
-}
-
-void kprof_roofline_clear(kprof_roofline *line)
-{
-    for (size_t i = 0; i < line->roof_count; i++) {
-        free(line->roofs[i].label);
-        kprof_item_clear(&line->roofs[i].traffic);
-        kprof_item_clear(&line->roofs[i].peak);
-    }
-    KPROF_FREE(line->roofs, line->id, line->label);
-    kprof_item_clear(&line->work);
-    kprof_item_clear(&line->peak);
-    *line = (kprof_roofline){0};
-}
-
-void kprof_section_free(kprof_section *section)
-{
-    for (size_t i = 0; i < section->item_count; i++)
-        kprof_item_clear(&section->items[i]);
-    for (size_t i = 0; i < section->table_count; i++)
-        kprof_table_clear(&section->tables[i]);
-    for (size_t i = 0; i < section->roofline_count; i++)
-        kprof_roofline_clear(&section->rooflines[i]);
-    for (size_t i = 0; i < section->timeline_count; i++)
-        kprof_item_clear(&section->timeline[i]);
-    KPROF_FREE(section->timeline, section->items, section->tables, section->rooflines, section->id, section->name,
-               section->help);
-    *section = (kprof_section){0};
 }

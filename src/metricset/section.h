@@ -8,21 +8,21 @@
 
 /* One value: a metric as collected, or an expression over several. */
 typedef struct kprof_item {
-    char *name;       /* full metric name; a derived value has its name for export: "derived__flops_fp32.per_second" */
-    char *label;      /* "DRAM Throughput" */
-    char *unit;       /* base unit: "%", "ns", "byte/second", "flop/second", "cycle", "" ...; NULL: the metric's own */
-    char *help;       /* a sentence or two, or NULL */
-    char *expression; /* text of the expression; NULL: the metric `name` itself */
-    kprof_expr *compiled; /* the parsed `expression`, or `name` as one; never NULL */
+    const char *name;  /* full metric name; a derived value has one for export: "derived__flops_fp32.per_second" */
+    const char *label; /* "DRAM Throughput" */
+    const char *unit;  /* base unit: "%", "ns", "byte/second", "flop/second", "cycle", "" ...; NULL: the metric's own */
+    const char *help;  /* a sentence or two, or NULL */
+    const char *expression; /* text of the expression; NULL: the metric `name` itself */
+    kprof_expr *compiled;   /* the parsed `expression`, or `name` as one; never NULL */
 } kprof_item;
 
 typedef struct kprof_table_row {
-    char *label;
+    const char *label;
     kprof_item *cells; /* [column_count of the table]; a cell with name NULL is empty */
 } kprof_table_row;
 
 typedef struct kprof_table {
-    char *id, *title;
+    const char *id, *title;
     bool sorted;          /* show rows by falling value of the first column */
     char **column_labels; /* [column_count] */
     size_t column_count;
@@ -32,19 +32,19 @@ typedef struct kprof_table {
 
 /* One level of memory in a roofline. */
 typedef struct kprof_roof {
-    char *label;              /* "DRAM", "L2", "L1" */
+    const char *label;        /* "DRAM", "L2", "L1" */
     kprof_item traffic, peak; /* bytes per second, achieved and peak */
 } kprof_roof;
 
 typedef struct kprof_roofline {
-    char *id, *label;      /* "fp32", "FP32" */
-    kprof_item work, peak; /* FLOP per second, achieved and peak */
-    kprof_roof *roofs;     /* [roof_count] */
+    const char *id, *label; /* "fp32", "FP32" */
+    kprof_item work, peak;  /* FLOP per second, achieved and peak */
+    kprof_roof *roofs;      /* [roof_count] */
     size_t roof_count;
 } kprof_roofline;
 
 typedef struct kprof_section {
-    char *id, *name, *help; /* "SpeedOfLight", "GPU Speed Of Light Throughput" */
+    const char *id, *name, *help; /* "SpeedOfLight", "GPU Speed Of Light Throughput" */
     int order;
     kprof_item *items; /* header values [item_count] */
     size_t item_count;
@@ -58,14 +58,8 @@ typedef struct kprof_section {
 
 /* Write a resolved section as JSON; kprof_section_from_json reads it back. Caller frees. */
 char *kprof_section_to_json(const kprof_section *section);
-void kprof_section_free(kprof_section *section); /* members, not the struct */
 
 /* An item and the label of its column: NULL for a header value, "work", "peak" or "traffic" in a roofline. */
 typedef void kprof_item_visit(void *user, kprof_item *item, const char *column);
 /* Visit header values, then cells of tables, then what rooflines have. */
 void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user);
-
-/* Free the members of a part of a resolved section and leave it empty. */
-void kprof_item_clear(kprof_item *item);
-void kprof_table_clear(kprof_table *table);
-void kprof_roofline_clear(kprof_roofline *line);

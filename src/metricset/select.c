@@ -203,8 +203,9 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     if (index == catalog->section_count)
         return fail_unknown_group(catalog, id);
     KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
-    KPROF_AUTO(kprof_section) section = {0};
-    kprof_supply supply = {host, NULL};
+    KPROF_AUTO(kprof_pool) pool = {0};
+    kprof_section section;
+    kprof_supply supply = {&pool, host, NULL};
     kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
     KPROF_THEN(status, kprof_host_check(host, &candidates));
     KPROF_THEN(status, kprof_section_resolve(&catalog->sections[index], &supply, out, &section));

@@ -51,16 +51,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_input input = {data, size};
     char *text = fuzz_take_text(&input, size);
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_expr *expr = NULL;
     kprof_strlist names = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT, bound = KPROF_STRLIST_INIT;
-    if (kprof_expr_parse(text, &expr) == KPROF_OK) {
+    if (kprof_expr_parse(&pool, text, &expr) == KPROF_OK) {
         kprof_expr_names(expr, &names);
         compute(expr, &bound);
         FUZZ_CHECK(bound.count == names.count);
         kprof_strlist_free(&names);
         kprof_expr_operands(expr, &names, &optional);
     }
-    kprof_expr_free(expr);
     kprof_strlist_free(&names);
     kprof_strlist_free(&optional);
     kprof_strlist_free(&bound);

@@ -56,14 +56,14 @@ static void load_catalog(const char *kind, const char *text, size_t size)
 
 static void store_section(const kprof_section *section)
 {
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_section again = {0};
     char *json = kprof_section_to_json(section);
     FUZZ_CHECK(json != NULL);
-    kprof_status status = kprof_section_from_json("a", json, &again);
+    kprof_status status = kprof_section_from_json(&(kprof_json_place){.name = "a", .pool = &pool}, json, &again);
     FUZZ_CHECK(status == KPROF_OK);
     char *second = kprof_section_to_json(&again);
     FUZZ_CHECK(second != NULL && strcmp(json, second) == 0);
-    kprof_section_free(&again);
     free(json);
     free(second);
 }
@@ -72,13 +72,11 @@ static void read_section(const kprof_json_place *place, const cJSON *value)
 {
     kprof_section_definition definition;
     kprof_section section = {0};
-    kprof_supply supply = {NULL, NULL};
+    const kprof_supply supply = {.pool = place->pool};
     if (kprof_section_definition_read(place, value, &definition) == KPROF_OK) {
         FUZZ_CHECK(kprof_section_resolve(&definition, &supply, NULL, &section) == KPROF_OK);
         store_section(&section);
-        kprof_section_free(&section);
     }
-    kprof_section_definition_free(&definition);
 }
 
 static void read_finding(const kprof_json_place *place, const cJSON *value)
@@ -88,7 +86,6 @@ static void read_finding(const kprof_json_place *place, const cJSON *value)
         return;
     if (kprof_finding_read(place, value, &finding) == KPROF_OK)
         FUZZ_CHECK(fuzz_print_finding(report, &finding) == KPROF_OK);
-    kprof_finding_free(&finding);
 }
 
 static bool has_anything(void *user, const char *name)
@@ -108,12 +105,12 @@ static void read_aliases(const kprof_json_place *place, const cJSON *value)
         kprof_alias_choose(&file.aliases[i], &supply, &chosen);
         kprof_strlist_free(&chosen);
     }
-    kprof_alias_file_free(&file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kprof_json_place place = {NULL, "x.json", 0};
+    KPROF_AUTO(kprof_pool) pool = {0};
+    const kprof_json_place place = {.name = "x.json", .pool = &pool};
     cJSON *value = NULL;
     kprof_section section = {0};
     fuzz_input input = {data, size};
@@ -123,9 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (kind == 'S') {
         load_catalog("sets", text, length);
     } else if (kind == 'J') {
-        if (kprof_section_from_json("a", text, &section) == KPROF_OK)
+        if (kprof_section_from_json(&place, text, &section) == KPROF_OK)
             store_section(&section);
-        kprof_section_free(&section);
     } else if (kprof_json_parse(&place, text, length, &value) == KPROF_OK) {
         if (kind == 'F')
             read_finding(&place, value);

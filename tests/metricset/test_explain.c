@@ -179,10 +179,9 @@ static void test_moves_are_no_fp16_work(void **state)
     kprof_expr *expr;
     double few = 900, many = 5000;
     assert_int_equal(kprof_explain(catalog, NULL, "derived__flops_fp16.per_second", &found), KPROF_OK);
-    assert_int_equal(kprof_expr_parse(found.formula, &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_parse(&found.pool, found.formula, &expr), KPROF_OK);
     assert_true(kprof_expr_evaluate(expr, executed, &few) == 0);
     assert_true(kprof_expr_evaluate(expr, executed, &many) == 4 * 5000 / 1000.0 * 1e9);
-    kprof_expr_free(expr);
     kprof_explanation_free(&found);
 }
 

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+static kprof_pool pool; /* of the expressions of one test */
+
 static double lookup(void *user, const char *name)
 {
     (void)user;
@@ -27,9 +29,9 @@ static double lookup(void *user, const char *name)
 static double value_of(const char *text)
 {
     kprof_expr *expr;
-    assert_int_equal(kprof_expr_parse(text, &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_parse(&pool, text, &expr), KPROF_OK);
     double value = kprof_expr_evaluate(expr, lookup, NULL);
-    kprof_expr_free(expr);
+    kprof_pool_free(&pool);
     return value;
 }
 
@@ -133,19 +135,19 @@ static void test_bound(void **state)
     const char *text = "if_missing(b, a) + if_missing(d, b) * c + (d > c)";
     char missing[] = "....";
     kprof_expr *expr;
-    assert_int_equal(kprof_expr_parse("if(a > c, a - c, b)", &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_parse(&pool, "if(a > c, a - c, b)", &expr), KPROF_OK);
     assert_int_equal(kprof_expr_bind(expr, place_letter, NULL), KPROF_OK);
     assert_true(kprof_expr_compute(expr, values) == 4);
-    kprof_expr_free(expr);
-    assert_int_equal(kprof_expr_parse(text, &expr), KPROF_OK);
+    kprof_pool_free(&pool);
+    assert_int_equal(kprof_expr_parse(&pool, text, &expr), KPROF_OK);
     assert_int_equal(kprof_expr_bind(expr, place_letter, NULL), KPROF_OK);
     assert_true(isnan(kprof_expr_compute(expr, values)));
     kprof_expr_missing(expr, values, mark_slot, missing);
     assert_string_equal(missing, "...x");
-    kprof_expr_free(expr);
-    assert_int_equal(kprof_expr_parse("a + long", &expr), KPROF_OK);
+    kprof_pool_free(&pool);
+    assert_int_equal(kprof_expr_parse(&pool, "a + long", &expr), KPROF_OK);
     assert_int_equal(kprof_expr_bind(expr, place_letter, NULL), KPROF_UNKNOWN_NAME);
-    kprof_expr_free(expr);
+    kprof_pool_free(&pool);
 }
 
 static void test_names(void **state)
@@ -153,7 +155,7 @@ static void test_names(void **state)
     (void)state;
     kprof_expr *expr;
     kprof_strlist names = KPROF_STRLIST_INIT, required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
-    assert_int_equal(kprof_expr_parse("x.sum + if_missing(y.sum * x.sum, z) + max(w, x.sum)", &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_parse(&pool, "x.sum + if_missing(y.sum * x.sum, z) + max(w, x.sum)", &expr), KPROF_OK);
     kprof_expr_names(expr, &names);
     kprof_expr_operands(expr, &required, &optional);
     assert_int_equal(names.count, 4);
@@ -163,7 +165,7 @@ static void test_names(void **state)
     assert_true(kprof_strlist_contains(&required, "z"));
     assert_false(kprof_strlist_contains(&required, "y.sum"));
     assert_int_equal(optional.count, 2);
-    kprof_expr_free(expr);
+    kprof_pool_free(&pool);
     kprof_strlist_free(&names);
     kprof_strlist_free(&required);
     kprof_strlist_free(&optional);
@@ -174,10 +176,11 @@ static void assert_refused(const char *text, const char *reason)
     log_capture capture;
     log_capture_start(&capture);
     kprof_expr *expr;
-    assert_int_equal(kprof_expr_parse(text, &expr), KPROF_BAD_METRICSET);
+    assert_int_equal(kprof_expr_parse(&pool, text, &expr), KPROF_BAD_METRICSET);
     assert_null(expr);
     if (!strstr(capture.last, reason))
         fail_msg("\"%.60s\" gives \"%s\", not \"%s\"", text, capture.last, reason);
+    kprof_pool_free(&pool);
     kprof_log_set_sink(NULL, NULL);
 }
 

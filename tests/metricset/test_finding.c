@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+static kprof_pool pool; /* of the findings of one test */
+
 /* A finding without its last brace. */
 #define HEAD                                                                                                           \
     "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"high\",\"when\":\"a__b > 1\""
@@ -23,7 +25,7 @@
 
 static kprof_status read_finding(const char *text, kprof_finding *out)
 {
-    const kprof_json_place place = {NULL, "F.json", 0};
+    const kprof_json_place place = {.name = "F.json", .pool = &pool};
     cJSON *value = NULL;
     *out = (kprof_finding){0};
     kprof_status status = kprof_json_parse(&place, text, strlen(text), &value);
@@ -39,7 +41,7 @@ static void assert_refused(const char *text, const char *reason)
     kprof_finding finding;
     log_capture_start(&capture);
     assert_int_equal(read_finding(text, &finding), KPROF_BAD_METRICSET);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     if (!strstr(capture.last, reason))
         fail_msg("%s\ngives \"%s\", not \"%s\"", text, capture.last, reason);
     kprof_log_set_sink(NULL, NULL);
@@ -156,7 +158,7 @@ static void takes_a_whole_one(void **state)
     assert_string_equal(finding.operands.items[0], "a__b");
     assert_string_equal(finding.values[0].unit, "");
     assert_int_equal(finding.verdict, KPROF_VERDICT_NONE);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
 }
 
 /* More than a finding may have. */
@@ -213,7 +215,7 @@ static void put_at(cJSON *parent, int index, cJSON *value)
 /* Put `replacement` in the place of every value below `parent`, one after the other, and read the finding each time. */
 static void replace_each(cJSON *root, cJSON *parent, const char *replacement)
 {
-    const kprof_json_place place = {NULL, "F.json", 0};
+    const kprof_json_place place = {.name = "F.json", .pool = &pool};
     for (int i = 0; i < cJSON_GetArraySize(parent); i++) {
         kprof_finding finding;
         replace_each(root, cJSON_GetArrayItem(parent, i), replacement);
@@ -221,7 +223,7 @@ static void replace_each(cJSON *root, cJSON *parent, const char *replacement)
         put_at(parent, i, cJSON_Parse(replacement));
         kprof_status status = kprof_finding_read(&place, root, &finding);
         assert_true(status == KPROF_OK || status == KPROF_BAD_METRICSET);
-        kprof_finding_free(&finding);
+        kprof_pool_free(&pool);
         put_at(parent, i, kept);
     }
 }
@@ -234,16 +236,16 @@ static void hurt(const char *text)
     for (size_t length = strlen(text) - 2; length > 0; length -= length > 40 ? 37 : 1) {
         cut[length] = '\0';
         assert_int_equal(read_finding(cut, &finding), KPROF_BAD_METRICSET);
-        kprof_finding_free(&finding);
+        kprof_pool_free(&pool);
     }
     free(cut);
     cJSON *root = cJSON_Parse(text);
     assert_non_null(root);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         replace_each(root, root, others[i]);
-    const kprof_json_place place = {NULL, "F.json", 0};
+    const kprof_json_place place = {.name = "F.json", .pool = &pool};
     assert_int_equal(kprof_finding_read(&place, root, &finding), KPROF_OK); /* it is whole again */
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     cJSON_Delete(root);
 }
 
@@ -271,7 +273,7 @@ static void reads_places(void **state)
     assert_int_equal(read_finding(MESSAGE "}", &finding), KPROF_OK);
     assert_null(finding.places.metrics);
     assert_int_equal(finding.places.of, SIZE_MAX);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     assert_int_equal(read_finding(MESSAGE
                                   ",\"places\":{\"metrics\":[\"smsp__sass_sectors_mem_local\",\"derived__memory_l1_"
                                   "wavefronts_shared_excessive\"],\"most\":2}}",
@@ -279,7 +281,7 @@ static void reads_places(void **state)
                      KPROF_OK);
     assert_string_equal(finding.places.metrics[1], "derived__memory_l1_wavefronts_shared_excessive");
     assert_int_equal(finding.places.most, 2);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     assert_int_equal(read_finding(MESSAGE ",\"values\":[{\"name\":\"v\",\"first\":[{\"name\":\"x\",\"place\":\"smsp__"
                                           "pcsamp_warps_issue_stalled_wait\"}]}],\"places\":{\"of\":\"v\"}}",
                                   &finding),
@@ -287,7 +289,7 @@ static void reads_places(void **state)
     assert_int_equal(finding.places.of, 0);
     assert_int_equal(finding.places.most, 3);
     assert_string_equal(finding.values[0].options[0].place, wait);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     assert_refused(MESSAGE ",\"places\":{\"metrics\":[" EIGHT_IDS ",\"a\"]}}", "metrics: has more than 8 elements");
     assert_refused(MESSAGE ",\"places\":{}}", "places: must have either \"metrics\" or \"of\"");
     assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"gpu__time_duration.sum\"]}}", "is no metric of instructions");

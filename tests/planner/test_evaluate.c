@@ -104,15 +104,13 @@ static double lookup(void *user, const char *name)
     return NAN;
 }
 
-static kprof_plan plan_sections(const char *first, const char *second)
+static kprof_plan plan_sections(const kprof_catalog *catalog, const char *first, const char *second)
 {
     char *sections[] = {(char *)first, (char *)second};
     kprof_selection selection = {.sections = {sections, 2, 2}};
-    kprof_catalog *catalog = load_shipped_catalog();
     kprof_plan plan;
     assert_non_null(catalog);
     assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
-    kprof_catalog_free(catalog);
     return plan;
 }
 
@@ -160,7 +158,8 @@ static void check_roofline(const kprof_section *section, launch_values *from)
 static void test_sections(void **state)
 {
     (void)state;
-    kprof_plan plan = plan_sections("SpeedOfLight", "SpeedOfLight_HierarchicalSingleRooflineChart");
+    kprof_catalog *catalog = load_shipped_catalog();
+    kprof_plan plan = plan_sections(catalog, "SpeedOfLight", "SpeedOfLight_HierarchicalSingleRooflineChart");
     double *values = calloc(plan.collect.count, sizeof(*values));
     assert_non_null(values);
     assert_int_equal(kprof_host_evaluate(host, &counters, &plan.collect, values), KPROF_OK);
@@ -170,6 +169,7 @@ static void test_sections(void **state)
     check_roofline(&plan.sections[1], &from);
     free(values);
     kprof_plan_free(&plan);
+    kprof_catalog_free(catalog);
 }
 
 int main(void)

@@ -262,15 +262,15 @@ static bool has_closest(const kprof_alias *alias, kprof_host *host)
 static bool check_alias(const kprof_alias *alias, kprof_host *host)
 {
     log_capture capture;
-    kprof_alias_meaning meaning;
+    KPROF_AUTO(kprof_strlist) metrics = KPROF_STRLIST_INIT;
+    kprof_item item = {0};
     log_capture_start(&capture);
-    const kprof_status status = kprof_alias_resolve(alias, host, &meaning);
+    const kprof_status status = kprof_alias_resolve(alias, host, &metrics, &item);
     kprof_log_set_sink(NULL, NULL);
     bool good = alias->item.choice_count == 0 || alias->item.optional ? status == KPROF_UNKNOWN_NAME : false;
     if (status == KPROF_OK)
-        good = alias->item.choice_count > 0 && meaning.metrics.count > 0 && meaning.item.name != NULL;
+        good = alias->item.choice_count > 0 && metrics.count > 0 && item.name != NULL;
     good = has_closest(alias, host) && good;
-    kprof_alias_meaning_free(&meaning);
     if (!good)
         printf("%s: alias %s: %s\n", kprof_host_chip(host), alias->name, capture.last);
     return good;

@@ -49,7 +49,7 @@ static void name_metric(char name[128], size_t index)
 }
 
 /* One section that shows every metric. */
-static void make_section(const bench_setup *bench, kprof_section *section)
+static void make_section(const bench_setup *bench, kprof_pool *pool, kprof_section *section)
 {
     kprof_strbuf json = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&json, "{\"id\":\"Bench\",\"name\":\"Benchmark\",\"items\":[");
@@ -60,7 +60,8 @@ static void make_section(const bench_setup *bench, kprof_section *section)
                             i);
     }
     kprof_strbuf_puts(&json, "]}");
-    must(kprof_section_from_json("stored section", json.data, section), "section");
+    must(kprof_section_from_json(&(kprof_json_place){.name = "stored section", .pool = pool}, json.data, section),
+         "section");
     kprof_strbuf_free(&json);
 }
 
@@ -122,8 +123,9 @@ static void write_report(const bench_setup *bench)
     kprof_run_info run = {"bench", "/", "0", NULL, 0};
     kprof_report *report = NULL;
     kprof_ingest *ingest = NULL;
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_section section;
-    make_section(bench, &section);
+    make_section(bench, &pool, &section);
     char chip[] = "GH100";
     kprof_plan plan = {.chip = chip, .sections = &section, .section_count = 1};
     must(kprof_report_create(bench->path, KPROF_CREATE_REPLACE, &run, &report), "create");
@@ -133,7 +135,6 @@ static void write_report(const bench_setup *bench)
     put_launches(bench, report, ingest);
     kprof_ingest_free(ingest);
     must(kprof_report_close(report), "close");
-    kprof_section_free(&section);
 }
 
 static void print_report(const bench_setup *bench, const kprof_print_options *options)

@@ -76,13 +76,15 @@ static int is_json(const struct dirent *entry)
     return dot && strcmp(dot, ".json") == 0;
 }
 
-static void load_section(const char *name, kprof_section *out)
+static void load_section(const char *name, kprof_plan *plan)
 {
     char path[1024];
     snprintf(path, sizeof path, KPROF_TESTS_DIR "/golden/sections/%s", name);
     char *json = fixture_read(path, NULL);
     assert_non_null(json);
-    assert_int_equal(kprof_section_from_json("stored section", json, out), KPROF_OK);
+    assert_int_equal(kprof_section_from_json(&(kprof_json_place){.name = "stored section", .pool = &plan->pool}, json,
+                                             &plan->sections[plan->section_count++]),
+                     KPROF_OK);
     free(json);
 }
 
@@ -94,7 +96,7 @@ kprof_plan fixture_plan_make(const fixture_metrics *metrics)
     assert_true(count > 0);
     plan.sections = calloc((size_t)count, sizeof *plan.sections);
     for (int i = 0; i < count; i++) {
-        load_section(files[i]->d_name, &plan.sections[plan.section_count++]);
+        load_section(files[i]->d_name, &plan);
         free(files[i]);
     }
     free(files);
@@ -109,8 +111,7 @@ kprof_plan fixture_plan_make(const fixture_metrics *metrics)
 
 void fixture_plan_free(kprof_plan *plan)
 {
-    for (size_t i = 0; i < plan->section_count; i++)
-        kprof_section_free(&plan->sections[i]);
+    kprof_pool_free(&plan->pool);
     free(plan->sections);
     free(plan->chip);
     kprof_strlist_free(&plan->collect);

@@ -15,6 +15,8 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
+static kprof_pool pool; /* of the findings of one test */
+
 enum { MAX_METRICS = 256 };
 
 /* A launch with a value for each member of an object; null: not measured. */
@@ -309,13 +311,13 @@ static void options_are_chosen(void **state)
     (void)state;
     kprof_finding finding;
     cJSON *json = cJSON_Parse(chooser);
-    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, json, &finding), KPROF_OK);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
     expect_choice(&finding, 4, 60, "B A high 1");
     expect_choice(&finding, 4, 3, "A B low A at 4 % 2");
     expect_choice(&finding, 4, 4, "A A low A at 4 % 2");
     expect_choice(&finding, NAN, 3, "B B low B at 3 % 2");
     expect_choice(&finding, 4, NAN, "A A n/a n/an/a");
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     cJSON_Delete(json);
 }
 
@@ -340,7 +342,7 @@ static void growing_texts_are_cut(void **state)
                             i, i - 1, i - 1, i, i - 1, i - 1);
     kprof_strbuf_printf(&json, "],\"when\":\"w%d > 0\",\"message\":\"{v%d.text}\"}", LEVELS / 2 - 1, LEVELS / 2 - 1);
     cJSON *value = cJSON_Parse(json.data);
-    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, value, &finding), KPROF_OK);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, value, &finding), KPROF_OK);
     const kprof_found *found = &apply(&(kprof_finding_list){items, 1}, &launch, &rules)->items[0];
     kprof_found_say(found, false, &text);
     assert_in_range(text.length, 100, 2000);
@@ -350,7 +352,7 @@ static void growing_texts_are_cut(void **state)
     kprof_strbuf_free(&text);
     kprof_strbuf_free(&json);
     kprof_rules_free(rules);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     cJSON_Delete(value);
 }
 
@@ -367,7 +369,7 @@ static void estimates_are_told_as_they_are(void **state)
     kprof_status status;
     char path[512];
     cJSON *json = cJSON_Parse(text);
-    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, json, &finding), KPROF_OK);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
     snprintf(path, sizeof path, "%s", fixture_path("estimates.kprof"));
     fixture_write(path);
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
@@ -379,7 +381,7 @@ static void estimates_are_told_as_they_are(void **state)
     free(page);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     unlink(path);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     cJSON_Delete(json);
 }
 
@@ -399,11 +401,11 @@ static void gains_are_shares(void **state)
     (void)state;
     kprof_finding finding;
     cJSON *json = cJSON_Parse(chooser);
-    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, json, &finding), KPROF_OK);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
     expect_gain(&finding, 4, 35);
     expect_gain(&finding, 40, 100);
     expect_gain(&finding, 0, 0);
-    kprof_finding_free(&finding);
+    kprof_pool_free(&pool);
     cJSON_Delete(json);
 }
 

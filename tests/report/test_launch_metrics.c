@@ -255,6 +255,7 @@ static double item_of(launch_setup *made, const char *section, const char *name)
     char path[512];
     size_t size;
     const cJSON *item;
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_expr *expression = NULL;
     snprintf(path, sizeof path, "%s/sections/%s.json", KPROF_METRICSETS_DIR, section);
     char *text = fixture_read(path, &size);
@@ -263,15 +264,13 @@ static double item_of(launch_setup *made, const char *section, const char *name)
     {
         const char *found = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
         if (found && strcmp(found, name) == 0)
-            assert_int_equal(kprof_expr_parse(cJSON_GetObjectItem(item, "expression")->valuestring, &expression),
+            assert_int_equal(kprof_expr_parse(&pool, cJSON_GetObjectItem(item, "expression")->valuestring, &expression),
                              KPROF_OK);
     }
     cJSON_Delete(whole);
     free(text);
     assert_non_null(expression);
-    const double value = kprof_expr_evaluate(expression, look_up, made);
-    kprof_expr_free(expression);
-    return value;
+    return kprof_expr_evaluate(expression, look_up, made);
 }
 
 /* 2 blocks of 8 warps in each of 500 clusters take 8,000 of the 132 * 64 slots. */

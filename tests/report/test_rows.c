@@ -153,11 +153,11 @@ static void test_columns_of_a_later_version(void **state)
     char *sql = kprof_rows_definition("process", old.version);
     assert_string_equal(sql, "CREATE TABLE process(id INTEGER PRIMARY KEY)");
     free(sql);
-    assert_true(kprof_rows_read(&old, KPROF_ROWS_PROCESS, NULL, &process));
+    KPROF_AUTO(kprof_pool) texts = {0};
+    kprof_rows_read(&(kprof_row_source){&old, NULL, &texts}, KPROF_ROWS_PROCESS, &process);
     assert_int_equal(process.launches, -1);
     assert_int_equal(process.pid, 0);
     assert_string_equal(process.host, "");
-    kprof_rows_free(KPROF_ROWS_PROCESS, &process);
     kprof_strbuf columns = KPROF_STRBUF_INIT; /* as merging selects them */
     kprof_rows_list_plain(KPROF_ROWS_PROCESS, old.version, &columns);
     assert_string_equal(columns.data, ", 0, 0, 0, '', '', '', '', NULL, NULL, NULL, NULL, 0");

@@ -42,35 +42,23 @@ static bool matches_nvtx(const launch_walker *walker, sqlite3_stmt *row)
     return kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
 }
 
-/* Read what the filter counts a launch by. */
-static void read_place(const launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row,
-                       kprof_filter_launch *out)
-{
-    *out = (kprof_filter_launch){.device = launch->device->record.device,
-                                 .kernel = (uint32_t)(launch->kernel - walker->walk->model->kernels)};
-    if (!kprof_filter_needs_shape(walker->filter))
-        return;
-    kprof_launch_row columns = {0};
-    kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
-    memcpy(out->grid, columns.record.grid, sizeof out->grid);
-    memcpy(out->block, columns.record.block, sizeof out->block);
-    out->dynamic_smem_bytes = columns.record.dynamic_smem_bytes;
-    kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
-}
-
 /* Does the filter take a launch? */
 static bool is_taken(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row)
 {
     if (!walker->filter)
         return true;
-    char *known = &walker->name_matches[launch->kernel - walker->walk->model->kernels];
+    const kprof_launch_record *record = &launch->record;
+    kprof_filter_launch place = {.device = record->device,
+                                 .kernel = (uint32_t)(launch->kernel - walker->walk->model->kernels),
+                                 .dynamic_smem_bytes = record->dynamic_smem_bytes};
+    memcpy(place.grid, record->grid, sizeof place.grid);
+    memcpy(place.block, record->block, sizeof place.block);
+    char *known = &walker->name_matches[place.kernel];
     if (*known == 0)
         *known = kprof_filter_match_name(walker->filter, launch->kernel->mangled) ? 2 : 1;
     bool matches = *known == 2;
     if (matches && kprof_filter_needs_nvtx(walker->filter))
         matches = matches_nvtx(walker, row);
-    kprof_filter_launch place;
-    read_place(walker, launch, row, &place);
     return kprof_filter_take_launch(walker->filter, matches, &place);
 }
 
@@ -155,6 +143,11 @@ static kprof_status visit_row(launch_walker *walker, sqlite3_stmt *row)
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device || !has_stack)
         return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
+    KPROF_AUTO(kprof_pool) texts = {0};
+    kprof_launch_row columns = {0};
+    kprof_rows_read(&(kprof_row_source){walker->walk->report, row, &texts}, KPROF_ROWS_LAUNCH, &columns);
+    launch.record = columns.record;
+    launch.record.device = launch.device->record.device;
     const bool taken = is_taken(walker, &launch, row);
     if (walker->filter && kprof_filter_work(walker->filter) > KPROF_MATCHING_MAX)
         return kprof_fail(KPROF_USAGE,
@@ -163,10 +156,6 @@ static kprof_status visit_row(launch_walker *walker, sqlite3_stmt *row)
                           walker->walk->report->path);
     if (!taken)
         return KPROF_OK;
-    kprof_launch_row columns = {0};
-    kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
-    launch.record = columns.record;
-    launch.record.device = launch.device->record.device;
     launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, column_of(row, NODE));
     KPROF_AUTO_FREE char *nvtx = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
     KPROF_AUTO_FREE char *origin = kprof_store_text(walker->walk->report, row, column_of(row, ORIGIN));
@@ -175,9 +164,7 @@ static kprof_status visit_row(launch_walker *walker, sqlite3_stmt *row)
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
-    const kprof_status status = hand_over(walker, &launch);
-    kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
-    return status;
+    return hand_over(walker, &launch);
 }
 
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)

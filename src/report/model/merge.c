@@ -176,39 +176,42 @@ static void add_sources(kprof_merge *merge, const char *name, int version)
 }
 
 /* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
-static void join_items(kprof_section *into, kprof_section *from)
+static void join_items(kprof_section *into, const kprof_section *from, kprof_pool *pool)
 {
     KPROF_AUTO(kprof_names) known = {0};
-    into->items = kprof_realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *into->items);
-    for (size_t i = 0; i < into->item_count; i++)
-        kprof_names_add(&known, into->items[i].name, i);
+    kprof_item *items = kprof_pool_calloc(pool, into->item_count + from->item_count + 1, sizeof *items);
+    for (size_t i = 0; i < into->item_count; i++) {
+        items[i] = into->items[i];
+        kprof_names_add(&known, items[i].name, i);
+    }
+    into->items = items;
     for (size_t i = 0; i < from->item_count; i++) {
         if (kprof_names_find(&known, from->items[i].name) != KPROF_NAMES_NONE)
             continue;
         into->items[into->item_count++] = from->items[i];
         kprof_names_add(&known, from->items[i].name, 0);
-        from->items[i] = (kprof_item){0}; /* it has changed hands */
     }
 }
 
 /* Both definitions are of one section. `own`: that of the new report. */
-static void join_definition(kprof_merge *merge, const char *chip, kprof_section *section, char **own)
+static void join_definition(kprof_merge *merge, const char *chip, const kprof_section *section, char **own)
 {
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_section whole;
-    const kprof_status status = kprof_section_from_json(merge->into->path, *own, &whole);
+    const kprof_status status =
+        kprof_section_from_json(&(kprof_json_place){.name = merge->into->path, .pool = &pool}, *own, &whole);
     note(merge, status);
     if (status != KPROF_OK)
         return;
-    join_items(&whole, section);
+    join_items(&whole, section, &pool);
     free(*own);
     *own = kprof_section_to_json(&whole);
-    kprof_section_free(&whole);
     kprof_store_ask(merge->into, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
                     (const char *const[]){chip, section->id, *own, NULL});
 }
 
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
-static void add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
+static void add_section(kprof_merge *merge, const char *chip, const kprof_section *section, const char *path)
 {
     KPROF_AUTO_FREE char *key = kprof_strprintf("%s\n%s", chip, section->id);
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);

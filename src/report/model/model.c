@@ -1,4 +1,4 @@
-/* Reads the small tables of a report into memory, frees them, and answers small questions about them. */
+/* Reads the small tables of a report into memory, and answers small questions about them. */
 #include "report/model/model.h"
 #include "core/clean.h"
 #include "report/store/limits.h"
@@ -50,22 +50,15 @@ static void load_list(kprof_report *report, kprof_model *model, const row_list *
             kprof_store_damaged(report, list->name);
             return;
         }
-        void *row = kprof_append((void **)((char *)model + list->array), *count, list->size);
-        ++*count;
-        kprof_rows_read(report, list->table, rows.row, row);
+        void *row = kprof_pool_add(&model->pool, (void **)((char *)model + list->array), count, list->size);
+        kprof_rows_read(&(kprof_row_source){report, rows.row, &model->pool}, list->table, row);
     }
 }
 
-static void free_rows(kprof_model *model)
+/* The text of a column, which is the model's. */
+static char *text_of(loader *load, sqlite3_stmt *row, int column)
 {
-    for (size_t i = 0; i < LIST_COUNT; i++) {
-        KPROF_AUTO_FREE char *rows = NULL;
-        size_t count;
-        memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
-        memcpy(&count, (char *)model + lists[i].count, sizeof count);
-        for (size_t k = 0; k < count; k++)
-            kprof_rows_free(lists[i].table, rows + k * lists[i].size);
-    }
+    return kprof_pool_keep(&load->model->pool, kprof_store_text(load->report, row, column));
 }
 
 /* "default, full" of the stored JSON array. */
@@ -91,8 +84,8 @@ static kprof_status load_stack(loader *load, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
         return kprof_store_damaged(load->report, "stack");
-    *KPROF_ADD(model->stacks, model->stack_count) =
-        (kprof_model_stack){kprof_store_text(load->report, row, 1), kprof_store_text(load->report, row, 2)};
+    *KPROF_POOL_ADD(&model->pool, model->stacks, model->stack_count) =
+        (kprof_model_stack){text_of(load, row, 1), text_of(load, row, 2)};
     return KPROF_OK;
 }
 
@@ -106,10 +99,10 @@ static kprof_status load_run(loader *load, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (model->command_line)
         return kprof_store_damaged(load->report, "run");
-    model->command_line = kprof_store_text(load->report, row, 0);
-    model->working_directory = kprof_store_text(load->report, row, 1);
-    model->kprof_version = kprof_store_text(load->report, row, 2);
-    model->sets = join_sets(load->report, (const char *)sqlite3_column_text(row, 3));
+    model->command_line = text_of(load, row, 0);
+    model->working_directory = text_of(load, row, 1);
+    model->kprof_version = text_of(load, row, 2);
+    model->sets = kprof_pool_keep(&model->pool, join_sets(load->report, (const char *)sqlite3_column_text(row, 3)));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
     return KPROF_OK;
 }
@@ -134,54 +127,11 @@ static kprof_status load_seen(loader *load, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-/* Control characters can hide in JSON escapes, where the check of the column does not see them. */
-static void clean(char **text)
-{
-    if (!*text)
-        return;
-    char *safe = kprof_clean_text(*text);
-    free(*text);
-    *text = safe;
-}
-
-static void clean_item(void *user, kprof_item *item, const char *column)
-{
-    char **const texts[] = {&item->name, &item->label, &item->unit, &item->help};
-    (void)user;
-    (void)column;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        clean(texts[i]);
-}
-
-static void clean_section(kprof_section *section)
-{
-    clean(&section->id);
-    clean(&section->name);
-    clean(&section->help);
-    for (size_t i = 0; i < section->table_count; i++) {
-        kprof_table *table = &section->tables[i];
-        clean(&table->id);
-        clean(&table->title);
-        for (size_t k = 0; k < table->column_count; k++)
-            clean(&table->column_labels[k]);
-        for (size_t k = 0; k < table->row_count; k++)
-            clean(&table->rows[k].label);
-    }
-    for (size_t i = 0; i < section->roofline_count; i++) {
-        kprof_roofline *roofline = &section->rooflines[i];
-        clean(&roofline->id);
-        clean(&roofline->label);
-        for (size_t k = 0; k < roofline->roof_count; k++)
-            clean(&roofline->roofs[k].label);
-    }
-    kprof_section_visit(section, clean_item, NULL);
-}
-
 /* The chip that a column names, added when it is new; NULL: there are too many. */
 static kprof_model_chip *chip_at(loader *load, sqlite3_stmt *row, int column)
 {
     kprof_model *model = load->model;
-    KPROF_AUTO_FREE char *name = kprof_store_text(load->report, row, column);
+    char *name = text_of(load, row, column);
     const size_t index = find_chip(model, name);
     if (index != SIZE_MAX)
         return &model->chips[index];
@@ -189,8 +139,8 @@ static kprof_model_chip *chip_at(loader *load, sqlite3_stmt *row, int column)
         kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
         return NULL;
     }
-    kprof_model_chip *added = KPROF_ADD(model->chips, model->chip_count);
-    added->name = kprof_strdup(name);
+    kprof_model_chip *added = KPROF_POOL_ADD(&model->pool, model->chips, model->chip_count);
+    added->name = name;
     return added;
 }
 
@@ -211,35 +161,28 @@ static void count_formula(void *bytes, kprof_item *item, const char *column)
     *(size_t *)bytes += item->expression ? strlen(item->expression) : 0;
 }
 
-/* Add the section of a chip, which the chip owns then. */
-static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_section *section)
-{
-    kprof_section *place = KPROF_ADD(chip->sections, chip->section_count);
-    chip->shown_count = chip->section_count;
-    *place = *section;
-    size_t count = 1 + count_values(place);
-    chip->value_count += count;
-    load->values += count;
-    if (load->values > KPROF_VALUES_MAX)
-        return kprof_store_too_much(load->report, KPROF_VALUES_MAX, "values in its sections");
-    kprof_section_visit(place, count_formula, &load->formulas);
-    if (load->formulas > KPROF_FORMULA_BYTES)
-        return kprof_store_too_much(load->report, KPROF_FORMULA_BYTES, "characters of expressions in its sections");
-    if (!load->report->keeps_text)
-        clean_section(place);
-    return KPROF_OK;
-}
-
 static kprof_status load_section(loader *load, sqlite3_stmt *row)
 {
+    kprof_pool *pool = &load->model->pool;
+    const kprof_json_place file = {.name = load->report->path, .pool = pool, .cleans = !load->report->keeps_text};
     kprof_model_chip *chip = chip_at(load, row, 1);
     const char *definition = (const char *)sqlite3_column_text(row, 2);
     kprof_section section;
     if (!chip)
         return load->report->status;
-    if (!definition || kprof_section_from_json(load->report->path, definition, &section) != KPROF_OK)
+    if (!definition || kprof_section_from_json(&file, definition, &section) != KPROF_OK)
         return kprof_store_damaged(load->report, "section");
-    return keep_section(load, chip, &section);
+    *KPROF_POOL_ADD(pool, chip->sections, chip->section_count) = section;
+    chip->shown_count = chip->section_count;
+    const size_t count = 1 + count_values(&section);
+    chip->value_count += count;
+    load->values += count;
+    if (load->values > KPROF_VALUES_MAX)
+        return kprof_store_too_much(load->report, KPROF_VALUES_MAX, "values in its sections");
+    kprof_section_visit(&section, count_formula, &load->formulas);
+    if (load->formulas > KPROF_FORMULA_BYTES)
+        return kprof_store_too_much(load->report, KPROF_FORMULA_BYTES, "characters of expressions in its sections");
+    return KPROF_OK;
 }
 
 static kprof_status load_pass(loader *load, sqlite3_stmt *row)
@@ -249,7 +192,7 @@ static kprof_status load_pass(loader *load, sqlite3_stmt *row)
         return load->report->status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
         return kprof_store_damaged(load->report, "pass");
-    kprof_model_pass *pass = KPROF_ADD(chip->passes, chip->pass_count);
+    kprof_model_pass *pass = KPROF_POOL_ADD(&load->model->pool, chip->passes, chip->pass_count);
     pass->counters = (uint32_t)sqlite3_column_int64(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
     return KPROF_OK;
@@ -265,11 +208,11 @@ static kprof_status load_schedule(loader *load, sqlite3_stmt *row)
     if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
         return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
-        chip->schedule = kprof_calloc(load->model->metric_count, sizeof *chip->schedule);
+        chip->schedule = kprof_pool_calloc(&load->model->pool, load->model->metric_count, sizeof *chip->schedule);
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
         return kprof_store_damaged(load->report, "schedule");
-    *KPROF_ADD(passes->items, passes->count) = (uint32_t)pass;
+    *KPROF_POOL_ADD(&load->model->pool, passes->items, passes->count) = (uint32_t)pass;
     chip->scheduled++;
     return KPROF_OK;
 }
@@ -291,37 +234,35 @@ static char *passes_to_text(const kprof_model_passes *passes)
 
 static void name_passes(loader *load)
 {
-    const kprof_model *model = load->model;
+    kprof_model *model = load->model;
     for (size_t i = 0; i < model->chip_count; i++)
         for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
             kprof_model_passes *passes = &model->chips[i].schedule[k];
-            passes->text = passes->count > 0 ? passes_to_text(passes) : NULL;
+            passes->text = passes->count > 0 ? kprof_pool_keep(&model->pool, passes_to_text(passes)) : NULL;
         }
 }
 
-/* Replace a text of a row by another one and keep `most` bytes of it at most. */
-static void replace_text(const char **own, const char *text, size_t most)
+/* Cut a text of a row off after `most` bytes, but not within a character. */
+static void shorten(kprof_model *model, const char **text, size_t most)
 {
-    size_t length = strnlen(text, most + 1);
-    if (text == *own && length <= most)
+    size_t length = most;
+    if (strnlen(*text, most + 1) <= most)
         return;
-    for (length = length > most ? most : length; (text[length] & 0xc0) == 0x80;)
-        length--; /* not within a character */
-    char *copy = kprof_strndup(text, length);
-    free((char *)*own);
-    *own = copy;
+    while (((*text)[length] & 0xc0) == 0x80)
+        length--;
+    *text = kprof_pool_keep(&model->pool, kprof_strndup(*text, length));
 }
 
 /* Names of devices and processes stand above each launch. */
 static void shorten_names(kprof_model *model)
 {
     for (size_t i = 0; i < model->device_count; i++) {
-        replace_text(&model->devices[i].name, model->devices[i].name, KPROF_NAME_BYTES);
-        replace_text(&model->devices[i].chip, model->devices[i].chip, KPROF_NAME_BYTES);
+        shorten(model, &model->devices[i].name, KPROF_NAME_BYTES);
+        shorten(model, &model->devices[i].chip, KPROF_NAME_BYTES);
     }
     for (size_t i = 0; i < model->process_count; i++) {
-        replace_text(&model->processes[i].name, model->processes[i].name, KPROF_NAME_BYTES);
-        replace_text(&model->processes[i].host, model->processes[i].host, KPROF_NAME_BYTES);
+        shorten(model, &model->processes[i].name, KPROF_NAME_BYTES);
+        shorten(model, &model->processes[i].host, KPROF_NAME_BYTES);
     }
 }
 
@@ -350,12 +291,13 @@ static kprof_status connect(loader *load)
         /* Older versions stored CUPTI's unit unchanged. A long text is no unit, and would be printed beside each value.
          */
         kprof_names_add(&model->metric_names, metric->name, i);
-        replace_text(&metric->unit, kprof_metric_unit(metric->name, metric->unit), KPROF_UNIT_BYTES);
+        metric->unit = kprof_metric_unit(metric->name, metric->unit);
+        shorten(model, &metric->unit, KPROF_UNIT_BYTES);
         if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
             continue;
         if (model->witness_count == KPROF_WITNESSES_MAX)
             return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
-        *KPROF_ADD(model->witnesses, model->witness_count) = i;
+        *KPROF_POOL_ADD(&model->pool, model->witnesses, model->witness_count) = i;
     }
     return KPROF_OK;
 }
@@ -406,28 +348,10 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     return report->status;
 }
 
-static void free_chips(kprof_model *model)
-{
-    for (size_t i = 0; i < model->chip_count; i++) {
-        for (size_t k = 0; k < model->chips[i].section_count; k++)
-            kprof_section_free(&model->chips[i].sections[k]);
-        free(model->chips[i].sections);
-        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++)
-            KPROF_FREE(model->chips[i].schedule[k].items, model->chips[i].schedule[k].text);
-        KPROF_FREE(model->chips[i].schedule, model->chips[i].passes, model->chips[i].name);
-    }
-    free(model->chips);
-}
-
 void kprof_model_free(kprof_model *model)
 {
-    for (size_t i = 0; i < model->stack_count; i++)
-        KPROF_FREE(model->stacks[i].line, model->stacks[i].module);
-    KPROF_FREE(model->stacks, model->command_line, model->working_directory, model->kprof_version, model->sets);
     kprof_names_free(&model->metric_names);
-    KPROF_FREE(model->is_shown, model->is_kept, model->witnesses);
-    free_chips(model);
-    free_rows(model);
+    kprof_pool_free(&model->pool);
     memset(model, 0, sizeof *model);
 }
 

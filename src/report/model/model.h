@@ -38,6 +38,7 @@ typedef struct kprof_model_stack {
 
 /* Arrays have their rows in the order of their ids, which count from 1. */
 typedef struct kprof_model {
+    kprof_pool pool; /* has all that follows but the names of metrics */
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;
     bool has_nvtx;       /* some launch has NVTX ranges */

@@ -93,8 +93,7 @@ kprof_status kprof_report_command_line(kprof_report *report, char **out)
     kprof_status status = kprof_model_load(report, &model);
     if (status != KPROF_OK)
         return status;
-    *out = model.command_line;
-    model.command_line = NULL;
+    *out = kprof_strdup(model.command_line);
     kprof_model_free(&model);
     return KPROF_OK;
 }

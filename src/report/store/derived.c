@@ -20,31 +20,12 @@ typedef struct derived_point {
 
 struct kprof_derived {
     char *chip;
-    kprof_section *sections;
-    size_t section_count;
     derived_item *items;
     size_t item_count;
     derived_point *points;
     size_t point_count;
     kprof_derived *next;
 };
-
-static void free_sections(kprof_section *sections, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        kprof_section_free(&sections[i]);
-    free(sections);
-}
-
-void kprof_derived_free(kprof_derived *derived)
-{
-    while (derived) {
-        kprof_derived *next = derived->next;
-        free_sections(derived->sections, derived->section_count);
-        KPROF_FREE(derived->items, derived->points, derived->chip, derived);
-        derived = next;
-    }
-}
 
 void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[3])
 {
@@ -78,7 +59,8 @@ static void add_item(kprof_report *report, kprof_derived *derived, const kprof_i
         return;
     const kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
                                     "derived"};
-    *KPROF_ADD(derived->items, derived->item_count) = (derived_item){item, kprof_store_metric(report, &row)};
+    *KPROF_POOL_ADD(&report->pool, derived->items, derived->item_count) =
+        (derived_item){item, kprof_store_metric(report, &row)};
 }
 
 static int64_t add_point_metric(kprof_report *report, const derived_point *point, const char *what)
@@ -101,15 +83,28 @@ static void add_roofline(kprof_report *report, kprof_derived *derived, const kpr
         const kprof_roof *roof = &roofline->roofs[i];
         add_item(report, derived, &roof->traffic);
         add_item(report, derived, &roof->peak);
-        derived_point *added = KPROF_ADD(derived->points, derived->point_count);
+        derived_point *added = KPROF_POOL_ADD(&report->pool, derived->points, derived->point_count);
         *added = (derived_point){roofline, roof, 0, 0};
         added->intensity = add_point_metric(report, added, "intensity");
         added->pct = add_point_metric(report, added, "pct_of_roof");
     }
 }
 
-static void add_section(kprof_report *report, kprof_derived *derived, const kprof_section *section)
+static kprof_derived *derived_of(kprof_report *report, const char *chip)
 {
+    kprof_derived **place = &report->derived;
+    while (*place && strcmp((*place)->chip, chip) != 0)
+        place = &(*place)->next;
+    if (!*place) {
+        *place = kprof_pool_calloc(&report->pool, 1, sizeof **place);
+        (*place)->chip = kprof_pool_strdup(&report->pool, chip);
+    }
+    return *place;
+}
+
+void kprof_derived_add(kprof_report *report, const char *chip, const kprof_section *section)
+{
+    kprof_derived *derived = derived_of(report, chip);
     for (size_t i = 0; i < section->item_count; i++)
         add_item(report, derived, &section->items[i]);
     for (size_t i = 0; i < section->table_count; i++) {
@@ -119,19 +114,6 @@ static void add_section(kprof_report *report, kprof_derived *derived, const kpro
     }
     for (size_t i = 0; i < section->roofline_count; i++)
         add_roofline(report, derived, &section->rooflines[i]);
-}
-
-kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections, size_t count)
-{
-    kprof_derived *derived = kprof_calloc(1, sizeof *derived);
-    derived->chip = kprof_strdup(chip);
-    derived->sections = sections;
-    derived->section_count = count;
-    derived->next = report->derived;
-    report->derived = derived;
-    for (size_t i = 0; i < count; i++)
-        add_section(report, derived, &sections[i]);
-    return report->status;
 }
 
 static bool is_measured(kprof_roofline_input in)

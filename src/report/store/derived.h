@@ -4,14 +4,12 @@
 
 #include "report/store/store.h"
 
-/* The derived values of one chip; a list, one per plan. Owned by the report. */
+/* The derived values of one chip; a list. */
 typedef struct kprof_derived kprof_derived;
 
-/* Add the derived values of sections and register their metrics. Takes the sections over, also on failure. New rows get
- * their unit and label from the section. */
-kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections,
-                               size_t count) KPROF_MUST_CHECK;
-void kprof_derived_free(kprof_derived *derived);
+/* Add the derived values of a section, which the report's pool has, and register their metrics. New rows get their unit
+ * and label from the section. */
+void kprof_derived_add(kprof_report *report, const char *chip, const kprof_section *section);
 
 /* Compute the derived values of `chip`: `lookup` gives values by name, `store` receives each result with its metric's
  * row id. Later expressions may use earlier results. */

@@ -1,6 +1,5 @@
 /* Creates, opens and closes the file of a report. A report being written uses a write-ahead log, so that whatever was
  * committed survives a killed kprof; closing turns it into one plain file. */
-#include "report/store/derived.h"
 #include "report/store/limits.h"
 #include "report/store/report_file.h"
 #include "report/store/rows.h"
@@ -29,7 +28,7 @@ static void report_free(kprof_report *report)
         the_draft = NULL;
     for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++)
         sqlite3_finalize(report->statements[i]);
-    kprof_derived_free(report->derived);
+    kprof_pool_free(&report->pool);
     sqlite3_close(report->db);
     if (report->lock >= 0)
         close(report->lock);

@@ -32,58 +32,37 @@ static kprof_status add_sampled_metrics(kprof_report *report, const kprof_plan *
     return status;
 }
 
-static void add_section(kprof_report *report, const char *chip, const kprof_section *section)
+/* Keep the derived values of a section, from a copy made the way a reader will make it. */
+static kprof_status keep_derived(kprof_report *report, const char *chip, const char *json)
+{
+    kprof_section section;
+    const kprof_json_place file = {.name = report->path, .pool = &report->pool};
+    const kprof_status status = kprof_section_from_json(&file, json, &section);
+    if (status == KPROF_OK)
+        kprof_derived_add(report, chip, &section);
+    return status;
+}
+
+static kprof_status add_section(kprof_report *report, const char *chip, const kprof_section *section)
 {
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
     kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
+    return keep_derived(report, chip, json);
 }
 
-/* `shown` has the values of --metrics. */
-static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, const kprof_section *shown)
-{
-    kprof_section *sections = kprof_calloc(plan->section_count + 1, sizeof *sections);
-    kprof_status status = KPROF_OK;
-    size_t count = 0;
-    const size_t all = plan->section_count + (shown->item_count > 0);
-    while (count < all && status == KPROF_OK) {
-        /* The report keeps a copy for its derived values, made the way a reader will make it. */
-        KPROF_AUTO_FREE char *json =
-            kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
-        status = kprof_section_from_json(report->path, json, &sections[count]);
-        if (status == KPROF_OK)
-            count++;
-    }
-    if (status == KPROF_OK)
-        return kprof_derived_add(report, plan->chip, sections, count);
-    for (size_t i = 0; i < count; i++)
-        kprof_section_free(&sections[i]);
-    free(sections);
-    return status;
-}
-
-/* Store the section of --metrics, and the derived values of all sections. What the items say is borrowed from the plan:
- * only the array is ours. */
+/* Store the section of --metrics. */
 static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
 {
-    const size_t plain = plan->shown.count;
-    KPROF_AUTO_FREE kprof_item *items = kprof_calloc(plain + plan->computed_count + 1, sizeof *items);
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < plain && status == KPROF_OK; i++) {
-        items[i].name = items[i].label = plan->shown.items[i];
-        status = kprof_expr_parse(items[i].name, &items[i].compiled);
-    }
+    KPROF_AUTO_FREE kprof_item *items = kprof_calloc(plan->shown.count + plan->computed_count + 1, sizeof *items);
+    kprof_section section = {.id = KPROF_NAMED_SECTION_ID,
+                             .name = KPROF_NAMED_SECTION_NAME,
+                             .order = KPROF_NAMED_SECTION_ORDER,
+                             .items = items};
+    for (size_t i = 0; i < plan->shown.count; i++)
+        items[section.item_count++] = (kprof_item){.name = plan->shown.items[i], .label = plan->shown.items[i]};
     for (size_t i = 0; i < plan->computed_count; i++)
-        items[plain + i] = plan->computed[i];
-    char id[] = KPROF_NAMED_SECTION_ID, name[] = KPROF_NAMED_SECTION_NAME;
-    kprof_section section = {.id = id, .name = name, .order = KPROF_NAMED_SECTION_ORDER};
-    section.items = items;
-    section.item_count = plain + plan->computed_count;
-    if (status == KPROF_OK && section.item_count > 0)
-        add_section(report, plan->chip, &section);
-    KPROF_THEN(status, add_derived(report, plan, &section));
-    for (size_t i = 0; i < plain; i++)
-        kprof_expr_free(items[i].compiled);
-    return status;
+        items[section.item_count++] = plan->computed[i];
+    return section.item_count > 0 ? add_section(report, plan->chip, &section) : KPROF_OK;
 }
 
 static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
@@ -92,8 +71,8 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
     for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
         status = add_metric(report, host, plan->collect.items[i], "hardware");
     KPROF_THEN(status, add_sampled_metrics(report, plan, host));
-    for (size_t i = 0; i < plan->section_count; i++)
-        add_section(report, plan->chip, &plan->sections[i]);
+    for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
+        status = add_section(report, plan->chip, &plan->sections[i]);
     for (size_t i = 0; i < plan->left_out.count; i++) {
         const kprof_model_left_out row = {plan->chip, plan->left_out.items[i]};
         kprof_rows_insert(report, KPROF_ROWS_LEFT_OUT, &row, -1);
@@ -110,53 +89,16 @@ kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan,
     return kprof_store_release(report);
 }
 
-/* The sections of one chip, which are stored one after the other. */
-typedef struct stored_sections {
-    kprof_report *report;
-    char *chip;
-    kprof_section *items;
-    size_t count;
-} stored_sections;
-
-static kprof_status end_chip(stored_sections *stored)
-{
-    kprof_status status = KPROF_OK;
-    if (stored->chip)
-        status = kprof_derived_add(stored->report, stored->chip, stored->items, stored->count);
-    free(stored->chip);
-    *stored = (stored_sections){.report = stored->report};
-    return status;
-}
-
-static kprof_status take_section(stored_sections *stored, sqlite3_stmt *row)
-{
-    const char *chip = (const char *)sqlite3_column_text(row, 0), *json = (const char *)sqlite3_column_text(row, 1);
-    kprof_status status = KPROF_OK;
-    if (!chip || !json)
-        return kprof_store_damaged(stored->report, "section");
-    if (stored->chip && strcmp(stored->chip, chip) != 0)
-        status = end_chip(stored);
-    if (status == KPROF_OK && !stored->chip)
-        stored->chip = kprof_strdup(chip);
-    kprof_section *grown = status == KPROF_OK ? KPROF_APPEND(stored->items, stored->count) : NULL;
-    KPROF_THEN(status, kprof_section_from_json(stored->report->path, json, grown));
-    stored->count += status == KPROF_OK;
-    return status;
-}
-
 kprof_status kprof_report_load_plans(kprof_report *report)
 {
-    stored_sections stored = {.report = report};
     kprof_status status = KPROF_OK;
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT chip, definition FROM section ORDER BY chip, id");
-    while (status == KPROF_OK && kprof_cursor_next(&rows))
-        status = take_section(&stored, rows.row);
-    if (KPROF_THEN(status, report->status) == KPROF_OK)
-        return end_chip(&stored);
-    for (size_t i = 0; i < stored.count; i++)
-        kprof_section_free(&stored.items[i]);
-    KPROF_FREE(stored.items, stored.chip);
-    return status;
+    while (status == KPROF_OK && kprof_cursor_next(&rows)) {
+        const char *chip = (const char *)sqlite3_column_text(rows.row, 0);
+        const char *json = (const char *)sqlite3_column_text(rows.row, 1);
+        status = chip && json ? keep_derived(report, chip, json) : kprof_store_damaged(report, "section");
+    }
+    return KPROF_THEN(status, report->status);
 }
 
 static void add_metric_passes(kprof_report *report, const char *chip, int64_t metric, const kprof_pass_list *passes)

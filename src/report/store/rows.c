@@ -217,54 +217,31 @@ void kprof_rows_list_plain(kprof_rows table, int version, kprof_strbuf *out)
     }
 }
 
-/* A column of a row of the file; `place` is negative when the report is too old to have it. */
-typedef struct cell {
-    const kprof_report *report;
-    sqlite3_stmt *columns;
-    int place;
-} cell;
-
-static bool read_column(const cell *from, const column *c, void *row)
+/* `place` is negative when the report is too old to have the column. */
+static void read_column(const kprof_row_source *from, int place, const column *c, void *row)
 {
     char *member = (char *)row + c->offset;
-    bool is_null = from->place < 0 || sqlite3_column_type(from->columns, from->place) == SQLITE_NULL;
+    const bool is_null = place < 0 || sqlite3_column_type(from->columns, place) == SQLITE_NULL;
+    const int64_t missing = c->kind == COLUMN_OPTIONAL ? -1 : 0;
+    const int64_t number = is_null ? missing : sqlite3_column_int64(from->columns, place);
+    const uint32_t small = (uint32_t)number;
+    const bool flag = number != 0;
     if (c->kind == COLUMN_TEXT) {
-        char *text = is_null ? kprof_strdup("") : kprof_store_text(from->report, from->columns, from->place);
+        char *text = is_null ? kprof_strdup("") : kprof_store_text(from->report, from->columns, place);
+        kprof_pool_keep(from->pool, text);
         memcpy(member, &text, sizeof text);
-        return text;
-    }
-    int64_t missing = c->kind == COLUMN_OPTIONAL ? -1 : 0;
-    int64_t number = is_null ? missing : sqlite3_column_int64(from->columns, from->place);
-    uint32_t small = (uint32_t)number;
-    bool flag = number != 0;
-    if (c->kind == COLUMN_U32)
+    } else if (c->kind == COLUMN_U32)
         memcpy(member, &small, sizeof small);
     else if (c->kind == COLUMN_FLAG)
         memcpy(member, &flag, sizeof flag);
     else
         memcpy(member, &number, sizeof number);
-    return true;
 }
 
-bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row)
+void kprof_rows_read(const kprof_row_source *from, kprof_rows table, void *row)
 {
     const table_layout layout = layout_of(table);
-    bool whole = true;
     int place = 1;
-    for (size_t i = 0; i < layout.count; i++) {
-        const cell from = {report, columns, layout.columns[i].since <= report->version ? place++ : -1};
-        whole &= read_column(&from, &layout.columns[i], row);
-    }
-    return whole;
-}
-
-void kprof_rows_free(kprof_rows table, const void *row)
-{
-    const table_layout layout = layout_of(table);
-    for (size_t i = 0; i < layout.count; i++) {
-        KPROF_AUTO_FREE char *text = NULL;
-        if (layout.columns[i].kind != COLUMN_TEXT)
-            continue;
-        memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
-    }
+    for (size_t i = 0; i < layout.count; i++)
+        read_column(from, layout.columns[i].since <= from->report->version ? place++ : -1, &layout.columns[i], row);
 }

@@ -2,6 +2,7 @@
  * definition, and reads and writes its rows. */
 #pragma once
 
+#include "core/pool.h"
 #include "report/store/store.h"
 
 /* A row of a table of core/fields.h: the record that the spool tells, whose members are also the row's own, and the
@@ -87,8 +88,12 @@ void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
  * too old to have the column, what kprof_rows_read gives. */
 void kprof_rows_list_plain(kprof_rows table, int version, kprof_strbuf *out);
 
-/* Fill `row` from `columns`; the first column is the id. Texts are those of kprof_store_text, and owned by the row.
- * Numbers that the report is too old to have are 0, or -1 if they are optional. */
-bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
-/* Free the texts of a row that was read. */
-void kprof_rows_free(kprof_rows table, const void *row);
+/* A row of a report's file, and the pool that gets its texts. */
+typedef struct kprof_row_source {
+    const kprof_report *report;
+    sqlite3_stmt *columns; /* the first one is the id */
+    kprof_pool *pool;
+} kprof_row_source;
+/* Fill `row`. Texts are those of kprof_store_text. Numbers that the report is too old to have are 0, or -1 if they are
+ * optional. */
+void kprof_rows_read(const kprof_row_source *from, kprof_rows table, void *row);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/names.h"
+#include "core/pool.h"
 #include "report/report.h"
 
 #include <sqlite3.h>
@@ -111,6 +112,7 @@ typedef struct kprof_kept_code {
 } kprof_kept_code;
 
 struct kprof_report {
+    kprof_pool pool; /* of what it knows as long as it is open */
     sqlite3 *db;
     kprof_status status; /* of the first failure to read or write it; nothing more is read or written then */
     char *path;
