@@ -403,7 +403,9 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
     if (outcome->collecting != KPROF_OK)
         return;
     if (counts->dropped > 0)
-        kprof_log(KPROF_LOG_WARNING, "%llu activities were lost, since they came faster than they could be written",
+        kprof_log(KPROF_LOG_WARNING,
+                  "%llu activities were lost: they came faster than they could be written, or are NVTX ranges beyond "
+                  "those that kprof follows",
                   (unsigned long long)counts->dropped);
     if (counts->profiled == 0 && outcome->spools.elsewhere > 0)
         kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",

@@ -330,6 +330,18 @@ static uint64_t begin_range(bool is_started, uint64_t id)
     return marks;
 }
 
+/* A range begins where as many are open as kprof follows. */
+static void leave_out(void)
+{
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&is_told))
+        kprof_log(KPROF_LOG_WARNING,
+                  "%d NVTX ranges are open in a thread, or started and not ended: kprof leaves out those that begin "
+                  "until one of them ends; does the program pop what it pushes?",
+                  KPROF_NVTX_PUSHED_MAX);
+    kprof_trace_lose_range();
+}
+
 static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
 {
     int level = NO_RANGE;
@@ -352,6 +364,8 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
     pthread_mutex_unlock(&s->mutex);
     if (has_space)
         kprof_forward_note(s->ranges[s->depth - 1].name);
+    else
+        leave_out();
     const uint64_t marks = has_space ? begin_range(false, s->ranges[s->depth - 1].id) : 0;
     if (marks) { /* no other thread changes the stack */
         pthread_mutex_lock(&s->mutex);
@@ -469,6 +483,8 @@ static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
         atomic_store(&nvtx->started_count, count + 1);
     }
     unlock();
+    if (!has_space)
+        leave_out();
     mark_started(id, has_space ? begin_range(true, id) : 0);
     return id;
 }

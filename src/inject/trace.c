@@ -12,6 +12,7 @@
 #include "spool/activities.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,11 +25,18 @@
 #define ONE_NAME_TOO_MANY "(kprof keeps no more names)"
 /* So many of kprof's turns are known when calls of their time come from CUPTI, which is half a second later. */
 #define TURNS_KEPT 4096
+#define EARLY_MOST 4096
 
 /* A time in which a thread of the application's works for kprof. */
 typedef struct kprof_trace_turn {
     int64_t start_ns, end_ns, thread;
 } kprof_trace_turn;
+
+/* An NVTX range that ended before the process began to use CUDA, and with it its spool. */
+typedef struct kprof_trace_early {
+    kprof_trace_range range; /* without its name */
+    char *name;
+} kprof_trace_early;
 
 static struct trace {
     pthread_mutex_t mutex; /* guards all below */
@@ -40,7 +48,11 @@ static struct trace {
     uint64_t dropped, unknown;
     bool is_told; /* these two, as they are now */
     kprof_trace_turn turns[TURNS_KEPT];
-    uint64_t turn_count; /* there were so far */
+    uint64_t turn_count;      /* there were so far */
+    kprof_trace_early *early; /* [early_count], of EARLY_MOST */
+    size_t early_count;
+    pid_t early_pid; /* of the process that had them: a forked child has a copy */
+    bool has_begun;
 } the_trace = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 static int64_t unix_ns(void)
@@ -173,8 +185,64 @@ int64_t kprof_trace_now_ns(void)
     return kprof_recording_runs() ? kprof_engine.device->activities_now_ns() : unix_ns();
 }
 
+void kprof_trace_lose_range(void)
+{
+    struct trace *trace = &the_trace;
+    if (pthread_mutex_lock(&trace->mutex) != 0)
+        return;
+    trace->dropped++;
+    trace->is_told = false;
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+static void forget_early(struct trace *trace)
+{
+    while (trace->early_count > 0)
+        free(trace->early[--trace->early_count].name);
+    KPROF_FREE(trace->early);
+    trace->early = NULL;
+}
+
+static void keep_early(const kprof_trace_range *range)
+{
+    struct trace *trace = &the_trace;
+    if (pthread_mutex_lock(&trace->mutex) != 0)
+        return;
+    if (trace->early_pid != getpid())
+        forget_early(trace);
+    trace->early_pid = getpid();
+    if (!trace->early && !trace->has_begun)
+        trace->early = calloc(EARLY_MOST, sizeof *trace->early);
+    const bool has_space = trace->early && trace->early_count < EARLY_MOST && !trace->has_begun;
+    char *name = has_space ? strdup(range->name) : NULL;
+    if (name)
+        trace->early[trace->early_count++] = (kprof_trace_early){*range, name};
+    else
+        trace->dropped++;
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+/* Behind the start of recording. No other thread keeps any from then on. */
+static void take_early(void)
+{
+    struct trace *trace = &the_trace;
+    if (pthread_mutex_lock(&trace->mutex) != 0)
+        return;
+    trace->has_begun = true;
+    pthread_mutex_unlock(&trace->mutex);
+    for (size_t i = 0; i < trace->early_count && trace->early_pid == getpid(); i++) {
+        trace->early[i].range.name = trace->early[i].name;
+        kprof_trace_take_range(&trace->early[i].range);
+    }
+    forget_early(trace);
+}
+
 void kprof_trace_take_range(const kprof_trace_range *range)
 {
+    if (!kprof_recording_runs()) {
+        keep_early(range);
+        return;
+    }
     const kprof_activity activity = {.kind = KPROF_ACTIVITY_RANGE,
                                      .range = {.start_ns = range->start_ns,
                                                .end_ns = range->end_ns,
@@ -273,6 +341,7 @@ kprof_status kprof_trace_start(void)
     const bool is_whole = config->graph_profiling == KPROF_GRAPH_WHOLE;
     const kprof_status status =
         kprof_recording_start(&sink, is_whole ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES, &turns);
+    take_early();
     kprof_trace_follow(0);
     return status;
 }

@@ -19,6 +19,8 @@ typedef struct kprof_trace_range {
     int64_t thread, end_thread;
 } kprof_trace_range;
 void kprof_trace_take_range(const kprof_trace_range *range);
+/* The trace lacks an NVTX range. */
+void kprof_trace_lose_range(void);
 /* A sample of a counter, whose name is that of the metric. */
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric);
 /* Ranges, steps or calls have changed: look whether the trace tells of what happens now; `begun` as for

@@ -202,6 +202,25 @@ class Records(Tracing):
         self.assertEqual(self.query("run.kprof", "SELECT end_ns, start_ns>0 FROM trace_range JOIN trace_name n ON "
                                     "n.id=name_id WHERE n.text='early'"), [(None, 1)])
 
+    def test_ranges_before_cuda(self):
+        self.assert_run(self.trace("push=load", "push=net@parse", "pop=net", "pop", f"launch={VECTOR_ADD}", "push=step",
+                                   "do=sync", "pop"), 0)
+        self.assertEqual(self.named("range", "end_ns>=start_ns, thread=end_thread"),
+                         [("parse", 1, 1), ("load", 1, 1), ("step", 1, 1)])
+        # of its parent's a child has none
+        self.trace("push=load", "pop", f"fork={VECTOR_ADD}")
+        self.assertEqual((self.rows("range", "id"), self.rows("kernel", "id")), ([], [(1,)]))
+        self.trace(*["push=early", "pop"] * 4100, f"launch={VECTOR_ADD}")
+        self.assertEqual(self.query("run.kprof", "SELECT (SELECT count(*) FROM trace_range), dropped FROM trace"),
+                         [(4096, 4)])
+
+    def test_ranges_that_are_never_popped(self):
+        run = self.trace(*["push=left"] * 128, *["push=inner", f"launch={VECTOR_ADD}", "pop"] * 3)
+        self.assert_run(run, 0)
+        self.assertIn("warning: 128 NVTX ranges are open in a thread", run.err)
+        self.assertIn("warning: 3 activities were lost", run.err)
+        self.assertIn("warning: activities lost: 3; ", self.kprof("stats", "run").err)
+
     def test_names_with_ranges(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "push=step", "push=net@conv", f"launch={SCALE}*2", "pop=net",
                                    f"launch={VECTOR_ADD}", "pop"), 0)
