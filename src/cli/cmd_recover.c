@@ -11,6 +11,7 @@
 #include "core/control.h"
 #include "core/log.h"
 #include "report/model/number.h"
+#include "report/page/page_stats.h"
 #include "report/store/report_file.h"
 
 #include <fcntl.h>
@@ -185,6 +186,36 @@ static kprof_status recover_parts(const recovery *run)
     return status;
 }
 
+/* Was it a run of kprof trace? */
+static bool is_trace(const recovery *run)
+{
+    return run->counts.activities > 0 && run->counts.profiled + run->counts.not_measured == 0;
+}
+
+static kprof_status print_pages(const recovery *run, kprof_report *report, FILE *results)
+{
+    const kprof_print_options print = kprof_print_options_make(run->options, results);
+    KPROF_AUTO(kprof_strlist) tables = KPROF_STRLIST_INIT;
+    const kprof_stats_content content = {.tables = &tables};
+    if (!is_trace(run))
+        return kprof_report_print(&report, 1, &print, results);
+    const kprof_status status = kprof_stats_choose(&run->options->stats_reports, &tables);
+    return status == KPROF_OK
+               ? kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, &content}, &print, results)
+               : status;
+}
+
+static void announce_report(const recovery *run)
+{
+    if (is_trace(run))
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->path,
+                  (unsigned long long)run->counts.activities);
+    else
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
+                  (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
+                  (unsigned long long)run->counts.launches);
+}
+
 static kprof_status print_report(const recovery *run)
 {
     const kprof_options *options = run->options;
@@ -194,10 +225,7 @@ static kprof_status print_report(const recovery *run)
         return KPROF_OK;
     kprof_status status = kprof_report_open(run->path, &report);
     KPROF_THEN(status, kprof_results_open(options, kprof_route_report(options).results, &results));
-    if (status == KPROF_OK) {
-        kprof_print_options print = kprof_print_options_make(options, results);
-        status = kprof_report_print(&report, 1, &print, results);
-    }
+    KPROF_THEN(status, print_pages(run, report, results));
     status = kprof_results_close(options, results, status);
     if (report)
         (void)!kprof_report_close(report);
@@ -229,9 +257,7 @@ static kprof_status recover(recovery *run)
         return status;
     if (replaces(&run->note) && is_own_remainder(run, run->note.place))
         kprof_report_file_remove(run->note.place);
-    kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
-              (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
-              (unsigned long long)run->counts.launches);
+    announce_report(run);
     return recover_parts(run);
 }
 

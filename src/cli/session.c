@@ -138,7 +138,8 @@ void kprof_session_close(kprof_session *session, bool keep)
         return;
     if (keep)
         kprof_log(KPROF_LOG_WARNING,
-                  "all that the application's processes wrote is kept in %s; kprof recover %s makes a report of it",
+                  "all that the application's processes wrote is kept in %s; kprof recover %s makes a report of it, "
+                  "and with -o FILE in another place",
                   session->dir, session->dir);
     else
         remove_tree(session);

@@ -346,6 +346,25 @@ class Logs(CutShort):
         self.assertIn("copy both files to another folder", run.err)
 
 
+class Gone(CutShort):
+    """The folder of a trace's report is removed while the application runs."""
+
+    def test_a_trace_is_recovered_elsewhere(self):
+        os.mkdir(self.path("out"))
+        run = self.kprof("trace", "--injection-path", INJECTION, "-o", "out/run", APP, f"launch={VECTOR_ADD}*3",
+                         "run=rm -r out", f"launch={SCALE}*2")
+        self.assertEqual(run.code, 108, run.err)
+        self.assertNotIn("what was stored before", run.err)
+        self.assertIn(f"kprof recover {self.session()} makes a report of it, and with -o FILE in another", run.err)
+        run = self.recover()
+        self.assertEqual(run.code, 108, run.err)
+        self.assertIn("-o FILE in another place", run.err)
+        run = self.recover("-o", "run", "--csv")
+        self.assert_run(run, 0)
+        self.assertIn("report: run.kprof (10 activities)", run.err)
+        self.assertIn('"cuda_gpu_kern_sum",1,"Instances","",3\n', run.out)
+
+
 class Full(CutShort):
     """The disk of the report or of the session is full, or files may not grow."""
 

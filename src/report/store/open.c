@@ -517,7 +517,7 @@ kprof_status kprof_report_close(kprof_report *report)
     kprof_status status = report->writable ? complete(report, &copied) : KPROF_OK;
     if (sqlite3_close(report->db) == SQLITE_OK)
         report->db = NULL;
-    if (status != KPROF_OK || report->broken)
+    if ((status != KPROF_OK || report->broken) && access(kprof_report_place(report), F_OK) == 0)
         kprof_log(KPROF_LOG_WARNING, "what was stored before is in %s", kprof_report_place(report));
     if (status == KPROF_OK && report->broken && report->draft) { /* only a complete report replaces another */
         status = KPROF_OUTPUT;
