@@ -63,3 +63,9 @@ char *kprof_section_to_json(const kprof_section *section);
 typedef void kprof_item_visit(void *user, kprof_item *item, const char *column);
 /* Visit header values, then cells of tables, then what rooflines have. */
 void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user);
+
+/* Give `into`, a definition of the same section, the values and metrics over time that `from` alone has, whose texts it
+ * borrows. Where `from` has all values of `into` and more, its tables are taken; else what stands in a table of it
+ * becomes a header value. Gives the name of a value that both compute in different ways, which is borrowed, and does
+ * nothing then; else NULL. */
+const char *kprof_section_join(kprof_section *into, const kprof_section *from, kprof_pool *pool);

@@ -1342,6 +1342,51 @@ class Merges(Case):
             self.assertRegex(shown[launch], metric + " +[0-9]")
         self.assertNotIn("Command line", shown[0])
 
+    def change_section(self, name, change):
+        """Let a report have another definition of the section SpeedOfLight, as another version of kprof would."""
+        with sqlite3.connect(self.path(name)) as database:
+            (text,), = database.execute("SELECT definition FROM section WHERE identifier = 'SpeedOfLight'")
+            section = json.loads(text)
+            change(section)
+            database.execute("UPDATE section SET definition = ? WHERE identifier = 'SpeedOfLight'",
+                             (json.dumps(section),))
+        database.close()
+
+    def test_sections_of_other_versions(self):
+        """Each launch keeps all that its own report shows of it, whatever the order of the reports."""
+        def be_older(section):
+            section.update(help="Another text.", timeline=[{"metric": "lts__throughput.avg", "label": "L2"}])
+            section["items"] = [item for item in section["items"] if item["label"] != "DRAM Bandwidth"]
+
+        def be_other(section):
+            section.update(tables=[], timeline=[{"metric": "sm__throughput.avg", "label": "SM"}])
+
+        self.change_section("rank0.kprof", be_older)
+        self.change_section("rank1.kprof", be_other)
+        own = {}
+        for rank in range(3):
+            for launch in json.loads(self.kprof("report", f"rank{rank}", "--json").out)["launches"]:
+                speed = [section for section in launch["sections"] if section["id"] == "SpeedOfLight"]
+                cells = [cell for section in speed for table in section["tables"] for row in table["rows"]
+                         for cell in row["cells"]]
+                items = [item for section in speed for item in section["items"]]
+                own.setdefault(rank, []).append({item["name"]: item["value"] for item in items + cells})
+        for ranks in ((0, 1, 2), (1, 0), (2, 0, 1), (0, 2), (1, 2, 0)):
+            self.merge(0, *(f"rank{rank}" for rank in ranks), "-f", "-o", "all")
+            merged = json.loads(self.kprof("report", "all", "--json").out)
+            expected = [values for rank in ranks for values in own[rank]]
+            for launch, values in zip(merged["launches"], expected, strict=True):
+                [section] = [section for section in launch["sections"] if section["id"] == "SpeedOfLight"][:1] or [{}]
+                shown = {item["name"]: item["value"] for item in section.get("items", [])}
+                shown |= {cell["name"]: cell["value"] for table in section.get("tables", []) for row in table["rows"]
+                          for cell in row["cells"]}
+                self.assertEqual({name: shown.get(name) for name in values}, values, ranks)
+            (text,), = self.query("all.kprof", "SELECT definition FROM section WHERE identifier = 'SpeedOfLight'")
+            section = json.loads(text)
+            self.assertEqual({item["label"] for item in section.get("timeline", [])},
+                             {"L2" if rank == 0 else "SM" for rank in ranks if rank < 2})
+            self.assertEqual(len(section["tables"]), 0 if ranks[:2] == (1, 0) and 2 not in ranks else 1)
+
     def test_what_is_refused(self):
         os.symlink("rank0.kprof", self.path("link.kprof"))
         shutil.copy(self.path("rank0.kprof"), self.path("copy.kprof"))
@@ -1349,7 +1394,8 @@ class Merges(Case):
         self.merge(0, "rank1.kprof", "rank2", "-o", "pair")
         self.write("other.kprof", 5)
         with sqlite3.connect(self.path("other.kprof")) as database:
-            database.execute("UPDATE section SET definition = replace(definition, 'Duration', 'Time')")
+            database.execute("UPDATE section SET definition = replace(definition, 'dfma_pred_on.sum.per_second * 2', "
+                             "'dfma_pred_on.sum.per_second * 3')")
         database.close()
         for code, err, words in (
                 (101, "which reports", ("rank0", "-o", "all")), (101, "into which report?", ("rank0", "rank1")),
@@ -1363,7 +1409,8 @@ class Merges(Case):
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
                 (101, "--csv is no option of kprof merge", ("rank0", "rank1", "-o", "all", "--csv")),
                 (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
-                (107, "is another one than in the reports before it", ("rank0", "other", "-o", "all")),
+                (107, "other.kprof: its section Roofline computes derived__flops_fp64.per_second in another way",
+                 ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):
             self.merge(code, *words, err=err)
             self.assertFalse([name for name in os.listdir(self.dir) if name.startswith("all")])

@@ -175,44 +175,31 @@ static void add_sources(kprof_merge *merge, const char *name, int version)
     merge->source_count++;
 }
 
-/* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
-static void join_items(kprof_section *into, const kprof_section *from, kprof_pool *pool)
-{
-    KPROF_AUTO(kprof_names) known = {0};
-    kprof_item *items = kprof_pool_calloc(pool, into->item_count + from->item_count + 1, sizeof *items);
-    for (size_t i = 0; i < into->item_count; i++) {
-        items[i] = into->items[i];
-        kprof_names_add(&known, items[i].name, i);
-    }
-    into->items = items;
-    for (size_t i = 0; i < from->item_count; i++) {
-        if (kprof_names_find(&known, from->items[i].name) != KPROF_NAMES_NONE)
-            continue;
-        into->items[into->item_count++] = from->items[i];
-        kprof_names_add(&known, from->items[i].name, 0);
-    }
-}
-
 /* Both definitions are of one section. `own`: that of the new report. */
-static void join_definition(kprof_merge *merge, const char *chip, const kprof_section *section, char **own)
+static kprof_status join_definition(const char *path, char **own, const kprof_section *section)
 {
     KPROF_AUTO(kprof_pool) pool = {0};
     kprof_section whole;
-    const kprof_status status =
-        kprof_section_from_json(&(kprof_json_place){.name = merge->into->path, .pool = &pool}, *own, &whole);
-    note(merge, status);
+    const kprof_status status = kprof_section_from_json(&(kprof_json_place){.name = path, .pool = &pool}, *own, &whole);
     if (status != KPROF_OK)
-        return;
-    join_items(&whole, section, &pool);
+        return status;
+    const char *other_name = kprof_section_join(&whole, section, &pool);
+    if (other_name)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: its section %s computes %s in another way than the reports before it, as another "
+                          "version of kprof does, or other files of sections: merge runs that had the same, or "
+                          "compare the two with kprof diff",
+                          path, section->id, other_name);
     free(*own);
     *own = kprof_section_to_json(&whole);
-    kprof_store_ask(merge->into, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
-                    (const char *const[]){chip, section->id, *own, NULL});
+    return KPROF_OK;
 }
 
-/* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
+/* Add a section to those of a chip. Another version of kprof may have given one that is there other values. */
 static void add_section(kprof_merge *merge, const char *chip, const kprof_section *section, const char *path)
 {
+    static const char update[] = "UPDATE main.section SET definition=?3, name=json_extract(?3, '$.name') WHERE "
+                                 "chip=?1 AND identifier=?2";
     KPROF_AUTO_FREE char *key = kprof_strprintf("%s\n%s", chip, section->id);
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
     const size_t number = kprof_names_find(&merge->sections, key);
@@ -221,13 +208,9 @@ static void add_section(kprof_merge *merge, const char *chip, const kprof_sectio
         kprof_strlist_add(&merge->definitions, json);
         kprof_names_keep(&merge->sections, key, merge->definitions.count);
         kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    } else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0) {
-        join_definition(merge, chip, section, own);
     } else if (strcmp(*own, json) != 0) {
-        note(merge, kprof_fail(KPROF_BAD_REPORT,
-                               "%s: its section %s is another one than in the reports before it: merge runs that had "
-                               "the same files of sections",
-                               path, section->id));
+        note(merge, join_definition(path, own, section));
+        kprof_store_ask(merge->into, update, (const char *const[]){chip, section->id, *own, NULL});
     }
 }
 
@@ -496,8 +479,8 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
         status = kprof_fail(KPROF_BAD_REPORT, "%s: its run goes on, or was cut short; merge finished reports", path);
     else if (from->version < OLDEST_VERSION)
         status = kprof_fail(KPROF_BAD_REPORT,
-                            "%s: an older kprof made it, with report version %d; kprof merge takes reports from "
-                            "version %d on: measure again with this kprof",
+                            "%s: an older kprof made it, with report version %d; kprof merge and kprof report "
+                            "--export take reports from version %d on: measure again with this kprof",
                             path, from->version, OLDEST_VERSION);
     from->keeps_text = true;
     KPROF_THEN(status, kprof_store_check_pages(from));
