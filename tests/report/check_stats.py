@@ -530,6 +530,21 @@ def check_lacking(kprof, report):
         check(told.count("error") == 1 and "the trace has no" in told, f"{name}: told is {told}")
 
 
+def check_graphs(kprof, report):
+    """Graphs that were recorded as a whole: no table of kernels has what they do."""
+    times = [(0, 300, 7), (400, 900, 7), (1000, 1100, 12), (2000, None, 12)]
+    with sqlite3.connect(report) as database:
+        database.executemany(
+            "INSERT INTO trace_graph(process_id, start_ns, end_ns, device, context, stream, correlation, graph) VALUES "
+            "(1, ?1+?4, ?2+?4, 0, 1, 1, 900, ?3)", [(*row, BEGIN) for row in times])
+    database.close()
+    check_table(kprof, report, "graph_sum", summary("Instances", "PID", "Graph"),
+                [[88.9, 800, 2, *spread([300, 500]), 4242, 7], [11.1, 100, 1, *spread([100]), 4242, 12]])
+    run = subprocess.run([kprof, "stats", report], capture_output=True, text=True, check=True)
+    check("CUDA Graphs as a Whole" in run.stdout, f"the usual tables lack graph_sum:\n{run.stdout}")
+    check("whole graphs: 4; tables of kernels are without theirs" in run.stderr, f"told of graphs is {run.stderr}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -555,6 +570,7 @@ def main():
             check_deep_ranges(kprof, report)
         subprocess.run([write_fixture, report, "trace"], check=True)
         check_lacking(kprof, report)
+        check_graphs(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

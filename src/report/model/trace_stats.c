@@ -136,6 +136,12 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                       ", @kernel AS name FROM trace_kernel k JOIN @names n ON n.id=name_id WHERE "
                       "start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, " SHAPE BY_TIME_AND("11, " SHAPE),
      NULL, KPROF_NEEDS_NOTHING, NULL},
+    {"graph_sum", "CUDA Graphs as a Whole",
+     "SELECT " TIMES("Instances") ", pid AS \"PID\", graph AS \"Graph\" FROM (SELECT end_ns-start_ns AS d, process_id, "
+                                  "graph FROM trace_graph WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) JOIN "
+                                  "process p ON p.id=process_id GROUP BY process_id, graph ORDER BY total(d) DESC, "
+                                  "process_id, graph",
+     NULL, KPROF_NEEDS_NOTHING, NULL},
     {"cuda_gpu_trace", "CUDA GPU Trace",
      "SELECT start_ns-@start AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy "
      "AS "
@@ -519,6 +525,9 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         {"SELECT (SELECT count(*) FROM trace_kernel WHERE start_ns IS NULL OR end_ns IS NULL)+(SELECT count(*) FROM "
          "trace_copy WHERE start_ns IS NULL OR end_ns IS NULL)",
          "kernels and copies whose times CUPTI does not know", "tables of times are without them"},
+        {"SELECT count(*) FROM trace_graph", "launches of whole graphs",
+         "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
+         "graphs' time"},
         {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short",
          "what they did last is missing"},
         {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU",

@@ -76,8 +76,8 @@ static void show_columns(stats_page *page, sqlite3_stmt *statement)
 /* Numbers in these columns name something. */
 static bool is_amount(const char *column)
 {
-    static const char *const names[] = {"Device", "DevId", "Ctx", "Strm",   "CorrId",  "CorrID",  "PID",
-                                        "TID",    "Pid",   "Tid", "Result", "RangeId", "ParentId"};
+    static const char *const names[] = {"Device", "DevId", "Ctx", "Strm",   "CorrId",  "CorrID",   "PID",
+                                        "TID",    "Pid",   "Tid", "Result", "RangeId", "ParentId", "Graph"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(column, names[i]) == 0)
             return false;
@@ -233,6 +233,7 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
                                         "pm_sampling_steps",
                                         JOINED_TABLE,
                                         "cuda_gpu_kern_sum",
+                                        "graph_sum",
                                         "kern_line_sum",
                                         "cuda_gpu_mem_time_sum",
                                         "cuda_gpu_mem_size_sum",
