@@ -24,6 +24,7 @@ SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
 RECORDED = SOURCE / "tests/report/findings/recorded-h200.kprof"
 MEASURED = SOURCE / "tests/fixtures/source"  # instructions, and the sources of some
 MANY, RANKS = 2000, 5
+FORMULA = "=1+1"
 LONG_KERNEL = "void at::" + "native<int, " * 250 + "float>" # 3,000 letters
 LONG = 5000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
@@ -75,7 +76,8 @@ class Pages(unittest.TestCase):
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "source": MEASURED / "source.kprof",
                    "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
-                   "less": change(SAMPLE, folder / "less.kprof", ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
+                   "less": change(SAMPLE, folder / "less.kprof", f"UPDATE kernel SET demangled = '{FORMULA}'",
+                                  ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
                                                                   "metric WHERE name = ?)", [WARPS]))}
         other = change(SAMPLE, folder / "other.kprof", "UPDATE device SET name = 'NVIDIA H100', uuid = 'other'",
                        "UPDATE process SET pid = pid + 1", "UPDATE run SET start_unix_ns = start_unix_ns + 1")
@@ -889,9 +891,45 @@ class Pages(unittest.TestCase):
         self.open("source", "#source-2")
         self.browser.press("n", 78)
         self.browser.settle()
+        self.evaluate("new Promise(function wait(done) { location.hash.includes('/') ? done() : "
+                      "setTimeout(wait, 10, done); })")
         self.assertRegex(self.evaluate("location.hash"), "^#source-2/l[0-9]+$") # what a reload shows
         self.open("sample", "#%E0%A4%A")
         self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), "Overview")
+
+    def copied(self):
+        """The rows that the button above a table gives to a spreadsheet."""
+        self.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+        self.click(self.button("Copy table"))
+        rows = [line.split("\t") for line in self.evaluate("copied").split("\n")]
+        return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+    @in_turn
+    def test_a_spreadsheet_takes_exact_numbers(self):
+        self.open("kernels")
+        expected = self.summary("kernels")
+        rows = self.copied()
+        self.assertEqual([row["Kernel"] for row in rows], [row["kernel"] for row in expected])
+        for label, key in {"Time (ns)": "time", "Launches": "launches", "Memory (%)": "memory_pct"}.items():
+            for row, other in zip(rows, expected):
+                self.assertAlmostEqual(float(row[label]), float(other[key]), delta=1e-9 * float(other[key]))
+        self.open("many")
+        self.click(self.button("By launch"))
+        self.assertEqual(len(self.copied()), MANY)
+        self.open("less")
+        self.assertEqual(self.copied()[0]["Kernel"], "'" + FORMULA)
+
+    @in_turn
+    def test_keys_stop_where_there_is_something_to_do(self):
+        """Not at each table, unless it is wider than the window."""
+        for width in 1280, 400:
+            self.open("sample", "#launch-0", width=width)
+            self.browser.settle()
+            places = self.evaluate(
+                "[...document.querySelectorAll('.scroll')].filter(e => e.checkVisibility())"
+                ".map(e => [e.tabIndex === 0, e.scrollWidth > e.clientWidth, e.getAttribute('role')])")
+            self.assertEqual([stops for stops, _, _ in places], [wide for _, wide, _ in places])
+            self.assertEqual({role for stops, _, role in places if stops}, {"region"} if width == 400 else set())
 
     @in_turn
     def test_a_page_without_its_script_says_so(self):

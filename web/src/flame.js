@@ -372,6 +372,7 @@ function lineTable(graph) {
         ...{
             label,
             value,
+            unit,
             number: true,
             cell: (row) => (unit === "%" ? bar(value(row), human(value(row), "%")) : human(value(row), unit)),
         },

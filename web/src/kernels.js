@@ -30,7 +30,7 @@ function summaryColumn(key, label, unit, help) {
     const isShare = unit === "%" && key !== "gain_pct";
     const value = ({ row }) => row[key];
     const cell = (group) => (isShare ? share(value(group)) : human(value(group), unit));
-    return { key, label, number: true, help, value, cell };
+    return { key, label, number: true, unit, help, value, cell };
 }
 
 // A column of a line of the verdict: its name, and below that the share that sorts it. The sentence is a tooltip.
@@ -175,7 +175,7 @@ function verdictColumns(run) {
 function shareColumns(run) {
     return SHARES.filter(([, metric]) => run.has(metric)).map(([label, metric]) => {
         const value = (launch) => run.value(launch, metric);
-        return { label, number: true, help: metric, value, cell: (launch) => share(value(launch)) };
+        return { label, number: true, unit: "%", help: metric, value, cell: (launch) => share(value(launch)) };
     });
 }
 
@@ -219,7 +219,16 @@ export function launchTable(run, launches, caption = "Launches") {
         { label: "Grid", value: (launch) => shape(launch.grid), cell: (launch) => shape(launch.grid) ?? "n/a" },
         { label: "Block", value: (launch) => shape(launch.block), cell: (launch) => shape(launch.block) ?? "n/a" },
         ...(run.has(TIME)
-            ? [{ label: "Time", number: true, help: TIME, value: time, cell: (launch) => human(time(launch), "ns") }]
+            ? [
+                  {
+                      label: "Time",
+                      number: true,
+                      unit: "ns",
+                      help: TIME,
+                      value: time,
+                      cell: (launch) => human(time(launch), "ns"),
+                  },
+              ]
             : []),
         ...shareColumns(run),
         ...verdictColumns(run),

@@ -65,6 +65,7 @@ function table(title, records, links) {
         columns: byKernel(shownKeys(records).filter(isFilled)).map((field, i) => ({
             label: field.label,
             number: field.number,
+            unit: records.map((record) => shown(record, field.key)?.unit).find(Boolean),
             header: i === 0,
             value: (record) => shown(record, field.key)?.value ?? null,
             cell: (record) => cell(shown(record, field.key), links),

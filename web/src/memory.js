@@ -1,7 +1,7 @@
 // The memory chart: what goes between the SMs, shared memory, the caches and the memories, and how often the caches hit.
 import { h, svg } from "./dom.js";
 import { total } from "./data.js";
-import { plainTable } from "./table.js";
+import { plainTable, scrolling } from "./table.js";
 import { human } from "./units.js";
 
 const SECTOR_BYTES = 32;
@@ -199,9 +199,8 @@ export function memoryChart(run, launch) {
             "Memory chart: bytes that move between the units",
             links.some((link) => link.to === "Shared memory") && "; of shared memory, wavefronts",
         ),
-        h(
-            "div",
-            { class: "scroll", tabindex: "0", role: "region", "aria-label": "Memory chart" },
+        scrolling(
+            "Memory chart",
             svg(
                 "svg",
                 { viewBox: `0 0 ${4 * BOX + 3 * GAP} ${height}`, role: "img", "aria-label": title },

@@ -117,6 +117,12 @@ function read(trace) {
     return model;
 }
 
+// Of a trace that is too long for the page.
+function lacksText({ of, each }) {
+    const [all, some] = [of, each].map((count) => count.toLocaleString("en-US"));
+    return `Of ${all} activities the longest ${some} of each kind are shown`;
+}
+
 class ProgramTimeline {
     // countersOf: the link to the counters of a kernel by its name, or null
     constructor(trace, countersOf) {
@@ -184,7 +190,7 @@ class ProgramTimeline {
             h("span", {}, zoom("+", "Zoom in", 0.5), " ", zoom("\u2212", "Zoom out", 2)),
             this.span,
             this.found,
-            h("span", { id: "lacks" }, trace.lacks ?? ""),
+            h("span", { id: "lacks" }, trace.lacks && lacksText(trace.lacks)),
         );
     }
 

@@ -1,11 +1,12 @@
 // The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
 // opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay quick.
 import { h, kernelHeading, named } from "./dom.js";
-import { bar } from "./table.js";
+import { bar, scrolling } from "./table.js";
 import { human } from "./units.js";
 
 const PAGE_ROWS = 100;
 const TOLD_STALLS = 3;
+const ADDRESS_MS = 200;
 const STALL_COLOURS = 4; // and one for all others
 
 export const sourceLink = (code, row) => `#source-${code.id}${row ? `/${row.key}` : ""}`;
@@ -89,9 +90,8 @@ class SourceView {
             "div",
             { class: "source" },
             this.controls(),
-            h(
-                "div",
-                { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines and instructions" },
+            scrolling(
+                "Lines and instructions",
                 h(
                     "table",
                     { role: "table" },
@@ -199,8 +199,16 @@ class SourceView {
         this.current = line;
         this.show();
         if (quiet) return;
-        history.replaceState(history.state, "", sourceLink(this.code, row));
+        this.keepAddress(row);
         this.focus(row);
+    }
+
+    // A reload shows the row. Browsers refuse to change the address more often than a key that is held down asks for.
+    keepAddress(row) {
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => {
+            if (this.element.isConnected) history.replaceState(history.state, "", sourceLink(this.code, row));
+        }, ADDRESS_MS);
     }
 
     focus(row) {

@@ -3,6 +3,25 @@ import { h } from "./dom.js";
 
 const PAGE_ROWS = 50;
 
+// What is too wide for the window scrolls: only then it is a region that keys reach.
+const observer = new ResizeObserver((entries) =>
+    entries.forEach(({ target }) => {
+        const isWide = target.scrollWidth > target.clientWidth;
+        for (const [name, value] of [
+            ["tabindex", "0"],
+            ["role", "region"],
+        ])
+            if (isWide) target.setAttribute(name, value);
+            else target.removeAttribute(name);
+    }),
+);
+
+export function scrolling(label, child) {
+    const element = h("div", { class: "scroll", "aria-label": label }, child);
+    observer.observe(element);
+    return element;
+}
+
 const inOrder = new Intl.Collator("en", { numeric: true });
 
 // Rows without a value come last in either direction.
@@ -21,8 +40,8 @@ function cellOf(column, row) {
 }
 
 class SortedTable {
-    // columns: [{label, help, value(row), text(row), cell(row), number, header}], where value sorts, text filters (value
-    // if there is none) and cell shows; sort: [column, 1 or -1]; cards: in a narrow window each row is a card. Roles are
+    // columns: [{label, help, value(row), text(row), cell(row), number, unit, header}], where value sorts, text filters
+    // (value if there is none) and cell shows; unit is that of value, where cell shows others; sort: [column, 1 or -1]; cards: in a narrow window each row is a card. Roles are
     // given because some browsers forget them where style makes something else of a table.
     constructor({ caption, columns, rows, sort, filter = rows.length > 10, cards = false }) {
         Object.assign(this, { columns, rows, page: 0, query: "", texts: new Map() });
@@ -34,10 +53,9 @@ class SortedTable {
         this.element = h(
             "div",
             { class: cards ? "table cards" : "table" },
-            filter && this.search(caption),
-            h(
-                "div",
-                { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+            filter && h("div", { class: "controls above" }, this.search(caption), this.copyButton()),
+            scrolling(
+                caption,
                 h(
                     "table",
                     { role: "table" },
@@ -92,6 +110,29 @@ class SortedTable {
         this.page = 0;
         this.show();
         this.head.children[index].querySelector("button").focus();
+    }
+
+    // The rows that are chosen, on all pages, as a spreadsheet takes them: exact numbers, and no text that is a formula.
+    spreadsheet() {
+        const plain = (value) => String(value ?? "").replace(/\s+/g, " ");
+        const text = (value) => plain(value).replace(/^[=+@-]/, "'$&");
+        const cell = ({ number, value, text: told = value }, row) => (number ? plain(value(row)) : text(told(row)));
+        const head = this.columns.map(({ label, unit }) => (unit ? `${label} (${unit})` : label));
+        const rows = this.chosen().map((row) => this.columns.map((column) => cell(column, row)));
+        return [head, ...rows].map((line) => line.join("\t")).join("\n");
+    }
+
+    copyButton() {
+        if (!navigator.clipboard) return null; // a server without https
+        const copy = async ({ currentTarget }) => {
+            await navigator.clipboard.writeText(this.spreadsheet());
+            currentTarget.textContent = "Copied";
+        };
+        return h(
+            "button",
+            { type: "button", title: "All rows with exact numbers, for a spreadsheet", onclick: copy },
+            "Copy table",
+        );
     }
 
     showHead() {
@@ -166,9 +207,8 @@ export function sortedTable(options) {
 // A short table in the order of its rows. cells: nodes or texts; the first of each row is its header. Without labels of
 // columns it needs no title that one can see: it stands below that of its section.
 export function plainTable(caption, labels, rows) {
-    return h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    return scrolling(
+        caption,
         h(
             "table",
             {},

@@ -58,7 +58,7 @@ function kernels(report) {
     const isCounted = traced.some(({ counted }) => counted > 0);
     const number = (key, label, unit, help) => {
         const value = (row) => row[key];
-        return { label, help, value, number: true, cell: (row) => human(value(row), unit) };
+        return { label, help, value, number: true, unit, cell: (row) => human(value(row), unit) };
     };
     const limit = {
         label: "Limited by",

@@ -176,7 +176,6 @@ typedef struct writer {
 } writer;
 
 #define MOST_ON_PAGE 200000 /* slices */
-#define SLICE_KINDS  8
 
 static kprof_status write_event(void *user, sqlite3_stmt *row)
 {
@@ -303,28 +302,44 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     return status == KPROF_OK ? written : status;
 }
 
-static int64_t count_slices(kprof_report *report)
+/* Count what the page may show, and return how many of each kind it has space for: kinds with few leave theirs to
+ * others. */
+static int64_t share_page(kprof_report *report, int64_t *slices)
 {
-    return kprof_store_integer(
-        report,
-        "SELECT (SELECT count(*) FROM trace_kernel)+(SELECT count(*) FROM trace_copy)+(SELECT count(*) FROM trace_set)+"
-        "(SELECT count(*) FROM trace_graph)+(SELECT count(*) FROM trace_call)+(SELECT count(*) FROM trace_range)+"
-        "(SELECT count(*) FROM trace_overhead)");
+    static const char *const kinds[] = {"kernel", "copy", "set", "graph", "call", "range", "overhead", "managed"};
+    const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
+    const size_t count = COUNT_OF(kinds) - !has_managed; /* which is the last one */
+    int64_t of[COUNT_OF(kinds)], each = 0, space = MOST_ON_PAGE, sharing = (int64_t)count;
+    for (size_t i = 0; i < count; i++) {
+        KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&sql, "SELECT count(*) FROM trace_%s", kinds[i]);
+        of[i] = kprof_store_integer(report, sql.data);
+        *slices += of[i];
+    }
+    while (sharing > 0 && each < space / sharing) {
+        each = space / sharing;
+        space = MOST_ON_PAGE;
+        sharing = 0;
+        for (size_t i = 0; i < count; i++) {
+            space -= of[i] <= each ? of[i] : 0;
+            sharing += of[i] > each;
+        }
+    }
+    return each;
 }
 
 static void put_members(void *user, kprof_output *out)
 {
     kprof_report *report = user;
-    const int64_t start_ns = begin_events(report), slices = count_slices(report);
+    int64_t slices = 0;
+    const int64_t start_ns = begin_events(report), each = share_page(report, &slices);
     if (report->status != KPROF_OK)
         return;
     const bool too_many = slices > MOST_ON_PAGE;
     if (too_many)
-        kprof_output_printf(out, ",\"lacks\":\"of %lld activities the longest %d of each kind are shown\"",
-                            (long long)slices, MOST_ON_PAGE / SLICE_KINDS);
+        kprof_output_printf(out, ",\"lacks\":{\"of\":%lld,\"each\":%lld}", (long long)slices, (long long)each);
     kprof_output_puts(out, ",\"traceEvents\":[");
-    (void)write_events(report, start_ns,
-                       &(writer){.out = out, .most_slices = too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
+    (void)write_events(report, start_ns, &(writer){.out = out, .most_slices = too_many ? each : INT64_MAX});
     kprof_output_puts(out, "\n]");
 }
 
