@@ -685,12 +685,12 @@ static bool goes_on(const profile *run, const kprof_outcome *first, size_t numbe
     if (outcome->collecting != KPROF_OK || outcome->counts.profiled + outcome->counts.not_measured == 0)
         return false;
     const bool may = !run->interrupted && (number == 1 ? is_well : !WIFSIGNALED(outcome->wait_status) || is_well);
-    if (!may && number < kprof_plans_runs(&run->plans))
-        kprof_log(
-            KPROF_LOG_WARNING,
-            "the application failed or was interrupted, so kprof does not run it once more; what %zu further runs "
-            "were to collect is missing",
-            kprof_plans_runs(&run->plans) - number);
+    const size_t left = kprof_plans_runs(&run->plans) - number;
+    if (!may && left > 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "the application failed or was interrupted, so kprof does not run it once more; what %zu further "
+                  "run%s to collect is missing",
+                  left, left == 1 ? " was" : "s were");
     return may;
 }
 
@@ -745,6 +745,10 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     kprof_merge_free(merge);
     free((void *)runs.greatest);
     KPROF_THEN(status, kprof_report_count(run->report, &run->outcome.counts));
+    if (runs.left_out > 0 && reports->input < 0 && !run->options->null_stdin && !isatty(STDIN_FILENO))
+        kprof_log(KPROF_LOG_WARNING,
+                  "the standard input is a pipe, which the first run may have read to its end; a file "
+                  "(< FILE) is read anew by each run");
     if (runs.left_out > 0 && (runs.order != KPROF_ORDER_RELAXED || runs.taken == 0))
         run->outcome.choosing = refuse_runs(&runs);
     return status;

@@ -129,8 +129,18 @@ class Runs(Case):
                 kept = ["scale"] * 2 + ["vectorAdd"] * (mode != "strict")
                 self.assertEqual(self.launches(), kept)
                 self.assertRegex(run.err, r"of \d+ launches of the \d+ runs are left out, since not every run has them")
-                self.assertIn("scale: one run launches it 2 times, another one 3 times", run.err)
+                self.assertIn("scale: one run has it 2 times, another one 3 times", run.err)
                 self.assertEqual("the runs differ" in run.err, code != 0)
+                self.assertIn("a pipe, which the first run may have read to its end", run.err)
+
+    def test_fewer_ranges_later(self):
+        ranges = lambda count: f"push=step launch={SCALE} pop " * count
+        self.changing(ranges(3), ranges(2))
+        run = self.kprof("--injection-path", INJECTION, *FEW, "--replay-mode", "app-range", "--nvtx", "--nvtx-include",
+                         "step/", "-f", "-o", "run", "sh", self.path("changing.sh"), stdin=None)
+        self.assert_run(run, 110)
+        self.assertRegex(run.err, "1 of 7 ranges of the 3 runs are left out, since not every run .*; 2 ranges match")
+        self.assertIn("step: one run has it 2 times, another one 3 times", run.err)
 
     def test_nothing_in_common(self):
         """The exit code tells it, and no filter is blamed."""
@@ -146,7 +156,7 @@ class Runs(Case):
         steps = f"launch={SCALE} launch={VECTOR_ADD}", f"launch={VECTOR_ADD} launch={SCALE}"
         run = self.few("--app-replay-mode", "strict", *self.changing(*steps), code=110)
         self.assertEqual(self.launches(), [])
-        self.assertIn("scale: all runs launch it as often (1), but at other places or with other shapes", run.err)
+        self.assertIn("scale: all runs have it as often (1), but at other places or with other shapes", run.err)
         self.few(*self.changing(*steps))
         self.assertEqual(self.launches(), ["scale", "vectorAdd"])
 

@@ -252,9 +252,9 @@ static void tell_kernels(kprof_report *report, const kprof_runs *runs)
             continue;
         if (least == most)
             kprof_log(KPROF_LOG_WARNING,
-                      "%s: all runs launch it as often (%lld), but at other places or with other shapes", name, most);
+                      "%s: all runs have it as often (%lld), but at other places or with other shapes", name, most);
         else
-            kprof_log(KPROF_LOG_WARNING, "%s: one run launches it %lld time%s, another one %lld time%s", name, least,
+            kprof_log(KPROF_LOG_WARNING, "%s: one run has it %lld time%s, another one %lld time%s", name, least,
                       least == 1 ? "" : "s", most, most == 1 ? "" : "s");
     }
     if (count > KERNELS_TOLD)
@@ -269,10 +269,11 @@ static void tell_left_out(kprof_report *report, kprof_runs *runs)
     runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
     if (report->status != KPROF_OK || runs->left_out == 0)
         return;
+    const char *one = runs->of_ranges ? "range" : "launch", *several = runs->of_ranges ? "ranges" : "launches";
     kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
-              "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launch%s",
-              (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken,
-              taken == 1 ? " matches" : "es match");
+              "%llu of %lld %s of the %zu runs are left out, since not every run has them; %lld %s match%s",
+              (unsigned long long)runs->left_out, (long long)all, several, runs->count, (long long)taken,
+              taken == 1 ? one : several, taken == 1 ? "es" : "");
     tell_kernels(report, runs);
 }
 
