@@ -14,8 +14,12 @@
 #include <string.h>
 
 /* Hash tables of numbers. The items are in an array, in the order of their numbers. */
+typedef struct slot {
+    uint32_t hash, number; /* from 1; 0: nothing */
+} slot;
+
 typedef struct table {
-    uint32_t *slots; /* [size], a power of two; a number, from 1 */
+    slot *slots; /* [size], a power of two */
     size_t size, count;
 } table;
 
@@ -29,7 +33,7 @@ typedef struct place {
 typedef struct known_frame {
     char *function, *file; /* one allocation */
     char *symbol;          /* NULL: nobody has asked for it */
-    uint64_t place, hash;
+    uint64_t place;
     bool is_native;
 } known_frame;
 
@@ -37,7 +41,6 @@ typedef struct known_stack {
     uint32_t *frames;
     uint32_t count;
     bool is_cut;
-    uint64_t hash;
 } known_stack;
 
 /* The findings of one walk. */
@@ -94,56 +97,47 @@ static walk *own_walk(void)
     return own = made;
 }
 
-/* A search begins here. Tables are half empty, so it ends. */
-static size_t first_slot(const table *t, uint64_t hash)
+/* Return the number of the next item with this hash, from the slot *at on; 0: there is none, and *at is a free slot.
+ * Tables are half empty, so a search ends. */
+static uint32_t search(const table *t, uint32_t hash, size_t *at)
 {
-    return (size_t)(hash ^ hash >> 32) & (t->size - 1);
+    for (*at &= t->size - 1; t->slots[*at].number && t->slots[*at].hash != hash;)
+        *at = (*at + 1) & (t->size - 1);
+    return t->slots[*at].number;
 }
 
-/* Twice the slots, once half are taken. hash(i) is that of the item with number i + 1. */
-static bool make_slots(table *t, uint64_t (*hash)(size_t item))
+/* Have twice the slots, once half are taken. */
+static bool make_slots(table *t)
 {
     if (2 * (t->count + 1) <= t->size)
         return true;
     table grown = {.size = t->size ? 2 * t->size : 1024, .count = t->count};
     grown.slots = calloc(grown.size, sizeof *grown.slots);
+    for (size_t i = 0; i < t->size && grown.slots; i++) {
+        size_t at = t->slots[i].hash;
+        while (t->slots[i].number && search(&grown, t->slots[i].hash, &at))
+            at++;
+        if (t->slots[i].number)
+            grown.slots[at] = t->slots[i];
+    }
     if (!grown.slots)
         return false;
-    for (size_t i = 0; i < t->count; i++) {
-        size_t at = first_slot(&grown, hash(i));
-        while (grown.slots[at])
-            at = (at + 1) & (grown.size - 1);
-        grown.slots[at] = (uint32_t)(i + 1);
-    }
     free(t->slots);
     *t = grown;
     return true;
 }
 
-static uint64_t mix(uint64_t value)
+/* Number the item that has just been appended, in the slot where a search for it has ended. */
+static uint32_t number_next(table *t, uint32_t hash, size_t at)
+{
+    t->slots[at] = (slot){hash, (uint32_t)++t->count};
+    return t->slots[at].number;
+}
+
+static uint32_t mix(uint64_t value)
 {
     value = (value ^ value >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-    return value ^ value >> 32;
-}
-
-static uint64_t hash_of_site(const kprof_python_site *site)
-{
-    return mix(site->address * 31 + (uint32_t)site->offset);
-}
-
-static uint64_t hash_of_place(size_t i)
-{
-    return hash_of_site(&all.places[i].site);
-}
-
-static uint64_t hash_of_frame(size_t i)
-{
-    return all.frames[i].hash;
-}
-
-static uint64_t hash_of_stack(size_t i)
-{
-    return all.stacks[i].hash;
+    return (uint32_t)(value ^ value >> 32);
 }
 
 static bool is_same_frame(const known_frame *known, const kprof_stack_frame *frame)
@@ -157,24 +151,22 @@ static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *ho
 {
     table *t = &all.frame_table;
     const size_t name_bytes = strlen(frame->function) + 1, file_bytes = strlen(frame->file) + 1;
-    uint64_t hash = kprof_hash(KPROF_HASH_START, frame->function, name_bytes);
-    hash = mix(kprof_hash(hash, frame->file, file_bytes) + frame->place * 31 + frame->is_native);
-    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_frame))
+    const uint64_t of_name = kprof_hash(KPROF_HASH_START, frame->function, name_bytes);
+    const uint32_t hash = mix(kprof_hash(of_name, frame->file, file_bytes) + frame->place * 31 + frame->is_native);
+    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t))
         return 0;
-    size_t at = first_slot(t, hash);
-    for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
-        const known_frame *known = &all.frames[t->slots[at] - 1];
-        if (known->hash == hash && is_same_frame(known, frame))
-            return t->slots[at];
-    }
+    size_t at = hash;
+    for (uint32_t number; (number = search(t, hash, &at)); at++)
+        if (is_same_frame(&all.frames[number - 1], frame))
+            return number;
     known_frame *added = KPROF_APPEND(all.frames, t->count);
     char *texts = added ? malloc(name_bytes + file_bytes) : NULL;
     if (!texts)
         return 0;
     memcpy(texts, frame->function, name_bytes);
     memcpy(texts + name_bytes, frame->file, file_bytes);
-    *added = (known_frame){texts, texts + name_bytes, NULL, frame->place, hash, frame->is_native};
-    frame->number = t->slots[at] = (uint32_t)++t->count;
+    *added = (known_frame){texts, texts + name_bytes, NULL, frame->place, frame->is_native};
+    frame->number = number_next(t, hash, at);
     hooks->frame(frame);
     return frame->number;
 }
@@ -189,11 +181,12 @@ static bool is_same_code(const kprof_python_code *a, const kprof_python_code *b)
 static place *find_place(const kprof_python_site *site)
 {
     table *t = &all.place_table;
-    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_place))
+    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t))
         return NULL;
-    size_t at = first_slot(t, hash_of_site(site));
-    for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
-        place *known = &all.places[t->slots[at] - 1];
+    const uint32_t hash = mix(site->address * 31 + (uint32_t)site->offset);
+    size_t at = hash;
+    for (uint32_t number; (number = search(t, hash, &at)); at++) {
+        place *known = &all.places[number - 1];
         if (known->site.address == site->address && known->site.offset == site->offset) {
             if (!is_same_code(&known->site.code, &site->code))
                 *known = (place){*site, 0};
@@ -204,7 +197,7 @@ static place *find_place(const kprof_python_site *site)
     if (!added)
         return NULL;
     *added = (place){*site, 0};
-    t->slots[at] = (uint32_t)++t->count;
+    (void)number_next(t, hash, at);
     return added;
 }
 
@@ -245,24 +238,24 @@ static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
 {
     table *t = &all.stack_table;
     const size_t bytes = stack->count * sizeof *stack->frames;
-    uint64_t hash = kprof_hash(KPROF_HASH_START, stack->reason, strlen(stack->reason));
-    hash = kprof_hash(hash + stack->is_cut, stack->frames, bytes);
-    if (t->count >= KPROF_STACKS_MAX || !make_slots(t, hash_of_stack))
+    const uint64_t of_reason = kprof_hash(KPROF_HASH_START, stack->reason, strlen(stack->reason));
+    const uint32_t hash = mix(kprof_hash(of_reason + stack->is_cut, stack->frames, bytes));
+    if (t->count >= KPROF_STACKS_MAX || !make_slots(t))
         return 0;
-    size_t at = first_slot(t, hash);
-    for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
-        const known_stack *known = &all.stacks[t->slots[at] - 1];
-        if (known->hash == hash && known->count == stack->count && known->is_cut == stack->is_cut &&
+    size_t at = hash;
+    for (uint32_t number; (number = search(t, hash, &at)); at++) {
+        const known_stack *known = &all.stacks[number - 1];
+        if (known->count == stack->count && known->is_cut == stack->is_cut &&
             memcmp(known->frames, stack->frames, bytes) == 0)
-            return t->slots[at];
+            return number;
     }
     known_stack *added = KPROF_APPEND(all.stacks, t->count);
     uint32_t *copy = added ? malloc(bytes + 1) : NULL;
     if (!copy)
         return 0;
     memcpy(copy, stack->frames, bytes);
-    *added = (known_stack){copy, stack->count, stack->is_cut, hash};
-    stack->number = t->slots[at] = (uint32_t)++t->count;
+    *added = (known_stack){copy, stack->count, stack->is_cut};
+    stack->number = number_next(t, hash, at);
     hooks->stack(stack);
     return stack->number;
 }

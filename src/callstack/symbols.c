@@ -2,6 +2,7 @@
 #include "callstack/symbols.h"
 
 #include "callstack/native.h"
+#include "core/files.h"
 #include "core/filter.h"
 
 #include <elf.h>
@@ -19,15 +20,11 @@ typedef struct symbol_table {
     uint64_t offset, bytes, names_offset, names_bytes;
 } symbol_table;
 
-static bool read_at(int file, void *out, size_t bytes, uint64_t offset)
-{
-    return offset <= INT64_MAX && pread(file, out, bytes, (off_t)offset) == (ssize_t)bytes;
-}
-
 static bool read_section(int file, const Elf64_Ehdr *header, uint32_t number, Elf64_Shdr *out)
 {
     return number < header->e_shnum &&
-           read_at(file, out, sizeof *out, header->e_shoff + (uint64_t)number * header->e_shentsize);
+           kprof_read_at(file, out, sizeof *out, header->e_shoff + (uint64_t)number * header->e_shentsize) ==
+               sizeof *out;
 }
 
 /* A stripped file has dynamic symbols alone. */
@@ -36,8 +33,9 @@ static bool find_table(int file, symbol_table *out)
     Elf64_Ehdr header;
     Elf64_Shdr section, names;
     bool is_found = false;
-    if (!read_at(file, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize < sizeof section)
+    if (kprof_read_at(file, &header, sizeof header, 0) != sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_shentsize < sizeof section)
         return false;
     for (uint32_t i = 0; read_section(file, &header, i, &section); i++) {
         const bool is_full = section.sh_type == SHT_SYMTAB;
