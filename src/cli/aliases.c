@@ -12,21 +12,18 @@ typedef struct metric_names {
     size_t count;
 } metric_names;
 
+static size_t count_having(const metric_names *names, const char *name)
+{
+    size_t having = 0;
+    for (size_t i = 0; i < names->count; i++)
+        having += kprof_strlist_contains_sorted(&names->lists[i], name);
+    return having;
+}
+
 static bool all_have(void *user, const char *name)
 {
     const metric_names *names = user;
-    bool have = names->count > 0;
-    for (size_t i = 0; i < names->count && have; i++)
-        have = kprof_strlist_contains_sorted(&names->lists[i], name);
-    return have;
-}
-
-static bool any_has(const metric_names *names, const char *name)
-{
-    bool has = false;
-    for (size_t i = 0; i < names->count && !has; i++)
-        has = kprof_strlist_contains_sorted(&names->lists[i], name);
-    return has;
+    return names->count > 0 && count_having(names, name) == names->count;
 }
 
 static kprof_status read_names(const kprof_condition_use *use, metric_names *out)
@@ -68,21 +65,11 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
     return KPROF_OK;
 }
 
-/* UNKNOWN_NAME for what is nearly an alias and no metric of a report. */
-static kprof_status refuse_misspelling(const kprof_condition_use *use, const metric_names *names,
-                                       const kprof_catalog *catalog, const kprof_condition *condition)
-{
-    const kprof_name_supply supply = {all_have, (void *)names};
-    const char *nearest = kprof_nearest_alias(catalog, condition->metric, &supply);
-    return nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "%s \"%s\": there is no metric \"%s\"; did you mean \"%s\"?",
-                                use->option, condition->text, condition->metric, nearest)
-                   : KPROF_OK;
-}
-
 kprof_status kprof_conditions_translate(const kprof_options *options, const kprof_condition_use *use)
 {
     kprof_catalog *catalog = NULL;
     metric_names names = {NULL, 0};
+    const kprof_name_supply supply = {all_have, &names};
     if (use->condition_count == 0 || !kprof_catalog_is_there())
         return KPROF_OK;
     kprof_status status = kprof_catalog_locate(options, &catalog);
@@ -92,8 +79,11 @@ kprof_status kprof_conditions_translate(const kprof_options *options, const kpro
         const kprof_alias *alias = kprof_catalog_find_alias(catalog, condition->metric);
         if (alias)
             status = translate(use, &names, alias, condition);
-        else if (!any_has(&names, condition->metric))
-            status = refuse_misspelling(use, &names, catalog, condition);
+        const bool is_unknown = !alias && count_having(&names, condition->metric) == 0;
+        const char *nearest = is_unknown ? kprof_nearest_alias(catalog, condition->metric, &supply) : NULL;
+        if (nearest)
+            status = kprof_fail(KPROF_UNKNOWN_NAME, "%s \"%s\": there is no metric \"%s\"; did you mean \"%s\"?",
+                                use->option, condition->text, condition->metric, nearest);
     }
     for (size_t i = 0; i < names.count; i++)
         kprof_strlist_free(&names.lists[i]);

@@ -69,16 +69,6 @@ static kprof_status keep_seed(const kprof_parts *parts, const kprof_options *opt
     return status;
 }
 
-/* CUPTI counts instructions by one configuration in a process. */
-static bool may_measure_instructions(const kprof_instruction_wish *wanted, const kprof_instruction_wish *kept)
-{
-    const bool measures = kept->samples || kept->counters.count > 0;
-    bool may = wanted->counters.count == 0 || wanted->counters.count == kept->counters.count;
-    for (size_t i = 0; i < wanted->counters.count && may; i++)
-        may = strcmp(wanted->counters.items[i], kept->counters.items[i]) == 0;
-    return may && (measures || (!wanted->samples && wanted->counters.count == 0));
-}
-
 #define WHY_NOT                                                                                                        \
     "single instructions are measured in code that is kept from the start, and counted by the same metrics in all of " \
     "a run"
@@ -86,8 +76,14 @@ static bool may_measure_instructions(const kprof_instruction_wish *wanted, const
 /* Leave single instructions out where the run was not started for them; USAGE where nothing else was asked for. */
 static kprof_status settle_instructions(const kprof_parts *parts, kprof_plans *plans)
 {
+    const kprof_instruction_wish *wanted = &plans->instructions, *kept = &parts->run.plans->instructions;
+    const bool measures = kept->samples || kept->counters.count > 0;
     size_t others = 0;
-    if (may_measure_instructions(&plans->instructions, &parts->run.plans->instructions))
+    /* CUPTI counts instructions by one configuration in a process. */
+    bool may = wanted->counters.count == 0 || wanted->counters.count == kept->counters.count;
+    for (size_t i = 0; i < wanted->counters.count && may; i++)
+        may = strcmp(wanted->counters.items[i], kept->counters.items[i]) == 0;
+    if (may && (measures || (!wanted->samples && wanted->counters.count == 0)))
         return KPROF_OK;
     for (size_t i = 0; i < plans->count; i++) {
         const kprof_strlist *collect = &plans->chips[i].plan.collect;

@@ -192,15 +192,9 @@ bool kprof_is_called_ncu(void)
     return strcmp(program_invocation_short_name, "ncu") == 0;
 }
 
-static const char *extension_to_add(void)
-{
-    return kprof_is_called_ncu() ? EXTENSION_OF_NCU : EXTENSION;
-}
-
 bool kprof_has_extension(const char *path)
 {
-    size_t length = strlen(path), extension = strlen(EXTENSION);
-    return length >= extension && strcmp(path + length - extension, EXTENSION) == 0;
+    return kprof_ends_with(path, EXTENSION);
 }
 
 size_t kprof_length_without_other_extension(const char *path)
@@ -241,7 +235,7 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
         status = kprof_fail(KPROF_USAGE, "--export %s: that is a folder; add the name of a file", given);
     cut_other_extension(&path);
     if (path.length == 0 || !kprof_has_extension(path.data))
-        kprof_strbuf_puts(&path, extension_to_add());
+        kprof_strbuf_puts(&path, kprof_is_called_ncu() ? EXTENSION_OF_NCU : EXTENSION);
     *out = kprof_strbuf_take(&path);
     if (status != KPROF_OK) {
         free(*out);

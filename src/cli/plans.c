@@ -71,23 +71,18 @@ static void keep_error(void *user, kprof_log_level level, const char *message)
         (void)kprof_strlist_add(user, message);
 }
 
-static kprof_status check_word(const kprof_catalog *catalog, const char *chip, const char *word)
-{
-    kprof_host *host = NULL;
-    kprof_status status = kprof_host_open(chip, NULL, &host);
-    KPROF_THEN(status, kprof_metrics_check(catalog, host, word));
-    kprof_host_close(host);
-    return status;
-}
-
 /* Is it a metric of another chip? */
 static bool is_known_elsewhere(const kprof_catalog *catalog, const char *word)
 {
     KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     bool is_known = false;
     const bool are_known = kprof_host_chips(&chips) == KPROF_OK;
-    for (size_t i = 0; i < chips.count && are_known && !is_known; i++)
-        is_known = check_word(catalog, chips.items[i], word) == KPROF_OK;
+    for (size_t i = 0; i < chips.count && are_known && !is_known; i++) {
+        kprof_host *host = NULL;
+        is_known = kprof_host_open(chips.items[i], NULL, &host) == KPROF_OK &&
+                   kprof_metrics_check(catalog, host, word) == KPROF_OK;
+        kprof_host_close(host);
+    }
     return is_known;
 }
 
@@ -212,13 +207,6 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
         tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
-/* A counter that some chip lacks is left out there by the injection library, which says so. */
-static void join_instructions(const kprof_plan *plan, kprof_plans *out)
-{
-    kprof_strlist_add_all_unique(&out->instructions.counters, &plan->instructions.counters);
-    out->instructions.samples = out->instructions.samples || plan->instructions.samples;
-}
-
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
 {
     out->chips = kprof_calloc(chips->count, sizeof *out->chips);
@@ -243,8 +231,11 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         }
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
+        /* A counter that some chip lacks is left out there by the injection library, which says so. */
+        const kprof_instruction_wish *wish = &out->chips[i].plan.instructions;
         if (status == KPROF_OK)
-            join_instructions(&out->chips[i].plan, out);
+            kprof_strlist_add_all_unique(&out->instructions.counters, &wish->counters);
+        out->instructions.samples = out->instructions.samples || (status == KPROF_OK && wish->samples);
     }
     return status;
 }

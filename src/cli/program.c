@@ -34,22 +34,15 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
-/* Read the interpreter that the program's first line, "#!/bin/sh", names: empty where it cannot be read. */
-static void read_interpreter(const char *program, char *out, size_t size)
-{
-    char line[256];
-    kprof_read_text(program, line, sizeof line);
-    const char *start = strncmp(line, "#!", 2) == 0 ? line + 2 + strspn(line + 2, " \t") : "";
-    snprintf(out, size, "%.*s", (int)strcspn(start, " \t\n"), start);
-}
-
 /* The program is there, but its interpreter or loader is not. */
 static kprof_status fail_interpreter(const char *name, const char *program, int reason)
 {
-    char interpreter[256];
-    read_interpreter(program, interpreter, sizeof interpreter);
+    char line[256];
+    kprof_read_text(program, line, sizeof line);
+    char *interpreter = strncmp(line, "#!", 2) == 0 ? line + 2 + strspn(line + 2, " \t") : line + strlen(line);
+    interpreter[strcspn(interpreter, " \t\n")] = '\0';
     errno = reason;
-    if (interpreter[0] == '\0')
+    if (interpreter[0] == '\0') /* it names none, or cannot be read */
         return kprof_fail(KPROF_NO_APPLICATION,
                           "cannot start %s: %m: it is there, but not the loader that it was linked for", name);
     const bool has_return = strchr(interpreter, '\r') != NULL;

@@ -37,35 +37,18 @@ kprof_status kprof_rank_find(kprof_rank *out)
                                    "torchrun for each rank, or set RANK and WORLD_SIZE");
 }
 
-/* The share that is to be dealt next goes to the rank with the fewest passes. */
-static unsigned least_loaded(const size_t *loads, unsigned count)
-{
-    unsigned least = 0;
-    for (unsigned i = 1; i < count; i++)
-        least = loads[i] < loads[least] ? i : least;
-    return least;
-}
-
 /* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
 static void take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
     KPROF_AUTO_FREE size_t *loads = kprof_calloc(rank->count, sizeof *loads);
     for (size_t left = shares->count; left > 0; left--) {
         const kprof_plan *share = &shares->plans[left - 1];
-        const unsigned owner = least_loaded(loads, rank->count);
+        unsigned owner = 0; /* the rank with the fewest passes */
+        for (unsigned i = 1; i < rank->count; i++)
+            owner = loads[i] < loads[owner] ? i : owner;
         loads[owner] += share->pass_count;
         if (owner == rank->number)
             kprof_strlist_add_all_unique(out, &share->collect);
-    }
-}
-
-/* Append what all ranks have: the time, and what takes no counters. */
-static void take_common(const kprof_plan *plan, kprof_strlist *out)
-{
-    for (size_t i = 0; i < plan->collect.count; i++) {
-        const char *name = plan->collect.items[i];
-        if (plan->schedule.metrics[i].count == 0 || strcmp(name, KPROF_TIME_METRIC) == 0)
-            kprof_strlist_add_unique(out, name);
     }
 }
 
@@ -123,15 +106,6 @@ static void compute_shown(greatest *how, kprof_plan *plan)
     plan->shown.count = kept;
 }
 
-static kprof_status compute_throughputs(kprof_host *host, const kprof_shares *shares, kprof_plan *plan)
-{
-    greatest how = {&plan->pool, host, shares, KPROF_OK};
-    compute_shown(&how, plan);
-    for (size_t i = 0; i < plan->section_count && how.status == KPROF_OK; i++)
-        kprof_section_visit(&plan->sections[i], compute_item, &how);
-    return how.status;
-}
-
 /* Append the metrics of this rank. */
 static kprof_status choose(const kprof_rank_source *from, const kprof_rank *rank, kprof_plan *plan, kprof_strlist *out)
 {
@@ -139,26 +113,28 @@ static kprof_status choose(const kprof_rank_source *from, const kprof_rank *rank
     const kprof_shares_wish wish = {.catalog = from->catalog, .host = from->host, .keeps_repeats = true};
     kprof_status status = kprof_shares_make(&wish, plan, &shares);
     take_shares(&shares, rank, out);
-    take_common(plan, out);
-    KPROF_THEN(status, compute_throughputs(from->host, &shares, plan));
+    for (size_t i = 0; i < plan->collect.count; i++) { /* all ranks have the time, and what takes no counters */
+        const char *name = plan->collect.items[i];
+        if (plan->schedule.metrics[i].count == 0 || strcmp(name, KPROF_TIME_METRIC) == 0)
+            kprof_strlist_add_unique(out, name);
+    }
+    greatest how = {&plan->pool, from->host, &shares, status};
+    if (status == KPROF_OK)
+        compute_shown(&how, plan);
+    for (size_t i = 0; i < plan->section_count && how.status == KPROF_OK; i++)
+        kprof_section_visit(&plan->sections[i], compute_item, &how);
     kprof_shares_free(&shares);
-    return status;
+    return how.status;
 }
-
-#define SWAP(type, a, b)                                                                                               \
-    do {                                                                                                               \
-        const type kept = (a);                                                                                         \
-        (a) = (b);                                                                                                     \
-        (b) = kept;                                                                                                    \
-    } while (0)
 
 void kprof_plan_swap(kprof_plan *plan, kprof_plan *other)
 {
-    SWAP(kprof_strlist, plan->collect, other->collect);
-    SWAP(size_t, plan->pass_count, other->pass_count);
-    SWAP(kprof_image_variants, plan->variants, other->variants);
-    SWAP(kprof_schedule, plan->schedule, other->schedule);
-    SWAP(kprof_cost, plan->cost, other->cost);
+    const kprof_plan kept = *plan;
+    plan->collect = other->collect, other->collect = kept.collect;
+    plan->pass_count = other->pass_count, other->pass_count = kept.pass_count;
+    plan->variants = other->variants, other->variants = kept.variants;
+    plan->schedule = other->schedule, other->schedule = kept.schedule;
+    plan->cost = other->cost, other->cost = kept.cost;
 }
 
 kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *rank, kprof_plan *plan)

@@ -105,21 +105,16 @@ kprof_status kprof_session_open(const char *parent, kprof_session *out)
     return status;
 }
 
-/* Is the name in the parent still that of the folder that was made? */
-static bool is_in_place(const kprof_session *session, const char *name)
-{
-    struct stat made, found;
-    return fstat(session->folder, &made) == 0 && fstatat(session->parent, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-           made.st_dev == found.st_dev && made.st_ino == found.st_ino;
-}
-
 static void remove_tree(const kprof_session *session)
 {
     const char *name = strrchr(session->dir, '/') + 1;
     /* A child that outlives the application may add a file between the two steps: once more, then give up. */
     for (int attempt = 0; attempt < 3; attempt++) {
+        struct stat made, found;
         remove_files(session->folder);
-        if (!is_in_place(session, name)) {
+        const bool are_there =
+            fstat(session->folder, &made) == 0 && fstatat(session->parent, name, &found, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!are_there || made.st_dev != found.st_dev || made.st_ino != found.st_ino) {
             kprof_log(KPROF_LOG_WARNING,
                       "somebody moved or replaced the temporary directory %s: its files are removed, what has its name "
                       "now is left alone",

@@ -92,17 +92,12 @@ static bool parse_decimal(const char *text, double *out, const char **rest)
     return *out > 0;
 }
 
-static bool parse_seconds(const char *text, double *out)
+/* A number without a suffix: above 0, or from 0. */
+static bool parse_plain(const char *text, bool may_be_0, double *out)
 {
     const char *rest;
-    return strlen(text) <= 18 && parse_decimal(text, out, &rest) && *rest == '\0';
-}
-
-static bool parse_percent(const char *text, double *out)
-{
-    const char *rest;
-    return strlen(text) <= 18 && text[strcspn(text, "0123456789")] && (parse_decimal(text, out, &rest) || *out == 0) &&
-           *rest == '\0';
+    const bool has_digit = text[strcspn(text, "0123456789")] != '\0';
+    return has_digit && strlen(text) <= 18 && (parse_decimal(text, out, &rest) || (may_be_0 && *out == 0)) && !*rest;
 }
 
 /* Suffixes are those of GNU's tools. */
@@ -125,15 +120,6 @@ static bool parse_bytes(const char *text, uint64_t *out)
         return false;
     *out = (uint64_t)bytes;
     return true;
-}
-
-static kprof_status store_bytes(const kprof_option_row *row, const char *text, uint64_t *field)
-{
-    int value;
-    if (!find_choice(row, text, &value))
-        return parse_bytes(text, field) ? KPROF_OK : refuse_value(row, text);
-    *field = (uint64_t)value;
-    return KPROF_OK;
 }
 
 static kprof_status store_count(const kprof_option_row *row, const char *text, uint32_t *field)
@@ -216,6 +202,7 @@ static kprof_status fail_both(const char *other, const kprof_option_row *row)
 kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_options *options)
 {
     void *field = (char *)options + row->field;
+    int choice;
     switch (row->type) {
     case KPROF_OPTION_CHOICE:
         return given_for_field(options, row)   ? fail_both(given_for_field(options, row), row)
@@ -229,11 +216,14 @@ kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_op
     case KPROF_OPTION_COUNT:
         return store_count(row, text, field);
     case KPROF_OPTION_SECONDS:
-        return parse_seconds(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_PERCENT:
-        return parse_percent(text, field) ? KPROF_OK : refuse_value(row, text);
+        return parse_plain(text, row->type == KPROF_OPTION_PERCENT, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_BYTES:
-        return store_bytes(row, text, field);
+        if (find_choice(row, text, &choice))
+            *(uint64_t *)field = (uint64_t)choice;
+        else if (!parse_bytes(text, field))
+            return refuse_value(row, text);
+        return KPROF_OK;
     case KPROF_OPTION_ORDINALS:
         return store_ordinals(row, text, field);
     default:
