@@ -98,16 +98,6 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
     return KPROF_NO_MATCH;
 }
 
-static kprof_status check_timelines(const kprof_options *options, kprof_report *report)
-{
-    if (options->page == KPROF_PAGE_TIMELINE && !kprof_report_has_timelines(report) &&
-        kprof_report_status(report) == KPROF_OK)
-        return kprof_fail(KPROF_NO_MATCH,
-                          "%s has nothing over time; kprof --set pmsampling samples counters while kernels run",
-                          options->argument);
-    return kprof_report_status(report);
-}
-
 /* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
  * is closed, however kprof ends. */
 static kprof_status open_part(const kprof_options *options, const kprof_subset *subset, kprof_report **out, char **kept)
@@ -135,7 +125,12 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
     kprof_status status =
         is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
     KPROF_THEN(status, check_launches(options, &rest, report));
-    KPROF_THEN(status, check_timelines(&rest, report));
+    if (status == KPROF_OK && rest.page == KPROF_PAGE_TIMELINE && !kprof_report_has_timelines(report) &&
+        kprof_report_status(report) == KPROF_OK)
+        status = kprof_fail(KPROF_NO_MATCH,
+                            "%s has nothing over time; kprof --set pmsampling samples counters while kernels run",
+                            options->argument);
+    KPROF_THEN(status, kprof_report_status(report));
     KPROF_THEN(status, kprof_filters_translate(options, report));
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);

@@ -120,31 +120,6 @@ static void keep_message(void *user, kprof_log_level level, const char *message)
     kprof_strbuf_printf(&to->answer, "message %s %s\n", levels[level], message);
 }
 
-static bool is_of_this_user(int fd)
-{
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
-static void take_client(const kprof_remote *remote, client *out)
-{
-    out->fd = accept4(remote->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    out->since_ns = kprof_monotonic_ns();
-    if (out->fd >= 0 && !is_of_this_user(out->fd))
-        drop(out);
-}
-
-/* Every word ends with a zero byte. */
-static bool split_words(client *from)
-{
-    const kprof_strbuf *words = &from->words;
-    bool is_whole = words->length > 0 && !words->failed && words->data[words->length - 1] == '\0';
-    for (size_t at = 0; is_whole && at < words->length; at += strlen(words->data + at) + 1)
-        is_whole = from->given.count < KPROF_REMOTE_WORDS && kprof_strlist_add(&from->given, words->data + at);
-    return is_whole;
-}
-
 static kprof_status read_pids(client *from)
 {
     const kprof_strlist *words = &from->options.reports;
@@ -230,15 +205,6 @@ static void follow_clock(kprof_remote *remote)
     drop(&nobody);
 }
 
-static kprof_status check_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    KPROF_AUTO_FREE char *folder =
-        slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
-    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK
-                                            : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
-}
-
 static bool is_trace(const kprof_remote *remote)
 {
     return remote->run.options->command->mask == KPROF_IN(trace);
@@ -247,19 +213,22 @@ static bool is_trace(const kprof_remote *remote)
 /* A report that is there must not be missed only when the launches have been measured. */
 static kprof_status check_path(const kprof_remote *remote, const kprof_options *options)
 {
-    char *path = NULL;
+    KPROF_AUTO_FREE char *path = NULL;
     if (options->export_path && is_trace(remote))
         return kprof_fail(KPROF_USAGE, "kprof ctl %s -o %s: a trace has one report, that of kprof trace -o",
                           options->argument, options->export_path);
     if (!options->export_path || options->force_overwrite || strstr(options->export_path, "%i"))
         return KPROF_OK;
     kprof_status status = kprof_export_path_expand(options->export_path, &path);
-    if (status == KPROF_OK && access(path, F_OK) == 0)
-        status = kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
-    else if (status == KPROF_OK)
-        status = check_folder(path);
-    free(path);
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    const char *slash = strrchr(path, '/');
+    KPROF_AUTO_FREE char *folder =
+        slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
+    if (access(path, F_OK) == 0)
+        return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
+    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK
+                                            : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
 }
 
 /* Ranges are told with their number of launches, whatever measures them; a census or a trace takes no set. */
@@ -357,7 +326,11 @@ static kprof_status parse(client *from)
 static void begin_command(kprof_remote *remote, client *from)
 {
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
-    kprof_status status = split_words(from) ? parse(from) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
+    const kprof_strbuf *words = &from->words; /* each ends with a zero byte */
+    bool is_whole = words->length > 0 && !words->failed && words->data[words->length - 1] == '\0';
+    for (size_t at = 0; is_whole && at < words->length; at += strlen(words->data + at) + 1)
+        is_whole = from->given.count < KPROF_REMOTE_WORDS && kprof_strlist_add(&from->given, words->data + at);
+    kprof_status status = is_whole ? parse(from) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
     KPROF_THEN(status, begin(remote, from));
     (void)kprof_log_set_sink(before.sink, before.user);
     from->since_ns = kprof_monotonic_ns();
@@ -377,14 +350,6 @@ static void read_command(kprof_remote *remote, client *from)
         begin_command(remote, from);
     else if (!waits || kprof_monotonic_ns() - from->since_ns > READ_LIMIT_NS)
         drop(from);
-}
-
-static bool has_followed(const kprof_remote *remote, long pid, uint32_t turn)
-{
-    kprof_control control;
-    if (!kprof_control_read(remote->run.session->folder, pid, &control) || !kprof_spools_lives(remote->run.spools, pid))
-        return true; /* it has ended */
-    return control.answered == turn || control.wish.turn != turn;
 }
 
 typedef struct failure {
@@ -461,9 +426,14 @@ static kprof_status finish(kprof_remote *remote, client *from)
 
 static void look_after(kprof_remote *remote, client *from)
 {
-    bool is_done = true;
-    for (size_t i = 0; i < from->told.count && is_done; i++)
-        is_done = has_followed(remote, from->told.items[i], from->turn);
+    bool is_done = true; /* each has followed, or was told something else, or has ended */
+    for (size_t i = 0; i < from->told.count && is_done; i++) {
+        const long pid = from->told.items[i];
+        kprof_control control;
+        is_done = !kprof_control_read(remote->run.session->folder, pid, &control) ||
+                  !kprof_spools_lives(remote->run.spools, pid) || control.answered == from->turn ||
+                  control.wish.turn != from->turn;
+    }
     const bool is_late = kprof_monotonic_ns() - from->since_ns > FOLLOW_LIMIT_NS;
     if (!is_done && !is_late)
         return;
@@ -482,8 +452,15 @@ bool kprof_remote_serve(kprof_remote *remote)
     follow_clock(remote);
     for (size_t i = 0; i < MOST_CLIENTS; i++) {
         client *from = &remote->clients[i];
-        if (from->fd < 0)
-            take_client(remote, from);
+        struct ucred peer;
+        socklen_t size = sizeof peer;
+        if (from->fd < 0) {
+            from->fd = accept4(remote->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            from->since_ns = kprof_monotonic_ns();
+            if (from->fd >= 0 && (getsockopt(from->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+                                  peer.uid != geteuid())) /* it is another user's */
+                drop(from);
+        }
         if (from->fd >= 0 && !from->is_parsed)
             read_command(remote, from);
         if (from->fd >= 0 && from->is_parsed)
@@ -493,25 +470,21 @@ bool kprof_remote_serve(kprof_remote *remote)
     return is_busy;
 }
 
-/* Nothing is open any more. */
-static void answer_at_end(kprof_remote *remote, client *from)
-{
-    kprof_status status = kprof_parts_make(&remote->parts, from, &from->answer);
-    if (strcmp(from->options.argument, "stop") != 0) {
-        keep_message(from, KPROF_LOG_ERROR, "the application has ended");
-        status = KPROF_NO_APPLICATION;
-    }
-    answer(from, status);
-}
-
 kprof_status kprof_remote_close(kprof_remote *remote)
 {
     if (!remote)
         return KPROF_OK;
     for (size_t i = 0; i < MOST_CLIENTS; i++) {
-        if (remote->clients[i].fd >= 0 && remote->clients[i].is_parsed)
-            answer_at_end(remote, &remote->clients[i]);
-        drop(&remote->clients[i]);
+        client *from = &remote->clients[i];
+        const bool waits = from->fd >= 0 && from->is_parsed;
+        kprof_status status = waits ? kprof_parts_make(&remote->parts, from, &from->answer) : KPROF_OK;
+        if (waits && strcmp(from->options.argument, "stop") != 0) {
+            keep_message(from, KPROF_LOG_ERROR, "the application has ended");
+            status = KPROF_NO_APPLICATION;
+        }
+        if (waits)
+            answer(from, status);
+        drop(from);
     }
     kprof_parts_end(&remote->parts, &(kprof_pids){NULL, 0}, remote);
     (void)!kprof_parts_make(&remote->parts, remote, NULL);

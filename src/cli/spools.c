@@ -50,14 +50,6 @@ struct kprof_spools {
     kprof_spools_choice choice;
 };
 
-static void spool_free(spool *item)
-{
-    kprof_spool_reader_close(item->reader);
-    kprof_ingest_free(item->ingest);
-    kprof_strlist_free(&item->kernels);
-    KPROF_FREE(item->name, item->warning, item->error, item);
-}
-
 kprof_spools *kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress)
 {
     kprof_spools *spools = kprof_calloc(1, sizeof *spools);
@@ -117,8 +109,13 @@ void kprof_spools_free(kprof_spools *spools)
     if (!spools)
         return;
     tdestroy(spools->names, keep_key);
-    for (size_t i = 0; i < spools->count; i++)
-        spool_free(spools->items[i]);
+    for (size_t i = 0; i < spools->count; i++) {
+        spool *item = spools->items[i];
+        kprof_spool_reader_close(item->reader);
+        kprof_ingest_free(item->ingest);
+        kprof_strlist_free(&item->kernels);
+        KPROF_FREE(item->name, item->warning, item->error, item);
+    }
     kprof_strlist_free(&spools->messages);
     KPROF_FREE(spools->items, spools);
 }
@@ -140,27 +137,22 @@ static void open_spool(kprof_spools *spools, const char *name)
 
 static int is_spool(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name);
-    return length > 6 && strcmp(entry->d_name + length - 6, ".spool") == 0;
-}
-
-/* Spools have the names of their processes. */
-static bool is_chosen(const kprof_spools *spools, const char *name)
-{
-    const kprof_pids *pids = &spools->choice.pids;
-    return pids->count == 0 || kprof_pids_have(pids, atol(name));
+    return kprof_ends_with(entry->d_name, ".spool");
 }
 
 /* In the order of process ids, and for one process in that of its programs: nearly always the order of their start. */
 static kprof_status find_new(kprof_spools *spools)
 {
     struct dirent **entries;
+    const kprof_pids *pids = &spools->choice.pids; /* spools have the names of their processes */
     int count = scandirat(spools->session->folder, ".", &entries, is_spool, versionsort);
     if (count < 0)
         return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->session->dir);
     for (int i = 0; i < count; i++) {
-        if (is_chosen(spools, entries[i]->d_name) && !tfind(entries[i]->d_name, &spools->names, compare_names))
-            open_spool(spools, entries[i]->d_name);
+        const char *name = entries[i]->d_name;
+        const bool is_chosen = pids->count == 0 || kprof_pids_have(pids, atol(name));
+        if (is_chosen && !tfind(name, &spools->names, compare_names))
+            open_spool(spools, name);
         free(entries[i]);
     }
     free(entries);
