@@ -39,12 +39,6 @@ static kprof_emit_field if_any(const char *key, const char *label, const char *t
     return kprof_field_with_role(field, text ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE);
 }
 
-static kprof_emit_field passes_of(const kprof_explanation *of)
-{
-    kprof_emit_field field = kprof_field_integer("passes", "Passes", (int64_t)of->pass_count);
-    return of->has_passes ? field : kprof_field_text("passes", "Passes", NULL);
-}
-
 /* The metrics of instructions that tell where a finding is worst. Caller frees; NULL: none do. */
 static char *join_places(const kprof_finding *finding)
 {
@@ -78,7 +72,9 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("description", "Description", of->description),
         if_any("formula", "Formula", of->formula),
         if_any("help", "Help", of->help),
-        kprof_field_with_role(passes_of(of), has_passes ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_with_role(of->has_passes ? kprof_field_integer("passes", "Passes", (int64_t)of->pass_count)
+                                             : kprof_field_text("passes", "Passes", NULL),
+                              has_passes ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         if_any("closest", "Closest", closest),
         kprof_field_with_role(kprof_field_text("sections", "Sections", sections),
                               is_value ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN),

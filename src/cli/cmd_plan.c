@@ -193,6 +193,7 @@ static void show_memory(kprof_emitter *emitter, bool all)
     emitter->ops->list_end(emitter);
 }
 
+#define TIME(key, label, ms) FURTHER(measure(key, label, (ms)*1e6, "ns"))
 static void show_prices(kprof_emitter *emitter, bool all)
 {
     const kprof_price_list *prices = &kprof_prices;
@@ -200,30 +201,22 @@ static void show_prices(kprof_emitter *emitter, bool all)
         FURTHER(kprof_field_text("measured_on", "Measured on", prices->measured_on)),
         FURTHER(kprof_field_text("source", "Source", prices->source)),
         FURTHER(measure("start_time", "A process, to start", prices->start_s * 1e9, "ns")),
-        FURTHER(measure("room_time_per_mib", "A MiB of counter data that batches have room for",
-                        prices->room_ms_per_mib * 1e6, "ns")),
-        FURTHER(
-            measure("slow_pass_time", "A launch in a pass that makes launches slow", prices->slow_pass_ms * 1e6, "ns")),
-        FURTHER(measure("other_pass_time", "A launch in another pass", prices->other_pass_ms * 1e6, "ns")),
-        FURTHER(measure("flush_time", "Flushing L2 by copying before it", prices->flush_ms * 1e6, "ns")),
-        FURTHER(measure("empty_time", "Emptying L2 and the caches of instructions before it, in a replay",
-                        prices->empty_ms * 1e6, "ns")),
-        FURTHER(measure("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms * 1e6, "ns")),
-        FURTHER(measure("sm_pass_start_time", "A pass with counters of the SMs, to start and stop for a batch",
-                        prices->sm_pass_start_ms * 1e6, "ns")),
-        FURTHER(measure("pass_start_time", "Another pass, to start and stop for a batch",
-                        prices->other_pass_start_ms * 1e6, "ns")),
-        FURTHER(measure("instruction_time", "A launch with counters of its instructions (of an experiment)",
-                        prices->instruction_ms * 1e6, "ns")),
-        FURTHER(measure("sample_time", "A launch with samples of its instructions (of an experiment)",
-                        prices->sample_ms * 1e6, "ns")),
-        FURTHER(measure("sample_start_time", "Samples, to start and stop for a batch (of an experiment)",
-                        prices->sample_start_ms * 1e6, "ns")),
-        FURTHER(measure("timeline_time", "A launch in a pass of samples over time (of an experiment)",
-                        prices->timeline_ms * 1e6, "ns")),
-        FURTHER(measure("timeline_start_time",
-                        "Samples over time, to start and stop a pass for a batch (of an experiment)",
-                        prices->timeline_start_ms * 1e6, "ns")),
+        TIME("room_time_per_mib", "A MiB of counter data that batches have room for", prices->room_ms_per_mib),
+        TIME("slow_pass_time", "A launch in a pass that makes launches slow", prices->slow_pass_ms),
+        TIME("other_pass_time", "A launch in another pass", prices->other_pass_ms),
+        TIME("flush_time", "Flushing L2 by copying before it", prices->flush_ms),
+        TIME("empty_time", "Emptying L2 and the caches of instructions before it, in a replay", prices->empty_ms),
+        TIME("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms),
+        TIME("sm_pass_start_time", "A pass with counters of the SMs, to start and stop for a batch",
+             prices->sm_pass_start_ms),
+        TIME("pass_start_time", "Another pass, to start and stop for a batch", prices->other_pass_start_ms),
+        TIME("instruction_time", "A launch with counters of its instructions (of an experiment)",
+             prices->instruction_ms),
+        TIME("sample_time", "A launch with samples of its instructions (of an experiment)", prices->sample_ms),
+        TIME("sample_start_time", "Samples, to start and stop for a batch (of an experiment)", prices->sample_start_ms),
+        TIME("timeline_time", "A launch in a pass of samples over time (of an experiment)", prices->timeline_ms),
+        TIME("timeline_start_time", "Samples over time, to start and stop a pass for a batch (of an experiment)",
+             prices->timeline_start_ms),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS, false});
     show_record(emitter, fields, COUNT_OF(fields), all);

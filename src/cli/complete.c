@@ -115,15 +115,6 @@ static kprof_status offer_breakdown(void *user, const kprof_query_row *row)
     return KPROF_OK;
 }
 
-static void offer_aliases(const answers *to, const kprof_catalog *catalog)
-{
-    for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++) {
-        const kprof_alias_entry alias = kprof_alias_describe(kprof_catalog_alias(catalog, i));
-        if (alias.stands_for)
-            offer(to, alias.name, *alias.help ? alias.help : alias.stands_for);
-    }
-}
-
 /* Aliases and base names; once a base name is whole, its full names; and what follows "group:" and "breakdown:". */
 static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalog)
 {
@@ -139,7 +130,11 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     const bool takes_names_only = to->options->command->operand == KPROF_OPERAND_METRICS;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !takes_names_only; i++)
         offer(to, prefixes[i], NULL);
-    offer_aliases(to, catalog);
+    for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++) {
+        const kprof_alias_entry alias = kprof_alias_describe(kprof_catalog_alias(catalog, i));
+        if (alias.stands_for)
+            offer(to, alias.name, *alias.help ? alias.help : alias.stands_for);
+    }
     kprof_chips chips = {0};
     kprof_host *host = NULL;
     KPROF_AUTO(kprof_strlist) base = KPROF_STRLIST_INIT;
@@ -168,15 +163,20 @@ static kprof_status offer_from_catalog(const answers *to, const kprof_option_row
     kprof_status status = kprof_catalog_locate(to->options, &catalog);
     if (status != KPROF_OK)
         return status;
-    if (row->field == offsetof(kprof_options, selection.sets))
+    switch (row->field) {
+    case offsetof(kprof_options, selection.sets):
         offer_sets(to, catalog);
-    else if (row->field == offsetof(kprof_options, selection.sections) ||
-             row->field == offsetof(kprof_options, selection.excluded))
+        break;
+    case offsetof(kprof_options, selection.sections):
+    case offsetof(kprof_options, selection.excluded):
         offer_sections(to, catalog, "");
-    else if (row->field == offsetof(kprof_options, rules))
+        break;
+    case offsetof(kprof_options, rules):
         status = offer_findings(to, catalog);
-    else
+        break;
+    default:
         status = offer_metrics(to, catalog);
+    }
     kprof_catalog_free(catalog);
     return status;
 }
@@ -211,14 +211,6 @@ static kprof_status offer_kernels(const answers *to)
     return status;
 }
 
-/* The tables that kprof makes of a trace. */
-static void offer_tables(const answers *to)
-{
-    for (size_t i = 0; i < kprof_trace_stats_count; i++)
-        if (!kprof_trace_stats_tables[i].why_none)
-            offer(to, kprof_trace_stats_tables[i].name, kprof_trace_stats_tables[i].title);
-}
-
 /* Files, if an option's argument or a command's operand is described as such. */
 static void ask_for_files(const answers *to, const char *described)
 {
@@ -239,18 +231,25 @@ static kprof_status offer_values(const answers *to, const kprof_option_row *row)
     for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++)
         offer(&item, choice->word, NULL);
     ask_for_files(&item, row->argument ? row->argument : "");
-    if (row->field == offsetof(kprof_options, chips))
+    switch (row->field) {
+    case offsetof(kprof_options, chips):
         return offer_chips(&item);
-    if (row->field == offsetof(kprof_options, filter.kernel))
+    case offsetof(kprof_options, filter.kernel):
         return offer_kernels(&item);
-    if (row->field == offsetof(kprof_options, stats_reports))
-        offer_tables(&item);
-    bool is_selection = row->field == offsetof(kprof_options, selection.sets) ||
-                        row->field == offsetof(kprof_options, selection.sections) ||
-                        row->field == offsetof(kprof_options, selection.excluded) ||
-                        row->field == offsetof(kprof_options, selection.metrics) ||
-                        row->field == offsetof(kprof_options, rules);
-    return is_selection ? offer_from_catalog(&item, row) : KPROF_OK;
+    case offsetof(kprof_options, stats_reports):
+        for (size_t i = 0; i < kprof_trace_stats_count; i++)
+            if (!kprof_trace_stats_tables[i].why_none)
+                offer(&item, kprof_trace_stats_tables[i].name, kprof_trace_stats_tables[i].title);
+        return KPROF_OK;
+    case offsetof(kprof_options, selection.sets):
+    case offsetof(kprof_options, selection.sections):
+    case offsetof(kprof_options, selection.excluded):
+    case offsetof(kprof_options, selection.metrics):
+    case offsetof(kprof_options, rules):
+        return offer_from_catalog(&item, row);
+    default:
+        return KPROF_OK;
+    }
 }
 
 /* The row that "-k", "--kernel-name", "--kernel-na" or "--kernel-name=..." is about. */

@@ -148,9 +148,14 @@ static void make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0");
 }
 
-static kprof_status fork_with(const kprof_child_spec *spec, char **environment, kprof_child *out)
+kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
 {
     int gate[2], error[2];
+    KPROF_AUTO(kprof_strlist) list = KPROF_STRLIST_INIT;
+    make_environment(spec, &list);
+    KPROF_AUTO_FREE char **environment = kprof_calloc(list.count + 1, sizeof *environment);
+    /* execvpe wants a NULL at the end; a strlist has none */
+    memcpy(environment, list.items, list.count * sizeof *environment);
     if (pipe2(gate, O_CLOEXEC) != 0)
         return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");
     if (pipe2(error, O_CLOEXEC) != 0) {
@@ -178,16 +183,6 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
     kprof_status status = kprof_fail(KPROF_NO_APPLICATION, "cannot start a process: %m");
     kprof_child_close(out);
     return status;
-}
-
-kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
-{
-    KPROF_AUTO(kprof_strlist) list = KPROF_STRLIST_INIT;
-    make_environment(spec, &list);
-    KPROF_AUTO_FREE char **environment = kprof_calloc(list.count + 1, sizeof *environment);
-    /* execvpe wants a NULL at the end; a strlist has none */
-    memcpy(environment, list.items, list.count * sizeof *environment);
-    return fork_with(spec, environment, out);
 }
 
 kprof_status kprof_child_start(kprof_child *child, const char *name)

@@ -1,7 +1,7 @@
 /* Goes through the merging of reports, also for one. */
 #include "cli/subset.h"
+#include "cli/begin.h"
 #include "cli/paths.h"
-#include "cli/words.h"
 #include "core/log.h"
 #include "report/model/merge.h"
 
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Refuse a file that is named twice, also by a link. */
@@ -25,22 +24,6 @@ static kprof_status check_files(const kprof_strlist *names)
             if (files[k].st_nlink > 0 && files[k].st_dev == files[i].st_dev && files[k].st_ino == files[i].st_ino)
                 status = kprof_fail(KPROF_USAGE, "%s and %s are one file", names->items[k], names->items[i]);
     }
-    return status;
-}
-
-static kprof_status create(const kprof_options *options, const char *path, kprof_create_mode mode, kprof_report **out)
-{
-    char *command_line = kprof_words_join(options->words), *folder = getcwd(NULL, 0);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    kprof_run_info info = {
-        .command_line = command_line,
-        .working_directory = folder ? folder : "",
-        .kprof_version = KPROF_VERSION,
-        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
-    };
-    kprof_status status = kprof_report_create(path, mode, &info, out);
-    KPROF_FREE(command_line, folder);
     return status;
 }
 
@@ -96,7 +79,10 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
     *path = NULL;
     kprof_status status = check_files(&options->reports);
     KPROF_THEN(status, claim(options, path, &mode));
-    KPROF_THEN(status, create(options, *path, mode, &report));
+    kprof_options line = *options;
+    line.selection = (kprof_selection){.sets = KPROF_STRLIST_INIT}; /* the sets are those of the reports */
+    KPROF_THEN(status, kprof_report_begin_run(&line, &(kprof_plans){.count = 0},
+                                              &(kprof_report_target){*path, mode, NULL, NULL}, &report));
     KPROF_THEN(status, add_all(options, subset, report));
     if (status == KPROF_OK)
         status = kprof_report_close(report);
