@@ -4,7 +4,7 @@
 #include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"
-#include "core/proc.h"
+#include "core/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,13 @@
-/* Reads what the driver's kernel module and the system say of themselves in files. */
+/* Reads what the driver's kernel module and the system say of themselves in files, and the CSV that nvidia-smi prints.
+ */
 #include "cli/machine.h"
 
+#include "cli/program.h"
 #include "cli/session.h"
 #include "code/nvdisasm.h"
+#include "core/child.h"
 #include "core/files.h"
 #include "core/memory.h"
-#include "core/proc.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LEAST_DRIVER 580                 /* CUPTI of CUDA 13 needs it */
@@ -123,6 +126,77 @@ static void measure_space(const char *root, kprof_machine *out)
     if (statvfs(out->folder, &space) == 0)
         out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
     out->memory_bytes = kprof_memory_available_bytes(root);
+}
+
+#define CLOCKS_LIMIT_NS   INT64_C(3000000000)
+#define CLOCKS_MOST_BYTES ((size_t)64 << 10)
+
+enum { PERSISTENCE, CLOCK, MOST_CLOCK, FIRST_REASON, FIELDS = FIRST_REASON + 4 };
+
+#define QUERY                                                                                                          \
+    "--query-gpu=persistence_mode,clocks.sm,clocks.max.sm,clocks_event_reasons.hw_thermal_slowdown,"                   \
+    "clocks_event_reasons.sw_thermal_slowdown,clocks_event_reasons.hw_power_brake_slowdown,"                           \
+    "clocks_event_reasons.hw_slowdown"
+
+/* In the order of the query. */
+static const char *const reasons[] = {"heat", "heat", "its power supply", "heat or its power supply"};
+
+/* "A, B" -> its fields; false when they are others than were asked for. */
+static bool split(char *line, char *fields[FIELDS])
+{
+    size_t count = 0;
+    for (char *at = line, *comma; at && count < FIELDS; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
+        if (comma)
+            *comma = '\0';
+        fields[count++] = at + strspn(at, " ");
+    }
+    return count == FIELDS;
+}
+
+static void take_gpu(char *fields[FIELDS], int gpu, kprof_clocks *out)
+{
+    for (int i = 0; i < FIELDS - FIRST_REASON && out->slowed < 0; i++)
+        if (strcmp(fields[FIRST_REASON + i], "Active") == 0) {
+            out->slowed = gpu;
+            out->slowed_by = reasons[i];
+        }
+    if (out->not_persistent < 0 && strcmp(fields[PERSISTENCE], "Disabled") == 0)
+        out->not_persistent = gpu;
+    if (gpu > 0)
+        return;
+    out->mhz = strtol(fields[CLOCK], NULL, 10);
+    out->most_mhz = strtol(fields[MOST_CLOCK], NULL, 10);
+}
+
+void kprof_clocks_parse(const char *text, kprof_clocks *out)
+{
+    char line[512], *fields[FIELDS];
+    int gpu = 0;
+    *out = (kprof_clocks){.slowed = -1, .not_persistent = -1};
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)length, text);
+        if (length < sizeof line && split(line, fields))
+            take_gpu(fields, gpu++, out);
+    }
+    out->is_known = gpu > 0;
+    if (!out->is_known)
+        snprintf(out->why_not, sizeof out->why_not, "nvidia-smi does not tell them");
+}
+
+void kprof_clocks_look(kprof_clocks *out)
+{
+    char *program = kprof_program_find("nvidia-smi"), query[] = QUERY, format[] = "--format=csv,noheader,nounits";
+    char *arguments[] = {program, query, format, NULL};
+    KPROF_AUTO(kprof_child) child = {0};
+    const kprof_child_limits limits = {.most_bytes = CLOCKS_MOST_BYTES, .limit_ns = CLOCKS_LIMIT_NS};
+    const char *failed = program ? kprof_child_run(arguments, &limits, &child) : "there is no nvidia-smi in PATH";
+    const bool is_well = !failed && WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0 && child.out.data;
+    kprof_clocks_parse(is_well ? child.out.data : "", out);
+    if (failed)
+        snprintf(out->why_not, sizeof out->why_not, "%s%s", program ? "nvidia-smi: " : "", failed);
+    free(program);
 }
 
 const char *kprof_injection_of_others(void)

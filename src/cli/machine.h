@@ -1,12 +1,21 @@
 /* Looks at what decides whether a machine can measure kernels, without starting the driver, and judges it. */
 #pragma once
 
-#include "cli/clocks.h"
 #include "cli/listing.h"
 #include "core/status.h"
 #include "cupti/probe.h"
 
 #include <limits.h>
+
+/* The clocks of the GPUs, as nvidia-smi tells them. */
+typedef struct kprof_clocks {
+    bool is_known;
+    char why_not[128];     /* where they are not known */
+    int slowed;            /* the first GPU that is; -1: none */
+    const char *slowed_by; /* for people: "heat" */
+    int not_persistent;    /* the first GPU that the driver leaves between programs; -1: none */
+    long mhz, most_mhz;    /* of the first GPU's SMs, now and at most */
+} kprof_clocks;
 
 /* Versions are those of the driver, "580.159.04". */
 typedef struct kprof_machine {
@@ -61,3 +70,8 @@ kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *ou
 const char *kprof_machine_fix(const kprof_machine *machine, kprof_status status);
 /* Append a row: how `check` came out, in the words of `text`. */
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text);
+
+/* Run nvidia-smi, for three seconds at most. */
+void kprof_clocks_look(kprof_clocks *out);
+/* Take what it has printed for kprof: a line for each GPU. */
+void kprof_clocks_parse(const char *text, kprof_clocks *out);

@@ -26,22 +26,6 @@ static Elf_Data *find_text(Elf *elf)
     return count == 1 && text && text->d_buf && text->d_size <= KPROF_CODE_MOST_PTX_BYTES ? text : NULL;
 }
 
-static bool has_lines_in(const kprof_code *code, uint32_t most)
-{
-    for (size_t i = 0; i < code->function_count; i++)
-        for (size_t j = 0; j < code->functions[i].count; j++)
-            if (code->functions[i].instructions[j].ptx_line > most)
-                return false;
-    return true;
-}
-
-static void forget_lines(kprof_code *code)
-{
-    for (size_t i = 0; i < code->function_count; i++)
-        for (size_t j = 0; j < code->functions[i].count; j++)
-            code->functions[i].instructions[j].ptx_line = 0;
-}
-
 void kprof_code_read_ptx(Elf *elf, kprof_code *code)
 {
     const Elf_Data *text = find_text(elf);
@@ -56,9 +40,15 @@ void kprof_code_read_ptx(Elf *elf, kprof_code *code)
         lines += code->ptx[i] == '\0' || code->ptx[i] == '\n';
         code->ptx[i] = code->ptx[i] == '\0' ? '\n' : code->ptx[i];
     }
-    if (has_lines_in(code, lines + 1))
+    bool are_in_text = true;
+    for (size_t i = 0; i < code->function_count; i++)
+        for (size_t j = 0; j < code->functions[i].count; j++)
+            are_in_text = are_in_text && code->functions[i].instructions[j].ptx_line <= lines + 1;
+    for (size_t i = 0; i < code->function_count && !are_in_text; i++)
+        for (size_t j = 0; j < code->functions[i].count; j++)
+            code->functions[i].instructions[j].ptx_line = 0;
+    if (are_in_text)
         return;
-    forget_lines(code);
     free(code->ptx);
     code->ptx = NULL;
     code->ptx_size = 0;

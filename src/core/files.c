@@ -2,7 +2,10 @@
 #include "core/files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -53,4 +56,24 @@ size_t kprof_read_text(const char *path, char *out, size_t size)
         fclose(file);
     out[length] = '\0';
     return length;
+}
+
+/* Files of /proc are read line by line: they have no size. */
+bool kprof_proc_number(const kprof_proc_file *of, const char *name, int base, uint64_t *out)
+{
+    char whole[PATH_MAX], line[256], *end;
+    const size_t length = strlen(name);
+    bool found = false;
+    FILE *file =
+        snprintf(whole, sizeof whole, "%s%s", of->root, of->path) < (int)sizeof whole ? fopen(whole, "re") : NULL;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        if (strncmp(line, name, length) != 0 || line[length] != ':')
+            continue;
+        const unsigned long long number = strtoull(line + length + 1, &end, base);
+        found = end > line + length + 1;
+        *out = found ? number : *out;
+    }
+    if (file)
+        fclose(file);
+    return found;
 }

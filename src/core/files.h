@@ -16,3 +16,11 @@ bool kprof_write_at(int fd, const void *data, size_t size, uint64_t offset);
 size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset);
 /* Read the start of a file as a text that fits into out[size]; "" where it cannot be read. Return its length. */
 size_t kprof_read_text(const char *path, char *out, size_t size);
+
+/* A file below `root`, "" for the machine itself. */
+typedef struct kprof_proc_file {
+    const char *root, *path;
+} kprof_proc_file;
+
+/* Read the number of the file's first line "name: number". False: there is none, and *out is as it was. */
+bool kprof_proc_number(const kprof_proc_file *of, const char *name, int base, uint64_t *out);

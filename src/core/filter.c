@@ -81,7 +81,7 @@ static kprof_status make_functions(const char *option, const kprof_strlist *want
 {
     kprof_strlist include = KPROF_STRLIST_INIT, exclude = KPROF_STRLIST_INIT;
     const bool added = add_pushed(wanted, &include) && add_pushed(unwanted, &exclude);
-    kprof_status status = added ? kprof_nvtx_filter_new_of(option, &include, &exclude, out)
+    kprof_status status = added ? kprof_nvtx_filter_new(option, &include, &exclude, out)
                                 : kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     KPROF_FREE_LISTS(&include, &exclude);
     return status;
@@ -93,30 +93,30 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     kprof_filter *filter = kprof_calloc(1, sizeof *filter);
     if (!filter)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
-    filter->spec = *spec;
-    filter->spec.kernel = filter->spec.context = filter->spec.stream = filter->spec.invocation = NULL;
-    filter->spec.range_filter = filter->spec.schedule = filter->spec.step = NULL;
-    filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
-    filter->spec.python_include = filter->spec.python_exclude = (kprof_strlist)KPROF_STRLIST_INIT;
-    filter->spec.native_include = filter->spec.native_exclude = (kprof_strlist)KPROF_STRLIST_INIT;
-    filter->spec.mangled = (kprof_strlist)KPROF_STRLIST_INIT;
+    filter->spec = (kprof_filter_spec){.kernel = spec->kernel ? kprof_strdup(spec->kernel) : NULL,
+                                       .name_base = spec->name_base,
+                                       .launch_skip = spec->launch_skip,
+                                       .launch_count = spec->launch_count,
+                                       .launch_skip_before_match = spec->launch_skip_before_match,
+                                       .filter_mode = spec->filter_mode,
+                                       .device_mask = spec->device_mask,
+                                       .profiler_calls = spec->profiler_calls};
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
-    kprof_status status = KPROF_OK;
+    const bool has_configs = spec->filter_mode == KPROF_FILTER_PER_CONFIG;
+    filter->configs = has_configs ? kprof_calloc(CONFIG_LISTS, sizeof *filter->configs) : NULL;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
-    if (spec->filter_mode == KPROF_FILTER_PER_CONFIG &&
-        !(filter->configs = kprof_calloc(CONFIG_LISTS, sizeof *filter->configs)))
-        status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
-    else if (spec->kernel && !(filter->spec.kernel = kprof_strdup(spec->kernel)))
+    kprof_status status = KPROF_OK;
+    if (!kprof_strlist_add_all(&filter->spec.mangled, &spec->mangled) || (has_configs && !filter->configs) ||
+        (spec->kernel && !filter->spec.kernel))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (pattern)
         status = kprof_regex_new("-k", pattern, &filter->regex);
-    if (status == KPROF_OK && !kprof_strlist_add_all(&filter->spec.mangled, &spec->mangled))
-        status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     KPROF_THEN(status, make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]));
     KPROF_THEN(status, make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]));
     if (status == KPROF_OK && spec->invocation)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
-    KPROF_THEN(status, kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
+    KPROF_THEN(status,
+               kprof_nvtx_filter_new("--nvtx-include", &spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
     if (status == KPROF_OK)
         status = make_functions("--python-include", &spec->python_include, &spec->python_exclude,
                                 &filter->functions[KPROF_PYTHON_FUNCTIONS]);

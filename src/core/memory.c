@@ -3,7 +3,6 @@
 #include "core/memory.h"
 
 #include "core/files.h"
-#include "core/proc.h"
 #include "core/strbuf.h"
 
 #include <stdbool.h>

@@ -95,20 +95,12 @@ static bool is_word(char c)
            (unsigned char)c >= 128;
 }
 
+/* The bracket that closes this one; a NUL: it opens nothing. */
 static char closing(char opening)
 {
-    switch (opening) {
-    case '(':
-        return ')';
-    case '<':
-        return '>';
-    case '[':
-        return ']';
-    case '{':
-        return '}';
-    default:
-        return '\0';
-    }
+    static const char opens[] = "(<[{", closes[] = ")>]}";
+    const char *found = strchr(opens, opening); /* for a NUL the end of both */
+    return found ? closes[found - opens] : '\0';
 }
 
 /* Does the '<' at `p` open template arguments? In expressions, "(4)<(N)", it follows a bracket. */

@@ -208,13 +208,8 @@ static kprof_status add_all(kprof_nvtx_filter *filter, const char *option, const
     return status;
 }
 
-kprof_status kprof_nvtx_filter_new(const kprof_strlist *include, const kprof_strlist *exclude, kprof_nvtx_filter **out)
-{
-    return kprof_nvtx_filter_new_of("--nvtx-include", include, exclude, out);
-}
-
-kprof_status kprof_nvtx_filter_new_of(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
-                                      kprof_nvtx_filter **out)
+kprof_status kprof_nvtx_filter_new(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
+                                   kprof_nvtx_filter **out)
 {
     *out = NULL;
     if (include->count + exclude->count == 0)

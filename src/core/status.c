@@ -1,7 +1,5 @@
-/* The tables behind kprof_status: names, messages and exit codes, all from the one list in status.h. */
+/* The table behind kprof_status: names, messages and exit codes, all from the one list in status.h. */
 #include "core/status.h"
-
-#include <stddef.h>
 
 typedef struct status_info {
     const char *name;
@@ -9,17 +7,12 @@ typedef struct status_info {
     int exit_code;
 } status_info;
 
-static const status_info table[] = {
-#define STATUS_ROW(name, exit_code, message) {#name, message, exit_code},
-    KPROF_STATUS_MAP(STATUS_ROW)
-#undef STATUS_ROW
-};
-
-static const status_info unknown = {"?", "?", 100};
-
 static const status_info *find(kprof_status status)
 {
-    return (size_t)status < KPROF_STATUS_COUNT ? &table[status] : &unknown;
+#define STATUS_ROW(name, exit_code, message) {#name, message, exit_code},
+    static const status_info table[] = {KPROF_STATUS_MAP(STATUS_ROW){"?", "?", 100}};
+#undef STATUS_ROW
+    return &table[(unsigned)status < KPROF_STATUS_COUNT ? status : KPROF_STATUS_COUNT];
 }
 
 const char *kprof_status_name(kprof_status status)

@@ -3,7 +3,7 @@
 
 #include "core/cache.h"
 #include "core/log.h"
-#include "core/proc.h"
+#include "core/files.h"
 #include "cupti/driver.h"
 #include "host/load.h"
 

@@ -1,5 +1,5 @@
 /* Tests numbers of the kernel's files. */
-#include "core/proc.h"
+#include "core/files.h"
 
 #include <limits.h>
 #include <setjmp.h>
