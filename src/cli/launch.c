@@ -2,9 +2,9 @@
 #include "cli/launch.h"
 #include "cli/program.h"
 #include "core/config.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
-#include "core/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

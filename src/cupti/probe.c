@@ -2,8 +2,8 @@
 #include "cupti/probe.h"
 
 #include "core/cache.h"
-#include "core/log.h"
 #include "core/files.h"
+#include "core/log.h"
 #include "cupti/driver.h"
 #include "host/load.h"
 
