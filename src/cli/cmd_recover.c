@@ -134,6 +134,7 @@ static kprof_status ingest(recovery *run)
         const kprof_spools_summary summary = kprof_spools_summarize(spools);
         run->is_empty = summary.processes == 0;
         run->has_parts = summary.elsewhere > 0;
+        status = run->is_empty ? summary.unread : KPROF_OK;
     }
     KPROF_THEN(status, kprof_report_count(run->report, &run->counts));
     kprof_spools_free(spools);
@@ -272,6 +273,12 @@ int kprof_cmd_recover(const kprof_options *options)
     KPROF_THEN(status, recover(&run));
     if (status == KPROF_OK && run.is_empty)
         kprof_log(KPROF_LOG_INFO, "%s: the run ended before it collected anything", run.session.dir);
+    if (status == KPROF_UNSUPPORTED || status == KPROF_BAD_SPOOL) {
+        kprof_log(KPROF_LOG_ERROR,
+                  "%s is left as it is, with all that the processes of the run wrote: remove it if nobody needs that",
+                  run.session.dir);
+        kprof_session_leave(&run.session);
+    }
     kprof_session_close(&run.session, status != KPROF_OK);
     kprof_signals_restore(&run.signals);
     if (status == KPROF_OK && !run.is_empty)

@@ -127,6 +127,12 @@ static void remove_tree(const kprof_session *session)
     kprof_log(KPROF_LOG_WARNING, "cannot remove the temporary directory %s: %m", session->dir);
 }
 
+void kprof_session_leave(kprof_session *session)
+{
+    open_count--;
+    close_session(session);
+}
+
 void kprof_session_close(kprof_session *session, bool keep)
 {
     if (!session->dir)
@@ -138,8 +144,7 @@ void kprof_session_close(kprof_session *session, bool keep)
                   session->dir, session->dir);
     else
         remove_tree(session);
-    open_count--;
-    close_session(session);
+    kprof_session_leave(session);
 }
 
 /* "DEVICE INODE PLACE/FOLDER/NAME": the report is to be /FOLDER/NAME, and is built in /FOLDER/PLACE. */

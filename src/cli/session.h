@@ -56,3 +56,5 @@ kprof_status kprof_session_reopen(const char *dir, kprof_session *out) KPROF_MUS
 /* Remove the directory and the files in it; with `keep` leave it, and say where it is. A directory that somebody put in
  * its place is left alone, and so is one with files in it that no kprof makes. May be called twice, and on zeros. */
 void kprof_session_close(kprof_session *session, bool keep);
+/* Let go of an open directory as it is, and say nothing. */
+void kprof_session_leave(kprof_session *session);

@@ -32,8 +32,9 @@ typedef struct spool {
     bool armed;
     uint64_t open; /* launches that are being measured, at least */
     bool is_traced, ended, damaged;
-    bool done;         /* with --kill: all its launches are measured */
-    int64_t killed_ns; /* when it got SIGTERM for that; 0: it has not */
+    kprof_status unread; /* why it could not be opened */
+    bool done;           /* with --kill: all its launches are measured */
+    int64_t killed_ns;   /* when it got SIGTERM for that; 0: it has not */
 } spool;
 
 struct kprof_spools {
@@ -125,7 +126,8 @@ static void open_spool(kprof_spools *spools, const char *name)
 {
     spool *item = kprof_calloc(1, sizeof *item);
     item->name = kprof_strdup(name);
-    item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
+    item->unread = kprof_spool_reader_open(spools->session->folder, name, &item->reader);
+    item->damaged = item->unread != KPROF_OK;
     item->ingest = kprof_ingest_new(spools->report);
     kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
@@ -382,6 +384,8 @@ static char *describe_kept(const spool *item, const char *of_trace)
 static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
 {
     KPROF_AUTO_FREE char *kept = describe_kept(item, "its trace lacks what it did in its last half second");
+    if (item->unread != KPROF_OK) /* which was told */
+        return;
     if (item->damaged)
         kprof_log(KPROF_LOG_WARNING, "process %lld: what it wrote is damaged; what came before that is kept",
                   (long long)item->pid);
@@ -435,6 +439,7 @@ kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools)
     kprof_spools_summary summary = {.root_seen = spools->root_seen, .told = spools->told};
     for (size_t i = 0; i < spools->count; i++) {
         summary.processes += spools->items[i]->pid != 0;
+        summary.unread = spools->items[i]->unread != KPROF_OK ? spools->items[i]->unread : summary.unread;
         summary.elsewhere += spools->items[i]->elsewhere;
         summary.armed = summary.armed || spools->items[i]->armed;
         summary.killed += spools->items[i]->killed_ns != 0;

@@ -55,12 +55,13 @@ void kprof_spools_end_done(kprof_spools *spools);
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root) KPROF_MUST_CHECK;
 
 typedef struct kprof_spools_summary {
-    size_t processes;   /* spools with a process record */
-    uint64_t elsewhere; /* launches measured with other plans of kprof ctl, which the report does not have */
-    bool armed;         /* kprof ctl has armed a process */
-    size_t killed;      /* ended by kprof_spools_end_done */
-    size_t cut_short;   /* did not tell of their end: they crashed, called exec, or still run */
-    bool root_seen;     /* the first process wrote one: set by _finish */
-    kprof_status told;  /* the gravest failure that a process reported, KPROF_OK when none */
+    size_t processes;    /* spools with a process record */
+    uint64_t elsewhere;  /* launches measured with other plans of kprof ctl, which the report does not have */
+    bool armed;          /* kprof ctl has armed a process */
+    size_t killed;       /* ended by kprof_spools_end_done */
+    size_t cut_short;    /* did not tell of their end: they crashed, called exec, or still run */
+    bool root_seen;      /* the first process wrote one: set by _finish */
+    kprof_status unread; /* why a spool could not be opened, KPROF_OK when all could */
+    kprof_status told;   /* the gravest failure that a process reported, KPROF_OK when none */
 } kprof_spools_summary;
 kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools);

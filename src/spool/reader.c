@@ -27,7 +27,8 @@ struct kprof_spool_reader {
     bool partial;        /* at the last look, bytes were left behind `offset` */
 };
 
-/* Read the file header if it is whole by now. BAD_SPOOL as soon as it is certain that this is no spool. */
+/* Read the file header if it is whole by now. BAD_SPOOL as soon as it is certain that this is no spool, UNSUPPORTED for
+ * one of another version. */
 static kprof_status read_header(kprof_spool_reader *reader)
 {
     uint8_t bytes[KPROF_SPOOL_HEADER_BYTES];
@@ -41,8 +42,9 @@ static kprof_status read_header(kprof_spool_reader *reader)
     uint32_t version = kprof_get_u32(&in);
     uint32_t header_size = kprof_get_u32(&in);
     if (version != KPROF_SPOOL_VERSION)
-        return kprof_fail(KPROF_BAD_SPOOL, "%s has format version %u, this kprof reads %d; use the kprof that wrote it",
-                          reader->name, version, KPROF_SPOOL_VERSION);
+        return kprof_fail(KPROF_UNSUPPORTED,
+                          "%s has format version %u, this kprof reads %d; use the kprof that wrote it", reader->name,
+                          version, KPROF_SPOOL_VERSION);
     if (header_size < KPROF_SPOOL_HEADER_BYTES || header_size > MAX_HEADER_BYTES)
         return kprof_fail(KPROF_BAD_SPOOL, "%s has a damaged header", reader->name);
     reader->offset = header_size;

@@ -38,7 +38,7 @@ typedef enum kprof_spool_next_result {
 } kprof_spool_next_result;
 
 /* Open a spool in a folder (a descriptor, borrowed, or AT_FDCWD) that may still be growing. BAD_SPOOL for a file that
- * is not one or is of a newer version; a file shorter than its header is not an error yet. */
+ * is not one, UNSUPPORTED for one of another version; a file shorter than its header is not an error yet. */
 kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_reader **out) KPROF_MUST_CHECK;
 kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record);
 /* True when bytes that make no whole record are left: the writer died inside a write. */

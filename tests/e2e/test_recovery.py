@@ -270,6 +270,35 @@ class Refused(CutShort):
         self.assertEqual(self.files(), [])
         self.assertEqual(self.session(), session)
 
+    def test_runs_of_other_versions(self):
+        """What this version cannot read stays as it is, for the one that can."""
+        self.start_and_kill(["-o", "run"], stored=3)
+        session, files = self.session(), self.files()
+        seed, spool = os.path.join(session, "seed.kprof"), os.path.join(
+            session, [name for name in os.listdir(session) if name.endswith(".spool")][0])
+        for path, at, code, told in (
+                (seed, 60 + 3, 111, "makes report version {}, and this one makes version {};"), # user_version
+                (spool, len("KPROFSPL"), 111, "has format version {}, this kprof reads {};"),
+                (spool, 0, 107, "is not a kprof spool")):
+            with self.subTest(told), open(path, "r+b") as file:
+                file.seek(at)
+                number = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([number - 1]))
+                file.flush()
+                before = set(os.listdir(session)) | {"recover.lock"}
+                run = self.recover()
+                self.assertEqual(run.code, code, run.err)
+                self.assertIn(told.format(number - 1, number), run.err)
+                self.assertIn(f"{session} is left as it is", run.err)
+                self.assertNotIn("damaged", run.err)
+                self.assertEqual(set(os.listdir(session)), before)
+                self.assertEqual(self.files(), files)
+                file.seek(at)
+                file.write(bytes([number]))
+        self.assert_run(self.recover(), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+
     def test_two_at_once(self):
         self.start_and_kill(["-o", "run"])
         session = self.session() # the first of them removes it

@@ -239,7 +239,8 @@ static void a_broken_header_is_refused_at_once(void **state)
         bytes.data[at] ^= 64;
         if (at == 12) /* 16 ^ 64: a larger header, which a later version may have */
             continue;
-        assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_BAD_SPOOL);
+        const kprof_status status = at >= 8 && at < 12 ? KPROF_UNSUPPORTED : KPROF_BAD_SPOOL; /* another version */
+        assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), status);
         assert_null(reader);
     }
     put_file("KPxx", 4);
@@ -255,7 +256,7 @@ static void another_version_is_named(void **state)
         kprof_spool_reader *reader;
         header[8] = (char)(KPROF_SPOOL_VERSION + step);
         put_file(header, sizeof header);
-        assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_BAD_SPOOL);
+        assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_UNSUPPORTED);
         snprintf(text, sizeof text, "version %d", KPROF_SPOOL_VERSION + step);
         assert_non_null(strstr(log_seen.last, text));
     }

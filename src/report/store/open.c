@@ -371,8 +371,10 @@ static kprof_status check_seed(kprof_report *report)
     kprof_status status = harden(report);
     KPROF_THEN(status, check_identity(report));
     if (status == KPROF_OK && report->version != KPROF_SCHEMA_VERSION)
-        status =
-            kprof_fail(KPROF_BAD_REPORT, "%s: another version of kprof made the run: use that version", report->path);
+        status = kprof_fail(KPROF_UNSUPPORTED,
+                            "%s: the run is that of a kprof that makes report version %d, and this one makes version "
+                            "%d; use the kprof that made the run",
+                            report->path, report->version, KPROF_SCHEMA_VERSION);
     KPROF_THEN(status, kprof_schema_check(report));
     if (status == KPROF_OK && kprof_store_integer(report, "SELECT count(*) FROM process") > 0)
         kprof_store_damaged(report, "process");
