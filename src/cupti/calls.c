@@ -247,7 +247,7 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     BOTH(cuStreamGetId, KPROF_CALL_HARMLESS),
     BOTH(cuStreamGetPriority, KPROF_CALL_HARMLESS),
     BOTH(cuStreamIsCapturing, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamWaitEvent, KPROF_CALL_HARMLESS),
+    BOTH(cuStreamWaitEvent, KPROF_CALL_ORDER),
     [ID(cuSurfObjectGetResourceDesc)] = KPROF_CALL_HARMLESS,
     [ID(cuTensorMapEncodeIm2col)] = KPROF_CALL_HARMLESS, /* in memory of the host's own */
     [ID(cuTensorMapEncodeIm2colWide)] = KPROF_CALL_HARMLESS,
@@ -559,6 +559,7 @@ bool kprof_call_may_go_unseen(CUpti_CallbackId id)
 {
     const kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS ||
+           kind == KPROF_CALL_ORDER ||
            (kind == KPROF_CALL_GRAPH_LAUNCH && id != ID(cuLaunchCooperativeKernelMultiDevice));
 }
 
@@ -567,17 +568,18 @@ bool kprof_call_launches(CUpti_CallbackId id)
     return id < CUPTI_DRIVER_TRACE_CBID_SIZE && kinds[id] == KPROF_CALL_LAUNCH;
 }
 
-bool kprof_call_is_ignored(CUpti_CallbackId id)
+bool kprof_call_is_ignored(CUpti_CallbackId id, bool sees_order)
 {
-    return id < CUPTI_DRIVER_TRACE_CBID_SIZE && kinds[id] == KPROF_CALL_HARMLESS && id != ID(cuProfilerStart) &&
-           id != ID(cuProfilerStop);
+    return id < CUPTI_DRIVER_TRACE_CBID_SIZE &&
+           (kinds[id] == KPROF_CALL_HARMLESS || (kinds[id] == KPROF_CALL_ORDER && !sees_order)) &&
+           id != ID(cuProfilerStart) && id != ID(cuProfilerStop);
 }
 
 bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
            kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
-           kind == KPROF_CALL_FREE || kind == KPROF_CALL_POOL_FREE;
+           kind == KPROF_CALL_FREE || kind == KPROF_CALL_POOL_FREE || kind == KPROF_CALL_ORDER;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -592,6 +594,10 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
     } else if (kind == KPROF_CALL_MEMORY_INFO) {
         out->stream = NULL;
         out->free_bytes = id == ID(cuMemGetInfo_v2) ? ((const cuMemGetInfo_v2_params *)parameters)->free : NULL;
+    } else if (kind == KPROF_CALL_ORDER) {
+        const bool per_thread = id == ID(cuStreamWaitEvent_ptsz);
+        out->stream = ((const cuStreamWaitEvent_params *)parameters)->hStream;
+        out->stream = !out->stream && per_thread ? CU_STREAM_PER_THREAD : out->stream;
     } else if (kind == KPROF_CALL_FREE) {
         out->stream = NULL;
         out->freed = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr;

@@ -95,8 +95,9 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
 bool kprof_call_may_go_unseen(CUpti_CallbackId id);
 /* Does the call launch one kernel? */
 bool kprof_call_launches(CUpti_CallbackId id);
-/* May kprof always go without seeing the call, which neither changes nor awaits anything? Programs ask much. */
-bool kprof_call_is_ignored(CUpti_CallbackId id);
+/* May kprof always go without seeing the call, which neither changes nor awaits anything? Programs ask much.
+ * `sees_order`: somebody wants to know which stream waits for others. */
+bool kprof_call_is_ignored(CUpti_CallbackId id, bool sees_order);
 /* Does _decode set anything for a call of this kind? */
 bool kprof_call_is_decoded(kprof_call_kind kind);
 

@@ -45,6 +45,7 @@
     X(target_pool_keeps)                                                                                               \
     X(target_holds_pools)                                                                                              \
     X(target_let_go_of_pools)                                                                                          \
+    X(target_stream_blocks)                                                                                            \
     X(target_reaches_pageable)                                                                                         \
     X(target_managed_obstacle)                                                                                         \
     X(target_host_obstacle)                                                                                            \

@@ -30,6 +30,7 @@
     X(cuStreamIsCapturing)                                                                                             \
     X(cuStreamGetAttribute)                                                                                            \
     X(cuStreamGetCtx)                                                                                                  \
+    X(cuStreamGetFlags)                                                                                                \
     X(cuFuncGetParamInfo)                                                                                              \
     X(cuKernelGetParamInfo)                                                                                            \
     X(cuKernelGetAttribute)                                                                                            \

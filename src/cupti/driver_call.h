@@ -25,6 +25,7 @@ typedef enum kprof_call_kind {
     KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
+    KPROF_CALL_ORDER,        /* likewise, and has what comes in a stream wait for other work */
 } kprof_call_kind;
 
 /* Says what matters of a node of a graph: nothing of kprof's runs right before or behind it. */
@@ -47,8 +48,9 @@ typedef struct kprof_call {
     uint32_t callback_id; /* which of the driver's functions it is */
     uint32_t correlation; /* the number of the call in records of activities */
     bool is_told;         /* a trace tells of it; set where the hooks want to see calls */
-    /* The stream of a launch, a transfer, or an allocation in a stream's order, in a form that any thread may use. NULL
-     * is the legacy default stream of the first two. Where an allocation has NULL, its memory is there on return. */
+    /* The stream of a launch, a transfer, or an allocation in a stream's order, or the one that waits, in a form that
+     * any thread may use. NULL is the legacy default stream, but for an allocation. Where an allocation has NULL, its
+     * memory is there on return. */
     void *stream;
     bool is_threads_stream; /* that is the default stream of the calling thread: to another thread it is another one */
     /* These are set for a launch as it enters, and for a graph launch by kprof_target_name_graph: */

@@ -1,5 +1,5 @@
-/* Copies of launches and transfers. Attributes are copied as they are, but for those that record events. All replays
- * run in one stream, in the order of the application's calls. */
+/* Copies of launches and transfers. Attributes are copied as they are, but for those that record events. Replays run in
+ * one stream, in the order of the application's calls, but for those of whole ranges. */
 #include "cupti/operation.h"
 
 #include "core/log.h"
@@ -556,19 +556,24 @@ static kprof_status check_output(const kprof_operation *operation, kprof_snapsho
     return status;
 }
 
-kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status launch_in(const kprof_operation *operation, CUstream stream)
 {
     const kprof_driver_api *driver;
+    kprof_status status = kprof_driver_load(&driver);
+    CUresult result = status == KPROF_OK ? launch(driver, operation, stream) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "repeating a launch: %s", kprof_driver_error(result));
+    return status;
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
     if (operation->host)
         return kprof_snapshot_put(snapshot, operation->host);
     if (is_transfer(operation))
         return kprof_operation_output_bytes(operation) > 0 ? check_output(operation, snapshot)
                                                            : transfer(operation, snapshot);
-    kprof_status status = kprof_driver_load(&driver);
-    CUresult result = status == KPROF_OK ? launch(driver, operation, kprof_snapshot_stream(snapshot)) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "repeating a launch: %s", kprof_driver_error(result));
-    return status;
+    return launch_in(operation, kprof_snapshot_stream(snapshot));
 }
 
 static CUresult set_row_by_driver(const kprof_driver_api *driver, const kprof_transfer *t, CUstream stream)
@@ -640,18 +645,22 @@ kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_s
 
 /* Kernels of kprof's own, which repeat sets and copies else, would be counted, and so would the driver's, by which it
  * copies within the GPU. Copies from the host and to it are work of the copy engines, as in the program's own run. */
-kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot)
+kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot, kprof_lane lane)
 {
     const kprof_driver_api *driver;
     const kprof_transfer *t = &operation->transfer;
-    if (operation->host || !is_transfer(operation))
+    if (operation->host)
         return kprof_operation_run(operation, snapshot);
+    const CUstream stream = kprof_snapshot_lane(snapshot, lane);
+    if (!stream)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the driver makes no stream to repeat the work of another one in");
+    if (!is_transfer(operation))
+        return launch_in(operation, stream);
     if (t->width == 0 || t->height == 0)
         return KPROF_OK;
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
         return status;
-    const CUstream stream = kprof_snapshot_stream(snapshot);
     const CUresult result =
         t->kind == KPROF_TRANSFER_SET ? set_by_driver(driver, t, stream) : copy_by_driver(driver, operation, stream);
     return result == CUDA_SUCCESS

@@ -26,9 +26,11 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
  * came from the host. The context must be idle. NOT_COLLECTED when there is none, or all transfers of the batch that
  * come from the host would take more than 1 GiB. */
 kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* The same as _run within a range that counts all that runs in it: the driver sets and copies, as in the application's
- * own run, and nothing is compared. A failure where the driver refuses to, as the memory has been given back since. */
-kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* The same as _run within a range that counts all that runs in it, and in a lane: the driver sets and copies, as in the
+ * application's own run, and nothing is compared. A failure where the driver refuses to, as the memory has been given
+ * back since. What the host did is put there in lane 0, whatever `lane` is. */
+kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot,
+                                         kprof_lane lane) KPROF_MUST_CHECK;
 /* Does the snapshot hold all memory that a graph sets or copies? For other operations _copy has found that out. */
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot);
 /* The number of kernels that kprof_operation_run launches, transfers included; KPROF_MANY_KERNELS: a graph's. */

@@ -63,6 +63,7 @@ struct kprof_snapshot {
     CUmodule module;
     CUfunction scan, keep, compare, follow, copy, set; /* of the module */
     CUstream stream;
+    CUstream lanes[KPROF_LANES - 1];  /* further ones; NULL: it has had nothing to do yet */
     CUevent event, reached, followed; /* reached, followed: before and behind kprof's own work in _follow */
     pthread_mutex_t following;        /* one thread stops that work at a time */
     bool is_behind;                   /* it may go on, and touches what is listed */
@@ -166,6 +167,9 @@ static void close_device_side(const kprof_snapshot *s)
 {
     if (s->stream)
         (void)s->driver->cuStreamDestroy_(s->stream);
+    for (unsigned i = 0; i < KPROF_LANES - 1; i++)
+        if (s->lanes[i])
+            (void)s->driver->cuStreamDestroy_(s->lanes[i]);
     if (s->peeked)
         (void)s->driver->cuMemFreeHost_(s->peeked);
     if (s->event)
@@ -1052,4 +1056,26 @@ const void *kprof_snapshot_peek(kprof_snapshot *s, uint64_t address, size_t size
 void *kprof_snapshot_stream(const kprof_snapshot *s)
 {
     return s->stream;
+}
+
+static CUresult wait_for_lanes(const kprof_snapshot *s, CUstream stream, unsigned lanes)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (unsigned i = 0; i < KPROF_LANES && result == CUDA_SUCCESS; i++) {
+        const CUstream other = i == 0 ? s->stream : s->lanes[i - 1];
+        if (!other || other == stream || !(lanes >> i & 1))
+            continue;
+        result = s->driver->cuEventRecord_(s->event, other);
+        if (result == CUDA_SUCCESS)
+            result = s->driver->cuStreamWaitEvent_(stream, s->event, 0);
+    }
+    return result;
+}
+
+void *kprof_snapshot_lane(kprof_snapshot *s, kprof_lane lane)
+{
+    CUstream *stream = lane.number == 0 ? &s->stream : &s->lanes[lane.number - 1];
+    if (!*stream && s->driver->cuStreamCreate_(stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        *stream = NULL;
+    return *stream && wait_for_lanes(s, *stream, lane.waits_for) == CUDA_SUCCESS ? *stream : NULL;
 }

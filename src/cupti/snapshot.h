@@ -102,3 +102,11 @@ void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives);
 const void *kprof_snapshot_peek(kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
 /* kprof's own stream in the context: replays run there. */
 void *kprof_snapshot_stream(const kprof_snapshot *snapshot);
+/* Replays may have further streams, which run beside one another. */
+#define KPROF_LANES 8
+typedef struct kprof_lane {
+    unsigned number;    /* 0: kprof_snapshot_stream */
+    unsigned waits_for; /* what comes in it waits for all that these, as bits, have so far */
+} kprof_lane;
+/* Return the lane's stream; NULL where the driver makes none, or does not order it. */
+void *kprof_snapshot_lane(kprof_snapshot *snapshot, kprof_lane lane);

@@ -373,7 +373,7 @@ static CUptiResult disable_ignored(void)
 {
     CUptiResult result = CUPTI_SUCCESS;
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
-        if (kprof_call_is_ignored(id))
+        if (kprof_call_is_ignored(id, target.hooks.sees_order))
             result = kprof_subscriber_follow(false, CUPTI_CB_DOMAIN_DRIVER_API, id);
     return result;
 }
@@ -442,7 +442,7 @@ kprof_status kprof_target_follow(bool follow)
     if (follow)
         kprof_peeks_allow(false);
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
-        if (kprof_call_may_go_unseen(id) && !kprof_call_is_ignored(id))
+        if (kprof_call_may_go_unseen(id) && !kprof_call_is_ignored(id, target.hooks.sees_order))
             result = kprof_subscriber_follow(follow, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
     if (!follow || result != CUPTI_SUCCESS)
@@ -766,6 +766,13 @@ const char *kprof_target_host_obstacle(void)
     if (!can_save_host())
         return "the GPU reaches more memory of the host than can be saved for each launch, or by other addresses";
     return kprof_writers_of_host();
+}
+
+bool kprof_target_stream_blocks(void *stream)
+{
+    unsigned flags = CU_STREAM_DEFAULT;
+    return !target.driver || target.driver->cuStreamGetFlags_(stream, &flags) != CUDA_SUCCESS ||
+           !(flags & CU_STREAM_NON_BLOCKING);
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)

@@ -10,6 +10,7 @@ typedef struct kprof_target_hooks {
     bool is_brief;     /* of the driver's calls only those that end a context, or change memory, are of interest, and no
                           code is */
     bool sees_calls;   /* also those that a trace tells of, which are marked */
+    bool sees_order;   /* also those by which a stream waits for others */
     bool takes_guests; /* another tool of the process may use CUPTI while nothing but lists is followed */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
@@ -23,6 +24,9 @@ typedef struct kprof_target_hooks {
      * for the node, 0: none. NULL: nobody wants to know. */
     uint32_t (*node_made)(void);
 } kprof_target_hooks;
+
+/* Do the stream and the legacy default stream wait for one another? Also true where that is not known. */
+bool kprof_target_stream_blocks(void *stream);
 
 /* Become CUPTI's subscriber and have the hooks called on the application's threads, for every driver call.
  * COUNTERS_BUSY when another tool is the subscriber already. */

@@ -353,6 +353,12 @@ bool kprof_batch_spans_calls(void)
     return in_range || atomic_load(&kprof_the_batch.own.spans_calls);
 }
 
+void kprof_batch_note_order(const kprof_call *call, bool has_returned)
+{
+    if (atomic_load_explicit(&kprof_the_batch.state.signs.in_range, memory_order_relaxed))
+        kprof_span_note_order(&kprof_the_batch.state.lanes, call, has_returned);
+}
+
 void kprof_batch_note_overdue_range(const char *why)
 {
     atomic_store(&kprof_the_batch.own.overdue, why);

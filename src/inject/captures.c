@@ -22,6 +22,7 @@ void kprof_captures_note_call(const kprof_call *call)
     case KPROF_CALL_SETUP:
     case KPROF_CALL_WAIT:
     case KPROF_CALL_HARMLESS:
+    case KPROF_CALL_ORDER:
         break;
     default:
         atomic_store(&kprof_the_captures.disturbed, true);

@@ -16,7 +16,6 @@ typedef struct kprof_kernel {
     bool is_range;               /* it stands for a range of the application, which has its name */
     _Atomic uint32_t repeated;   /* such ranges that were repeated as a whole */
     _Atomic uint32_t unrepeated; /* such ranges that could not be */
-    atomic_bool in_streams;      /* the work of one came in several streams: later ones are measured as they run */
     _Atomic uint64_t launches;
     _Atomic uint64_t placed;       /* launches where --kernel-id wants them */
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */

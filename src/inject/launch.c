@@ -204,7 +204,7 @@ static bool measures_whole_graphs(void)
 
 static bool is_gated(const kprof_call *call)
 {
-    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
+    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS && call->kind != KPROF_CALL_ORDER;
 }
 
 /* Does the call take away what even an open pass needs? */
@@ -746,6 +746,7 @@ static void enter(const kprof_call *call)
 {
     if (thread.own_call)
         return;
+    kprof_batch_note_order(call, false);
     if (thread.alone) { /* a call that a launch itself makes is part of it */
         thread.nested += call->callback_id == thread.callback;
         return;
@@ -850,7 +851,10 @@ void kprof_launch_end_by_signal(void)
 
 static void leave(const kprof_call *call)
 {
-    if (thread.own_call || (thread.alone && call->callback_id != thread.callback))
+    if (thread.own_call)
+        return;
+    kprof_batch_note_order(call, true);
+    if (thread.alone && call->callback_id != thread.callback)
         return;
     if (thread.nested > 0) {
         thread.nested--;

@@ -130,6 +130,7 @@ static kprof_status start(const char *dir)
         kprof_engine.device->codes_keep();
     kprof_target_hooks hooks = choose_hooks(&process->config);
     hooks.sees_calls = process->config.call_stack_type != 0;
+    hooks.sees_order = process->config.replay_choice == KPROF_RANGES;
     if (!hooks.sees_calls)
         hooks.node_made = NULL;
     if (kprof_trace_limit_needs_calls())

@@ -50,6 +50,8 @@ typedef struct fake_device {
     unsigned launches[FAKE_KERNELS], blocks[FAKE_KERNELS]; /* blocks: of those launches */
     CUstreamCaptureMode mode;
     bool streams, events, modules; /* there are any */
+    unsigned lanes, waited;        /* further streams, and how often one waited */
+    const void *recorded;          /* the last stream with an event */
     void *pinned;                  /* the first: to where copies do not wait */
     unsigned pinned_count;
     CUresult stream_result; /* of making one */
@@ -62,7 +64,7 @@ typedef struct fake_device {
 static fake_device fake;
 static const char *const fake_names[FAKE_KERNELS] = {"kprof_scan",   "kprof_keep", "kprof_compare",
                                                      "kprof_follow", "kprof_copy", "kprof_set"};
-static char fake_functions[FAKE_KERNELS], fake_stream, fake_event, fake_module;
+static char fake_functions[FAKE_KERNELS], fake_stream, fake_lanes[8], fake_event, fake_module;
 static char fake_app_stream; /* one of the application's, which it has kprof's own work in */
 
 static inline void fake_reset(void)
@@ -221,31 +223,38 @@ static CUresult CUDAAPI fake_destroy_event(CUevent event)
 static CUresult CUDAAPI fake_create_stream(CUstream *stream, unsigned flags)
 {
     assert_int_equal(flags, CU_STREAM_NON_BLOCKING);
-    fake.streams = fake.stream_result == CUDA_SUCCESS;
-    *stream = fake.streams ? (CUstream)(void *)&fake_stream : NULL;
+    const bool is_first = !fake.streams;
+    fake.streams = fake.streams || fake.stream_result == CUDA_SUCCESS;
+    *stream = fake.stream_result != CUDA_SUCCESS ? NULL
+              : is_first                         ? (CUstream)(void *)&fake_stream
+                                                 : (CUstream)(void *)&fake_lanes[fake.lanes++];
     return fake.stream_result;
 }
 
 static CUresult CUDAAPI fake_destroy_stream(CUstream stream)
 {
-    assert_ptr_equal(stream, &fake_stream);
-    fake.streams = false;
+    if ((void *)stream == &fake_stream)
+        fake.streams = false;
+    else
+        fake.lanes--;
     return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI fake_record(CUevent event, CUstream stream)
 {
     assert_ptr_equal(event, &fake_event);
-    assert_ptr_not_equal(stream, &fake_stream);
+    assert_true((void *)stream != &fake_stream || fake.lanes > 0);
+    fake.recorded = stream;
     return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI fake_wait_event(CUstream stream, CUevent event, unsigned flags)
 {
     (void)flags;
-    assert_ptr_equal(stream, &fake_stream);
     assert_ptr_equal(event, &fake_event);
+    assert_ptr_not_equal(stream, fake.recorded);
     fake.waits = true;
+    fake.waited++;
     return CUDA_SUCCESS;
 }
 

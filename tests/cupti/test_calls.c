@@ -144,7 +144,7 @@ static void test_calls_that_share_are_kept_apart(void **state)
     static const uint64_t no_parameters[16] = {0};
     for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
         kprof_call_kind kind = kind_of(id, no_parameters);
-        if (kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS)
+        if (kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS || kind == KPROF_CALL_ORDER)
             assert_int_equal(kprof_call_sharing(id, no_parameters), 0);
     }
 }
@@ -201,12 +201,14 @@ static void test_calls_that_are_ignored(void **state)
                                             ID(cuLaunchKernel),  ID(cuStreamSynchronize),     ID(cuMemPoolGetAttribute),
                                             ID(cuMemcpyAsync),   ID(cuDevicePrimaryCtxRetain)};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        assert_true(kprof_call_is_ignored(ignored[i]));
+        assert_true(kprof_call_is_ignored(ignored[i], i % 2));
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        assert_false(kprof_call_is_ignored(told[i]));
-    assert_false(kprof_call_is_ignored(CUPTI_DRIVER_TRACE_CBID_SIZE)); /* of a newer driver */
+        assert_false(kprof_call_is_ignored(told[i], i % 2));
+    assert_false(kprof_call_is_ignored(CUPTI_DRIVER_TRACE_CBID_SIZE, false)); /* of a newer driver */
+    assert_true(kprof_call_is_ignored(ID(cuStreamWaitEvent), false));
+    assert_false(kprof_call_is_ignored(ID(cuStreamWaitEvent), true));
     for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
-        assert_true(!kprof_call_is_ignored(id) || kprof_call_may_go_unseen(id));
+        assert_true(!kprof_call_is_ignored(id, false) || kprof_call_may_go_unseen(id));
 }
 
 static void test_kinds(void **state)
@@ -402,6 +404,22 @@ static void test_allocations_in_streams(void **state)
     assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocFromPoolAsync), &of_pool), CU_STREAM_LEGACY);
     assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocFromPoolAsync_ptsz), &of_pool), CU_STREAM_PER_THREAD);
     assert_null(kprof_allocation_stream(ID(cuMemAlloc_v2), &own));
+}
+
+static void test_streams_that_wait(void **state)
+{
+    (void)state;
+    kprof_decoded_call decoded;
+    cuStreamWaitEvent_params own = {.hStream = (CUstream)0x100}, of_default = {.hStream = NULL};
+    assert_int_equal(kprof_call_decode(ID(cuStreamWaitEvent), &own, &decoded), KPROF_CALL_ORDER);
+    assert_ptr_equal(decoded.stream, own.hStream);
+    (void)kprof_call_decode(ID(cuStreamWaitEvent_ptsz), &own, &decoded);
+    assert_ptr_equal(decoded.stream, own.hStream);
+    (void)kprof_call_decode(ID(cuStreamWaitEvent), &of_default, &decoded);
+    assert_null(decoded.stream);
+    (void)kprof_call_decode(ID(cuStreamWaitEvent_ptsz), &of_default, &decoded);
+    assert_ptr_equal(decoded.stream, CU_STREAM_PER_THREAD);
+    assert_true(kprof_call_is_decoded(KPROF_CALL_ORDER));
 }
 
 static void test_transfers(void **state)
@@ -1073,6 +1091,7 @@ int main(void)
         cmocka_unit_test(test_questions_of_pools),
         cmocka_unit_test(test_mappings),
         cmocka_unit_test(test_allocations_in_streams),
+        cmocka_unit_test(test_streams_that_wait),
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_transfers_from_and_to_the_host),
         cmocka_unit_test(test_each_transfer),

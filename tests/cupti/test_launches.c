@@ -266,6 +266,12 @@ uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t width, size_t height)
     return 0;
 }
 
+void *kprof_snapshot_lane(kprof_snapshot *of, kprof_lane lane)
+{
+    fail_msg("%p has to do with a launch: lane %u", (void *)of, lane.number);
+    return NULL;
+}
+
 uint64_t kprof_snapshot_locked_space(kprof_snapshot *of, size_t size_bytes, bool is_scratch)
 {
     fail_msg("%p has to do with a launch: %zu bytes, %d", (void *)of, size_bytes, is_scratch);

@@ -19,7 +19,8 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-static char own_context, other_context, own_stream, other_stream, captured_stream, replay_stream;
+static char own_context, other_context, own_stream, other_stream, captured_stream, replay_stream, other_lane;
+static kprof_lane wanted_lane;
 static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream;
 static char done[256]; /* what the driver did, in its order */
 static CUresult copy_result, wait_result;
@@ -111,7 +112,10 @@ static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
 /* Its name in what is written down. */
 static const char *name_of(CUstream stream)
 {
-    return (void *)stream == &own_stream ? "own" : (void *)stream == &replay_stream ? "replay" : "default";
+    return (void *)stream == &own_stream      ? "own"
+           : (void *)stream == &replay_stream ? "replay"
+           : (void *)stream == &other_lane    ? "lane"
+                                              : "default";
 }
 
 static void write_down(const char *format, ...)
@@ -245,6 +249,13 @@ void *kprof_snapshot_stream(const kprof_snapshot *of)
 {
     assert_ptr_equal(of, snapshot);
     return &replay_stream;
+}
+
+void *kprof_snapshot_lane(kprof_snapshot *of, kprof_lane lane)
+{
+    assert_ptr_equal(of, snapshot);
+    assert_true(lane.number == wanted_lane.number && lane.waits_for == wanted_lane.waits_for);
+    return lane.number == 0 ? &replay_stream : lane.number == 1 ? &other_lane : NULL;
 }
 
 static bool lies_in(uint64_t address, size_t size_bytes, uint64_t start, size_t length)
@@ -442,7 +453,7 @@ static const char *repeat_counted(CUpti_CallbackId id, const void *parameters, k
     assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
     done[0] = '\0';
     kprof_status status = kprof_operation_prepare_counted(operation, snapshot);
-    KPROF_THEN(status, kprof_operation_run_counted(operation, snapshot));
+    KPROF_THEN(status, kprof_operation_run_counted(operation, snapshot, wanted_lane));
     assert_int_equal(status, wanted);
     kprof_operation_free(operation);
     return done;
@@ -514,6 +525,12 @@ static void test_by_the_driver_from_and_to_the_host(void **state)
                         "lock 78;take 0xa0000 90000 78 replay;bring rows 101f7+500 a0000+13 13 6 replay;");
     assert_string_equal(repeat_counted(ID(cuMemcpy2DAsync_v2), &out_2d, KPROF_OK),
                         "lock 78;take rows b0000+13 200c9+100 13 6 replay;");
+    wanted_lane = (kprof_lane){1, 1};
+    assert_string_equal(repeat_counted(ID(cuMemcpyHtoDAsync_v2), &in, KPROF_OK),
+                        "lock 64;take 0xa0000 90000 64 replay;bring 10000 0xa0000 64 lane;");
+    wanted_lane = (kprof_lane){2, 0};
+    assert_string_equal(repeat_counted(ID(cuMemcpyDtoHAsync_v2), &out, KPROF_NOT_COLLECTED), "lock 64;");
+    wanted_lane = (kprof_lane){0};
     nothing_locked = true;
     assert_string_equal(repeat_counted(ID(cuMemcpyHtoDAsync_v2), &in, KPROF_NOT_COLLECTED), "lock 64;");
     nothing_locked = false;

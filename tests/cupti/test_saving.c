@@ -816,6 +816,35 @@ static void test_page_locked_space_has_a_bound(void **state)
     assert_int_equal(fake.chunks, chunks);
 }
 
+#define ALL ((1u << KPROF_LANES) - 1)
+
+/* They are made as they are needed, and one waits for those that are there. */
+static void test_lanes(void **state)
+{
+    (void)state;
+    void *const first = kprof_snapshot_lane(snapshot, (kprof_lane){0, ALL});
+    assert_ptr_equal(first, &fake_stream);
+    assert_int_equal(fake.lanes, 0);
+    void *const other = kprof_snapshot_lane(snapshot, (kprof_lane){3, 0});
+    assert_ptr_not_equal(other, first);
+    assert_int_equal(fake.lanes, 1);
+    assert_int_equal(fake.waited, 0);
+    assert_ptr_equal(kprof_snapshot_lane(snapshot, (kprof_lane){3, ALL}), other);
+    assert_ptr_equal(fake.recorded, first);
+    assert_non_null(kprof_snapshot_lane(snapshot, (kprof_lane){KPROF_LANES - 1, ALL}));
+    assert_ptr_equal(kprof_snapshot_lane(snapshot, (kprof_lane){0, ALL}), first);
+    assert_int_equal(fake.waited, 1 + 2 + 2);
+    assert_ptr_equal(kprof_snapshot_lane(snapshot, (kprof_lane){3, 1}), other);
+    assert_ptr_equal(fake.recorded, first);
+    assert_int_equal(fake.waited, 1 + 2 + 2 + 1);
+    fake.stream_result = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_null(kprof_snapshot_lane(snapshot, (kprof_lane){1, 0}));
+    kprof_snapshot_close(snapshot, true);
+    assert_int_equal(fake.lanes, 0);
+    fake.stream_result = CUDA_SUCCESS;
+    assert_int_equal(kprof_snapshot_open(&context, &snapshot), KPROF_OK);
+}
+
 /* A launch that was submitted after memory was saved, and ends later: what it leaves is the start. */
 static void test_launch_that_is_followed(void **state)
 {
@@ -1121,6 +1150,7 @@ int main(void)
         TEST(test_copying_rows),
         TEST(test_space_for_transfers_has_a_bound),
         TEST(test_page_locked_space_has_a_bound),
+        TEST(test_lanes),
         TEST(test_launch_that_is_followed),
         TEST(test_memory_of_the_host_that_is_left),
         TEST(test_launch_that_is_watched),

@@ -170,7 +170,8 @@ def check_repeated(session):
     _, base = session.profile(metrics, program, plain)
     alone, told = dict(counts_of(base)), []
     for name, launches in (("plain", (2, 3, 4)), ("wait", (5, 6)), ("copies", (7, 8, 9)), ("graph", (10, 11, 12)),
-                           ("streams", (13, 14)), ("input", (15, 16, 17))):
+                           ("streams", (13, 14)), ("input", (15, 16, 17)), ("beside", (18, 19)),
+                           ("ordered", (20, 21))):
         status, base = session.profile(["--set", "default", *metrics, "--replay-mode", "range", INCLUDE, f"{name}/"],
                                        program, plain)
         mode, counts, missing, reason = read_range(base)
@@ -183,8 +184,29 @@ def check_repeated(session):
             demand(all(a >= b for a, b in zip(as_it_runs, sums)), f"copies: {as_it_runs}, below {sums}")
             sums = as_it_runs
         told.append(f"{name}: {mode}, {counts}, missing {missing}")
-        demand(status == 0 and mode == "range" and counts == sums and len(missing) <= 3,
+        demand(status == 0 and mode == "range" and counts == sums and len(missing) <= 3 and not reason,
                f"{told[-1]}, not {sums}; status {status}: {reason}")
+    return "; ".join(told)
+
+
+def times_of(base):
+    """{number of blocks: time} of the launches or ranges."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        return dict(database.execute("SELECT grid_x, value FROM launch JOIN value ON launch.id = launch_id JOIN metric "
+                                     "ON metric.id = metric_id WHERE name = ?", (METRIC,)))
+
+
+def check_streams(session):
+    """Kernels of two streams are repeated side by side, and one after the other where an event orders them."""
+    program, told = [harness.programs() / "ranges"], []
+    plain = harness.run(program)
+    alone = times_of(session.profile([], program, plain)[1])
+    for name, launches, factor in (("beside", (18, 19), 1), ("ordered", (20, 21), 2)):
+        _, base = session.profile(["--set", "default", "--replay-mode", "range", INCLUDE, f"{name}/"], program, plain)
+        [took] = times_of(base).values()
+        one = sum(alone[launch] for launch in launches) / 2
+        told.append(f"{name}: {took / one:.2f} times a kernel of {one / 1000:.0f} us")
+        demand(abs(took / one - factor) < 0.3, "; ".join(told))
     return "; ".join(told)
 
 
@@ -316,6 +338,7 @@ def check_case(session, case, with_ncu):
 CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
           ("another tool", check_another_tool), ("ranges as one", check_as_one), ("ranges in runs", check_in_runs),
           ("ranges that are repeated", check_repeated), ("copies in ranges that are repeated", check_traffic),
+          ("streams of ranges that are repeated", check_streams),
           ("PyTorch", check_torch), ("steps of PyTorch that are repeated", check_torch_repeated)]
 
 

@@ -3,6 +3,7 @@
 #define REPLAY_CHOICE KPROF_RANGES
 #include "engine_test.h"
 
+#include "inject/batch/span.h"
 #include "inject/kernels.h"
 #include "inject/range.h"
 
@@ -162,21 +163,159 @@ static void copy_in_another_stream(void **state)
     assert_string_equal(assert_repeated(first, first + 1).reason, "");
 }
 
-/* Later ones are measured as they run, side by side. */
+static void launch_in_other(sim_kernel kernel, unsigned slot)
+{
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .kernel = kernel, .stream = OTHER_STREAM, .a = slot, .b = slot, .tag = ++last_tag});
+}
+
+static kprof_status (*run_counted)(const kprof_operation *operation, kprof_snapshot *snapshot, kprof_lane lane);
+static char lanes_had[64]; /* of the replays: a digit each, behind "<" where it waits for the others */
+
+static kprof_status write_lane_down(const kprof_operation *operation, kprof_snapshot *snapshot, kprof_lane lane)
+{
+    const size_t length = strlen(lanes_had);
+    snprintf(lanes_had + length, sizeof lanes_had - length, "%s%u", lane.waits_for ? "<" : "", lane.number);
+    return run_counted(operation, snapshot, lane);
+}
+
+/* They run side by side in replays, too, but where an event, the host or a copy to it orders them. */
 static void work_in_several_streams(void **state)
 {
-    unsigned first[2];
+    kprof_device_ops ops = *kprof_engine.device;
+    const kprof_device_ops *before = kprof_engine.device;
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        assert_true(kprof_range_begin("", "streams"));
-        first[i] = launch(SIM_ADD);
-        do_call((sim_step){
-            .op = SIM_LAUNCH, .kernel = SIM_SCALE, .stream = OTHER_STREAM, .a = SLOT, .b = SLOT, .tag = ++last_tag});
-        kprof_range_end();
+    run_counted = ops.operation_run_counted;
+    ops.operation_run_counted = write_lane_down;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    kprof_engine.device = &ops;
+    lanes_had[0] = '\0';
+    assert_true(kprof_range_begin("", "streams"));
+    const unsigned first = launch(SIM_ADD);
+    launch_in_other(SIM_SCALE, SPARE_SLOT);
+    do_call((sim_step){.op = SIM_RECORD});
+    do_call((sim_step){.op = SIM_STREAM_WAIT, .stream = OTHER_STREAM});
+    launch_in_other(SIM_ADD, SLOT); /* behind the first one */
+    launch_in_other(SIM_ADD, SPARE_SLOT);
+    do_call((sim_step){.op = SIM_SYNC_STREAM, .stream = OTHER_STREAM});
+    launch(SIM_SCALE); /* behind the third one */
+    launch_in_other(SIM_ADD, SPARE_SLOT);
+    do_call((sim_step){.op = SIM_COPY_OUT_ASYNC, .stream = OTHER_STREAM, .a = SPARE_SLOT, .b = SPARE_SLOT});
+    const unsigned last = launch(SIM_ADD);
+    kprof_range_end();
+    kprof_engine.device = before;
+    assert_string_equal(assert_repeated(first, last).reason, "");
+    assert_string_equal(lanes_had, "01<11<0<11<001<11<0<11<0");
+}
+
+static unsigned count_waiting(kprof_lanes *lanes)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < KPROF_LANES; i++)
+        count += atomic_load(&lanes->waiting[i]) != 0;
+    return count;
+}
+
+/* Some share a lane. */
+static void work_in_more_streams_than_lanes(void **state)
+{
+    kprof_lanes lanes;
+    char streams[KPROF_LANES + 1][4];
+    (void)state;
+    kprof_span_reset(&lanes);
+    for (unsigned i = 0; i <= KPROF_LANES; i++) {
+        const kprof_call wait = {.kind = KPROF_CALL_ORDER, .stream = streams[i]};
+        atomic_store(&lanes.waiting[0], 0);
+        kprof_span_note_order(&lanes, &wait, false);
+        assert_int_equal(count_waiting(&lanes), i < KPROF_LANES ? 1 + i - (i > 0) : KPROF_LANES);
     }
-    assert_non_null(strstr(assert_repeated(first[0], first[0] + 1).reason, "repeated one after the other"));
-    end_samples();
-    assert_int_equal(look_up_range(first[1]).mode, KPROF_REPLAY_MULTIPLEX);
+}
+
+static char blocking_stream;
+
+static bool blocks(void *stream)
+{
+    return stream == &blocking_stream;
+}
+
+static size_t outputs_nothing(const kprof_operation *operation)
+{
+    (void)operation;
+    return 0;
+}
+
+/* What the work waits for. */
+static unsigned note_work(kprof_batch_state *state, void *stream, kprof_kernel *kernel)
+{
+    static kprof_open_launch items[1];
+    const kprof_call call = {.stream = stream};
+    state->list.items = items;
+    state->list.count = 1;
+    kprof_span_note_work(state, &(kprof_batch_launch){.call = &call, .kernel = kernel});
+    return items[0].waits_for;
+}
+
+/* The legacy one and blocking streams wait for one another, and others go on beside it. */
+static void default_streams(void **state)
+{
+    static kprof_kernel kernel;
+    static kprof_batch_state batch;
+    static char other;
+    kprof_device_ops ops = *kprof_engine.device;
+    const kprof_device_ops *before = kprof_engine.device;
+    const struct {
+        void *stream;
+        kprof_kernel *kernel; /* NULL: a copy */
+        unsigned waits_for;
+    } works[] = {{&other, &kernel, 0},
+                 {NULL, &kernel, 0},
+                 {&blocking_stream, &kernel, (1u << KPROF_LANES) - 1},
+                 {&other, &kernel, 0},
+                 {NULL, &kernel, 1u << 2},
+                 {&other, &kernel, 0},
+                 {&blocking_stream, &kernel, 1u << 1},
+                 {&blocking_stream, &kernel, 0},
+                 {NULL, NULL, 1u << 2},
+                 {&other, &kernel, (1u << KPROF_LANES) - 1}};
+    (void)state;
+    ops.target_stream_blocks = blocks;
+    ops.operation_output_bytes = outputs_nothing;
+    kprof_engine.device = &ops;
+    kprof_span_reset(&batch.lanes);
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        assert_int_equal(note_work(&batch, works[i].stream, works[i].kernel), works[i].waits_for);
+    kprof_engine.device = before;
+}
+
+/* After calls that tell the program nothing of the GPU, work goes on side by side. */
+static void calls_that_order_streams(void **state)
+{
+    static const struct {
+        kprof_call call;
+        bool has_returned;
+        bool orders;
+    } calls[] = {
+        {{.kind = KPROF_CALL_LAUNCH}, true, false},
+        {{.kind = KPROF_CALL_LAUNCH, .failed = true}, true, true},
+        {{.kind = KPROF_CALL_HARMLESS}, true, false},
+        {{.kind = KPROF_CALL_WAIT}, false, false},
+        {{.kind = KPROF_CALL_WAIT}, true, true},
+        {{.kind = KPROF_CALL_WAIT, .failed = true}, true, false}, /* not yet */
+        {{.kind = KPROF_CALL_ALLOCATE}, true, true},
+        {{.kind = KPROF_CALL_POOL_FREE}, true, true},
+        {{.kind = KPROF_CALL_SETUP}, true, false},
+        {{.kind = KPROF_CALL_ORDER}, false, true}, /* in the default stream */
+        {{.kind = KPROF_CALL_TRANSFER}, false, true},
+        {{.kind = KPROF_CALL_TRANSFER, .stream = &kprof_engine}, false, false},
+    };
+    kprof_lanes lanes;
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        kprof_span_reset(&lanes);
+        kprof_span_note_order(&lanes, &calls[i].call, calls[i].has_returned);
+        if ((count_waiting(&lanes) > 0) != calls[i].orders)
+            fail_msg("call %zu orders: %d", i, !calls[i].orders);
+    }
 }
 
 static void graph_by_its_nodes(void **state)
@@ -265,6 +404,9 @@ int main(void)
         cmocka_unit_test_setup(copies_without_page_locked_memory, prepare),
         cmocka_unit_test_setup(copy_in_another_stream, prepare),
         cmocka_unit_test_setup(work_in_several_streams, prepare),
+        cmocka_unit_test_setup(work_in_more_streams_than_lanes, prepare),
+        cmocka_unit_test_setup(default_streams, prepare),
+        cmocka_unit_test_setup(calls_that_order_streams, prepare),
         cmocka_unit_test_setup(graph_by_its_nodes, prepare),
         cmocka_unit_test_setup(cut_short, prepare),
         cmocka_unit_test_setup(kernel_that_must_not_be_repeated, prepare),

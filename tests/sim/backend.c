@@ -26,7 +26,7 @@ typedef struct sim_range {
     uint64_t shape;               /* of its launches */
     unsigned launches;            /* in the pass under way */
     unsigned spanned[MAX_PASSES]; /* launches of the pass, of a range of the program's */
-    uint64_t order[MAX_PASSES];   /* of these: a hash of their signatures */
+    uint64_t found[MAX_PASSES];   /* of these: a sum of hashes of their signatures, in whatever order */
     uint64_t repeated;            /* passes in which they were repeated, as bits */
     long double sums[MAX_SUMS];   /* over these launches, in the last pass of each metric; exact */
     bool had_two;                 /* in a pass around own runs: nobody may read it */
@@ -407,6 +407,12 @@ static void target_let_go_of_pools(void)
 static bool target_set_own(bool own)
 {
     return own;
+}
+
+static bool target_stream_blocks(void *stream)
+{
+    (void)stream;
+    return false;
 }
 
 static bool target_reaches_pageable(void)
@@ -946,8 +952,8 @@ static void check_order(const sim_range *range)
     for (unsigned pass = 0; pass < MAX_PASSES; pass++) {
         if (!(range->repeated >> pass & 1))
             continue;
-        first = first ? first : &range->order[pass];
-        if (range->order[pass] != *first)
+        first = first ? first : &range->found[pass];
+        if (range->found[pass] != *first)
             sim_violation("pass %u of a range has other launches, or they found other memory than before", pass);
     }
 }
@@ -1011,7 +1017,7 @@ static void note_in_range(kprof_profiler *profiler, sim_range *range, const sim_
     const unsigned pass = present_pass(profiler);
     const bool is_first = range->launches++ == 0;
     range->spanned[pass] = is_first ? 1 : range->spanned[pass] + 1;
-    range->order[pass] = sim_hash(is_first ? 0 : range->order[pass], signature);
+    range->found[pass] = (is_first ? 0 : range->found[pass]) + sim_hash(0, signature);
     range->repeated |= work->is_replay ? UINT64_C(1) << pass : 0;
     range->signature = range->in_pass[pass] = signature;
     if (work->is_replay)
@@ -1396,7 +1402,7 @@ static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 
 static void *snapshot_stream(const kprof_snapshot *snapshot)
 {
-    return &sim.contexts[snapshot->context].replays;
+    return sim.contexts[snapshot->context].replays;
 }
 
 /* flush.h */
@@ -1413,7 +1419,7 @@ static kprof_status flush_open(kprof_flush **out)
 static unsigned context_of(const void *stream)
 {
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
-        if (stream == &sim.contexts[context].replays)
+        if (stream == sim.contexts[context].replays)
             return context;
     return sim_context_of_stream((unsigned)((const sim_stream *)stream - sim.streams));
 }
@@ -1448,7 +1454,7 @@ static kprof_status flush_empty(kprof_flush *flush, void *stream)
         sim_violation("caches are emptied, and nobody has prepared that");
     lock();
     /* Others may be at work beside a replay. */
-    const bool checks_others = sim.tells_contexts && stream != &sim.contexts[sim_current].replays;
+    const bool checks_others = sim.tells_contexts && stream != sim.contexts[sim_current].replays;
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
         if ((context == sim_current || checks_others) && !sim.contexts[context].failed &&
             !sim_streams_are_idle(context))
@@ -1619,9 +1625,12 @@ static kprof_status check_output(const kprof_operation *operation)
                : kprof_fail(KPROF_NOT_COLLECTED, "a replay computed something else (simulated)");
 }
 
-static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *snapshot, bool compares)
+/* `lane`: NULL where results are compared, which are copied in one stream. */
+static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *snapshot, const kprof_lane *lane)
 {
     const sim_step *step = &operation->step;
+    const bool is_output = step->op == SIM_COPY_OUT_ASYNC || step->op == SIM_COPY_OUT;
+    const kprof_lane in = lane ? *lane : (kprof_lane){0};
     if (sim_context_of_stream(step->stream) != sim_current || snapshot->context != sim_current)
         sim_violation("a launch is repeated in another context");
     sim_own_call(KPROF_CALL_LAUNCH, false);
@@ -1636,12 +1645,14 @@ static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *sna
         sim_clock_advance_s(1000);
     if (has_fault())
         status = kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)");
-    else if (step->op == SIM_COPY_OUT_ASYNC || step->op == SIM_COPY_OUT)
-        status = compares && !operation->hides_output ? check_output(operation) : KPROF_OK;
+    else if (is_output && !lane)
+        status = operation->hides_output ? KPROF_OK : check_output(operation);
+    else if (is_output) /* to where nobody looks */
+        sim_submit_replay(sim_current, in, &(sim_step){.op = SIM_HOLD, .stream = step->stream});
     else if (step->op == SIM_COPY_IN_ASYNC)
-        sim_submit_replay(sim_current, &(sim_step){.op = SIM_PUT_BACK, .stream = step->stream, .kept = step->kept});
+        sim_submit_replay(sim_current, in, &(sim_step){.op = SIM_PUT_BACK, .stream = step->stream, .kept = step->kept});
     else
-        sim_submit_replay(sim_current, step);
+        sim_submit_replay(sim_current, in, step);
     unlock();
     sim_own_call(KPROF_CALL_LAUNCH, true);
     return status;
@@ -1649,7 +1660,7 @@ static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *sna
 
 static kprof_status operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
-    return repeat(operation, snapshot, true);
+    return repeat(operation, snapshot, NULL);
 }
 
 static bool moves_hosts(const kprof_operation *operation)
@@ -1671,13 +1682,13 @@ static kprof_status operation_prepare_counted(kprof_operation *operation, kprof_
     return fault ? kprof_fail(KPROF_NOT_COLLECTED, "no memory of the host can be locked (simulated)") : KPROF_OK;
 }
 
-static kprof_status operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot, kprof_lane lane)
 {
     if (!sim.contexts[sim_current].armed)
         sim_violation("a launch or copy is repeated in no pass, where nothing is compared");
     if (moves_hosts(operation) && !operation->is_locked)
         sim_violation("a copy from or to the host is repeated in a pass without memory of the host, by a kernel");
-    return repeat(operation, snapshot, false);
+    return repeat(operation, snapshot, &lane);
 }
 
 static bool operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

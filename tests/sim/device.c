@@ -304,7 +304,8 @@ static void fail_context(unsigned context)
         if (sim_context_of_stream(s) != context)
             continue;
         sim.streams[s].queue.count = 0;
-        sim.contexts[context].replays.count = 0;
+        for (unsigned lane = 0; lane < KPROF_LANES; lane++)
+            sim.contexts[context].replays[lane].count = 0;
         sim.streams[s].finished = sim.streams[s].submitted;
         sim.streams[s].completed = sim.streams[s].recorded;
         sim.streams[s].released = sim.streams[s].held;
@@ -578,19 +579,25 @@ static void drain_stream(unsigned stream)
 }
 
 /* The engine's own work waits for nothing. */
-static void run_first_replay(unsigned context)
+static void run_first_replay(sim_queue *queue)
 {
-    sim_queue *queue = &sim.contexts[context].replays;
     sim_work first = queue->items[0];
     queue->count--;
     memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
     run_work(&first);
 }
 
+/* The last lane first. */
+static void drain_replays(unsigned context, unsigned lanes)
+{
+    for (unsigned lane = KPROF_LANES; lane-- > 0;)
+        while ((lanes >> lane & 1) && sim.contexts[context].replays[lane].count > 0)
+            run_first_replay(&sim.contexts[context].replays[lane]);
+}
+
 void sim_drain_context(unsigned context)
 {
-    while (sim.contexts[context].replays.count > 0)
-        run_first_replay(context);
+    drain_replays(context, UINT_MAX);
     for (unsigned s = SIM_STREAMS; s-- > 0;)
         if (sim_context_of_stream(s) == context)
             drain_stream(s);
@@ -685,7 +692,10 @@ bool sim_streams_are_idle(unsigned context)
 
 bool sim_is_idle(unsigned context)
 {
-    return sim.contexts[context].replays.count == 0 && sim_streams_are_idle(context);
+    unsigned queued = 0;
+    for (unsigned lane = 0; lane < KPROF_LANES; lane++)
+        queued += sim.contexts[context].replays[lane].count;
+    return queued == 0 && sim_streams_are_idle(context);
 }
 
 void sim_act_elsewhere(void)
@@ -746,18 +756,20 @@ void sim_forget_keep(const struct kprof_operation *kept)
                 sim.streams[s].queue.items[i].step.kept = NULL;
 }
 
-void sim_submit_replay(unsigned context, const sim_step *step)
+/* Lanes that nobody waits for run late. */
+void sim_submit_replay(unsigned context, kprof_lane lane, const sim_step *step)
 {
-    sim_queue *queue = &sim.contexts[context].replays;
+    sim_queue *queue = &sim.contexts[context].replays[lane.number];
     struct kprof_profiler *armed = sim.contexts[context].armed;
+    drain_replays(context, lane.waits_for & ~(1u << lane.number));
     if (queue->count == SIM_QUEUE)
-        run_first_replay(context);
+        run_first_replay(queue);
     if (sim.contexts[context].failed)
         return;
     size_t range = armed && (is_launch(step) || sim_profiler_is_automatic(armed)) ? sim_profiler_range(armed, true) : 0;
     queue->items[queue->count++] = (sim_work){.step = *step, .range = range, .is_replay = true};
     if (sim_chance(2))
-        run_first_replay(context);
+        run_first_replay(queue);
 }
 
 /* Driver calls, with the mutex held */
@@ -1097,7 +1109,7 @@ static const struct operation {
     [SIM_GRAPH_CHANGE] = {"graph change", KPROF_CALL_GRAPH_CHANGE, change_graph},
     [SIM_RELOAD] = {"reload", KPROF_CALL_UNLOAD, reload},
     [SIM_RECORD] = {"record", KPROF_CALL_HARMLESS, record},
-    [SIM_STREAM_WAIT] = {"stream wait", KPROF_CALL_HARMLESS, wait_event},
+    [SIM_STREAM_WAIT] = {"stream wait", KPROF_CALL_ORDER, wait_event},
     [SIM_SYNC_STREAM] = {"sync stream", KPROF_CALL_WAIT, sync_stream},
     [SIM_SYNC_CONTEXT] = {"sync context", KPROF_CALL_WAIT, sync_context},
     [SIM_QUERY] = {"query", KPROF_CALL_WAIT, query},
@@ -1233,7 +1245,8 @@ static int call_driver(const sim_step *step, uint64_t *out)
 static bool is_told(const kprof_call *call)
 {
     const bool may_go_unseen = call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_GRAPH_LAUNCH ||
-                               call->kind == KPROF_CALL_WAIT || call->kind == KPROF_CALL_HARMLESS;
+                               call->kind == KPROF_CALL_WAIT || call->kind == KPROF_CALL_HARMLESS ||
+                               call->kind == KPROF_CALL_ORDER;
     return sim.hooked && !(may_go_unseen && atomic_load(&sim.is_unfollowed));
 }
 

@@ -6,6 +6,7 @@
 #define KPROF_SIM_DEVICE_H
 
 #include "core/config.h"
+#include "cupti/snapshot.h"
 #include "cupti/target.h"
 
 #include <pthread.h>
@@ -200,7 +201,7 @@ typedef struct sim_context {
     struct kprof_instructions *counting; /* counters of instructions are enabled */
     struct kprof_pc_samples *sampling;   /* samples of instructions are enabled */
     struct kprof_pm_sampling *over_time; /* samples over time are enabled */
-    sim_queue replays;                   /* the engine's own stream */
+    sim_queue replays[KPROF_LANES];      /* the engine's own streams */
 } sim_context;
 
 typedef struct sim_machine {
@@ -346,7 +347,7 @@ void sim_has_followed(unsigned context);
 /* Likewise: memory goes while the program's work goes on. */
 void sim_takes_away(unsigned slot);
 /* Put work on the engine's own stream of a context. */
-void sim_submit_replay(unsigned context, const sim_step *step);
+void sim_submit_replay(unsigned context, kprof_lane lane, const sim_step *step);
 bool sim_chance(unsigned one_in);
 /* A call that the engine makes itself: the hooks hear of it, too. */
 void sim_own_call(kprof_call_kind kind, bool leaving);

@@ -580,18 +580,20 @@ static void add_dice(generator *g, unsigned stream)
     step->large = is_likely(g, 3);
 }
 
-/* Nothing in it but launches, sets and copies. */
+/* Nothing in it but launches, sets, copies and what orders them, in one stream or two. */
 static void add_range(generator *g, unsigned stream)
 {
     static const sim_op ops[] = {SIM_COPY_IN,        SIM_COPY_IN_ASYNC, SIM_COPY_OUT,
                                  SIM_COPY_OUT_ASYNC, SIM_COPY,          SIM_MEMSET};
     add(g, SIM_PROFILER, stream)->value = 1;
+    const unsigned other = is_likely(g, 2) ? stream : stream ^ 1;
     add_launch(g, stream);
     for (unsigned i = pick(g, 8); i > 0; i--) {
+        const unsigned in = is_likely(g, 2) ? stream : other;
         if (is_likely(g, 2))
-            add_launch(g, stream);
+            add_launch(g, in);
         else
-            add_copy(g, stream, ops[pick(g, 6)]);
+            add_copy(g, in, ops[pick(g, 6)]);
     }
     add(g, SIM_PROFILER, stream)->value = 2;
 }

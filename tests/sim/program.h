@@ -20,7 +20,7 @@ typedef struct sim_traits {
     bool pools;           /* memory comes and goes in the order of streams */
     bool holds;           /* work waits for the host; of one thread only */
     bool profiler_calls;  /* the program says when launches are to be measured */
-    bool ranges;          /* likewise, and it often is a short range of one stream */
+    bool ranges;          /* likewise, and it often is a short range of one stream or two */
     bool spins, peers;    /* kernels wait for the host, or for later work in another stream; of one thread only */
     bool long_batches;    /* hardly anything but launches */
     bool quiet_captures;  /* hardly anything runs beside them, so that batches stay open over them */

@@ -646,7 +646,6 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
 static void forget_failures(kprof_kernel *kernel)
 {
     atomic_store(&kernel->unrepeated, 0);
-    atomic_store(&kernel->in_streams, false);
 }
 
 static void run_program(unsigned number)

@@ -38,10 +38,11 @@ static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *la
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
-    kprof_span_note_work(&batch->state, launch);
     if (launch->kernel && may_do_unseen(batch, launch, operation))
         kprof_ends_cut(&batch->ends, batch->state.list.count, KPROF_NOT_WATCHED);
     kprof_state_add(&batch->state, launch, operation);
+    if (kprof_span_is_whole(&batch->state))
+        kprof_span_note_work(&batch->state, launch);
 }
 
 void kprof_join_check_behind(kprof_batch *batch, const kprof_call *call)

@@ -3,6 +3,7 @@
 
 #include "core/monotonic.h"
 #include "inject/batch/caches.h"
+#include "inject/batch/span.h"
 #include "inject/capacity.h"
 #include "inject/devices.h"
 #include "inject/engine.h"
@@ -116,6 +117,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     state->kind = decision->kind;
     state->needs = 0;
     state->range = launch->repeats;
+    kprof_span_reset(&state->lanes);
     state->note[0] = '\0';
     state->metrics = launch->metrics;
     atomic_store(&state->signs.sharing, kprof_engine.device->target_sharing());

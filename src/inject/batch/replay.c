@@ -58,8 +58,10 @@ static kprof_status run_one(kprof_batch_state *state, const kprof_passes *passes
 static kprof_status begin_span(kprof_batch_state *state)
 {
     kprof_caches_clear(state, kprof_engine.device->snapshot_stream(state->context->snapshot));
-    return kprof_engine.device->profiler_push(state->context->profiler,
-                                              kprof_state_take_range(state, &kprof_span_first(state)->range));
+    kprof_status status = kprof_engine.device->target_synchronize(); /* other lanes do not wait for that */
+    KPROF_THEN(status, kprof_engine.device->profiler_push(
+                           state->context->profiler, kprof_state_take_range(state, &kprof_span_first(state)->range)));
+    return status;
 }
 
 /* The replay would give the host something else than the own run did, so repeat nothing from there on. */
@@ -77,7 +79,8 @@ static kprof_status run_in_order(kprof_batch_state *state, const kprof_passes *p
                                  size_t *kernels)
 {
     return kprof_span_is_whole(state)
-               ? kprof_engine.device->operation_run_counted(launch->operation, state->context->snapshot)
+               ? kprof_engine.device->operation_run_counted(launch->operation, state->context->snapshot,
+                                                            (kprof_lane){launch->lane, launch->waits_for})
                : run_one(state, passes, launch, kernels);
 }
 

@@ -11,9 +11,12 @@
 /* The first range of a name may do what no later one does, such as load code: try twice. */
 #define MOST_FAILURES 2
 
-#define SIDE_BY_SIDE                                                                                                   \
-    "its work came in several streams, and was repeated one after the other; later ranges of the name are measured "   \
-    "as they run"
+#define ALL_LANES   ((1u << KPROF_LANES) - 1)
+#define IN_ONE_LANE "its work came in several streams, and that of some was repeated one after the other"
+
+/* CUDA's handles of default streams, where NULL is the legacy one, too. */
+#define LEGACY     ((void *)1)
+#define PER_THREAD ((void *)2)
 
 static int64_t spent_ns;
 
@@ -23,8 +26,6 @@ const char *kprof_span_obstacle(const kprof_kernel *range, const kprof_chip_metr
     const uint32_t repeated = atomic_load(&range->repeated);
     if (config->replay_choice != KPROF_RANGES || metrics->pass_count == 1)
         return "";
-    if (atomic_load(&range->in_streams))
-        return "the work of an earlier range of the name came in several streams";
     if (atomic_load(&range->unrepeated) >= MOST_FAILURES)
         return "earlier ranges of the name could not be repeated";
     if (repeated >= config->multiplex_samples || (repeated > 0 && spent_ns >= ENOUGH_NS))
@@ -40,17 +41,107 @@ kprof_open_launch *kprof_span_first(const kprof_batch_state *state)
     return &state->list.items[i];
 }
 
-/* A copy in which the host waits runs beside nothing that comes later. */
+void kprof_span_reset(kprof_lanes *lanes)
+{
+    for (unsigned i = 0; i < KPROF_LANES; i++) {
+        atomic_store(&lanes->streams[i], NULL);
+        atomic_store(&lanes->waiting[i], 0);
+    }
+    lanes->seen = 0;
+    atomic_store(&lanes->blocking, 0);
+}
+
+static void *name_of(void *stream)
+{
+    return stream ? stream : LEGACY;
+}
+
+/* Return the stream's lane; KPROF_LANES: others have them all. */
+static unsigned find_lane(kprof_lanes *lanes, void *stream)
+{
+    unsigned i = 0;
+    for (void *there = NULL; i < KPROF_LANES; i++, there = NULL)
+        if (atomic_compare_exchange_strong(&lanes->streams[i], &there, name_of(stream)) || there == name_of(stream))
+            break;
+    return i;
+}
+
+/* What comes next in some lanes waits for others. */
+static void order(kprof_lanes *lanes, unsigned some, unsigned others)
+{
+    for (unsigned i = 0; i < KPROF_LANES; i++)
+        if (some >> i & 1)
+            atomic_fetch_or(&lanes->waiting[i], others);
+}
+
+/* Work in the legacy default stream, and streams that wait for one another with it. */
+static unsigned order_by_default_stream(kprof_lanes *lanes, unsigned bit, void *stream)
+{
+    const bool is_legacy = name_of(stream) == LEGACY, is_new = !(lanes->seen & bit);
+    const bool blocks = is_new && !is_legacy && kprof_engine.device->target_stream_blocks(stream);
+    lanes->seen |= bit;
+    atomic_fetch_or(&lanes->blocking, blocks ? bit : 0);
+    if (is_legacy)
+        order(lanes, atomic_load(&lanes->blocking), bit);
+    return is_legacy ? atomic_load(&lanes->blocking) : blocks ? ALL_LANES : 0;
+}
+
+/* The host may act upon what it got, with no call, and wait in a copy of a default stream. What it has changed itself
+ * is put there in the first lane. */
 void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work)
 {
-    if (!state->range)
-        return;
-    if (state->list.count == 0)
-        state->range_stream = work->call->stream;
-    if (work->call->stream == state->range_stream || work->awaited)
-        return;
-    snprintf(state->note, sizeof state->note, "%s", SIDE_BY_SIDE);
-    atomic_store(&state->range->in_streams, true);
+    kprof_lanes *lanes = &state->lanes;
+    kprof_open_launch *last = &state->list.items[state->list.count - 1];
+    void *stream = work->call->stream;
+    const unsigned found = find_lane(lanes, stream);
+    last->lane = state->needs ? 0 : found < KPROF_LANES ? found : KPROF_LANES - 1;
+    const bool shares = found != last->lane;
+    if (shares)
+        snprintf(state->note, sizeof state->note, "%s", IN_ONE_LANE);
+    last->waits_for = atomic_exchange(&lanes->waiting[last->lane], 0);
+    last->waits_for |= shares ? ALL_LANES : order_by_default_stream(lanes, 1u << last->lane, stream);
+    const bool may_wait = !work->kernel && (name_of(stream) == LEGACY || stream == PER_THREAD);
+    if (shares || may_wait || work->awaited || kprof_engine.device->operation_output_bytes(last->operation) > 0)
+        order(lanes, ALL_LANES, ALL_LANES);
+}
+
+/* Return the lanes in which the work behind a call waits for others: a call tells its stream as it enters. A copy may
+ * wait that is not repeated. */
+static unsigned waiting_from(kprof_lanes *lanes, const kprof_call *call)
+{
+    const bool is_legacy = name_of(call->stream) == LEGACY;
+    if (call->kind == KPROF_CALL_TRANSFER)
+        return is_legacy || call->stream == PER_THREAD ? ALL_LANES : 0;
+    if (call->kind != KPROF_CALL_ORDER)
+        return 0;
+    const unsigned lane = find_lane(lanes, call->stream);
+    return lane == KPROF_LANES ? ALL_LANES : 1u << lane | (is_legacy ? atomic_load(&lanes->blocking) : 0);
+}
+
+/* Behind other calls the program may know that work has ended; behind these where a function of the host may tell it.
+ * Work that failed is taken out of its lane. */
+static bool tells_of_end(const kprof_call *call)
+{
+    switch (call->kind) {
+    case KPROF_CALL_LAUNCH:
+    case KPROF_CALL_TRANSFER:
+    case KPROF_CALL_GRAPH_LAUNCH:
+        return call->failed;
+    case KPROF_CALL_WAIT: /* or it asks, and work has not ended */
+        return !call->failed;
+    case KPROF_CALL_SETUP:
+        return kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST;
+    case KPROF_CALL_HARMLESS:
+    case KPROF_CALL_ORDER:
+        return false;
+    default:
+        return true;
+    }
+}
+
+void kprof_span_note_order(kprof_lanes *lanes, const kprof_call *call, bool has_returned)
+{
+    order(lanes, !has_returned ? waiting_from(lanes, call) : tells_of_end(call) ? ALL_LANES : 0, ALL_LANES);
 }
 
 kprof_status kprof_span_check(const kprof_batch_state *state, const char *closed_by)

@@ -11,8 +11,12 @@ static inline bool kprof_span_is_whole(const kprof_batch_state *state)
 {
     return state->range != NULL;
 }
-/* The launch or transfer joins. */
+/* The launch or transfer, which is the last of the list, has joined: find its lane. */
 void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *work);
+/* As kprof_batch_note_order. */
+void kprof_span_note_order(kprof_lanes *lanes, const kprof_call *call, bool has_returned);
+/* There is no work in any lane. */
+void kprof_span_reset(kprof_lanes *lanes);
 /* Return the launch that has the range's record. There is one. */
 kprof_open_launch *kprof_span_first(const kprof_batch_state *state);
 /* Has the range ended before the batch did? `closed_by`: what closes the batch. */

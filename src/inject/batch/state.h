@@ -26,6 +26,8 @@ typedef struct kprof_open_launch {
     bool is_unwatched;          /* no proof of this batch tells whether its own run reached memory of the host */
     size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
     size_t range;               /* that measures it, if it is chosen */
+    unsigned lane;              /* of a range that is repeated: where */
+    unsigned waits_for;         /* likewise: for all that these lanes, as bits, have so far */
     kprof_launch_record record; /* of a chosen launch */
     uint32_t period;            /* of its samples, as a power of two; 0: none are to be taken any more */
     uint64_t interval_ns;       /* of its samples over time; 0: none are to be taken */
@@ -74,12 +76,20 @@ typedef struct kprof_batch_signs {
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
 } kprof_batch_signs;
 
+/* Work of each stream of a range is repeated in a stream of kprof's own, a lane. */
+typedef struct kprof_lanes {
+    _Atomic(void *) streams[KPROF_LANES]; /* the application's; NULL: it is free */
+    atomic_uint waiting[KPROF_LANES];     /* lanes, as bits, that what comes next in this one waits for */
+    unsigned seen;                        /* lanes, as bits, that have had work */
+    atomic_uint blocking; /* of these: where the legacy default stream and the lane wait for one another */
+} kprof_lanes;
+
 typedef struct kprof_batch_state {
     kprof_batch_signs signs;
     kprof_decision_kind kind;
-    unsigned needs;           /* kprof_need bits of its first launch */
-    kprof_kernel *range;      /* of the application, which it repeats as a whole; NULL: it repeats launches */
-    const void *range_stream; /* of the range's first launch */
+    unsigned needs;      /* kprof_need bits of its first launch */
+    kprof_kernel *range; /* of the application, which it repeats as a whole; NULL: it repeats launches */
+    kprof_lanes lanes;   /* of the range */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
     bool proved;    /* the application's own run is watched for traffic to host memory */

@@ -1,5 +1,6 @@
 // NVTX ranges that come once: of launches alone, with a wait, with sets and copies, with a graph, in two streams, and
-// with copies from the host and to it alone. The
+// with copies from the host and to it alone; and two of one long kernel in each of two streams, which are side by side
+// in "beside" and one after the other in "ordered". The
 // number of blocks of a launch is its number, so that a profiler's results tell which one it is; tests/gpu/nvtx.py
 // knows the launches of each range.
 //
@@ -8,12 +9,21 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-static const unsigned BLOCK = 64, LAUNCHES = 17;
+static const unsigned BLOCK = 64, LAUNCHES = 17, LONG_STEPS = 1 << 20;
 static const size_t BYTES = 1 << 20, FEW_BYTES = 1000, ROW_BYTES = 512, ROWS = 1 << 10;
 
 __global__ void mark(unsigned *x)
 {
     atomicAdd(&x[gridDim.x], threadIdx.x == 0);
+}
+
+__global__ void work_long(float *x, unsigned steps)
+{
+    float sum = threadIdx.x;
+    for (unsigned i = 0; i < steps; i++)
+        sum = sum * 0.5f + 1;
+    if (sum == -1)
+        *x = sum;
 }
 
 static unsigned *counts;
@@ -95,6 +105,25 @@ static void run_input(unsigned char *a, std::vector<unsigned char> &host, cudaSt
     CHECK(cudaFree(to));
 }
 
+static void run_beside(float *x, const cudaStream_t *streams)
+{
+    cudaEvent_t event;
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    nvtxRangePushA("beside");
+    work_long<<<18, BLOCK, 0, streams[0]>>>(x, LONG_STEPS);
+    work_long<<<19, BLOCK, 0, streams[1]>>>(x, LONG_STEPS);
+    nvtxRangePop();
+    CHECK(cudaDeviceSynchronize());
+    nvtxRangePushA("ordered");
+    work_long<<<20, BLOCK, 0, streams[0]>>>(x, LONG_STEPS);
+    CHECK(cudaEventRecord(event, streams[0]));
+    CHECK(cudaStreamWaitEvent(streams[1], event, 0));
+    work_long<<<21, BLOCK, 0, streams[1]>>>(x, LONG_STEPS);
+    nvtxRangePop();
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaEventDestroy(event));
+}
+
 static cudaGraphExec_t make_graph(cudaStream_t stream)
 {
     cudaGraph_t graph;
@@ -129,6 +158,7 @@ int main(void)
     CHECK(cudaDeviceSynchronize());
     std::vector<unsigned char> sevens(BYTES, 7);
     run_input(a, sevens, streams[0]);
+    run_beside(reinterpret_cast<float *>(b), streams);
     const std::vector<unsigned> result = copy_to_host(counts, LAUNCHES + 1);
     for (unsigned i = 1; i <= LAUNCHES; i++)
         require(result[i] == i, "each launch ran once");
