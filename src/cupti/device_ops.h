@@ -38,6 +38,7 @@
     X(target_capturing)                                                                                                \
     X(target_launch_captured)                                                                                          \
     X(target_runs_elsewhere)                                                                                           \
+    X(target_load_beside)                                                                                              \
     X(target_function)                                                                                                 \
     X(target_sharing)                                                                                                  \
     X(target_has_space)                                                                                                \

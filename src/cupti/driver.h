@@ -40,6 +40,9 @@
     X(cuCtxPushCurrent)                                                                                                \
     X(cuCtxPopCurrent)                                                                                                 \
     X(cuFuncGetModule)                                                                                                 \
+    X(cuFuncLoad)                                                                                                      \
+    X(cuModuleGetFunctionCount)                                                                                        \
+    X(cuModuleEnumerateFunctions)                                                                                      \
     X(cuModuleGetGlobal)                                                                                               \
     X(cuMemAlloc)                                                                                                      \
     X(cuMemAllocHost)                                                                                                  \
@@ -47,6 +50,8 @@
     X(cuMemFree)                                                                                                       \
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemGetAddressRange)                                                                                            \
+    X(cuMemPoolCreate)                                                                                                 \
+    X(cuMemPoolDestroy)                                                                                                \
     X(cuMemPoolGetAttribute)                                                                                           \
     X(cuMemPoolSetAttribute)                                                                                           \
     X(cuMemPoolTrimTo)                                                                                                 \

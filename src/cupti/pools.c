@@ -1,15 +1,16 @@
 /* A pool gives memory back when the host waits, and it has more than its release threshold. It gives back none while
- * the threshold is the largest number. A pool may be destroyed while its memory is in use. The driver still names it as
- * that memory's then, and programs crash in later calls once it was asked. So from then on kprof asks no more. */
+ * the threshold is the largest number. A pool may be destroyed while its memory is in use. Under a profiler programs
+ * crash then in later calls of the driver, so kprof has the driver destroy another pool, and that one when it is empty.
+ */
 #include "cupti/pools.h"
 
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "cupti/driver.h"
+#include "cupti/redirect.h"
 
 #include <cupti.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -24,13 +25,17 @@ static struct {
     size_t count;
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static atomic_bool is_outlived; /* memory is in use whose pool was destroyed */
+/* Pools that the application has destroyed, and whose memory is in use. */
+static struct {
+    pthread_mutex_t mutex;
+    CUmemoryPool *items; /* [count] */
+    size_t count;
+} outlived = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static bool read_pool(const kprof_driver_api *driver, CUdeviceptr address, held_pool *out)
 {
     *out = (held_pool){0};
-    return !atomic_load(&is_outlived) &&
-           driver->cuPointerGetAttribute_(&out->pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS &&
+    return driver->cuPointerGetAttribute_(&out->pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS &&
            out->pool &&
            driver->cuMemPoolGetAttribute_(out->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &out->threshold) ==
                CUDA_SUCCESS;
@@ -91,7 +96,7 @@ void kprof_pools_let_go(bool is_idle)
     pthread_mutex_unlock(&held.mutex);
 }
 
-/* The application has destroyed the pool, or said what it is to keep: leave it alone. */
+/* The application destroys the pool, or has said what it is to keep: leave it alone. */
 static void forget(CUmemoryPool pool)
 {
     pthread_mutex_lock(&held.mutex);
@@ -101,21 +106,54 @@ static void forget(CUmemoryPool pool)
     pthread_mutex_unlock(&held.mutex);
 }
 
-void kprof_pools_note_destroying(CUmemoryPool pool)
+static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
+{
+    cuuint64_t used_bytes = 0;
+    return driver->cuMemPoolGetAttribute_(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used_bytes) == CUDA_SUCCESS &&
+           used_bytes > 0;
+}
+
+static void destroy_emptied_locked(const kprof_driver_api *driver)
+{
+    for (size_t i = outlived.count; i-- > 0;)
+        if (!is_in_use(driver, outlived.items[i])) {
+            (void)driver->cuMemPoolDestroy_(outlived.items[i]);
+            outlived.items[i] = outlived.items[--outlived.count];
+        }
+}
+
+/* Return a pool without memory; NULL where the driver makes none. */
+static CUmemoryPool make_empty(const kprof_driver_api *driver)
+{
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUmemoryPool pool;
+    (void)driver->cuCtxGetDevice_(&properties.location.id);
+    return driver->cuMemPoolCreate_(&pool, &properties) == CUDA_SUCCESS ? pool : NULL;
+}
+
+void kprof_pools_let_outlive(CUmemoryPool *pool)
 {
     const kprof_driver_api *driver;
-    cuuint64_t used_bytes = 0;
-    if (kprof_driver_load(&driver) != KPROF_OK ||
-        driver->cuMemPoolGetAttribute_(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used_bytes) != CUDA_SUCCESS ||
-        used_bytes > 0)
-        atomic_store(&is_outlived, true);
+    forget(*pool);
+    if (kprof_redirect_is_refused() || kprof_driver_load(&driver) != KPROF_OK)
+        return;
+    pthread_mutex_lock(&outlived.mutex);
+    destroy_emptied_locked(driver);
+    CUmemoryPool empty = NULL;
+    if (is_in_use(driver, *pool) && KPROF_APPEND(outlived.items, outlived.count))
+        empty = make_empty(driver);
+    if (empty) {
+        (void)set_threshold(driver, *pool, 0); /* what is freed goes back to the system */
+        outlived.items[outlived.count++] = *pool;
+        *pool = empty;
+    }
+    pthread_mutex_unlock(&outlived.mutex);
 }
 
 void kprof_pools_note(CUpti_CallbackId id, const void *parameters)
 {
     const cuMemPoolSetAttribute_params *p = parameters;
-    if (id == ID(cuMemPoolDestroy))
-        forget(((const cuMemPoolDestroy_params *)parameters)->pool);
-    else if (id == ID(cuMemPoolSetAttribute) && p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    if (id == ID(cuMemPoolSetAttribute) && p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         forget(p->pool);
 }

@@ -45,6 +45,11 @@ bool kprof_redirect_works(void)
     return atomic_load(&known) == REDIRECTS_YES;
 }
 
+bool kprof_redirect_is_refused(void)
+{
+    return atomic_load(&known) == REDIRECTS_NO;
+}
+
 void kprof_redirect_free(CUdeviceptr *argument)
 {
     if (to_free_instead)

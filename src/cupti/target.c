@@ -38,6 +38,8 @@
 #define SMALL_ALLOCATION_BYTES ((size_t)1 << 20)
 
 #define REASON_BYTES 256
+/* To load a kernel takes 10 to 100 us. */
+#define MOST_LOADED 256
 
 /* If there is more memory of the host, saving it and putting it back takes longer than the passes do. */
 #define MOST_HOST_BYTES ((size_t)1 << 30)
@@ -181,7 +183,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         if (call.kind == KPROF_CALL_FREE)
             kprof_redirect_free(decoded.freed);
         if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy && !own && !target.hooks.is_brief)
-            kprof_pools_note_destroying(((const cuMemPoolDestroy_params *)data->functionParams)->pool);
+            kprof_pools_let_outlive((CUmemoryPool *)&((const cuMemPoolDestroy_params *)data->functionParams)->pool);
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
             if (!target.hooks.is_brief) /* a trace's names come with what ran */
@@ -594,6 +596,20 @@ static bool note_variables(const kprof_call *node, void *user)
     return true;
 }
 
+void kprof_target_load_beside(const kprof_call *call)
+{
+    CUfunction function = find_function(call), functions[MOST_LOADED];
+    CUmodule module;
+    unsigned count = 0;
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (function && target.driver->cuFuncGetModule_(&module, function) == CUDA_SUCCESS &&
+        target.driver->cuModuleGetFunctionCount_(&count, module) == CUDA_SUCCESS && count <= MOST_LOADED &&
+        target.driver->cuModuleEnumerateFunctions_(functions, count, module) == CUDA_SUCCESS)
+        for (unsigned i = 0; i < count; i++)
+            (void)target.driver->cuFuncLoad_(functions[i]);
+    relax_capture_mode(mode);
+}
+
 void kprof_target_note_variables(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_GRAPH_LAUNCH) {
@@ -676,7 +692,7 @@ bool kprof_target_holds_pools(void)
 
 void kprof_target_let_go_of_pools(void)
 {
-    kprof_pools_let_go(false);
+    kprof_pools_let_go(true);
 }
 
 bool kprof_target_set_own(bool own)

@@ -52,6 +52,10 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 /* From now on snapshots of the context hold the variables of the module that a launch's kernel is in. To be called
  * before any kernel of the module has run there: it may leave their addresses to kernels of other modules. */
 void kprof_target_note_variables(const kprof_call *call);
+/* Load the other kernels of the module that a launch's kernel is in, unless they are very many. The driver else loads a
+ * kernel as it is first launched, and behind one that waits, nothing that comes then in any stream runs before that one
+ * has ended. To be called while the context is idle. */
+void kprof_target_load_beside(const kprof_call *call);
 /* The kernels and transfers of a graph launch, in an order that keeps their dependencies; valid until the hook returns.
  * NULL when they are not known, or the graph does what no such call can: `*why` is the reason, and NULL where the graph
  * launches no kernel at all. */
@@ -82,8 +86,8 @@ void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
 bool kprof_target_pool_keeps(const kprof_call *call);
 /* Do pools keep memory for the open batch that the application has not asked them to keep? */
 bool kprof_target_holds_pools(void);
-/* Nothing will be replayed that uses memory of pools: have them keep what the application asks for, as the driver does
- * when the host next waits. */
+/* Nothing will be replayed that uses memory of pools: have them give back what the application does not ask them to
+ * keep. */
 void kprof_target_let_go_of_pools(void);
 /* Are this thread's calls from now on kprof's own? Returns what they were. Calls within hooks are its own anyway. */
 bool kprof_target_set_own(bool own);

@@ -28,6 +28,11 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count)
     return *out != NULL;
 }
 
+bool kprof_redirect_is_refused(void)
+{
+    return true;
+}
+
 bool kprof_redirect_works(void)
 {
     return false;

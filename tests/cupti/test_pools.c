@@ -2,6 +2,7 @@
 #include "cupti/pools.h"
 
 #include "cupti/driver.h"
+#include "cupti/redirect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +24,14 @@ typedef struct fake_pool {
     bool is_destroyed; /* the driver must not be asked about it, nor about its memory */
 } fake_pool;
 
-static fake_pool pools[POOLS];
+static fake_pool pools[POOLS], empty; /* the latter is the one that kprof makes */
 static CUresult set_result;
+static bool is_refused;
+
+bool kprof_redirect_is_refused(void)
+{
+    return is_refused;
+}
 
 static fake_pool *use(CUmemoryPool handle)
 {
@@ -65,12 +72,36 @@ static CUresult CUDAAPI trim(CUmemoryPool pool, size_t bytes)
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI create(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    assert_int_equal(properties->location.id, 3);
+    empty = (fake_pool){.threshold = 0};
+    *pool = (CUmemoryPool)(void *)&empty;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI destroy_pool(CUmemoryPool pool)
+{
+    assert_int_equal(use(pool)->used_bytes, 0); /* under a profiler later calls crash else */
+    use(pool)->is_destroyed = true;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_device(CUdevice *out)
+{
+    *out = 3;
+    return CUDA_SUCCESS;
+}
+
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuPointerGetAttribute_ = pointer_attribute,
                                          .cuMemPoolGetAttribute_ = get_attribute,
                                          .cuMemPoolSetAttribute_ = set_attribute,
-                                         .cuMemPoolTrimTo_ = trim};
+                                         .cuMemPoolTrimTo_ = trim,
+                                         .cuMemPoolCreate_ = create,
+                                         .cuMemPoolDestroy_ = destroy_pool,
+                                         .cuCtxGetDevice_ = get_device};
     *out = &api;
     return KPROF_OK;
 }
@@ -85,6 +116,7 @@ static int set_up(void **state)
 {
     (void)state;
     set_result = CUDA_SUCCESS;
+    is_refused = false;
     for (size_t i = 0; i < POOLS; i++)
         pools[i] = (fake_pool){.threshold = 100 * i, .trimmed_to = SIZE_MAX};
     return 0;
@@ -170,11 +202,12 @@ static void test_told(void **state)
     assert_int_equal(pools[2].threshold, 200);
 }
 
+/* As the driver is called with what the hook leaves in the call's arguments. */
 static void destroy(size_t i)
 {
-    kprof_pools_note_destroying(handle(i));
-    pools[i].is_destroyed = true;
-    kprof_pools_note(ID(cuMemPoolDestroy), &(cuMemPoolDestroy_params){handle(i)});
+    CUmemoryPool pool = handle(i);
+    kprof_pools_let_outlive(&pool);
+    use(pool)->is_destroyed = true;
 }
 
 static void test_destroyed_while_held(void **state)
@@ -189,17 +222,30 @@ static void test_destroyed_while_held(void **state)
     kprof_pools_let_go(true);
 }
 
-/* The last test: its last allocation takes a pool along, and nothing tells whose memory an address is. */
 static void test_destroyed_in_use(void **state)
 {
     (void)state;
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    pools[1].used_bytes = pools[2].used_bytes = 1;
+    destroy(1);
+    assert_true(empty.is_destroyed);
+    assert_false(pools[1].is_destroyed);
+    assert_int_equal(pools[1].threshold, 0);
+    assert_false(kprof_pools_are_held());
+    destroy(2);
+    assert_false(pools[1].is_destroyed); /* its memory is still in use */
+    pools[1].used_bytes = pools[2].used_bytes = 0;
+    destroy(3);
+    assert_true(pools[1].is_destroyed && pools[2].is_destroyed && pools[3].is_destroyed);
+}
+
+static void test_driver_takes_no_other(void **state)
+{
+    (void)state;
+    is_refused = true;
     pools[1].used_bytes = 1;
     destroy(1);
-    for (size_t i = 1; i < 3; i++) {
-        assert_false(kprof_pools_keep(OF_POOL + i));
-        assert_false(kprof_pools_hold(OF_POOL + i));
-    }
-    assert_false(kprof_pools_are_held());
+    assert_true(pools[1].is_destroyed);
 }
 
 int main(void)
@@ -212,6 +258,7 @@ int main(void)
         cmocka_unit_test_setup(test_told, set_up),
         cmocka_unit_test_setup(test_destroyed_while_held, set_up),
         cmocka_unit_test_setup(test_destroyed_in_use, set_up),
+        cmocka_unit_test_setup(test_driver_takes_no_other, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,12 @@ static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->device_launches = 2;
 }
 
+static void target_load_beside(const kprof_call *call)
+{
+    if (sim_is_held((unsigned)((const sim_context *)call->context - sim.contexts)))
+        sim_violation("kernels are loaded while work of the context waits");
+}
+
 static void target_note_variables(const kprof_call *call)
 {
     const sim_function *function = call->function;
@@ -400,7 +406,7 @@ static void let_go_of_pools(bool is_idle)
 static void target_let_go_of_pools(void)
 {
     lock();
-    let_go_of_pools(false);
+    let_go_of_pools(true);
     unlock();
 }
 

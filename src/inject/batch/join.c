@@ -374,8 +374,8 @@ static bool may_go_on_behind(kprof_batch *batch, const kprof_batch_launch *launc
     const kprof_kernel *kernel = launch->kernel;
     const kprof_decision repeated = {.kind = KPROF_REPLAYED, .why = ""};
     const bool may = kprof_state_records(state) && !state->needs && !state->searching && !batch->behind.stands &&
-                     atomic_load(&kernel->is_quiet) && !atomic_load(&kernel->changes) &&
-                     !kprof_join_obstacle(batch, launch, &repeated, 0);
+                     batch->ends.most_replayed >= state->list.count && atomic_load(&kernel->is_quiet) &&
+                     !atomic_load(&kernel->changes) && !kprof_join_obstacle(batch, launch, &repeated, 0);
     if (!may)
         return false;
     int64_t lap_ns = kprof_monotonic_ns();

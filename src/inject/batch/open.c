@@ -204,6 +204,8 @@ static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch,
                              !context->searches && !kprof_multiplex_is_open(context);
     if (batch->behind.prepared && !batch->state.proved) /* else the launch is on trial */
         batch->state.proved = kprof_behind_may_prove(launch->kernel, launch->metrics);
+    if (batch->behind.prepared || batch->behind.stands)
+        kprof_engine.device->target_load_beside(launch->call);
 }
 
 /* See whether the launch that it stands behind, or may come to, changes memory, unless that is known. */
