@@ -25,6 +25,7 @@ RECORDED = SOURCE / "tests/report/findings/recorded-h200.kprof"
 MEASURED = SOURCE / "tests/fixtures/source"  # instructions, and the sources of some
 MANY, RANKS = 2000, 5
 FORMULA = "=1+1"
+COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 LONG_KERNEL = "void at::" + "native<int, " * 250 + "float>" # 3,000 letters
 LONG = 5000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
@@ -76,8 +77,10 @@ class Pages(unittest.TestCase):
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "source": MEASURED / "source.kprof",
                    "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
-                   "less": change(SAMPLE, folder / "less.kprof", f"UPDATE kernel SET demangled = '{FORMULA}'",
-                                  ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
+                   "huge": change(SAMPLE, folder / "huge.kprof", f"UPDATE kernel SET demangled = '{FORMULA}'",
+                                  ("UPDATE value SET value = 123456789e15 WHERE metric_id = (SELECT id FROM metric "
+                                   "WHERE name = ?)", [COMPUTE])),
+                   "less": change(SAMPLE, folder / "less.kprof", ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
                                                                   "metric WHERE name = ?)", [WARPS]))}
         other = change(SAMPLE, folder / "other.kprof", "UPDATE device SET name = 'NVIDIA H100', uuid = 'other'",
                        "UPDATE process SET pid = pid + 1", "UPDATE run SET start_unix_ns = start_unix_ns + 1")
@@ -916,8 +919,17 @@ class Pages(unittest.TestCase):
         self.open("many")
         self.click(self.button("By launch"))
         self.assertEqual(len(self.copied()), MANY)
-        self.open("less")
+        self.open("huge")
         self.assertEqual(self.copied()[0]["Kernel"], "'" + FORMULA)
+
+    @in_turn
+    def test_large_numbers_stay_in_their_cells(self):
+        for width in 1280, 400:
+            self.open("huge", width=width)
+            numbers = self.evaluate(f"[...document.querySelectorAll('{TABLE} .figure')].map(e => [e.textContent, "
+                                    "e.getBoundingClientRect().right, e.closest('td').getBoundingClientRect().right])")
+            self.assertIn("1.23456789e+23 %", [number[0] for number in numbers])
+            self.assertEqual([text for text, right, edge in numbers if right > edge + 1], [])
 
     @in_turn
     def test_keys_stop_where_there_is_something_to_do(self):

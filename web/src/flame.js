@@ -154,7 +154,7 @@ class FlameGraph {
             h("label", {}, "Search ", this.input),
             this.canFold && h("label", {}, fold, " Fold installed packages"),
             button("Next match", () => this.next(1)),
-            button("Whole", () => this.zoom(this.root)),
+            button("All", () => this.zoom(this.root)),
             h(
                 "span",
                 { class: "keys" },

@@ -213,7 +213,7 @@ export function launchTable(run, launches, caption = "Launches") {
                   },
               ]
             : []),
-        ...(new Set(run.launches.map((launch) => launch.process)).size > 1
+        ...(new Set(launches.map(processName)).size > 1
             ? [{ label: "Process", value: processName, cell: processName }]
             : []),
         { label: "Grid", value: (launch) => shape(launch.grid), cell: (launch) => shape(launch.grid) ?? "n/a" },

@@ -125,8 +125,11 @@ class SortedTable {
     copyButton() {
         if (!navigator.clipboard) return null; // a server without https
         const copy = async ({ currentTarget }) => {
-            await navigator.clipboard.writeText(this.spreadsheet());
-            currentTarget.textContent = "Copied";
+            const told = await navigator.clipboard.writeText(this.spreadsheet()).then(
+                () => "Copied",
+                () => "The browser forbids to copy",
+            );
+            currentTarget.textContent = told;
         };
         return h(
             "button",

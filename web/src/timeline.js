@@ -52,12 +52,17 @@ function optionsOf({ series, end }) {
             axisLine: { lineStyle: { color: grid } },
             splitLine: { show: false },
         })),
-        yAxis: series.map(({ label, least }, i) => ({
-            ...{ gridIndex: i, type: "value", min: Math.min(0, least ?? 0), name: label, nameGap: 6 },
-            nameTextStyle: { align: "left", color: text },
-            axisLabel: { show: false },
-            splitLine: { show: false },
-        })),
+        yAxis: series.map(({ label, unit, ...values }, i) => {
+            const [least, most] = [Math.min(0, values.least ?? 0), values.most > 0 ? values.most : 1];
+            const name = values.most === null ? label : `${label}, ${human(least, unit)} to ${human(most, unit)}`;
+            return {
+                ...{ gridIndex: i, type: "value", min: least, max: most, name, nameGap: 6 },
+                nameTextStyle: { align: "left", color: text },
+                axisLabel: { show: false },
+                axisTick: { show: false },
+                splitLine: { show: false },
+            };
+        }),
         series: series.map((one, i) => ({
             ...{ type: "line", xAxisIndex: i, yAxisIndex: i, data: stepsOf(one), showSymbol: false },
             lineStyle: { width: 1, color: line },

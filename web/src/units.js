@@ -18,6 +18,7 @@ function digits(value) {
         const [number, exponent] = rounded.toExponential().split("e-");
         return `${number}e-${exponent.padStart(2, "0")}`;
     }
+    if (size >= 1e15) return Number(value.toPrecision(15)).toExponential();
     const text = value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     return text.endsWith(".00") && Number.isInteger(Number(value.toFixed(2))) && Number.isInteger(value)
         ? text.slice(0, -3)
