@@ -30,13 +30,15 @@ static bool grow(kprof_names *names)
 {
     kprof_names bigger = *names;
     bigger.capacity = names->capacity ? names->capacity * 2 : 64;
-    bigger.slots = kprof_calloc(bigger.capacity, sizeof *bigger.slots);
+    bigger.slots = names->pool ? kprof_pool_calloc(names->pool, bigger.capacity, sizeof *bigger.slots)
+                               : kprof_calloc(bigger.capacity, sizeof *bigger.slots);
     if (!bigger.slots)
         return false;
     for (size_t i = 0; i < names->capacity; i++)
         if (names->slots[i].name)
             *find_slot(&bigger, names->slots[i].name) = names->slots[i];
-    free(names->slots);
+    if (!names->pool)
+        free(names->slots);
     *names = bigger;
     return true;
 }
@@ -56,8 +58,13 @@ bool kprof_names_add(kprof_names *names, const char *name, size_t number)
 bool kprof_names_keep(kprof_names *names, const char *name, size_t number)
 {
     kprof_strlist *copies = &names->copies;
-    return kprof_names_find(names, name) != KPROF_NAMES_NONE ||
-           (kprof_strlist_add(copies, name) && kprof_names_add(names, copies->items[copies->count - 1], number));
+    if (kprof_names_find(names, name) != KPROF_NAMES_NONE)
+        return true;
+    if (names->pool)
+        *KPROF_POOL_ADD(names->pool, copies->items, copies->count) = kprof_pool_strdup(names->pool, name);
+    else if (!kprof_strlist_add(copies, name))
+        return false;
+    return kprof_names_add(names, copies->items[copies->count - 1], number);
 }
 
 size_t kprof_names_find(const kprof_names *names, const char *name)

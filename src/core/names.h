@@ -1,6 +1,7 @@
 /* A map from names to numbers, looked up far more often than it is filled. */
 #pragma once
 
+#include "core/pool.h"
 #include "core/strbuf.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@ typedef struct kprof_names {
     struct kprof_name_slot *slots; /* open addressing; a power of two of them */
     size_t capacity, count;
     kprof_strlist copies; /* of the names that it was told to keep, in that order */
+    kprof_pool *pool;     /* that all of it is taken from, so that nobody frees it; NULL: none */
 } kprof_names;
 
 #define KPROF_NAMES_NONE ((size_t)-1)

@@ -35,10 +35,19 @@ void *kprof_pool_add(kprof_pool *pool, void **array, size_t *count, size_t size)
     return (char *)*array + (*count)++ * size;
 }
 
+kprof_pool *kprof_pool_child(kprof_pool *pool)
+{
+    kprof_pool *child = kprof_pool_calloc(pool, 1, sizeof *child);
+    child->next = pool->children;
+    return pool->children = child;
+}
+
 void kprof_pool_free(kprof_pool *pool)
 {
+    for (kprof_pool *child = pool->children; child; child = child->next)
+        kprof_pool_free(child);
     for (size_t i = 0; i < pool->count; i++)
         free(pool->blocks[i]);
     free(pool->blocks);
-    *pool = (kprof_pool){0};
+    *pool = (kprof_pool){.next = pool->next};
 }

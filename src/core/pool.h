@@ -7,7 +7,11 @@
 typedef struct kprof_pool {
     void **blocks; /* [count] */
     size_t count;
+    struct kprof_pool *children, *next;
 } kprof_pool;
+
+/* A pool within another one, which frees it with all else unless somebody has done so before. */
+kprof_pool *kprof_pool_child(kprof_pool *pool);
 
 /* Let the pool free a block of malloc's. Returns the block, which may be NULL. */
 void *kprof_pool_keep(kprof_pool *pool, void *block);

@@ -94,7 +94,6 @@ static kprof_status open_code(size_t number, opened *out)
 
 static void close_code(opened *of)
 {
-    kprof_code_profiles_free(&of->profiles);
     kprof_model_free(&of->model);
     if (of->report)
         assert_int_equal(kprof_report_close(of->report), KPROF_OK);
@@ -174,7 +173,6 @@ static void test_lines_add_up(void **state)
         assert_int_equal(lines.count, outer ? 7 : 8);
         for (size_t i = 0; i < lines.count && outer; i++)
             assert_string_equal(lines.items[i].file->name, "softmax.py");
-        kprof_profiled_lines_free(&lines);
         close_code(&of);
     }
 }
@@ -292,7 +290,6 @@ static void test_sums_that_findings_read(void **state)
     assert_float_equal(sums.counters[KPROF_COUNTER_SAMPLES], number(&of, of.code.totals, KPROF_NUMBER_SAMPLES), 0);
     assert_float_equal(sums.counters[KPROF_COUNTER_SAMPLES_UNISSUED],
                        number(&of, of.code.totals, KPROF_NUMBER_UNISSUED), 0);
-    kprof_place_finder_free(finder);
     free(measured);
     close_code(&of);
 }

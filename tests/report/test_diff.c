@@ -354,7 +354,6 @@ static void find_pairs(const char *const *baseline, const char *const *newer, ch
         snprintf(text + strlen(text), 1024 - strlen(text), "%s=%s[%d] ", pair->sides[0]->kernel->demangled,
                  pair->sides[1]->kernel->demangled, pair->match);
     }
-    kprof_launch_pairs_free(&pairs);
     for (int side = 0; side < 2; side++) {
         kprof_model_free(&models[side]);
         assert_int_equal(kprof_report_close(reports[side]), KPROF_OK);
@@ -514,14 +513,14 @@ static kprof_source_text letters(const char *lines, const char *indent)
 static void check_lines(const char *old, const char *new, const char *expected)
 {
     char found[64] = "";
+    KPROF_AUTO(kprof_pool) pool = {0};
     kprof_line_map map;
     kprof_source_text from = letters(old, ""), to = letters(new, "  ");
-    kprof_line_map_make(&from, &to, &map);
+    kprof_line_map_make(&pool, &from, &to, &map);
     assert_int_equal(map.count, strlen(expected));
     for (size_t i = 0; i < map.count; i++)
         found[i] = (char)(map.to[i] > 0 ? '0' + (int)map.to[i] : '-');
     assert_string_equal(found, expected);
-    kprof_line_map_free(&map);
     kprof_source_text_free(&from);
     kprof_source_text_free(&to);
 }
@@ -553,9 +552,10 @@ static void lines_of_random_edits_differ(void **state)
         for (int side = 0; side < 2; side++)
             for (int i = 0, count = rand() % 20; i < count; i++)
                 texts[side][i] = (char)('a' + rand() % 9);
+        KPROF_AUTO(kprof_pool) pool = {0};
         kprof_line_map map;
         kprof_source_text from = letters(texts[0], ""), to = letters(texts[1], "");
-        kprof_line_map_make(&from, &to, &map);
+        kprof_line_map_make(&pool, &from, &to, &map);
         for (size_t i = 0; i < map.count; i++) {
             assert_in_range(map.to[i], 0, to.line_count);
             assert_false(map.to[i] > 0 && is_used[map.to[i]]++);
@@ -565,7 +565,6 @@ static void lines_of_random_edits_differ(void **state)
             if (is_once)
                 assert_int_equal(map.to[i], same - texts[1] + 1);
         }
-        kprof_line_map_free(&map);
         kprof_source_text_free(&from);
         kprof_source_text_free(&to);
     }

@@ -15,7 +15,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-static kprof_pool pool; /* of the findings of one test */
+static kprof_pool pool, rules_pool; /* of the findings of one test, and of what evaluates them */
 
 enum { MAX_METRICS = 256 };
 
@@ -51,10 +51,12 @@ static void free_launch(made_launch *launch)
     *launch = (made_launch){0};
 }
 
-/* Evaluate; the rules are freed with kprof_rules_free. */
+/* Evaluate; the rules live until rules_pool is freed. */
 static const kprof_findings *apply(const kprof_finding_list *findings, const made_launch *launch, kprof_rules **rules)
 {
-    *rules = kprof_rules_new(findings, &launch->model);
+    kprof_model model = launch->model;
+    model.pool = &rules_pool;
+    *rules = kprof_rules_new(findings, &model);
     return kprof_rules_apply(*rules, launch->values, NULL);
 }
 
@@ -87,7 +89,7 @@ static void expect_unknown(const kprof_finding_list *findings, const made_launch
     if (!kprof_strlist_contains(&names, missing))
         fail_msg("%s does not tell that %s is missing", found->finding->id, missing);
     kprof_strlist_free(&names);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
 }
 
 static void check_unknown(const kprof_finding_list *findings, made_launch *launch, const cJSON *without)
@@ -167,7 +169,7 @@ static void check_one_more(const kprof_finding_list *findings, const cJSON *base
     check_text(all->items, one, why);
     if (line)
         expect_line(all, row_of(all->items->finding), line, why);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     free_launch(&launch);
 }
 
@@ -186,12 +188,12 @@ static void check_shipped(const kprof_finding *finding)
     const cJSON *found = cJSON_GetObjectItem(cases, "found"), *nothing = cJSON_GetObjectItem(cases, "nothing");
     set_values(&launch, cJSON_GetObjectItem(found, "values"));
     expect_found(&apply(&findings, &launch, &rules)->items[0], found);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     if (!cJSON_IsNull(nothing)) { /* else it is always found */
         set_values(&launch, nothing);
         if (apply(&findings, &launch, &rules)->items[0].state != KPROF_FOUND_NOTHING)
             fail_msg("%s is found, or not evaluated, where there is nothing", finding->id);
-        kprof_rules_free(rules);
+        kprof_pool_free(&rules_pool);
     }
     set_values(&launch, cJSON_GetObjectItem(found, "values"));
     check_unknown(&findings, &launch, cJSON_GetObjectItem(cases, "unknown"));
@@ -254,7 +256,7 @@ static void check_launch(const kprof_finding_list *list, const cJSON *made)
             expect_line(all, row, cJSON_GetObjectItem(rows, keys[row]), name);
     }
     kprof_strlist_free(&ids);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     free_launch(&launch);
 }
 
@@ -301,7 +303,7 @@ static void expect_choice(kprof_finding *finding, double a, double b, const char
     kprof_found_say(found, false, &text);
     assert_string_equal(text.data, expected);
     kprof_strbuf_free(&text);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     free_launch(&launch);
 }
 
@@ -351,7 +353,7 @@ static void growing_texts_are_cut(void **state)
     kprof_strlist_free(&missing);
     kprof_strbuf_free(&text);
     kprof_strbuf_free(&json);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     kprof_pool_free(&pool);
     cJSON_Delete(value);
 }
@@ -392,7 +394,7 @@ static void expect_gain(kprof_finding *finding, double a, double expected)
     const kprof_finding *items[] = {finding};
     set_value(&launch, "a__x", a);
     assert_true(apply(&(kprof_finding_list){items, 1}, &launch, &rules)->items[0].gain_pct == expected);
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     free_launch(&launch);
 }
 
@@ -431,7 +433,7 @@ static void verdict_tells_what_is_known(void **state)
     expect_row(findings, KPROF_ROW_LIMIT, "", "not known; collect --section SpeedOfLight");
     expect_row(findings, KPROF_ROW_BEST, "", "no finding; --set full looks for 2 more findings");
     expect_row(findings, KPROF_ROW_NEXT, "", "");
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     set_value(&launch, "sm__throughput" PCT, 20);
     set_value(&launch, "gpu__compute_memory_throughput" PCT, 60);
     set_value(&launch, "gpu__dram_throughput" PCT, 60);
@@ -444,14 +446,14 @@ static void verdict_tells_what_is_known(void **state)
     expect_row(findings, KPROF_ROW_BEST, "Waves",
                "Warp slots are empty: up to 90 % of the time of that part; --set full looks for 1 more finding");
     expect_row(findings, KPROF_ROW_NEXT, "Occupancy", "section Occupancy");
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     /* A gain of the kernel's time comes before a greater one of a part. */
     set_value(&launch, "l1tex__t_sector_hit_rate.pct", 30);
     set_value(&launch, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", 1000);
     findings = apply(&list, &launch, &rules);
     expect_row(findings, KPROF_ROW_BEST, "Sectors", "L1 misses: up to 12 % of the time");
     expect_row(findings, KPROF_ROW_NEXT, "MemoryWorkloadAnalysis", "section MemoryWorkloadAnalysis");
-    kprof_rules_free(rules);
+    kprof_pool_free(&rules_pool);
     free_launch(&launch);
     free(list.items);
     kprof_catalog_free(catalog);

@@ -398,13 +398,13 @@ static void expect_short(const char *const *names, size_t width, const char *con
     size_t count = 0;
     while (names[count])
         count++;
-    char **texts = kprof_short_names_new(names, count, width);
+    KPROF_AUTO(kprof_pool) pool = {0};
+    char **texts = kprof_short_names_new(&pool, names, count, width);
     assert_non_null(texts);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(texts[i], expected[i]);
         assert_true(kprof_text_width(texts[i]) <= width);
     }
-    kprof_short_names_free(texts, count);
 }
 
 #define NAMES(...)                                                                                                     \
@@ -439,14 +439,14 @@ static void test_short_names_differ(void **state)
         names[i] = texts[i];
     }
     for (size_t width = KPROF_SHORT_NAME; width < 90; width++) {
-        char **shown = kprof_short_names_new(names, COUNT, width);
+        KPROF_AUTO(kprof_pool) pool = {0};
+        char **shown = kprof_short_names_new(&pool, names, COUNT, width);
         assert_non_null(shown);
         for (size_t i = 0; i < COUNT; i++) {
             assert_true(kprof_text_width(shown[i]) <= width);
             for (size_t k = 0; k < i; k++)
                 assert_true((strcmp(shown[i], shown[k]) == 0) == (strcmp(names[i], names[k]) == 0));
         }
-        kprof_short_names_free(shown, COUNT);
     }
 }
 

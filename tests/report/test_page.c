@@ -205,7 +205,6 @@ static void emit_launches(kprof_emitter *emitter, kprof_output *out)
     emitter->ops->launches_end(emitter);
     emitter->ops->page_end(emitter);
     assert_int_equal(out->length, 0);
-    kprof_view_free(&view);
     kprof_model_free(&model);
 }
 

@@ -60,7 +60,6 @@ static void check_values(const char *path)
     kprof_view_all(&model, false, &view);
     kprof_model_walk walk = {report, &model, NULL, true};
     assert_int_equal(kprof_model_launches(&walk, check_launch, &view), KPROF_OK);
-    kprof_view_free(&view);
     kprof_model_free(&model);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }

@@ -55,8 +55,8 @@ static void open_reader(comparer *with, int side)
     side_reader *out = &with->readers[side];
     kprof_model_walk walk = {report->file, &report->model, NULL, true};
     out->model = &report->model;
-    out->values = kprof_calloc(report->model.metric_count + 1, sizeof *out->values);
-    out->asked = kprof_calloc(report->model.metric_count + 1, sizeof *out->asked);
+    out->values = kprof_pool_calloc(report->model.pool, report->model.metric_count + 1, sizeof *out->values);
+    out->asked = kprof_pool_calloc(report->model.pool, report->model.metric_count + 1, sizeof *out->asked);
     open_values(&walk, &with->diff->metrics, side, out);
 }
 
@@ -119,8 +119,8 @@ static void compare_pair(comparer *with, kprof_diff_kernel *kernel)
 {
     kprof_diff *diff = with->diff;
     kprof_sample columns[KPROF_SIDES] = {{NULL, 0}, {NULL, 0}};
-    kernel->changes = kprof_calloc(diff->metrics.count + 1, sizeof *kernel->changes);
-    kernel->gates = kprof_calloc(diff->request->condition_count + 1, sizeof *kernel->gates);
+    kernel->changes = kprof_pool_calloc(diff->pool, diff->metrics.count + 1, sizeof *kernel->changes);
+    kernel->gates = kprof_pool_calloc(diff->pool, diff->request->condition_count + 1, sizeof *kernel->gates);
     for (int side = 0; side < KPROF_SIDES; side++) {
         columns[side].count = launches_read(diff, kernel->groups[side]);
         diff->is_cut = diff->is_cut || kernel->groups[side]->id_count > columns[side].count;
@@ -275,7 +275,8 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
 static kprof_status find_condition_metrics(const kprof_model *const models[KPROF_SIDES], kprof_diff *diff)
 {
     const kprof_diff_request *request = diff->request;
-    diff->condition_metrics = kprof_calloc(request->condition_count + 1, sizeof *diff->condition_metrics);
+    diff->condition_metrics =
+        kprof_pool_calloc(diff->pool, request->condition_count + 1, sizeof *diff->condition_metrics);
     for (size_t i = 0; i < request->condition_count; i++) {
         size_t metric = kprof_diff_metric_of(&diff->metrics, models, request->conditions[i].metric);
         const kprof_diff_metric *found = &diff->metrics.items[metric];
@@ -302,7 +303,7 @@ static void list_kernels(kprof_diff *diff)
 {
     const kprof_launch_pairs *pairs = &diff->pairs;
     const size_t most = pairs->group_counts[KPROF_BASELINE] + pairs->group_counts[KPROF_NEW];
-    diff->kernels = kprof_calloc(most + 1, sizeof *diff->kernels);
+    diff->kernels = kprof_pool_calloc(diff->pool, most + 1, sizeof *diff->kernels);
     for (size_t i = 0; i < pairs->count; i++) {
         kprof_diff_kernel *kernel = &diff->kernels[diff->kernel_count++];
         kernel->match = pairs->pairs[i].match;
@@ -357,10 +358,8 @@ static kprof_status compare_all(comparer *with)
         charge_pair(with, &diff->kernels[i]);
     for (size_t i = 0; i < diff->pairs.count && status_of(with->context) == KPROF_OK; i++)
         compare_pair(with, &diff->kernels[i]);
-    for (int side = 0; side < KPROF_SIDES; side++) {
+    for (int side = 0; side < KPROF_SIDES; side++)
         kprof_value_reader_close(&with->readers[side].reader);
-        KPROF_FREE(with->readers[side].values, with->readers[side].asked);
-    }
     return status_of(with->context);
 }
 
@@ -369,7 +368,7 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
     const kprof_page_report *reports = context->reports;
     const kprof_model *const models[KPROF_SIDES] = {&reports[KPROF_BASELINE].model, &reports[KPROF_NEW].model};
     kprof_model_walk walks[KPROF_SIDES];
-    *out = (kprof_diff){.request = context->content};
+    *out = (kprof_diff){.pool = models[KPROF_BASELINE]->pool, .request = context->content};
     for (int side = 0; side < KPROF_SIDES; side++)
         walks[side] = (kprof_model_walk){reports[side].file, models[side], context->options->filter, false};
     kprof_work work = {{reports[KPROF_BASELINE].file, reports[KPROF_NEW].file}, 0};
@@ -388,13 +387,4 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
         check_condition(out, i);
     qsort(out->kernels, out->kernel_count, sizeof *out->kernels, by_importance);
     return KPROF_OK;
-}
-
-void kprof_diff_free(kprof_diff *diff)
-{
-    for (size_t i = 0; i < diff->kernel_count; i++)
-        KPROF_FREE(diff->kernels[i].changes, diff->kernels[i].gates);
-    KPROF_FREE(diff->kernels, diff->condition_metrics);
-    kprof_launch_pairs_free(&diff->pairs);
-    kprof_diff_metrics_free(&diff->metrics);
 }

@@ -55,6 +55,7 @@ typedef struct kprof_diff_kernel {
 } kprof_diff_kernel;
 
 typedef struct kprof_diff {
+    kprof_pool *pool; /* that of the baseline, which has all of it */
     const kprof_diff_request *request;
     kprof_diff_metrics metrics;
     size_t *condition_metrics; /* [condition_count]: into metrics */
@@ -64,10 +65,8 @@ typedef struct kprof_diff {
     bool is_cut; /* some kernel has more launches than were read */
 } kprof_diff;
 
-/* Compare the launches that the filter takes. With `all`, compare all metrics that both reports have. To be freed with
- * kprof_diff_free, also after a failure. */
+/* Compare the launches that the filter takes. With `all`, compare all metrics that both reports have. */
 kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out) KPROF_MUST_CHECK;
-void kprof_diff_free(kprof_diff *diff); /* members */
 
 /* Decide on one kernel by its changes of time and cycles; `kernel->p` is known. */
 void kprof_diff_judge(kprof_diff_kernel *kernel, double tolerance_pct);
@@ -75,13 +74,12 @@ void kprof_diff_judge(kprof_diff_kernel *kernel, double tolerance_pct);
 /* A difference between the runs. */
 typedef struct kprof_run_difference {
     const char *what, *effect;
-    char *values[KPROF_SIDES]; /* owned */
-    bool misleads;             /* the reports share numbers that this difference makes incomparable */
+    const char *values[KPROF_SIDES];
+    bool misleads; /* the reports share numbers that this difference makes incomparable */
 } kprof_run_difference;
-/* All of them; `pairs` tells the launches. Caller frees with kprof_run_differences_free. */
+/* All of them, in memory of the diff. */
 typedef struct kprof_run_differences {
     kprof_run_difference *items;
     size_t count;
 } kprof_run_differences;
 void kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff, kprof_run_differences *out);
-void kprof_run_differences_free(kprof_run_differences *differences);

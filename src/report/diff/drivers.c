@@ -43,11 +43,12 @@ static bool is_stall(const char *name)
            strcmp(name + length - strlen(stall_suffix), stall_suffix) == 0;
 }
 
-/* "Stalls: long scoreboard"; caller frees. */
-static char *stall_label(const char *name)
+/* "Stalls: long scoreboard" */
+static const char *stall_label(kprof_pool *pool, const char *name)
 {
     const char *reason = name + strlen(stall_prefix);
-    char *label = kprof_strprintf("Stalls: %.*s", (int)(strlen(reason) - strlen(stall_suffix)), reason);
+    const int length = (int)(strlen(reason) - strlen(stall_suffix));
+    char *label = kprof_pool_keep(pool, kprof_strprintf("Stalls: %.*s", length, reason));
     for (char *c = label; *c; c++)
         *c = *c == '_' ? ' ' : *c;
     return label;
@@ -59,11 +60,11 @@ static size_t index_of(const kprof_model *model, const char *name)
     return index == KPROF_NAMES_NONE ? SIZE_MAX : index;
 }
 
-/* Add a metric that at least one report has, or that the user asked for. Takes `label` over. */
+/* Add a metric that at least one report has, or that the user asked for. */
 static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
-                                     const char *name, char *label)
+                                     const char *name, const char *label)
 {
-    kprof_diff_metric *metric = KPROF_ADD(metrics->items, metrics->count);
+    kprof_diff_metric *metric = KPROF_POOL_ADD(models[KPROF_BASELINE]->pool, metrics->items, metrics->count);
     *metric = (kprof_diff_metric){.name = name, .unit = "", .theme = "other", .label = label};
     metric->metric_class = KPROF_CLASS_NOISY;
     for (int side = 0; side < KPROF_SIDES; side++) {
@@ -91,7 +92,7 @@ static void add_row(kprof_diff_metrics *metrics, const kprof_model *const models
     const bool is_time = strcmp(row->theme, "time") == 0;
     if (!chosen && !is_time)
         return;
-    kprof_diff_metric *metric = add_metric(metrics, models, chosen ? chosen : row->names[0], kprof_strdup(row->label));
+    kprof_diff_metric *metric = add_metric(metrics, models, chosen ? chosen : row->names[0], row->label);
     metric->theme = row->theme;
     metric->is_tested = is_time;
 }
@@ -111,7 +112,7 @@ void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool 
         if (is_driver || !both_have(models, name) || (!all && !is_stall(name)))
             continue;
         kprof_diff_metric *metric =
-            add_metric(out, models, name, is_stall(name) ? stall_label(name) : kprof_strdup(name));
+            add_metric(out, models, name, is_stall(name) ? stall_label(baseline->pool, name) : name);
         if (is_stall(name))
             metric->theme = "stalls";
     }
@@ -122,15 +123,8 @@ size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *cons
     for (size_t i = 0; i < metrics->count; i++)
         if (strcmp(metrics->items[i].name, name) == 0)
             return i;
-    add_metric(metrics, models, name, kprof_strdup(name));
+    add_metric(metrics, models, name, name);
     return metrics->count - 1;
-}
-
-void kprof_diff_metrics_free(kprof_diff_metrics *metrics)
-{
-    for (size_t i = 0; i < metrics->count; i++)
-        free(metrics->items[i].label);
-    free(metrics->items);
 }
 
 static double weight_of(const kprof_diff_metric *metric, const kprof_change *change, double stalls)

@@ -8,7 +8,7 @@
 typedef struct kprof_diff_metric {
     const char *name, *unit; /* borrowed from a model or a condition */
     const char *theme;       /* "time", "traffic", "instructions", "occupancy", "clocks", "stalls" or "other" */
-    char *label;             /* owned; what it is in words */
+    const char *label;       /* what it is in words */
     kprof_metric_class metric_class;
     size_t indexes[KPROF_SIDES]; /* into the metrics of each model; SIZE_MAX: the report does not have it */
     bool is_tested;
@@ -21,9 +21,8 @@ typedef struct kprof_diff_metrics {
 enum { KPROF_DIFF_TIME, KPROF_DIFF_CYCLES };
 
 /* Find the time, the cycles and the metrics that explain a change, as far as a report has them; then all others that
- * both have, if `all` is set. Free with kprof_diff_metrics_free. */
+ * both have, if `all` is set. They are in memory of the baseline. */
 void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out);
-void kprof_diff_metrics_free(kprof_diff_metrics *metrics); /* members */
 /* The place of a metric, which is added if it is not there. */
 size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
                             const char *name);

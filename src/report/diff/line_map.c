@@ -133,11 +133,12 @@ static void join_edited(alignment *of)
     }
 }
 
-void kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out)
+void kprof_line_map_make(kprof_pool *pool, const kprof_source_text *from, const kprof_source_text *to,
+                         kprof_line_map *out)
 {
     alignment of = {.lines = {read_lines(from), read_lines(to)},
                     .counts = {from->line_count, to->line_count},
-                    .other = {kprof_calloc(from->line_count + 1, sizeof(uint32_t)),
+                    .other = {kprof_pool_calloc(pool, from->line_count + 1, sizeof(uint32_t)),
                               kprof_calloc(to->line_count + 1, sizeof(uint32_t))}};
     join_ends(&of);
     join_unique(&of);
@@ -145,10 +146,4 @@ void kprof_line_map_make(const kprof_source_text *from, const kprof_source_text 
     join_edited(&of);
     *out = (kprof_line_map){of.other[0], from->line_count};
     KPROF_FREE(of.lines[0], of.lines[1], of.other[1]);
-}
-
-void kprof_line_map_free(kprof_line_map *map)
-{
-    free(map->to);
-    *map = (kprof_line_map){0};
 }

@@ -9,7 +9,6 @@ typedef struct kprof_line_map {
 } kprof_line_map;
 
 /* Join the lines that begin or end both texts, that each has once, or that stand alike beside these. Edited lines are
- * joined, too, where as many of them stand between two joined ones as before. Indents do not count. `out` is to be
- * freed with kprof_line_map_free. */
-void kprof_line_map_make(const kprof_source_text *from, const kprof_source_text *to, kprof_line_map *out);
-void kprof_line_map_free(kprof_line_map *map); /* members */
+ * joined, too, where as many of them stand between two joined ones as before. Indents do not count. */
+void kprof_line_map_make(kprof_pool *pool, const kprof_source_text *from, const kprof_source_text *to,
+                         kprof_line_map *out);

@@ -38,20 +38,11 @@ void kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
     for (int side = 0; side < KPROF_SIDES; side++) {
         const kprof_page_report *report = &context->reports[side];
         kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
-        out->taken[side] = kprof_calloc(out->profiles[side].count + 1, sizeof *out->taken[side]);
+        out->taken[side] =
+            kprof_pool_calloc(report->model.pool, out->profiles[side].count + 1, sizeof *out->taken[side]);
     }
-    out->files = kprof_calloc(out->profiles[KPROF_BASELINE].file_count + 1, sizeof *out->files);
-}
-
-void kprof_moves_free(kprof_moves *moves)
-{
-    for (size_t i = 0; i < moves->profiles[KPROF_BASELINE].file_count; i++)
-        kprof_line_map_free(&moves->files[i].lines);
-    free(moves->files);
-    for (int side = 0; side < KPROF_SIDES; side++) {
-        kprof_code_profiles_free(&moves->profiles[side]);
-        free(moves->taken[side]);
-    }
+    out->files = kprof_pool_calloc(context->reports->model.pool, out->profiles[KPROF_BASELINE].file_count + 1,
+                                   sizeof *out->files);
 }
 
 bool kprof_moves_are_there(const kprof_moves *moves)
@@ -128,7 +119,7 @@ static void compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof
     kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new);
     if (old.text && new.text) {
         out->state = KPROF_FILE_EDITED;
-        kprof_line_map_make(&old, &new, &out->lines);
+        kprof_line_map_make(moves->context->reports->model.pool, &old, &new, &out->lines);
     }
     kprof_source_text_free(&old);
     kprof_source_text_free(&new);

@@ -38,9 +38,8 @@ typedef struct kprof_moves {
     size_t kernels;             /* asked about so far */
 } kprof_moves;
 
-/* To be freed with kprof_moves_free, also after a failure. */
+/* In memory of the models. */
 void kprof_moves_load(const kprof_page_context *context, kprof_moves *out);
-void kprof_moves_free(kprof_moves *moves); /* members */
 /* Do both reports tell of instructions at all? */
 bool kprof_moves_are_there(const kprof_moves *moves);
 /* Compare where the samples of a kernel are. */

@@ -665,7 +665,6 @@ static void show_moves(const diff_page *page)
         }
         page->emitter->ops->list_end(page->emitter);
     }
-    kprof_moves_free(&moves);
 }
 
 /* Refuse to print numbers that mislead, unless the user wants them anyway. */
@@ -696,7 +695,7 @@ static void make_short_names(diff_page *page)
     KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++)
         names[i] = name_of(page, group_of(&page->diff->kernels[i]));
-    page->short_names = kprof_short_names_new(names, count, width);
+    page->short_names = kprof_short_names_new(page->diff->pool, names, count, width);
 }
 
 static kprof_status show_page(diff_page *page, const kprof_run_differences *differences)
@@ -720,16 +719,13 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
 static kprof_status print_diff(const kprof_page_context *context)
 {
     kprof_diff diff;
-    KPROF_AUTO(kprof_run_differences) differences = {0};
+    kprof_run_differences differences;
     diff_page page = {context, &diff, NULL, NULL};
     kprof_status status = kprof_diff_make(context, &diff);
     if (status == KPROF_OK)
         kprof_run_differences_find(context, &diff, &differences);
     KPROF_THEN(status, check_comparable(&page, &differences));
-    KPROF_THEN(status, show_page(&page, &differences));
-    kprof_short_names_free(page.short_names, diff.kernel_count);
-    kprof_diff_free(&diff);
-    return status;
+    return KPROF_THEN(status, show_page(&page, &differences));
 }
 
 const kprof_page_row kprof_diff_page = {"diff", KPROF_SIDES, print_diff};

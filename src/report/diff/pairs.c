@@ -61,11 +61,9 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
     return kprof_strbuf_take(&key);
 }
 
-/* Add a group, which takes over its key. */
 static void add_group(grouping *to, const kprof_launch_group *group)
 {
-    kprof_names_add(&to->keys, group->key, *to->count);
-    *KPROF_ADD(*to->groups, *to->count) = *group;
+    *KPROF_POOL_ADD(to->walk->model->pool, *to->groups, *to->count) = *group;
     const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
     kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
 }
@@ -82,19 +80,18 @@ static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *laun
                                 .function = to->numbers->functions[kernel],
                                 .shape = launch->record,
                                 .partner = SIZE_MAX};
-    group.key = make_key(&group, KPROF_MATCH_SAME);
-    size_t index = kprof_names_find(&to->keys, group.key);
-    if (index != KPROF_NAMES_NONE) {
-        free(group.key);
-    } else {
+    KPROF_AUTO_FREE char *key = make_key(&group, KPROF_MATCH_SAME);
+    size_t index = kprof_names_find(&to->keys, key);
+    if (index == KPROF_NAMES_NONE) {
         index = *to->count;
+        kprof_names_keep(&to->keys, key, index);
         add_group(to, &group);
     }
     return &(*to->groups)[index];
 }
 
 /* Do not mix values of replayed launches with those of samples. */
-static void add_id(kprof_launch_group *group, const kprof_model_launch *launch)
+static void add_id(kprof_pool *pool, kprof_launch_group *group, const kprof_model_launch *launch)
 {
     if (kprof_model_is_multiplexed(launch)) {
         group->multiplexed++;
@@ -103,7 +100,7 @@ static void add_id(kprof_launch_group *group, const kprof_model_launch *launch)
     } else if (group->replayed++ == 0) {
         group->id_count = 0;
     }
-    *KPROF_ADD(group->ids, group->id_count) = launch->id;
+    *KPROF_POOL_ADD(pool, group->ids, group->id_count) = launch->id;
 }
 
 static kprof_status add_launch(void *user, const kprof_model_launch *launch)
@@ -112,7 +109,7 @@ static kprof_status add_launch(void *user, const kprof_model_launch *launch)
     kprof_launch_group *group = group_of(to, launch);
     group->launches++;
     if (launch->measured > 0)
-        add_id(group, launch);
+        add_id(to->walk->model->pool, group, launch);
     return to->work->reports[0]->status; /* which notes too much work */
 }
 
@@ -154,14 +151,14 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
 }
 
 /* Map the keys of the groups that have no partner yet; a key of several groups is marked at the first of them. */
-static void map_keys(kprof_launch_group *groups, size_t count, kprof_match match, kprof_names *keys)
+static void map_keys(const kprof_launch_pairs *pairs, int side, kprof_match match, kprof_names *keys)
 {
-    for (size_t i = 0; i < count; i++) {
+    kprof_launch_group *groups = pairs->groups[side];
+    for (size_t i = 0; i < pairs->group_counts[side]; i++) {
         if (groups[i].partner != SIZE_MAX)
             continue;
-        free(groups[i].key);
         groups[i].is_one_of_several = false;
-        groups[i].key = make_key(&groups[i], match);
+        groups[i].key = kprof_pool_keep(pairs->pool, make_key(&groups[i], match));
         size_t first = kprof_names_find(keys, groups[i].key);
         if (first != KPROF_NAMES_NONE)
             groups[first].is_one_of_several = true;
@@ -175,7 +172,7 @@ static void match_groups(kprof_launch_pairs *to, kprof_match match)
     kprof_names keys[KPROF_SIDES] = {{0}, {0}};
     kprof_launch_group *baseline = to->groups[KPROF_BASELINE], *newer = to->groups[KPROF_NEW];
     for (int side = 0; side < KPROF_SIDES; side++)
-        map_keys(to->groups[side], to->group_counts[side], match, &keys[side]);
+        map_keys(to, side, match, &keys[side]);
     for (size_t i = 0; i < to->group_counts[KPROF_NEW]; i++) {
         if (newer[i].partner != SIZE_MAX || newer[i].is_one_of_several ||
             kprof_names_find(&keys[KPROF_NEW], newer[i].key) != i)
@@ -184,7 +181,7 @@ static void match_groups(kprof_launch_pairs *to, kprof_match match)
         if (found == KPROF_NAMES_NONE || baseline[found].is_one_of_several)
             continue;
         baseline[found].partner = newer[i].partner = to->count;
-        *KPROF_ADD(to->pairs, to->count) = (kprof_launch_pair){{&baseline[found], &newer[i]}, match};
+        *KPROF_POOL_ADD(to->pool, to->pairs, to->count) = (kprof_launch_pair){{&baseline[found], &newer[i]}, match};
     }
     for (int side = 0; side < KPROF_SIDES; side++)
         kprof_names_free(&keys[side]);
@@ -199,7 +196,7 @@ static int by_new_group(const void *a, const void *b)
 kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
                                      kprof_launch_pairs *out)
 {
-    *out = (kprof_launch_pairs){0};
+    *out = (kprof_launch_pairs){.pool = walks[KPROF_BASELINE].model->pool};
     kprof_status status = find_all_groups(walks, work, out);
     for (kprof_match match = KPROF_MATCH_SAME; match < KPROF_MATCH_COUNT && status == KPROF_OK; match++)
         match_groups(out, match);
@@ -208,14 +205,4 @@ kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], 
     for (size_t i = 0; i < out->count; i++)
         out->pairs[i].sides[KPROF_BASELINE]->partner = out->pairs[i].sides[KPROF_NEW]->partner = i;
     return status;
-}
-
-void kprof_launch_pairs_free(kprof_launch_pairs *pairs)
-{
-    for (int side = 0; side < KPROF_SIDES; side++) {
-        for (size_t i = 0; i < pairs->group_counts[side]; i++)
-            KPROF_FREE(pairs->groups[side][i].ids, pairs->groups[side][i].key);
-        free(pairs->groups[side]);
-    }
-    free(pairs->pairs);
 }

@@ -40,6 +40,7 @@ typedef struct kprof_launch_pair {
 } kprof_launch_pair;
 
 typedef struct kprof_launch_pairs {
+    kprof_pool *pool;                        /* that of the baseline */
     kprof_launch_group *groups[KPROF_SIDES]; /* [group_counts[side]], in order of their first launches */
     size_t group_counts[KPROF_SIDES];
     kprof_launch_pair *pairs; /* [count], in the order of the new report */
@@ -47,7 +48,6 @@ typedef struct kprof_launch_pairs {
 } kprof_launch_pairs;
 
 /* Group the launches that each walk's filter takes, and match the groups. Values are not read. The groups are charged
- * to `work`. To be freed with kprof_launch_pairs_free, also after a failure. */
+ * to `work`, and in memory of the models. */
 kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
                                      kprof_launch_pairs *out) KPROF_MUST_CHECK;
-void kprof_launch_pairs_free(kprof_launch_pairs *pairs); /* members */

@@ -18,10 +18,10 @@ static const char *const unknown = "not known";
 
 static void add(finder *to, kprof_run_difference row, const char *baseline, const char *newer)
 {
-    kprof_run_difference *added = KPROF_ADD(to->found->items, to->found->count);
+    kprof_run_difference *added = KPROF_POOL_ADD(to->diff->pool, to->found->items, to->found->count);
     *added = row;
-    added->values[KPROF_BASELINE] = kprof_strdup(baseline);
-    added->values[KPROF_NEW] = kprof_strdup(newer);
+    added->values[KPROF_BASELINE] = kprof_pool_strdup(to->diff->pool, baseline);
+    added->values[KPROF_NEW] = kprof_pool_strdup(to->diff->pool, newer);
 }
 
 static void add_if_different(finder *to, kprof_run_difference row, const char *baseline, const char *newer)
@@ -226,12 +226,4 @@ void kprof_run_differences_find(const kprof_page_context *context, const kprof_d
     compare_devices(&to, (kprof_run_difference){"Driver", "may compile or schedule otherwise", {NULL}, false},
                     describe_driver);
     compare_devices(&to, (kprof_run_difference){"CUPTI", "may count otherwise", {NULL}, false}, describe_cupti);
-}
-
-void kprof_run_differences_free(kprof_run_differences *differences)
-{
-    for (size_t i = 0; i < differences->count; i++)
-        for (int side = 0; side < KPROF_SIDES; side++)
-            free(differences->items[i].values[side]);
-    free(differences->items);
 }

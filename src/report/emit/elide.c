@@ -115,10 +115,10 @@ static void shorten_all(const long_name *names, size_t count, size_t width, char
     }
 }
 
-char **kprof_short_names_new(const char *const *names, size_t count, size_t width)
+char **kprof_short_names_new(kprof_pool *pool, const char *const *names, size_t count, size_t width)
 {
     KPROF_AUTO_FREE long_name *all = kprof_calloc(count + 1, sizeof *all);
-    char **out = kprof_calloc(count + 1, sizeof *out);
+    char **out = kprof_pool_calloc(pool, count + 1, sizeof *out);
     width = width > KPROF_SHORT_NAME ? width : KPROF_SHORT_NAME;
     for (size_t i = 0; i < count; i++) {
         /* The return type of a kernel is always the same. */
@@ -127,12 +127,7 @@ char **kprof_short_names_new(const char *const *names, size_t count, size_t widt
     }
     find_shared(all, count);
     shorten_all(all, count, width, out);
+    for (size_t i = 0; i < count; i++)
+        kprof_pool_keep(pool, out[i]);
     return out;
-}
-
-void kprof_short_names_free(char **short_names, size_t count)
-{
-    for (size_t i = 0; short_names && i < count; i++)
-        free(short_names[i]);
-    free(short_names);
 }

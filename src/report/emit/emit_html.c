@@ -530,7 +530,7 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
     cJSON *places = found->place_count > 0 ? cJSON_CreateArray() : NULL;
     for (size_t i = 0; i < found->place_count; i++) {
         const kprof_code_place *at = &found->places[i].at;
-        append(places, place_array(kprof_strbuf_text(&at->name), at->path, at->line));
+        append(places, place_array(at->name, at->path, at->line));
     }
     if (places)
         append(array, places);

@@ -273,10 +273,10 @@ static cJSON *speedup(const kprof_found *found)
 static cJSON *code_place_object(const kprof_code_place *place)
 {
     cJSON *object = cJSON_CreateObject();
-    add_text(object, "place", place->name.data);
+    add_text(object, "place", place->name);
     add_text(object, "file", place->path);
     add(object, "line", place->line ? kprof_json_integer(place->line) : cJSON_CreateNull());
-    add_text(object, "called_from", kprof_strbuf_or_null(&place->caller));
+    add_text(object, "called_from", place->caller);
     return object;
 }
 

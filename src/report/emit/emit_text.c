@@ -129,7 +129,7 @@ static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *
         KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
         for (size_t i = 0; i < model->kernel_count; i++)
             names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
-        text->short_names = kprof_short_names_new(names, model->kernel_count, text_width(emitter));
+        text->short_names = kprof_short_names_new(model->pool, names, model->kernel_count, text_width(emitter));
     }
     return text->short_names[kernel - model->kernels];
 }
@@ -1107,7 +1107,6 @@ static void text_free(kprof_emitter *emitter)
     kprof_grid_free(&text->items);
     kprof_grid_free(&text->rows);
     free(text->heading);
-    kprof_short_names_free(text->short_names, emitter->launches.model ? emitter->launches.model->kernel_count : 0);
     free(text);
 }
 

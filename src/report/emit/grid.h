@@ -2,6 +2,7 @@
  * width: breaking lines, and shortening kernel names. */
 #pragma once
 
+#include "core/pool.h"
 #include "core/strbuf.h"
 #include "report/emit/output.h"
 
@@ -79,8 +80,6 @@ const char *kprof_text_next_line(const char *text, size_t width);
 void kprof_text_labelled(kprof_output *out, kprof_text_place place, const char *label, const char *text);
 
 /* Copies of the names in at most `width` columns each, at least KPROF_SHORT_NAME: names that are longer lose a part in
- * their middle. What tells a name from the one most like it stays, and different names stay different. Freed with
- * kprof_short_names_free. */
+ * their middle. What tells a name from the one most like it stays, and different names stay different. */
 #define KPROF_SHORT_NAME 24
-char **kprof_short_names_new(const char *const *names, size_t count, size_t width);
-void kprof_short_names_free(char **short_names, size_t count);
+char **kprof_short_names_new(kprof_pool *pool, const char *const *names, size_t count, size_t width);

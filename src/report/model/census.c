@@ -137,7 +137,7 @@ kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts 
     *out = (kprof_census){.parts = parts, .count = model->census_count};
     if (model->census_count == 0)
         return KPROF_OK;
-    out->items = kprof_calloc(model->census_count, sizeof *out->items);
+    out->items = kprof_pool_calloc(model->pool, model->census_count, sizeof *out->items);
     for (size_t i = 0; i < model->census_count; i++) {
         const kprof_model_census *row = &model->census[i];
         out->items[i] = (kprof_census_total){.kernel = &model->kernels[row->kernel_id - 1],
@@ -151,12 +151,6 @@ kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts 
     qsort(out->items, out->count, sizeof *out->items, sorts[parts]);
     sum_up(model, comparisons[parts], out);
     return kprof_model_launches(walk, count_measured, out);
-}
-
-void kprof_census_free(kprof_census *census)
-{
-    free(census->items);
-    *census = (kprof_census){0};
 }
 
 /* May the filter leave out some launches of a kernel, whose shapes then need not be measured? */
@@ -184,7 +178,6 @@ static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filte
         out->missing_ns += total->total_ns;
         kprof_strlist_add_unique(&out->missing, total->kernel->mangled);
     }
-    kprof_census_free(&shapes);
     return status;
 }
 
@@ -214,7 +207,6 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
     }
     KPROF_THEN(status, find_missing(&walk, spec, out));
     kprof_filter_free(filter);
-    kprof_census_free(&census);
     kprof_model_free(&model);
     return status;
 }

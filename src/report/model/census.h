@@ -29,12 +29,10 @@ typedef struct kprof_census {
     double total_ns;
 } kprof_census;
 
-/* Sum up; the filter of the walk takes the measured launches. An empty census where the report has none. To be freed
- * with kprof_census_free, also after a failure. */
+/* Sum up; the filter of the walk takes the measured launches. An empty census where the report has none. */
 kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts,
                                kprof_census *out) KPROF_MUST_CHECK;
 /* The total of launches of this kernel, device and shape (grid, block and dynamic shared memory); NULL: none. */
 const kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted);
 /* Put those with most time first; kprof_census_find does not work any more. */
 void kprof_census_rank(kprof_census *census);
-void kprof_census_free(kprof_census *census); /* members */

@@ -38,9 +38,15 @@ static void *find_id(const void *rows, size_t count, size_t size, int64_t id)
 }
 #define FIND_ID(rows, count, id) find_id(rows, count, sizeof *(rows), id)
 
-static char *optional_text(const kprof_report *report, sqlite3_stmt *row, int column)
+/* Take a text from the row at hand; the pool has it then. */
+static char *text_of(const kprof_row_source *from, int column)
 {
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? NULL : kprof_store_text(report, row, column);
+    return kprof_pool_keep(from->pool, kprof_store_text(from->report, from->columns, column));
+}
+
+static char *optional_text(const kprof_row_source *from, int column)
+{
+    return sqlite3_column_type(from->columns, column) == SQLITE_NULL ? NULL : text_of(from, column);
 }
 
 static kprof_status read_file(kprof_code_profiles *all, sqlite3_stmt *row)
@@ -48,11 +54,12 @@ static kprof_status read_file(kprof_code_profiles *all, sqlite3_stmt *row)
     const int64_t id = sqlite3_column_int64(row, 0);
     if (all->file_count > 0 && id <= all->files[all->file_count - 1].id)
         return kprof_store_damaged(all->report, "code_file");
-    kprof_code_file *file = KPROF_ADD(all->files, all->file_count);
+    const kprof_row_source from = {all->report, row, all->model->pool};
+    kprof_code_file *file = KPROF_POOL_ADD(from.pool, all->files, all->file_count);
     *file = (kprof_code_file){.id = id,
-                              .path = kprof_store_text(all->report, row, 1),
+                              .path = text_of(&from, 1),
                               .bytes = sqlite3_column_type(row, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 2),
-                              .hash = optional_text(all->report, row, 3),
+                              .hash = optional_text(&from, 3),
                               .has_content = sqlite3_column_int(row, 4) != 0};
     return KPROF_OK;
 }
@@ -98,7 +105,7 @@ static kprof_status read_profile(kprof_code_profiles *all, sqlite3_stmt *row)
     if (!rises || process < 1 || process > (int64_t)model->process_count || kernel < 1 ||
         kernel > (int64_t)model->kernel_count || device < 1 || device > (int64_t)model->device_count)
         return kprof_store_damaged(all->report, "code_profile");
-    kprof_code_profile *profile = KPROF_ADD(all->items, all->count);
+    kprof_code_profile *profile = KPROF_POOL_ADD(model->pool, all->items, all->count);
     *profile = (kprof_code_profile){.id = id,
                                     .process = &model->processes[process - 1],
                                     .kernel = &model->kernels[kernel - 1],
@@ -108,7 +115,7 @@ static kprof_status read_profile(kprof_code_profiles *all, sqlite3_stmt *row)
                                     .sampled = count_at(row, 6),
                                     .period_cycles = count_at(row, 7),
                                     .dropped = count_at(row, 8),
-                                    .reason = kprof_store_text(all->report, row, 9)};
+                                    .reason = text_of(&(kprof_row_source){all->report, row, model->pool}, 9)};
     return KPROF_OK;
 }
 
@@ -118,7 +125,7 @@ static kprof_status read_launch(kprof_code_profiles *all, sqlite3_stmt *row)
     const kprof_code_profile *profile = FIND_ID(all->items, all->count, sqlite3_column_int64(row, 1));
     if (!profile || (all->launch_count > 0 && launch <= all->launches[all->launch_count - 1].launch))
         return kprof_store_damaged(all->report, "launch_code_profile");
-    struct kprof_code_launch *own = KPROF_ADD(all->launches, all->launch_count);
+    struct kprof_code_launch *own = KPROF_POOL_ADD(all->model->pool, all->launches, all->launch_count);
     *own = (struct kprof_code_launch){launch, (size_t)(profile - all->items)};
     return KPROF_OK;
 }
@@ -136,7 +143,8 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
          read_profile},
         {"SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id", read_launch},
     };
-    *out = (kprof_code_profiles){.report = report, .model = model, .cache = kprof_calloc(1, sizeof *out->cache)};
+    *out = (kprof_code_profiles){
+        .report = report, .model = model, .cache = kprof_pool_calloc(model->pool, 1, sizeof *out->cache)};
     out->cache->work.reports[0] = report;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && report->version >= KPROF_CODE_VERSION; i++) {
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
@@ -213,11 +221,11 @@ static void read_metrics(code_loader *load)
         const int64_t metric = sqlite3_column_int64(rows.row, 0);
         const bool rises = code->metric_count == 0 || metric - 1 > (int64_t)code->metrics[code->metric_count - 1];
         if (rises && metric >= 1 && metric <= (int64_t)code->profiles->model->metric_count)
-            *KPROF_ADD(code->metrics, code->metric_count) = (size_t)metric - 1;
+            *KPROF_POOL_ADD(code->pool, code->metrics, code->metric_count) = (size_t)metric - 1;
         else
             kprof_store_damaged(load->report, "code_profile_metric");
     }
-    code->reasons = kprof_calloc(code->metric_count + 1, sizeof *code->reasons);
+    code->reasons = kprof_pool_calloc(code->pool, code->metric_count + 1, sizeof *code->reasons);
     for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
         code->counters[i] = SIZE_MAX;
     for (size_t i = 0; i < code->metric_count && load->report->status == KPROF_OK; i++) {
@@ -282,9 +290,7 @@ static void tell_apart(const code_loader *load, kprof_profiled_function *own)
         number += strcmp(first[i].mangled, own->mangled) == 0;
     if (number == 1)
         return;
-    char *name = kprof_strprintf("%s (%zu)", own->demangled, number);
-    free(own->demangled);
-    own->demangled = name;
+    own->demangled = kprof_pool_keep(load->code->pool, kprof_strprintf("%s (%zu)", own->demangled, number));
 }
 
 static kprof_status read_function(code_loader *load, sqlite3_stmt *row)
@@ -292,10 +298,11 @@ static kprof_status read_function(code_loader *load, sqlite3_stmt *row)
     kprof_profiled_function *own = load->function;
     if (own->mangled)
         return kprof_store_damaged(load->report, "code_function");
-    own->mangled = kprof_store_text(load->report, row, 0);
-    own->demangled = kprof_store_text(load->report, row, 1);
-    own->text_state = kprof_store_text(load->report, row, 2);
-    own->line_state = kprof_store_text(load->report, row, 3);
+    const kprof_row_source from = {load->report, row, load->code->pool};
+    own->mangled = text_of(&from, 0);
+    own->demangled = text_of(&from, 1);
+    own->text_state = text_of(&from, 2);
+    own->line_state = text_of(&from, 3);
     tell_apart(load, own);
     return KPROF_OK;
 }
@@ -320,9 +327,10 @@ static kprof_status read_instruction(code_loader *load, sqlite3_stmt *row)
     if (offset < 0 || offset > OFFSET_MAX || (last && (uint64_t)offset <= last->offset))
         return kprof_store_damaged(load->report, "code_instruction");
     kprof_profiled_instruction *own = add_instruction(load, (uint64_t)offset);
-    own->text = optional_text(load->report, row, 1);
-    own->space = optional_text(load->report, row, 2);
-    own->operation = optional_text(load->report, row, 3);
+    const kprof_row_source from = {load->report, row, code->pool};
+    own->text = optional_text(&from, 1);
+    own->space = optional_text(&from, 2);
+    own->operation = optional_text(&from, 3);
     own->access_bits = (uint32_t)sqlite3_column_int64(row, 4);
     return KPROF_OK;
 }
@@ -371,7 +379,8 @@ static kprof_status read_line(code_loader *load, sqlite3_stmt *row)
     own->first_frame = depth == 0 ? code->frame_count : own->first_frame;
     own->frame_count++;
     *KPROF_ADD(code->frames, code->frame_count) =
-        (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3), optional_text(load->report, row, 4)};
+        (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3),
+                               optional_text(&(kprof_row_source){load->report, row, code->pool}, 4)};
     return kprof_work_charge(load->work, 1);
 }
 
@@ -419,7 +428,7 @@ static void place_function(code_loader *load)
 static void load_function(code_loader *load, const value_row *rows, size_t count)
 {
     kprof_profiled_code *code = load->code;
-    load->function = KPROF_ADD(code->functions, code->function_count);
+    load->function = KPROF_POOL_ADD(code->pool, code->functions, code->function_count);
     *load->function = (kprof_profiled_function){.id = rows->function, .first = code->instruction_count};
     query_function(load,
                    "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN code ON code.id=code_id "
@@ -458,8 +467,9 @@ static void place_values(code_loader *load)
         kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
         return;
     }
-    code->values = kprof_calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
-    code->totals = kprof_calloc(code->column_count + 1, sizeof *code->totals);
+    code->values =
+        kprof_pool_calloc(code->pool, code->instruction_count * code->column_count + 1, sizeof *code->values);
+    code->totals = kprof_pool_calloc(code->pool, code->column_count + 1, sizeof *code->totals);
     for (size_t i = 0, at = 0; i < load->row_count; i++) {
         const value_row *row = &load->rows[i];
         while (code->functions[code->instructions[at].function].id != row->function ||
@@ -471,34 +481,10 @@ static void place_values(code_loader *load)
     kprof_profiled_make(code);
 }
 
-static void free_code(kprof_profiled_code *code)
-{
-    for (size_t i = 0; i < code->function_count; i++) {
-        free(code->functions[i].mangled);
-        KPROF_FREE(code->functions[i].demangled, code->functions[i].text_state, code->functions[i].line_state);
-    }
-    for (size_t i = 0; i < code->instruction_count; i++)
-        KPROF_FREE(code->instructions[i].text, code->instructions[i].space, code->instructions[i].operation);
-    for (size_t i = 0; i < code->frame_count; i++)
-        free(code->frames[i].function);
-    KPROF_FREE(code->metrics, code->reasons, code->functions, code->instructions, code->values, code->totals,
-               code->frames, code->waits);
-    *code = (kprof_profiled_code){0};
-}
-
 static size_t values_of(const kprof_loaded_code *loaded)
 {
     enum { OTHER_VALUES = 16 }; /* that a row has beside its metrics */
     return (loaded->code.instruction_count + loaded->lines.count) * (loaded->code.column_count + OTHER_VALUES);
-}
-
-static void free_loaded(kprof_loaded_code *loaded)
-{
-    if (!loaded)
-        return;
-    kprof_profiled_lines_free(&loaded->lines);
-    free_code(&loaded->code);
-    free(loaded);
 }
 
 /* Drop what was not asked for the longest time, until `values` more have space. */
@@ -509,30 +495,25 @@ static void make_space(struct kprof_code_cache *cache, size_t values)
         cache->values -= values_of(oldest);
         cache->count--;
         memmove(cache->items, cache->items + 1, cache->count * sizeof(kprof_loaded_code *));
-        free_loaded(oldest);
+        kprof_pool_free(oldest->code.pool);
     }
-}
-
-static void free_cache(struct kprof_code_cache *cache)
-{
-    for (size_t i = 0; cache && i < cache->count; i++)
-        free_loaded(cache->items[i]);
-    if (cache)
-        free(cache->items);
-    free(cache);
 }
 
 static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                               kprof_loaded_code *out)
 {
-    out->code = (kprof_profiled_code){.profiles = profiles, .profile = profile};
     code_loader load = {.report = profiles->report, .code = &out->code, .work = &profiles->cache->work};
+    out->code.profiles = profiles;
+    out->code.profile = profile;
     read_metrics(&load);
     read_values(&load);
     load_functions(&load);
     if (load.report->status == KPROF_OK)
         place_values(&load);
     free(load.rows);
+    kprof_pool_keep(out->code.pool, out->code.instructions); /* full now */
+    kprof_pool_keep(out->code.pool, out->code.frames);
+    kprof_pool_keep(out->code.pool, out->code.waits);
     if (load.report->status == KPROF_OK)
         kprof_profiled_lines_make(&out->code, false, &out->lines);
     return load.report->status;
@@ -548,14 +529,14 @@ const kprof_loaded_code *kprof_code_load(const kprof_code_profiles *profiles, co
         memmove(&cache->items[i], &cache->items[i + 1], (cache->count - i - 1) * sizeof(kprof_loaded_code *));
         return cache->items[cache->count - 1] = found;
     }
-    kprof_loaded_code *loaded = kprof_calloc(1, sizeof *loaded);
-    if (read_code(profiles, profile, loaded) != KPROF_OK) {
-        free_loaded(loaded);
+    kprof_pool *pool = kprof_pool_child(profiles->model->pool);
+    kprof_loaded_code *loaded = kprof_pool_calloc(pool, 1, sizeof *loaded);
+    loaded->code.pool = pool;
+    if (read_code(profiles, profile, loaded) != KPROF_OK)
         return NULL;
-    }
     make_space(cache, values_of(loaded));
     cache->values += values_of(loaded);
-    return *KPROF_ADD(cache->items, cache->count) = loaded;
+    return *KPROF_POOL_ADD(profiles->model->pool, cache->items, cache->count) = loaded;
 }
 
 bool kprof_profiled_has_ptx(const kprof_profiled_code *code)
@@ -569,15 +550,4 @@ bool kprof_profiled_has_ptx(const kprof_profiled_code *code)
         has = kprof_store_integer(report, sql);
     }
     return has;
-}
-
-void kprof_code_profiles_free(kprof_code_profiles *profiles)
-{
-    for (size_t i = 0; i < profiles->count; i++)
-        free(profiles->items[i].reason);
-    for (size_t i = 0; i < profiles->file_count; i++)
-        KPROF_FREE(profiles->files[i].path, profiles->files[i].hash);
-    KPROF_FREE(profiles->items, profiles->files, profiles->launches);
-    free_cache(profiles->cache);
-    *profiles = (kprof_code_profiles){0};
 }

@@ -118,10 +118,8 @@ typedef struct kprof_code_profiles {
     struct kprof_code_cache *cache; /* instructions that were read */
 } kprof_code_profiles;
 
-/* Read which profiles and files there are; none in a report of an older version. To be freed with
- * kprof_code_profiles_free, also after a failure. */
+/* Read which profiles and files there are; none in a report of an older version. All is in memory of the model. */
 void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out);
-void kprof_code_profiles_free(kprof_code_profiles *profiles); /* members */
 /* The profile that a launch is part of; NULL: none. */
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch);
 
@@ -161,6 +159,7 @@ typedef struct kprof_profiled_reason {
 /* The instructions of a profile. A row of values has a column for each metric that was measured, and behind them
  * those that kprof makes of these. */
 typedef struct kprof_profiled_code {
+    kprof_pool *pool; /* of all of it */
     const kprof_code_profiles *profiles;
     const kprof_code_profile *profile;
     size_t *metrics; /* [metric_count]: indexes into the model's metrics, of each column */
@@ -245,9 +244,8 @@ typedef struct kprof_profiled_lines {
 } kprof_profiled_lines;
 
 /* Add up instructions by their innermost lines or, where `outer`, by those that the inlined functions were called from
- * in the kernel itself. To be freed with kprof_profiled_lines_free, also after a failure. */
+ * in the kernel itself. They live as long as the code. */
 void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out);
-void kprof_profiled_lines_free(kprof_profiled_lines *lines); /* members */
 
 /* The instructions of a profile, and the lines that they are of themselves. */
 typedef struct kprof_loaded_code {

@@ -214,18 +214,12 @@ void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kpro
         sorted[i] = (placed){place_of(code, i, outer), i};
     qsort(sorted, count, sizeof *sorted, by_place);
     const size_t lines = count_lines(sorted, count);
-    out->items = kprof_calloc(lines + 1, sizeof *out->items);
-    out->members = kprof_calloc(count + 1, sizeof *out->members);
-    out->by_caller = kprof_calloc(count + 1, sizeof *out->by_caller);
-    out->values = kprof_calloc(lines * code->column_count + 1, sizeof *out->values);
+    out->items = kprof_pool_calloc(code->pool, lines + 1, sizeof *out->items);
+    out->members = kprof_pool_calloc(code->pool, count + 1, sizeof *out->members);
+    out->by_caller = kprof_pool_calloc(code->pool, count + 1, sizeof *out->by_caller);
+    out->values = kprof_pool_calloc(code->pool, lines * code->column_count + 1, sizeof *out->values);
     fill_lines(code, sorted, out);
     sort_by_caller(code, out);
-}
-
-void kprof_profiled_lines_free(kprof_profiled_lines *lines)
-{
-    KPROF_FREE(lines->items, lines->members, lines->by_caller, lines->values);
-    *lines = (kprof_profiled_lines){0};
 }
 
 const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction)

@@ -26,10 +26,10 @@ struct kprof_rules {
 };
 
 /* A finding that was not evaluated hides no other finding. */
-static void bind_unless(bound_finding *out, const kprof_finding_list *findings)
+static void bind_unless(bound_finding *out, const kprof_finding_list *findings, kprof_pool *pool)
 {
     char *const *ids = out->finding->unless;
-    out->unless = kprof_calloc(kprof_strings_count(ids) + 1, sizeof *out->unless);
+    out->unless = kprof_pool_calloc(pool, kprof_strings_count(ids) + 1, sizeof *out->unless);
     for (; ids && *ids; ids++) {
         size_t i = 0;
         while (i < findings->count && strcmp(findings->items[i]->id, *ids) != 0)
@@ -43,10 +43,11 @@ static void make_rule(bound_finding *out, const kprof_finding *finding, const kp
 {
     const size_t operands = finding->operands.count;
     out->finding = finding;
-    out->columns = kprof_calloc(operands + 1, sizeof *out->columns);
-    out->counters = kprof_calloc(operands + 1, sizeof *out->counters);
-    out->values = kprof_calloc(finding->threshold_count + finding->value_count + operands + 1, sizeof *out->values);
-    out->options = kprof_calloc(finding->value_count + 1, sizeof *out->options);
+    out->columns = kprof_pool_calloc(model->pool, operands + 1, sizeof *out->columns);
+    out->counters = kprof_pool_calloc(model->pool, operands + 1, sizeof *out->counters);
+    out->values = kprof_pool_calloc(model->pool, finding->threshold_count + finding->value_count + operands + 1,
+                                    sizeof *out->values);
+    out->options = kprof_pool_calloc(model->pool, finding->value_count + 1, sizeof *out->options);
     for (size_t i = 0; i < operands; i++) {
         out->columns[i] = kprof_names_find(&model->metric_names, finding->operands.items[i]);
         out->counters[i] = kprof_code_counter_find(finding->operands.items[i]);
@@ -57,29 +58,16 @@ static void make_rule(bound_finding *out, const kprof_finding *finding, const kp
 
 kprof_rules *kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model)
 {
-    kprof_rules *rules = kprof_calloc(1, sizeof *rules);
-    rules->rules = kprof_calloc(findings->count + 1, sizeof *rules->rules);
-    rules->found = kprof_calloc(findings->count + 1, sizeof *rules->found);
-    rules->is_found = kprof_calloc(findings->count + 1, sizeof *rules->is_found);
+    kprof_rules *rules = kprof_pool_calloc(model->pool, 1, sizeof *rules);
+    rules->rules = kprof_pool_calloc(model->pool, findings->count + 1, sizeof *rules->rules);
+    rules->found = kprof_pool_calloc(model->pool, findings->count + 1, sizeof *rules->found);
+    rules->is_found = kprof_pool_calloc(model->pool, findings->count + 1, sizeof *rules->is_found);
     for (size_t i = 0; i < findings->count; i++) {
         make_rule(&rules->rules[i], findings->items[i], model);
-        bind_unless(&rules->rules[i], findings);
+        bind_unless(&rules->rules[i], findings, model->pool);
     }
     rules->findings = (kprof_findings){.items = rules->found, .count = findings->count};
     return rules;
-}
-
-void kprof_rules_free(kprof_rules *rules)
-{
-    for (size_t i = 0; rules && i < rules->findings.count; i++) {
-        KPROF_FREE(rules->rules[i].columns, rules->rules[i].counters);
-        KPROF_FREE(rules->rules[i].values, rules->rules[i].options, rules->rules[i].unless);
-    }
-    if (rules) {
-        free(rules->rules);
-        KPROF_FREE(rules->found, rules->is_found);
-    }
-    free(rules);
 }
 
 /* If the value of a condition is missing, its option may or may not apply. Where options are tried in turn, take no

@@ -43,10 +43,9 @@ typedef struct kprof_findings {
     kprof_verdict verdict;
 } kprof_findings;
 
-/* Definitions bound to the metrics of a report. The list and the model are borrowed. */
+/* Definitions bound to the metrics of a report, in memory of the model. The list is borrowed. */
 typedef struct kprof_rules kprof_rules;
 kprof_rules *kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model);
-void kprof_rules_free(kprof_rules *rules);
 /* Evaluate for values[metric_count of the model]: those of a launch, or averages over launches of a kernel. `counters`:
  * sums over its instructions, [KPROF_COUNTER_COUNT], NaN where there is none; NULL: there are none at all. The result
  * is valid until the next call. */

@@ -50,15 +50,15 @@ static void load_list(kprof_report *report, kprof_model *model, const row_list *
             kprof_store_damaged(report, list->name);
             return;
         }
-        void *row = kprof_pool_add(&model->pool, (void **)((char *)model + list->array), count, list->size);
-        kprof_rows_read(&(kprof_row_source){report, rows.row, &model->pool}, list->table, row);
+        void *row = kprof_pool_add(model->pool, (void **)((char *)model + list->array), count, list->size);
+        kprof_rows_read(&(kprof_row_source){report, rows.row, model->pool}, list->table, row);
     }
 }
 
 /* The text of a column, which is the model's. */
 static char *text_of(loader *load, sqlite3_stmt *row, int column)
 {
-    return kprof_pool_keep(&load->model->pool, kprof_store_text(load->report, row, column));
+    return kprof_pool_keep(load->model->pool, kprof_store_text(load->report, row, column));
 }
 
 /* "default, full" of the stored JSON array. */
@@ -84,7 +84,7 @@ static kprof_status load_stack(loader *load, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
         return kprof_store_damaged(load->report, "stack");
-    *KPROF_POOL_ADD(&model->pool, model->stacks, model->stack_count) =
+    *KPROF_POOL_ADD(model->pool, model->stacks, model->stack_count) =
         (kprof_model_stack){text_of(load, row, 1), text_of(load, row, 2)};
     return KPROF_OK;
 }
@@ -102,7 +102,7 @@ static kprof_status load_run(loader *load, sqlite3_stmt *row)
     model->command_line = text_of(load, row, 0);
     model->working_directory = text_of(load, row, 1);
     model->kprof_version = text_of(load, row, 2);
-    model->sets = kprof_pool_keep(&model->pool, join_sets(load->report, (const char *)sqlite3_column_text(row, 3)));
+    model->sets = kprof_pool_keep(model->pool, join_sets(load->report, (const char *)sqlite3_column_text(row, 3)));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
     return KPROF_OK;
 }
@@ -139,7 +139,7 @@ static kprof_model_chip *chip_at(loader *load, sqlite3_stmt *row, int column)
         kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
         return NULL;
     }
-    kprof_model_chip *added = KPROF_POOL_ADD(&model->pool, model->chips, model->chip_count);
+    kprof_model_chip *added = KPROF_POOL_ADD(model->pool, model->chips, model->chip_count);
     added->name = name;
     return added;
 }
@@ -163,7 +163,7 @@ static void count_formula(void *bytes, kprof_item *item, const char *column)
 
 static kprof_status load_section(loader *load, sqlite3_stmt *row)
 {
-    kprof_pool *pool = &load->model->pool;
+    kprof_pool *pool = load->model->pool;
     const kprof_json_place file = {.name = load->report->path, .pool = pool, .cleans = !load->report->keeps_text};
     kprof_model_chip *chip = chip_at(load, row, 1);
     const char *definition = (const char *)sqlite3_column_text(row, 2);
@@ -192,7 +192,7 @@ static kprof_status load_pass(loader *load, sqlite3_stmt *row)
         return load->report->status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
         return kprof_store_damaged(load->report, "pass");
-    kprof_model_pass *pass = KPROF_POOL_ADD(&load->model->pool, chip->passes, chip->pass_count);
+    kprof_model_pass *pass = KPROF_POOL_ADD(load->model->pool, chip->passes, chip->pass_count);
     pass->counters = (uint32_t)sqlite3_column_int64(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
     return KPROF_OK;
@@ -208,11 +208,11 @@ static kprof_status load_schedule(loader *load, sqlite3_stmt *row)
     if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
         return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
-        chip->schedule = kprof_pool_calloc(&load->model->pool, load->model->metric_count, sizeof *chip->schedule);
+        chip->schedule = kprof_pool_calloc(load->model->pool, load->model->metric_count, sizeof *chip->schedule);
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
         return kprof_store_damaged(load->report, "schedule");
-    *KPROF_POOL_ADD(&load->model->pool, passes->items, passes->count) = (uint32_t)pass;
+    *KPROF_POOL_ADD(load->model->pool, passes->items, passes->count) = (uint32_t)pass;
     chip->scheduled++;
     return KPROF_OK;
 }
@@ -238,7 +238,7 @@ static void name_passes(loader *load)
     for (size_t i = 0; i < model->chip_count; i++)
         for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
             kprof_model_passes *passes = &model->chips[i].schedule[k];
-            passes->text = passes->count > 0 ? kprof_pool_keep(&model->pool, passes_to_text(passes)) : NULL;
+            passes->text = passes->count > 0 ? kprof_pool_keep(model->pool, passes_to_text(passes)) : NULL;
         }
 }
 
@@ -250,7 +250,7 @@ static void shorten(kprof_model *model, const char **text, size_t most)
         return;
     while (((*text)[length] & 0xc0) == 0x80)
         length--;
-    *text = kprof_pool_keep(&model->pool, kprof_strndup(*text, length));
+    *text = kprof_pool_keep(model->pool, kprof_strndup(*text, length));
 }
 
 /* Names of devices and processes stand above each launch. */
@@ -297,7 +297,7 @@ static kprof_status connect(loader *load)
             continue;
         if (model->witness_count == KPROF_WITNESSES_MAX)
             return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
-        *KPROF_POOL_ADD(&model->pool, model->witnesses, model->witness_count) = i;
+        *KPROF_POOL_ADD(model->pool, model->witnesses, model->witness_count) = i;
     }
     return KPROF_OK;
 }
@@ -321,7 +321,8 @@ static const load_step steps[] = {
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 {
     loader load = {report, out, {0, 0}, 0, 0};
-    memset(out, 0, sizeof *out);
+    *out = (kprof_model){.pool = kprof_calloc(1, sizeof *out->pool)};
+    out->metric_names.pool = out->pool;
     for (size_t i = 0; i < LIST_COUNT; i++)
         if (report->version >= lists[i].since)
             load_list(report, out, &lists[i]);
@@ -350,9 +351,10 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 
 void kprof_model_free(kprof_model *model)
 {
-    kprof_names_free(&model->metric_names);
-    kprof_pool_free(&model->pool);
-    memset(model, 0, sizeof *model);
+    if (model->pool)
+        kprof_pool_free(model->pool);
+    free(model->pool);
+    *model = (kprof_model){0};
 }
 
 bool kprof_model_is_multiplexed(const kprof_model_launch *launch)

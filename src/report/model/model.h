@@ -38,7 +38,7 @@ typedef struct kprof_model_stack {
 
 /* Arrays have their rows in the order of their ids, which count from 1. */
 typedef struct kprof_model {
-    kprof_pool pool; /* has all that follows but the names of metrics */
+    kprof_pool *pool; /* has all of it, and what pages make of it */
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;
     bool has_nvtx;       /* some launch has NVTX ranges */

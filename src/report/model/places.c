@@ -16,7 +16,8 @@ struct kprof_place_finder {
     const kprof_loaded_code *loaded; /* the code of the launch */
     double *values; /* [metric_count of the model]: of the last launch, with those of its instructions */
     double counters[KPROF_COUNTER_COUNT]; /* sums over these; NaN: not measured */
-    kprof_found_place *places;            /* [place_count] of the last launch */
+    kprof_pool *texts;                    /* of the places of the last launch */
+    kprof_found_place *places;            /* [place_count] of it */
     size_t place_count;
     struct moved *moved; /* by instruction of the code, for the finding that is located */
 };
@@ -95,22 +96,24 @@ static double weigh(const double *values, const place_metrics *metrics)
     return sum;
 }
 
-static kprof_code_place place_of(const kprof_profiled_code *code, size_t instruction)
+static kprof_code_place place_of(const kprof_place_finder *finder, size_t instruction)
 {
+    const kprof_profiled_code *code = &finder->loaded->code;
     const kprof_profiled_instruction *own = &code->instructions[instruction];
     const kprof_profiled_frame *frame = own->frame_count > 0 ? &code->frames[own->first_frame] : NULL;
     const kprof_profiled_frame *caller = kprof_profiled_caller(code, instruction);
-    kprof_code_place place = {.name = KPROF_STRBUF_INIT, .caller = KPROF_STRBUF_INIT};
+    kprof_code_place place = {.name = NULL};
     if (frame && frame->line > 0) {
         place.path = frame->file->path;
         place.line = frame->line;
-        kprof_strbuf_printf(&place.name, "%s:%u", frame->file->name, frame->line);
+        place.name = kprof_pool_keep(finder->texts, kprof_strprintf("%s:%u", frame->file->name, frame->line));
         if (caller)
-            kprof_strbuf_printf(&place.caller, "%s:%u", caller->file->name, caller->line);
+            place.caller = kprof_pool_keep(finder->texts, kprof_strprintf("%s:%u", caller->file->name, caller->line));
     } else {
-        kprof_strbuf_printf(&place.name, "instruction 0x%llx", (unsigned long long)own->offset);
-        if (code->function_count > 1)
-            kprof_strbuf_printf(&place.name, " of %s", code->functions[own->function].demangled);
+        const char *function = code->function_count > 1 ? code->functions[own->function].demangled : NULL;
+        place.name =
+            kprof_pool_keep(finder->texts, kprof_strprintf("instruction 0x%llx%s%s", (unsigned long long)own->offset,
+                                                           function ? " of " : "", function ? function : ""));
     }
     return place;
 }
@@ -123,9 +126,10 @@ typedef struct candidate {
 } candidate;
 
 /* The instruction with the largest weight that waits for another one, and which it waits for. */
-static void find_wait(const kprof_profiled_code *code, const candidate *from, const place_metrics *metrics,
+static void find_wait(const kprof_place_finder *finder, const candidate *from, const place_metrics *metrics,
                       kprof_found_place *out)
 {
+    const kprof_profiled_code *code = &finder->loaded->code;
     const size_t none = SIZE_MAX;
     size_t producer = none;
     double most = 0;
@@ -138,7 +142,7 @@ static void find_wait(const kprof_profiled_code *code, const candidate *from, co
     if (producer == none)
         return;
     out->waits = true;
-    out->waits_for = place_of(code, producer);
+    out->waits_for = place_of(finder, producer);
     out->space = code->instructions[producer].space;
     out->operation = code->instructions[producer].operation;
 }
@@ -164,13 +168,12 @@ static void move_column(const kprof_profiled_code *code, size_t column, const ch
 static void move_samples(kprof_place_finder *finder, const place_metrics *metrics)
 {
     const kprof_profiled_code *code = &finder->loaded->code;
-    free(finder->moved);
     finder->moved = NULL;
     for (size_t i = 0; i < metrics->column_count; i++) {
         if (!metrics->columns[i].cause)
             continue;
         if (!finder->moved)
-            finder->moved = kprof_calloc(code->instruction_count + 1, sizeof *finder->moved);
+            finder->moved = kprof_pool_calloc(finder->texts, code->instruction_count + 1, sizeof *finder->moved);
         move_column(code, metrics->columns[i].count, metrics->columns[i].cause, finder->moved);
     }
 }
@@ -214,17 +217,17 @@ static void find_sampled(const kprof_place_finder *finder, const candidate *from
     }
     if (!most || 2 * from_others < from->weight)
         return;
-    out->sampled_at = place_of(&finder->loaded->code, most->sampled_at);
+    out->sampled_at = place_of(finder, most->sampled_at);
     out->is_sampled_behind = out->sampled_at.line != out->at.line || out->sampled_at.path != out->at.path ||
                              (out->at.line == 0 && most->sampled_at != from->instructions[0]);
 }
 
 static void add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
 {
-    kprof_found_place *place = KPROF_ADD(finder->places, finder->place_count);
-    *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
+    kprof_found_place *place = KPROF_POOL_ADD(finder->texts, finder->places, finder->place_count);
+    *place = (kprof_found_place){.at = place_of(finder, from->instructions[0]), .share_pct = share_pct};
     if (metrics->are_of_scoreboard)
-        find_wait(&finder->loaded->code, from, metrics, place);
+        find_wait(finder, from, metrics, place);
     find_sampled(finder, from, place);
 }
 
@@ -287,35 +290,13 @@ static size_t locate(kprof_place_finder *finder, const kprof_found *found)
     return added;
 }
 
-static void clear_place(kprof_code_place *place)
-{
-    kprof_strbuf_free(&place->name);
-    kprof_strbuf_free(&place->caller);
-}
-
-static void clear_places(kprof_place_finder *finder)
-{
-    for (size_t i = 0; i < finder->place_count; i++) {
-        clear_place(&finder->places[i].at);
-        clear_place(&finder->places[i].waits_for);
-        clear_place(&finder->places[i].sampled_at);
-    }
-    finder->place_count = 0;
-}
-
 kprof_place_finder *kprof_place_finder_new(const kprof_code_profiles *profiles)
 {
-    kprof_place_finder *finder = kprof_calloc(1, sizeof *finder);
+    kprof_pool *pool = profiles->model->pool;
+    kprof_place_finder *finder = kprof_pool_calloc(pool, 1, sizeof *finder);
+    finder->texts = kprof_pool_child(pool);
     finder->profiles = profiles;
     return finder;
-}
-
-void kprof_place_finder_free(kprof_place_finder *finder)
-{
-    if (!finder)
-        return;
-    clear_places(finder);
-    KPROF_FREE(finder->places, finder->moved, finder->values, finder);
 }
 
 /* Those sectors of a line's instructions, called from one place, that have more than they need. */
@@ -376,7 +357,7 @@ kprof_place_values kprof_places_values(kprof_place_finder *finder, const kprof_c
     if (!finder->loaded)
         return (kprof_place_values){values, NULL};
     if (!finder->values)
-        finder->values = kprof_calloc(count + 1, sizeof *finder->values);
+        finder->values = kprof_pool_calloc(finder->profiles->model->pool, count + 1, sizeof *finder->values);
     memcpy(finder->values, values, count * sizeof *values);
     add_up(finder);
     return (kprof_place_values){finder->values, finder->counters};
@@ -386,7 +367,8 @@ void kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *
 {
     const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch);
     const kprof_findings *findings = kprof_rules_findings(rules);
-    clear_places(finder);
+    kprof_pool_free(finder->texts);
+    finder->place_count = 0;
     finder->loaded = profile ? kprof_code_load(finder->profiles, profile) : NULL;
     if (!finder->loaded)
         return;
@@ -401,9 +383,9 @@ void kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *
 
 static void put_place(const kprof_code_place *place, kprof_strbuf *out)
 {
-    kprof_strbuf_puts(out, place->name.data);
-    if (place->caller.length > 0)
-        kprof_strbuf_printf(out, ", called from %s", place->caller.data);
+    kprof_strbuf_puts(out, place->name);
+    if (place->caller)
+        kprof_strbuf_printf(out, ", called from %s", place->caller);
 }
 
 void kprof_found_where(const kprof_found *found, kprof_strbuf *out)

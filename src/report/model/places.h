@@ -7,10 +7,10 @@
 
 /* A line, or an instruction of a function whose lines are not known. */
 typedef struct kprof_code_place {
-    kprof_strbuf name;   /* "softmax.py:41", "incr+0x50" */
-    const char *path;    /* of the file; NULL: the line is not known */
-    uint32_t line;       /* 0: not known */
-    kprof_strbuf caller; /* "stalls.cu:13", where the line is of a function inlined from another file; else empty */
+    const char *name;   /* "softmax.py:41", "incr+0x50" */
+    const char *path;   /* of the file; NULL: the line is not known */
+    uint32_t line;      /* 0: not known */
+    const char *caller; /* "stalls.cu:13", where the line is of a function inlined from another file; else NULL */
 } kprof_code_place;
 
 typedef struct kprof_found_place {
@@ -25,9 +25,8 @@ typedef struct kprof_found_place {
 
 /* Reads the instructions of launches, one after another. */
 typedef struct kprof_place_finder kprof_place_finder;
-/* The profiles are borrowed. */
+/* It is in memory of the model, and borrows the profiles. */
 kprof_place_finder *kprof_place_finder_new(const kprof_code_profiles *profiles);
-void kprof_place_finder_free(kprof_place_finder *finder);
 /* Findings read the values of a launch or a group with the sums over its instructions, and the counters that
  * kprof_rules_apply takes. */
 typedef struct kprof_place_values {

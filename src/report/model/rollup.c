@@ -153,7 +153,8 @@ static void add_operands(const kprof_model *model, const kprof_expr *expression,
     if (expression)
         kprof_expr_names(expression, &names);
     for (size_t i = 0; i < names.count; i++)
-        *KPROF_ADD(out->operands, out->operand_count) = kprof_names_find(&model->metric_names, names.items[i]);
+        *KPROF_POOL_ADD(model->pool, out->operands, out->operand_count) =
+            kprof_names_find(&model->metric_names, names.items[i]);
 }
 
 /* A new formula of a metric, without operands yet. NULL without the metric. */
@@ -162,7 +163,7 @@ static formula *add_formula(const kprof_model *model, chip_formulas *to, const c
     const size_t metric = kprof_names_find(&model->metric_names, name);
     if (metric == KPROF_NAMES_NONE)
         return NULL;
-    formula *added = KPROF_ADD(to->items, to->count);
+    formula *added = KPROF_POOL_ADD(model->pool, to->items, to->count);
     added->metric = metric;
     return added;
 }
@@ -212,28 +213,16 @@ static void add_section(const kprof_model *model, chip_formulas *to, const kprof
 
 kprof_rollup *kprof_rollup_new(const kprof_model *model)
 {
-    kprof_rollup *rollup = kprof_calloc(1, sizeof *rollup);
+    kprof_rollup *rollup = kprof_pool_calloc(model->pool, 1, sizeof *rollup);
     rollup->model = model;
-    rollup->rules = kprof_calloc(model->metric_count + 1, sizeof *rollup->rules);
-    rollup->chips = kprof_calloc(model->chip_count + 1, sizeof *rollup->chips);
+    rollup->rules = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *rollup->rules);
+    rollup->chips = kprof_pool_calloc(model->pool, model->chip_count + 1, sizeof *rollup->chips);
     for (size_t i = 0; i < model->metric_count; i++)
         make_rule(model, i, &rollup->rules[i]);
     for (size_t i = 0; i < model->chip_count; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             add_section(model, &rollup->chips[i], &model->chips[i].sections[k]);
     return rollup;
-}
-
-void kprof_rollup_free(kprof_rollup *rollup)
-{
-    if (!rollup)
-        return;
-    for (size_t i = 0; i < rollup->model->chip_count; i++) {
-        for (size_t k = 0; k < rollup->chips[i].count; k++)
-            free(rollup->chips[i].items[k].operands);
-        free(rollup->chips[i].items);
-    }
-    KPROF_FREE(rollup->rules, rollup->chips, rollup);
 }
 
 void kprof_rollup_add(const kprof_rollup *rollup, const double *values, kprof_rollup_total *totals)

@@ -8,8 +8,9 @@
 #include <string.h>
 
 typedef struct loader {
-    kprof_report *report;
+    kprof_pool *pool;
     kprof_told_stacks *into;
+    kprof_names places; /* of frames */
 } loader;
 
 static const char *string_of(const cJSON *object, const char *key)
@@ -39,18 +40,8 @@ static void describe_frame(const cJSON *frame, kprof_strbuf *out)
                             number_of(frame, "line"));
 }
 
-/* Add a copy of a frame to the list. */
-static void add_frame(const loader *load, const kprof_told_frame *frame, const char *key)
-{
-    kprof_told_stacks *into = load->into;
-    kprof_told_frame *added = KPROF_ADD(into->frames, into->frame_count);
-    *added = (kprof_told_frame){kprof_strdup(frame->text), kprof_strdup(frame->file), frame->is_native,
-                                kprof_stack_is_installed(frame->file, frame->is_native)};
-    kprof_names_keep(&into->places, key, into->frame_count - 1);
-}
-
 /* The place of a frame in the list, which it is added to if it is new. */
-static uint32_t find_frame(const loader *load, const cJSON *json)
+static uint32_t find_frame(loader *load, const cJSON *json)
 {
     kprof_told_stacks *into = load->into;
     kprof_strbuf text = KPROF_STRBUF_INIT, key = KPROF_STRBUF_INIT;
@@ -58,51 +49,45 @@ static uint32_t find_frame(const loader *load, const cJSON *json)
     const char *path = file ? file : "";
     describe_frame(json, &text);
     kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
-    size_t at = kprof_names_find(&into->places, key.data);
+    size_t at = kprof_names_find(&load->places, key.data);
     if (at == KPROF_NAMES_NONE) {
         at = into->frame_count;
-        add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
+        *KPROF_POOL_ADD(load->pool, into->frames, into->frame_count) =
+            (kprof_told_frame){kprof_pool_strdup(load->pool, text.data), kprof_pool_strdup(load->pool, path),
+                               module != NULL, kprof_stack_is_installed(path, module != NULL)};
+        kprof_names_keep(&load->places, key.data, at);
     }
     KPROF_FREE_TEXTS(&text, &key);
     return (uint32_t)at;
 }
 
-static void read_frames(const loader *load, const cJSON *frames, kprof_told_stack *out)
+static void read_frames(loader *load, const cJSON *frames, kprof_told_stack *out)
 {
     const int all = cJSON_GetArraySize(frames);
     const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
     out->is_cut = out->is_cut || (size_t)all > most;
-    out->frames = kprof_calloc(most + 1, sizeof *out->frames);
+    out->frames = kprof_pool_calloc(load->pool, most + 1, sizeof *out->frames);
     const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
     for (; frame && out->count < most; frame = frame->next)
         out->frames[out->count++] = find_frame(load, frame);
 }
 
-void kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out)
+void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_stacks *out)
 {
-    const loader load = {report, out};
+    loader load = {.pool = pool, .into = out};
     *out = (kprof_told_stacks){0};
     if (report->version < 8) /* it has no table stack */
         return;
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT frames, cut FROM stack ORDER BY id");
     while (kprof_cursor_next(&rows)) {
-        kprof_told_stack *added = KPROF_ADD(out->stacks, out->stack_count);
+        kprof_told_stack *added = KPROF_POOL_ADD(pool, out->stacks, out->stack_count);
         *added = (kprof_told_stack){.is_cut = sqlite3_column_int(rows.row, 1) != 0};
         KPROF_AUTO_FREE char *json = kprof_store_text(report, rows.row, 0);
         cJSON *frames = cJSON_Parse(json);
         read_frames(&load, frames, added);
         cJSON_Delete(frames);
     }
-}
-
-void kprof_told_stacks_free(kprof_told_stacks *stacks)
-{
-    for (size_t i = 0; i < stacks->frame_count; i++)
-        KPROF_FREE(stacks->frames[i].text, stacks->frames[i].file);
-    for (size_t i = 0; i < stacks->stack_count; i++)
-        free(stacks->stacks[i].frames);
-    KPROF_FREE(stacks->frames, stacks->stacks);
-    kprof_names_free(&stacks->places);
+    kprof_names_free(&load.places);
 }
 
 size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack)

@@ -26,11 +26,9 @@ typedef struct kprof_told_stacks {
     size_t frame_count;
     kprof_told_stack *stacks; /* [stack_count], as the model's */
     size_t stack_count;
-    kprof_names places; /* of frames */
 } kprof_told_stacks;
 
-/* Read them. Free with kprof_told_stacks_free, also after a failure. */
-void kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out);
-void kprof_told_stacks_free(kprof_told_stacks *stacks);
+/* Read them; the pool has them then. */
+void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_stacks *out);
 /* The number of frames at the front of a stack that tell most: those of Python, or if there are none native ones. */
 size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack);

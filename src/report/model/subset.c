@@ -220,7 +220,7 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
 /* Put the sections that are taken before the others, which pages do not show. */
 static void hide_others(kprof_model *model, kprof_model_chip *chip, const bool *taken)
 {
-    kprof_section *ordered = kprof_pool_calloc(&model->pool, chip->section_count + 1, sizeof *ordered);
+    kprof_section *ordered = kprof_pool_calloc(model->pool, chip->section_count + 1, sizeof *ordered);
     size_t at = 0;
     for (size_t i = 0; i < chip->section_count; i++)
         if (taken[i])
@@ -286,7 +286,6 @@ static void take_shown(const kprof_model *model, bool *taken)
     for (size_t i = 0; i < view.column_count; i++)
         if (view.columns[i].metric < model->metric_count)
             taken[view.columns[i].metric] = true;
-    kprof_view_free(&view);
     for (size_t i = 0; i < model->chip_count; i++)
         take_timelines(model, &model->chips[i], taken);
 }
@@ -294,14 +293,14 @@ static void take_shown(const kprof_model *model, bool *taken)
 /* Add to a chip the section of the metrics that are named. */
 static void add_named(kprof_model *model, kprof_model_chip *chip, const bool *taken)
 {
-    KPROF_POOL_ADD(&model->pool, chip->sections, chip->section_count);
+    KPROF_POOL_ADD(model->pool, chip->sections, chip->section_count);
     kprof_section *section = &chip->sections[chip->shown_count++];
     memmove(section + 1, section, (chip->section_count - chip->shown_count) * sizeof *section);
     *section = (kprof_section){
         .id = KPROF_NAMED_SECTION_ID, .name = KPROF_NAMED_SECTION_NAME, .order = KPROF_NAMED_SECTION_ORDER};
     for (size_t i = 0; i < model->metric_count; i++)
         if (taken[i])
-            *KPROF_POOL_ADD(&model->pool, section->items, section->item_count) =
+            *KPROF_POOL_ADD(model->pool, section->items, section->item_count) =
                 (kprof_item){.name = model->metrics[i].name, .label = model->metrics[i].name};
     chip->value_count += section->item_count;
 }
@@ -311,8 +310,8 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
     if (!has_sections && subset->metrics->count == 0)
         return KPROF_OK;
-    model->is_shown = kprof_pool_calloc(&model->pool, model->metric_count + 1, sizeof *model->is_shown);
-    model->is_kept = kprof_pool_calloc(&model->pool, model->metric_count + 1, sizeof *model->is_kept);
+    model->is_shown = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *model->is_shown);
+    model->is_kept = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *model->is_kept);
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
     KPROF_THEN(status, take_metrics(subset, path, model, taken));

@@ -28,9 +28,7 @@ typedef struct builder {
 /* Keep a text that was made, as long as the view. */
 static const char *keep(builder *build, char *text)
 {
-    kprof_strlist *labels = &build->view->labels;
-    kprof_strlist_take(labels, text);
-    return labels->items[labels->count - 1];
+    return kprof_pool_keep(build->view->model->pool, text);
 }
 
 static const char *keep_label(builder *build, const char *const parts[2], const char *between)
@@ -47,7 +45,7 @@ static void add_column(builder *build, kprof_emit_metric *metric)
     metric->column = view->column_count;
     kprof_names_add(&build->columns, metric->name, metric->column);
     KPROF_APPEND(build->places, view->column_count);
-    *KPROF_ADD(view->columns, view->column_count) = *metric;
+    *KPROF_POOL_ADD(view->model->pool, view->columns, view->column_count) = *metric;
 }
 
 static kprof_emit_metric *add_metric(builder *build, const char *name, const char *label, const char *unit)
@@ -134,8 +132,9 @@ static const kprof_emit_metric *whole_of(const builder *build, const kprof_table
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
 {
     out->table = table;
-    out->cells = kprof_calloc(table->row_count * table->column_count + 1, sizeof *out->cells);
-    size_t *order = kprof_calloc(table->row_count + 1, sizeof *order);
+    out->cells =
+        kprof_pool_calloc(build->view->model->pool, table->row_count * table->column_count + 1, sizeof *out->cells);
+    size_t *order = kprof_pool_calloc(build->view->model->pool, table->row_count + 1, sizeof *order);
     out->order = order;
     for (size_t i = 0; i < table->row_count * table->column_count; i++) {
         const kprof_item *item = &table->rows[i / table->column_count].cells[i % table->column_count];
@@ -174,7 +173,7 @@ static void build_roofline(builder *build, const kprof_roofline *line, kprof_emi
 {
     out->id = line->id;
     out->label = line->label;
-    out->points = kprof_calloc(line->roof_count + 1, sizeof *out->points);
+    out->points = kprof_pool_calloc(build->view->model->pool, line->roof_count + 1, sizeof *out->points);
     out->work = add_rate(build, &line->work, line->label, "achieved");
     out->peak = add_rate(build, &line->peak, line->label, "peak");
     for (size_t i = 0; i < line->roof_count; i++) {
@@ -192,8 +191,8 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
 {
     build->section = out->section = section;
     build->target = out;
-    out->tables = kprof_calloc(section->table_count + 1, sizeof *out->tables);
-    out->rooflines = kprof_calloc(section->roofline_count + 1, sizeof *out->rooflines);
+    out->tables = kprof_pool_calloc(build->view->model->pool, section->table_count + 1, sizeof *out->tables);
+    out->rooflines = kprof_pool_calloc(build->view->model->pool, section->roofline_count + 1, sizeof *out->rooflines);
     for (size_t i = 0; i < section->item_count; i++)
         add_item(build, &section->items[i]);
     for (size_t i = 0; i < section->table_count; i++)
@@ -204,8 +203,8 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
 
 static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_chip *out)
 {
-    out->metrics = kprof_calloc(chip->value_count + 1, sizeof *out->metrics);
-    out->sections = kprof_calloc(chip->shown_count + 1, sizeof *out->sections);
+    out->metrics = kprof_pool_calloc(build->view->model->pool, chip->value_count + 1, sizeof *out->metrics);
+    out->sections = kprof_pool_calloc(build->view->model->pool, chip->shown_count + 1, sizeof *out->sections);
     build->chip = out;
     for (size_t i = 0; i < chip->shown_count; i++) {
         kprof_view_section *section = &out->sections[out->section_count++];
@@ -229,11 +228,9 @@ static void entitle(builder *build, kprof_metric_title title, kprof_view_chip *c
 
 void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kprof_view *out)
 {
-    memset(out, 0, sizeof *out);
-    out->model = model;
-    out->in_sections = true;
+    *out = (kprof_view){.model = model, .in_sections = true};
     builder build = {.view = out};
-    out->chips = kprof_calloc(model->chip_count + 1, sizeof *out->chips);
+    out->chips = kprof_pool_calloc(model->pool, model->chip_count + 1, sizeof *out->chips);
     for (size_t i = 0; i < model->chip_count; i++) {
         build_chip(&build, &model->chips[i], &out->chips[i]);
         entitle(&build, title, &out->chips[i]);
@@ -276,7 +273,7 @@ static bool is_listed(const kprof_model *model, size_t i, bool with_instructions
 void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view *out)
 {
     kprof_view_sections(model, KPROF_TITLE_LABEL, out);
-    kprof_emit_metric *columns = kprof_calloc(model->metric_count + 1, sizeof *columns);
+    kprof_emit_metric *columns = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *columns);
     for (size_t i = 0; i < model->metric_count; i++) {
         const kprof_model_metric *metric = &model->metrics[i];
         columns[i] = (kprof_emit_metric){.metric = i, .value = NAN};
@@ -291,31 +288,9 @@ void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view
     qsort(columns, count, sizeof *columns, by_name);
     for (size_t i = 0; i < count; i++)
         columns[i].slot = columns[i].column = i;
-    free(out->columns);
     out->columns = columns;
     out->in_sections = false;
     out->column_count = out->slot_count = count;
-}
-
-static void free_section(kprof_view_section *section)
-{
-    for (size_t i = 0; section->tables && i < section->section->table_count; i++)
-        KPROF_FREE(section->tables[i].cells, (void *)section->tables[i].order);
-    for (size_t i = 0; section->rooflines && i < section->section->roofline_count; i++)
-        free(section->rooflines[i].points);
-    KPROF_FREE(section->tables, section->rooflines);
-}
-
-void kprof_view_free(kprof_view *view)
-{
-    for (size_t i = 0; view->chips && i < view->model->chip_count; i++) {
-        for (size_t k = 0; k < view->chips[i].section_count; k++)
-            free_section(&view->chips[i].sections[k]);
-        KPROF_FREE(view->chips[i].sections, view->chips[i].metrics);
-    }
-    KPROF_FREE(view->chips, view->columns);
-    kprof_strlist_free(&view->labels);
-    memset(view, 0, sizeof *view);
 }
 
 static double sort_key(const kprof_emit_table *table, size_t row)

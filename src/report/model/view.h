@@ -1,4 +1,5 @@
-/* Lists what the sections of each chip show. Names are resolved to columns of values once, not for every launch. */
+/* Lists what the sections of each chip show, in memory of the model. Names are resolved to columns of values once, not
+ * for every launch. */
 #pragma once
 
 #include "report/model/model.h"
@@ -73,8 +74,7 @@ typedef struct kprof_view {
     kprof_view_chip *chips;     /* [model->chip_count] */
     kprof_emit_metric *columns; /* distinct metrics, in the order in which they appear */
     size_t column_count, slot_count;
-    bool in_sections;     /* launches show these sections; else all of `columns` */
-    kprof_strlist labels; /* made for table cells and rooflines */
+    bool in_sections; /* launches show these sections; else all of `columns` */
 } kprof_view;
 
 /* Resolve the sections of every chip (the details and statistics pages). `title`: what labels tell. */
@@ -82,7 +82,6 @@ void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kpr
 /* Every metric of launches, with the first section that shows it, for the raw page; sorted by name. With
  * `with_instructions` those of instructions, too, by ncu's names. */
 void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view *out);
-void kprof_view_free(kprof_view *view); /* members */
 
 /* Take a launch's value of a metric, and the passes that it came from. */
 void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric);

@@ -112,13 +112,13 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
         "coalesce(number, -1), function, total(end_ns-start_ns) FROM trace_kernel k JOIN trace_name n ON n.id=name_id "
         "LEFT JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN numbered ON "
         "numbered.id=stack_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2";
+    KPROF_AUTO(kprof_pool) pool = {0};
     folder of = {.report = report};
     kprof_status status = KPROF_OK;
-    kprof_told_stacks_load(report, &of.stacks);
+    kprof_told_stacks_load(report, &pool, &of.stacks);
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
     while (status == KPROF_OK && kprof_cursor_next(&rows))
         status = put_line(&of, rows.row, out);
-    kprof_told_stacks_free(&of.stacks);
     return KPROF_THEN(status, report->status);
 }
 
@@ -133,13 +133,12 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
         return status;
     folder into = {.report = report, .model = &model};
     into.duration = kprof_names_find(&model.metric_names, KPROF_TIME_METRIC);
-    kprof_told_stacks_load(report, &into.stacks);
+    kprof_told_stacks_load(report, model.pool, &into.stacks);
     if (report->status == KPROF_OK && into.stacks.stack_count != model.stack_count) /* it has changed meanwhile */
         status = kprof_store_damaged(report, "stack");
     if (status == KPROF_OK)
         status = kprof_model_joined_launches(&(kprof_model_walk){report, &model, filter, true}, count_launch, &into);
     KPROF_THEN(status, print_lines(&into, out));
-    kprof_told_stacks_free(&into.stacks);
     free(into.times);
     kprof_names_free(&into.lines);
     kprof_model_free(&model);

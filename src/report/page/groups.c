@@ -109,26 +109,27 @@ static kprof_group *find_group(const kprof_groups *groups, const char *key, kpro
     return NULL;
 }
 
-/* Add a group for a launch after the last one of its key (NULL: it is the first), to *group. Takes the key over. */
-static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *launch, char *key, kprof_group **group)
+/* Add a group for a launch after the last one of its key (NULL: it is the first), to *group. */
+static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *launch, const char *key,
+                              kprof_group **group)
 {
     const size_t metrics = groups->model->metric_count + 1;
     const size_t previous = *group ? (size_t)(*group - groups->items) : KPROF_NAMES_NONE;
     const size_t index = groups->count;
-    if ((groups->count + 1) * metrics > KPROF_SUMMARY_MAX) {
-        free(key);
+    kprof_pool *pool = groups->model->pool;
+    if ((groups->count + 1) * metrics > KPROF_SUMMARY_MAX)
         return kprof_store_too_much(groups->report, KPROF_SUMMARY_MAX, "values to sum up");
-    }
-    kprof_group *added = KPROF_ADD(groups->items, groups->count);
-    *added = (kprof_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .key = key};
+    kprof_group *added = KPROF_POOL_ADD(pool, groups->items, groups->count);
+    *added = (kprof_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process};
+    added->key = kprof_pool_strdup(pool, key);
     added->stack = launch->stack;
     added->shape = launch->record;
-    added->totals = kprof_calloc(metrics, sizeof *added->totals);
+    added->totals = kprof_pool_calloc(pool, metrics, sizeof *added->totals);
     *group = added;
     if (previous != KPROF_NAMES_NONE)
         groups->items[previous].next = index;
     else
-        kprof_names_add(&groups->keys, key, index);
+        kprof_names_add(&groups->keys, added->key, index);
     return KPROF_OK;
 }
 
@@ -144,7 +145,7 @@ static void count_configuration(kprof_groups *groups, kprof_group *group, const 
 static void add_duration(const kprof_groups *groups, kprof_group *group, const double *values)
 {
     if (groups->duration != KPROF_NAMES_NONE && !isnan(values[groups->duration]))
-        *KPROF_ADD(group->durations, group->duration_count) = values[groups->duration];
+        *KPROF_POOL_ADD(groups->model->pool, group->durations, group->duration_count) = values[groups->duration];
 }
 
 /* Note which values of the launch join passes that disagree. */
@@ -166,7 +167,7 @@ static void count_single(kprof_groups *groups, kprof_group *group, const kprof_m
     group->samples += source_of(launch) == KPROF_SOURCE_SAMPLES && launch->measured > 0;
     group->not_measured += kprof_model_is_missing(launch);
     if (launch->measured > 0 && *launch->reason && group->noted++ == 0)
-        group->note = kprof_strdup(launch->reason);
+        group->note = kprof_pool_strdup(groups->model->pool, launch->reason);
     kprof_rollup_add(groups->rollup, launch->values, group->totals);
     if (kprof_disagreements(groups->model, launch, NULL) > 0)
         mark_disagreeing(groups, group, launch);
@@ -203,13 +204,9 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_groups *groups = user;
     kprof_group *last;
-    char *key = make_key(groups, launch);
+    KPROF_AUTO_FREE char *key = make_key(groups, launch);
     kprof_group *group = find_group(groups, key, source_of(launch), &last);
-    kprof_status status = KPROF_OK;
-    if (group)
-        free(key);
-    else
-        status = add_group(groups, launch, key, &last);
+    const kprof_status status = group ? KPROF_OK : add_group(groups, launch, key, &last);
     if (status != KPROF_OK)
         return status;
     group = group ? group : last;
@@ -224,7 +221,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 static void find_untold(kprof_groups *groups)
 {
     const kprof_model *model = groups->model;
-    groups->untold = kprof_calloc(model->kernel_count + 1, sizeof *groups->untold);
+    groups->untold = kprof_pool_calloc(model->pool, model->kernel_count + 1, sizeof *groups->untold);
     for (size_t i = 0; i < model->kernel_count; i++)
         groups->untold[kprof_names_find(&groups->kernels, model->kernels[i].mangled)] += model->kernels[i].launches;
     for (size_t i = 0; i < groups->count; i++) {
@@ -236,7 +233,15 @@ static void find_untold(kprof_groups *groups)
 kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_groups *out)
 {
     const kprof_model *model = &context->reports->model;
-    *out = (kprof_groups){.model = model, .report = context->reports->file, .by = context->options->group_by};
+    const kprof_names names = {.pool = model->pool};
+    *out = (kprof_groups){.model = model,
+                          .report = context->reports->file,
+                          .by = context->options->group_by,
+                          .kernels = names,
+                          .devices = names,
+                          .uuids = names,
+                          .keys = names,
+                          .configurations = names};
     out->duration = kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
     out->rollup = kprof_rollup_new(model);
     for (size_t i = 0; i < model->kernel_count; i++)
@@ -247,7 +252,7 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     }
     kprof_code_profiles_load(context->reports->file, model, &out->code);
     if (out->by == KPROF_GROUP_STACK)
-        kprof_told_stacks_load(context->reports->file, &out->stacks);
+        kprof_told_stacks_load(context->reports->file, model->pool, &out->stacks);
     const kprof_status status = kprof_page_walk(context, count_launch, out);
     if (status == KPROF_OK)
         find_untold(out);
@@ -259,21 +264,6 @@ uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group
     if (group->source != KPROF_SOURCE_SAMPLES)
         return 0;
     return groups->untold[kprof_names_find(&groups->kernels, group->kernel->mangled)];
-}
-
-void kprof_groups_free(kprof_groups *groups)
-{
-    for (size_t i = 0; i < groups->count; i++)
-        KPROF_FREE(groups->items[i].totals, groups->items[i].durations, groups->items[i].note, groups->items[i].key);
-    KPROF_FREE(groups->items, groups->untold);
-    kprof_rollup_free(groups->rollup);
-    kprof_names_free(&groups->kernels);
-    kprof_names_free(&groups->devices);
-    kprof_names_free(&groups->uuids);
-    kprof_names_free(&groups->keys);
-    kprof_names_free(&groups->configurations);
-    kprof_code_profiles_free(&groups->code);
-    kprof_told_stacks_free(&groups->stacks);
 }
 
 double kprof_group_time_ns(const kprof_group *group)

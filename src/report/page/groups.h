@@ -21,13 +21,13 @@ typedef struct kprof_group {
     uint64_t launches, not_measured, samples;
     uint64_t disagreeing;       /* launches, or samples */
     uint64_t noted;             /* launches that were measured, with a note on how */
-    char *note;                 /* of the first of them; NULL: there is none */
+    const char *note;           /* of the first of them; NULL: there is none */
     kprof_rollup_total *totals; /* [metric_count] */
     double *durations;          /* [duration_count], in ns: of launches, or of samples */
     size_t duration_count;
     size_t configurations;          /* different grids, blocks, clusters and dynamic shared memories */
     int64_t stack;                  /* of its first launch; 0: none */
-    char *key;                      /* that launches of the group share */
+    const char *key;                /* that launches of the group share */
     size_t next;                    /* group of the same key, and another source; 0: none */
     const kprof_code_profile *code; /* what was measured of its instructions, in most launches; NULL: nothing */
 } kprof_group;
@@ -48,10 +48,9 @@ typedef struct kprof_groups {
     kprof_told_stacks stacks; /* of groups of stacks alone */
 } kprof_groups;
 
-/* Group the launches that the filter and the conditions take, in the order of their first launches. NO_MATCH, with a
- * message, when the conditions take none. To be freed with kprof_groups_free, also after a failure. */
+/* Group the launches that the filter and the conditions take, in the order of their first launches, in memory of the
+ * model. NO_MATCH, with a message, when the conditions take none. */
 kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_groups *out) KPROF_MUST_CHECK;
-void kprof_groups_free(kprof_groups *groups); /* members */
 
 /* Time of all launches of the group: the mean of those that were measured, times their number; NaN: not known. */
 double kprof_group_time_ns(const kprof_group *group);

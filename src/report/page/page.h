@@ -58,28 +58,22 @@ kprof_emitter *kprof_page_begin(const kprof_page_context *context);
 /* End the page unless `status` is a failure. Frees the emitter and returns the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
-/* The names of the kernels of the first report for lines of text. Free them with kprof_page_names_free, always. */
+/* The names of the kernels of the first report for lines of text, in memory of its model. */
 typedef struct kprof_page_names {
-    char **beside; /* [count]: as there is room beside the numbers of a row */
-    char **below;  /* [count]: in three lines below it */
-    size_t count;
+    char **beside;  /* by kernel, as there is room beside the numbers of a row */
+    char **below;   /* likewise, in three lines below it */
     bool is_beside; /* lines are long enough for a name beside numbers */
 } kprof_page_names;
 void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out);
 /* The name of a kernel, which people see beside the numbers of its row or below it. */
 kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,
                                        const kprof_model_kernel *kernel);
-void kprof_page_names_free(kprof_page_names *names);
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
 void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model);
-/* Show the code of each kernel whose instructions were measured. *out holds what the emitter keeps of it until the page
- * ends; to be freed with kprof_page_code_free, also after a failure. */
-typedef struct kprof_page_code kprof_page_code;
-kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context,
-                                  kprof_page_code **out) KPROF_MUST_CHECK;
-void kprof_page_code_free(kprof_page_code *code);
-/* How the times of kernels spread over merged reports, or a run's processes. Free with _free, always. */
+/* Show the code of each kernel whose instructions were measured. */
+kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
+/* How the times of kernels spread over merged reports, or a run's processes, in memory of the model. */
 typedef struct kprof_page_shares kprof_page_shares;
 typedef struct kprof_source_spread {
     size_t count;                                 /* of sources that ran the kernel */
@@ -92,7 +86,6 @@ kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page
 const char *kprof_page_shares_label(const kprof_page_shares *all);
 /* Before the sources page has sorted them. */
 kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kprof_model_kernel *kernel);
-void kprof_page_shares_free(kprof_page_shares *all);
 /* Show what the sources page shows; nothing where kprof_page_shares_label has no name. */
 kprof_status kprof_page_show_shares(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 

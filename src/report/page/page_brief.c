@@ -641,7 +641,5 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
         emitter->ops->list_end(emitter);
         status = kprof_page_end(emitter, KPROF_OK);
     }
-    kprof_place_finder_free(finder);
-    kprof_ranking_free(&ranking);
     return status;
 }

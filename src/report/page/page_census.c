@@ -129,7 +129,7 @@ kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_con
     const kprof_model_walk walk = {report->file, &report->model, context->options->filter, false};
     const bool has_shape = context->options->group_by == KPROF_GROUP_CONFIG;
     kprof_census census;
-    KPROF_AUTO(kprof_page_names) names = {0};
+    kprof_page_names names;
     kprof_status status =
         kprof_census_make(&walk, has_shape ? KPROF_CENSUS_OF_SHAPES : KPROF_CENSUS_OF_DEVICES, &census);
     kprof_census_rank(&census);
@@ -137,7 +137,6 @@ kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_con
         kprof_page_names_new(context, &names);
     if (status == KPROF_OK && (census.count > 0 || is_page(context)))
         show(emitter, context, &census, &names);
-    kprof_census_free(&census);
     return status;
 }
 

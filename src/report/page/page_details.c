@@ -235,19 +235,13 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot, .file = context->reports->file};
     kprof_view_sections(&context->reports->model, context->options->metric_title, &view);
     kprof_code_profiles_load(page.file, &context->reports->model, &hot.profiles);
-    hot.lines = kprof_calloc(hot.profiles.count + 1, sizeof *hot.lines);
+    hot.lines = kprof_pool_calloc(context->reports->model.pool, hot.profiles.count + 1, sizeof *hot.lines);
     page.has_timelines = kprof_report_has_timelines(page.file);
     if (context->options->findings)
         page.rules = kprof_rules_new(context->options->findings, &context->reports->model);
     if (page.rules)
         page.finder = kprof_place_finder_new(&hot.profiles);
-    const kprof_status status = kprof_page_launches(context, &page, show_launch);
-    kprof_place_finder_free(page.finder);
-    kprof_rules_free(page.rules);
-    kprof_view_free(&view);
-    kprof_code_profiles_free(&hot.profiles);
-    free(hot.lines);
-    return status;
+    return kprof_page_launches(context, &page, show_launch);
 }
 
 kprof_status kprof_page_details(const kprof_page_context *context)

@@ -79,9 +79,5 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
     kprof_view_all(&context->reports->model, page.has_instances, &view);
     if (page.has_instances)
         kprof_code_profiles_load(context->reports->file, &context->reports->model, &page.profiles);
-    const kprof_status status =
-        kprof_page_end(page.launches.emitter, kprof_page_launches(context, &page.launches, show_launch));
-    kprof_code_profiles_free(&page.profiles);
-    kprof_view_free(&view);
-    return status;
+    return kprof_page_end(page.launches.emitter, kprof_page_launches(context, &page.launches, show_launch));
 }

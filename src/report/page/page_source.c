@@ -88,7 +88,8 @@ static const char *name_of(const source_page *page, const kprof_code_profile *pr
 /* Takes the text over. */
 static void add_note(source_page *page, const char *kernel, char *text)
 {
-    *KPROF_ADD(page->notes, page->note_count) = (source_note){kernel, text};
+    *KPROF_POOL_ADD(page->model->pool, page->notes, page->note_count) =
+        (source_note){kernel, kprof_pool_keep(page->model->pool, text)};
 }
 
 /* The text of a file, looked for once. */
@@ -97,8 +98,11 @@ static const kprof_source_text *text_of(source_page *page, const kprof_code_file
     const size_t at = (size_t)(file - page->profiles.files);
     const kprof_print_options *options = page->context->options;
     const kprof_source_places places = {options->source_folders, options->source_files};
-    if (!page->is_looked_for[at])
+    if (!page->is_looked_for[at]) {
         kprof_source_text_find(&page->profiles, file, &places, &page->texts[at]);
+        kprof_pool_keep(page->model->pool, page->texts[at].text);
+        kprof_pool_keep(page->model->pool, page->texts[at].lines);
+    }
     page->is_looked_for[at] = true;
     return &page->texts[at];
 }
@@ -682,10 +686,8 @@ static void show_profile(source_page *page, const kprof_code_profile *profile)
         kprof_profiled_lines_make(&loaded->code, true, &lines);
         shown.lines = &lines;
     }
-    shown.columns = kprof_calloc(page->metric_count + 1, sizeof *shown.columns);
+    shown.columns = kprof_pool_calloc(loaded->code.pool, page->metric_count + 1, sizeof *shown.columns);
     show_code(&shown);
-    free(shown.columns);
-    kprof_profiled_lines_free(&lines);
 }
 
 static const char *const file_states[] = {
@@ -784,13 +786,14 @@ static void prepare(source_page *page)
 {
     enum { OTHER_FIELDS = 32 };
     const kprof_model *model = page->model;
-    page->metrics = kprof_calloc(model->metric_count + 1, sizeof *page->metrics);
-    page->texts = kprof_calloc(page->profiles.file_count + 1, sizeof *page->texts);
-    page->is_looked_for = kprof_calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
+    page->metrics = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page->metrics);
+    page->texts = kprof_pool_calloc(model->pool, page->profiles.file_count + 1, sizeof *page->texts);
+    page->is_looked_for = kprof_pool_calloc(model->pool, page->profiles.file_count + 1, sizeof *page->is_looked_for);
     for (size_t i = 0; i < model->metric_count; i++)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
-    page->fields = kprof_calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
+    page->fields =
+        kprof_pool_calloc(model->pool, OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
 }
 
 static void show_profiles(source_page *page)
@@ -815,20 +818,6 @@ static void show_profiles(source_page *page)
         show_files(page);
     show_notes(page, shown == 0);
 }
-
-static void free_page(source_page *page)
-{
-    for (size_t i = 0; page->texts && i < page->profiles.file_count; i++)
-        kprof_source_text_free(&page->texts[i]);
-    for (size_t i = 0; i < page->note_count; i++)
-        free(page->notes[i].text);
-    KPROF_FREE(page->notes, page->texts, page->is_looked_for, page->metrics, page->fields);
-    kprof_code_profiles_free(&page->profiles);
-}
-
-struct kprof_page_code {
-    source_page page;
-};
 
 /* Tell which files of the lines have a text in this state: "softmax.py, standard.py: no text: not found". */
 static void note_files(const shown_code *shown, kprof_source_state state)
@@ -902,13 +891,22 @@ static void show_whole_code(source_page *page, const kprof_code_profile *profile
         free(sources[i]);
 }
 
-kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context, kprof_page_code **out)
+/* The emitter refers to the code until the page ends. */
+static source_page *open_page(const kprof_page_context *context)
 {
-    kprof_page_code *code = *out = kprof_calloc(1, sizeof *code);
-    source_page *page = &code->page;
-    *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
-    kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
+    const kprof_model *model = &context->reports->model;
+    source_page *page = kprof_pool_calloc(model->pool, 1, sizeof *page);
+    page->context = context;
+    page->model = model;
+    kprof_code_profiles_load(context->reports->file, model, &page->profiles);
     prepare(page);
+    return page;
+}
+
+kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context)
+{
+    source_page *page = open_page(context);
+    page->emitter = emitter;
     const kprof_status status = page->profiles.count > 0 ? take_launches(page) : KPROF_OK;
     for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
         if (page->profiles.items[i].taken > 0)
@@ -916,25 +914,14 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     return status;
 }
 
-void kprof_page_code_free(kprof_page_code *code)
-{
-    if (code)
-        free_page(&code->page);
-    free(code);
-}
-
 kprof_status kprof_page_source(const kprof_page_context *context)
 {
-    source_page page = {.context = context, .model = &context->reports->model};
-    kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
-    page.profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    prepare(&page);
-    kprof_status status = take_launches(&page);
-    if (status == KPROF_OK) {
-        page.emitter = kprof_page_begin(context);
-        show_profiles(&page);
-        status = kprof_page_end(page.emitter, KPROF_OK);
-    }
-    free_page(&page);
-    return status;
+    source_page *page = open_page(context);
+    page->profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
+    const kprof_status status = take_launches(page);
+    if (status != KPROF_OK)
+        return status;
+    page->emitter = kprof_page_begin(context);
+    show_profiles(page);
+    return kprof_page_end(page->emitter, KPROF_OK);
 }

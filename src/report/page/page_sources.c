@@ -58,9 +58,9 @@ typedef struct kprof_page_shares shares;
 
 static void read_source(shares *all, sqlite3_stmt *row)
 {
-    source *own = KPROF_APPEND(all->sources, all->source_count);
-    own->name = kprof_store_text(all->report, row, 1);
-    if (sqlite3_column_int64(row, 0) != (int64_t)++all->source_count)
+    source *own = KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count);
+    own->name = kprof_pool_keep(all->model->pool, kprof_store_text(all->report, row, 1));
+    if (sqlite3_column_int64(row, 0) != (int64_t)all->source_count)
         kprof_store_damaged(all->report, "source");
 }
 
@@ -80,17 +80,17 @@ static void take_processes(shares *all)
     for (size_t i = 0; i < all->model->process_count; i++) {
         const kprof_model_process *process = &all->model->processes[i];
         all->source_of[i] = all->source_count;
-        KPROF_ADD(all->sources, all->source_count)->name =
-            kprof_strprintf("%s %lld on %s", process->name, (long long)process->pid, process->host);
+        KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count)->name = kprof_pool_keep(
+            all->model->pool, kprof_strprintf("%s %lld on %s", process->name, (long long)process->pid, process->host));
     }
 }
 
 static void find_sources(shares *all)
 {
     const kprof_model *model = all->model;
-    all->source_of = kprof_calloc(model->process_count + 1, sizeof *all->source_of);
-    all->values = kprof_calloc(model->metric_count + 1, sizeof *all->values);
-    all->asked = kprof_calloc(model->metric_count + 1, sizeof *all->asked);
+    all->source_of = kprof_pool_calloc(model->pool, model->process_count + 1, sizeof *all->source_of);
+    all->values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->values);
+    all->asked = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->asked);
     if (all->report->version >= 5) {
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, "SELECT id, name FROM source ORDER BY id");
         while (kprof_cursor_next(&rows))
@@ -119,8 +119,8 @@ static kernel_share *find_share(shares *all, const kprof_model_kernel *kernel)
             kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
             return NULL;
         }
-        kernel_share *added = KPROF_ADD(all->kernels, all->kernel_count);
-        added->loads = kprof_calloc(all->source_count + 1, sizeof *added->loads);
+        kernel_share *added = KPROF_POOL_ADD(all->model->pool, all->kernels, all->kernel_count);
+        added->loads = kprof_pool_calloc(all->model->pool, all->source_count + 1, sizeof *added->loads);
         added->kernel = kernel;
         kprof_names_add(&all->kernel_numbers, kernel->mangled, number);
     }
@@ -339,25 +339,14 @@ static kprof_status show(const kprof_page_context *context, shares *all)
 
 kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out)
 {
-    *out = kprof_calloc(1, sizeof **out);
-    (*out)->model = &context->reports->model;
-    (*out)->report = context->reports->file;
-    find_sources(*out);
-    (*out)->sorted = kprof_calloc((*out)->source_count + 1, sizeof *(*out)->sorted);
-    return count_launches(context, *out);
-}
-
-void kprof_page_shares_free(kprof_page_shares *all)
-{
-    if (!all)
-        return;
-    for (size_t i = 0; i < all->kernel_count; i++)
-        free(all->kernels[i].loads);
-    for (size_t i = 0; i < all->source_count; i++)
-        free(all->sources[i].name);
-    KPROF_FREE(all->kernels, all->sources, all->source_of, all->values, all->asked, all->sorted);
-    kprof_names_free(&all->kernel_numbers);
-    free(all);
+    const kprof_model *model = &context->reports->model;
+    kprof_page_shares *all = *out = kprof_pool_calloc(model->pool, 1, sizeof *all);
+    all->model = model;
+    all->report = context->reports->file;
+    all->kernel_numbers.pool = model->pool;
+    find_sources(all);
+    all->sorted = kprof_pool_calloc(model->pool, all->source_count + 1, sizeof *all->sorted);
+    return count_launches(context, all);
 }
 
 kprof_status kprof_page_show_shares(kprof_emitter *emitter, const kprof_page_context *context)
@@ -371,7 +360,6 @@ kprof_status kprof_page_show_shares(kprof_emitter *emitter, const kprof_page_con
                                         all->is_merged ? "Kernels over the reports" : "Kernels over the processes",
                                         KPROF_LIST_TABLE, false});
     }
-    kprof_page_shares_free(all);
     return status;
 }
 
@@ -379,7 +367,5 @@ kprof_status kprof_page_sources(const kprof_page_context *context)
 {
     kprof_page_shares *all = NULL;
     kprof_status status = kprof_page_shares_new(context, &all);
-    KPROF_THEN(status, show(context, all));
-    kprof_page_shares_free(all);
-    return status;
+    return KPROF_THEN(status, show(context, all));
 }

@@ -121,12 +121,8 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     kprof_groups groups;
     kprof_view_sections(model, context->options->metric_title, &view);
     statistics_page page = {.groups = &groups, .view = &view};
-    page.rolled_up.values = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.values);
-    page.rolled_up.methods = kprof_calloc(model->metric_count + 1, sizeof *page.rolled_up.methods);
+    page.rolled_up.values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page.rolled_up.values);
+    page.rolled_up.methods = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page.rolled_up.methods);
     kprof_status status = kprof_groups_collect(context, &groups);
-    KPROF_THEN(status, show_groups(context, &page));
-    KPROF_FREE(page.rolled_up.values, page.rolled_up.methods);
-    kprof_groups_free(&groups);
-    kprof_view_free(&view);
-    return status;
+    return KPROF_THEN(status, show_groups(context, &page));
 }

@@ -154,7 +154,7 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
     kprof_ranking ranking;
-    KPROF_AUTO(kprof_page_names) names = {0};
+    kprof_page_names names;
     kprof_page_shares *shares = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
     KPROF_THEN(status, kprof_page_shares_new(context, &shares));
@@ -170,7 +170,5 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         show_rest(emitter, &ranking);
         status = kprof_page_end(emitter, kprof_page_show_census(emitter, context));
     }
-    kprof_page_shares_free(shares);
-    kprof_ranking_free(&ranking);
     return status;
 }

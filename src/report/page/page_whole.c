@@ -65,9 +65,8 @@ static void show_stacks(kprof_emitter *emitter, const kprof_page_report *from)
     kprof_told_stacks stacks;
     if (from->model.stack_count == 0)
         return;
-    kprof_told_stacks_load(from->file, &stacks);
+    kprof_told_stacks_load(from->file, from->model.pool, &stacks);
     emitter->ops->stacks(emitter, &stacks);
-    kprof_told_stacks_free(&stacks);
 }
 
 static kprof_status print_whole(const kprof_page_context *context)
@@ -79,7 +78,6 @@ static kprof_status print_whole(const kprof_page_context *context)
     kprof_page_context summary = *context;
     summary.options = &options;
     kprof_ranking ranking;
-    kprof_page_code *code = NULL;
     kprof_status status = kprof_ranking_make(&summary, &ranking);
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
@@ -88,13 +86,11 @@ static kprof_status print_whole(const kprof_page_context *context)
         KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
         KPROF_THEN(status, kprof_page_show_trace(emitter, context));
         kprof_page_show_session(emitter, &context->reports->model);
-        KPROF_THEN(status, kprof_page_show_code(emitter, context, &code));
+        KPROF_THEN(status, kprof_page_show_code(emitter, context));
         show_stacks(emitter, context->reports);
         KPROF_THEN(status, kprof_page_show_details(emitter, context));
         status = kprof_page_end(emitter, status);
     }
-    kprof_page_code_free(code);
-    kprof_ranking_free(&ranking);
     return status;
 }
 

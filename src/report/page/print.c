@@ -33,7 +33,7 @@ static char **make_short_names(const kprof_page_context *context, size_t columns
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
     for (size_t i = 0; i < model->kernel_count; i++)
         names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
-    return kprof_short_names_new(names, model->kernel_count, columns);
+    return kprof_short_names_new(model->pool, names, model->kernel_count, columns);
 }
 
 void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
@@ -41,8 +41,7 @@ void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *o
     enum { NUMBERS = 56, ALL_NUMBERS = 118 }; /* columns of the numbers beside a name, folded and not */
     const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS, room = width - 4;
     const size_t numbers = width >= ALL_NUMBERS + KPROF_SHORT_NAME ? ALL_NUMBERS : NUMBERS;
-    *out = (kprof_page_names){.count = context->reports->model.kernel_count,
-                              .is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
+    *out = (kprof_page_names){.is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
     out->beside = make_short_names(context, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
     out->below = make_short_names(context, 2 * room + room / 4); /* most of one line is for where they break */
 }
@@ -56,12 +55,6 @@ kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const 
     field.short_text = names->is_beside ? names->beside[number] : names->below[number];
     field.longer_text = names->below[number];
     return names->is_beside ? field : kprof_field_with_role(field, KPROF_ROLE_NOTE);
-}
-
-void kprof_page_names_free(kprof_page_names *names)
-{
-    kprof_short_names_free(names->beside, names->count);
-    kprof_short_names_free(names->below, names->count);
 }
 
 static kprof_status pass_over(void *user, const kprof_model_launch *launch)

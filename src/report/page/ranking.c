@@ -100,7 +100,6 @@ static kprof_status weigh_by_census(const kprof_page_context *context, kprof_ran
     KPROF_AUTO_FREE uint64_t *sums = kprof_calloc(census.count + 1, sizeof *sums);
     if (status == KPROF_OK && census.count > 0)
         take_census(ranking, &census, sums);
-    kprof_census_free(&census);
     return status;
 }
 
@@ -160,14 +159,15 @@ static int compare_rows(const void *a, const void *b, void *key)
 
 static void allocate(const kprof_page_context *context, kprof_ranking *out)
 {
+    kprof_pool *pool = context->reports->model.pool;
     const size_t metrics = context->reports->model.metric_count + 1;
     size_t most = 1;
     for (size_t i = 0; i < out->groups.count; i++)
         most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
-    out->durations = kprof_calloc(most, sizeof *out->durations);
-    out->rows = kprof_calloc(out->groups.count + 1, sizeof *out->rows);
-    out->rolled_up.values = kprof_calloc(metrics, sizeof *out->rolled_up.values);
-    out->rolled_up.methods = kprof_calloc(metrics, sizeof *out->rolled_up.methods);
+    out->durations = kprof_pool_calloc(pool, most, sizeof *out->durations);
+    out->rows = kprof_pool_calloc(pool, out->groups.count + 1, sizeof *out->rows);
+    out->rolled_up.values = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.values);
+    out->rolled_up.methods = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.methods);
 }
 
 static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
@@ -242,11 +242,4 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     qsort_r(out->rows, out->count, sizeof *out->rows, compare_rows, &sort);
     out->shown = options->top > 0 && options->top < out->count ? (size_t)options->top : out->count;
     return KPROF_OK;
-}
-
-void kprof_ranking_free(kprof_ranking *ranking)
-{
-    kprof_rules_free(ranking->rules);
-    KPROF_FREE(ranking->rows, ranking->durations, ranking->rolled_up.values, ranking->rolled_up.methods);
-    kprof_groups_free(&ranking->groups);
 }

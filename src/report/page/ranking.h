@@ -27,9 +27,8 @@ typedef struct kprof_ranking {
     kprof_rolled_up rolled_up; /* of the row that was evaluated last */
 } kprof_ranking;
 
-/* Collect and sort. To be freed with kprof_ranking_free, also after a failure. */
+/* Collect and sort, in memory of the model. */
 kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking *out) KPROF_MUST_CHECK;
-void kprof_ranking_free(kprof_ranking *ranking); /* members */
 
 /* Roll up the values of a row's group into ranking->rolled_up, and look for findings; NULL: the options name none,
  * or no launch of the group was measured. Valid until the next call. */

@@ -76,7 +76,6 @@ kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_fin
     for (size_t i = 0; i < ranking.count; i++)
         add_row(&ranking, &ranking.rows[i], report, insert);
     sqlite3_finalize(insert);
-    kprof_ranking_free(&ranking);
     kprof_trace_end_table(report);
     return status == KPROF_OK ? report->status : status;
 }
