@@ -6,6 +6,7 @@
 #include "cli/plans.h"
 #include "core/log.h"
 #include "report/model/findings.h"
+#include "report/model/trace_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,16 @@ static kprof_status list_collected(const request *of)
     return status;
 }
 
+static kprof_status list_tables(const request *of)
+{
+    for (size_t i = 0; i < kprof_trace_stats_count; i++) {
+        const kprof_trace_stats *table = &kprof_trace_stats_tables[i];
+        if (!table->why_none)
+            KPROF_LISTING_ADD(of->listing, table->name, table->title, table->old_name ? table->old_name : "");
+    }
+    return KPROF_OK;
+}
+
 static const kprof_listing_column set_columns[] = {
     {.key = "set", .label = "Set"},
     {.key = "alias", .label = "Alias"},
@@ -225,6 +236,13 @@ static const kprof_listing_column alias_columns[] = {
     {0},
 };
 
+static const kprof_listing_column table_columns[] = {
+    {.key = "table", .label = "Table"},
+    {.key = "title", .label = "Title"},
+    {.key = "old_name", .label = "Also", .missing = "-"},
+    {0},
+};
+
 /* A list for each word in the row of the command. */
 static const struct list_row {
     const char *word;
@@ -240,6 +258,7 @@ static const struct list_row {
     {"metrics", OF_CHIPS, list_metrics, metric_columns, "what a chip can count", "--metrics"},
     {"collected", ALONE, list_collected, metric_columns, "the metrics that a run collects", "--set, --section"},
     {"aliases", OF_CHIPS, list_aliases, alias_columns, "short names of metrics", "--metrics"},
+    {"tables", ALONE, list_tables, table_columns, "what sums up a trace", "kprof stats --report"},
 };
 #define LISTS_END (lists + sizeof lists / sizeof *lists)
 

@@ -33,7 +33,7 @@ typedef enum kprof_operand {
         "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs.") \
-    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|collected|aliases", \
+    ROW(list, "list", true, WORD, "sets|sections|findings|chips|metrics|collected|aliases|tables", \
         "kprof-list", \
         "List what can be collected, and what kprof looks for in it.") \
     ROW(explain, "explain",  true,        METRICS,     "METRIC...",                                "kprof-explain", \

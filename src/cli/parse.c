@@ -255,6 +255,8 @@ static kprof_status take_nsys(cursor *at, const nsys_given *given, bool *is_take
     *is_taken = !is_own || (row && !is_last && (is_same || !kprof_values_have(row->others, NULL)));
     if (!*is_taken)
         return KPROF_OK;
+    if (!given->first->takes_argument)
+        return take_other(at, given->first, given->attached);
     if (!value || (!given->attached && value[0] == '-' && value[1]))
         return kprof_fail(KPROF_USAGE, "--%s needs an argument", given->first->name);
     if (!row)

@@ -358,7 +358,7 @@ static void lists_have_words(void **state)
     assert_command("list -v", "list", NULL);
     assert_refused(
         "list set",
-        "\"set\" is none of sets, sections, findings, chips, metrics, collected, aliases; did you mean sets?");
+        "\"set\" is none of sets, sections, findings, chips, metrics, collected, aliases, tables; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("list metrics regex:bank", "\"regex:bank\" is one word too many");
     assert_refused("--list-sets --max-passes 3",

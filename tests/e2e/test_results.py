@@ -2093,6 +2093,11 @@ class Lists(Case):
         self.assert_listed(["--list-sections", "--verbose"], "How close the kernel comes", "Branch Efficiency",
                            "derived__branch_efficiency.pct", "n/a where the kernel took no branch")
         self.assertNotIn("How close", self.kprof("--list-sections").out)
+        listed = csv.DictReader(io.StringIO(self.kprof("list", "tables", "--csv").out))
+        tables = {row["table"]: (row["title"], row["old_name"]) for row in listed}
+        self.assertEqual(tables["cuda_gpu_kern_sum"], ("CUDA GPU Kernel Summary", "gpukernsum"))
+        self.assertIn("gpu_busy", tables)
+        self.assertNotIn("osrt_sum", tables)
         self.assert_listed(["--list-rules"], "WarpStall", "WarpStateStats", "high")
         self.assert_listed(["list", "findings", "--section-folder", OWN_SETS, "--rule", "WideStore"],
                            "Stores are narrow")

@@ -267,7 +267,7 @@ class Records(Tracing):
         run = self.kprof("stats", "run", "--report", "nvtx_sum", "--csv")
         self.assertEqual(run.out.count("\n"), 1) # the columns alone
         for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean"),
-                                  (("run", "--report", "foobarbaz"), 102, "man kprof-stats lists all"),
+                                  (("run", "--report", "foobarbaz"), 102, "kprof list tables lists all"),
                                   (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
                                   (("run", "--report", "mpi_event_sum"), 110, "does not trace MPI"),

@@ -457,7 +457,7 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
     }
     const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
     kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; %s%s%s", name,
-              nearest ? "did you mean " : "man kprof-stats lists all", nearest ? nearest : "", nearest ? "?" : "");
+              nearest ? "did you mean " : "kprof list tables lists all", nearest ? nearest : "", nearest ? "?" : "");
     return NULL;
 }
 
