@@ -295,8 +295,10 @@ static void end_range(kprof_batch *batch)
     const kprof_open_launch *last = &state->list.items[state->list.count - 1];
     if (last->own_range == KPROF_NO_RANGE || kprof_state_is_sealed(state))
         return;
-    if (!kprof_own_run_end_range(&batch->own, state, last))
-        kprof_close_seal(batch, "a launch that does not end by itself");
+    if (state->kind == KPROF_REPLAYED)
+        kprof_own_run_end_search(&batch->own, state);
+    else if (!kprof_own_run_end_range(&batch->own, state, last))
+        kprof_close_seal(batch, "a launch that has not ended");
     if (state->kind == KPROF_MULTIPLEXED || (state->kind == KPROF_LIVE && batch->own.is_threads))
         kprof_caches_follow(state, batch->own.stream);
 }

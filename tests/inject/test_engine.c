@@ -310,6 +310,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    (void)sim_call(&(sim_step){.op = SIM_SYNC_CONTEXT}, NULL); /* slow work ends */
     mend();
     close_batch();
     assert_int_equal(atomic_load(&snapshots), 0);
@@ -501,13 +502,82 @@ static void test_search_behind_work_that_waits(void **state)
     unsigned first = launch(SIM_SCALE);
     kprof_the_batch.state.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
     hold(1);
-    unsigned second = launch(SIM_SCALE);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_unmeasured(launch(SIM_SCALE), "the GPU's work did not end within 0.1 s");
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
     let_go(1);
-    close_batch();
-    assert_unmeasured(first, "which launch reached memory of the host could not be told");
-    assert_unmeasured(second, "which launch reached memory of the host could not be told");
-    first = launch_alone(SIM_SCALE, SLOT);
+    close_when_ended();
     assert_measured(first);
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
+}
+
+/* Longer than a call may be held. */
+#define SLOW_MS 250
+
+static unsigned launch_slow(sim_function *function, unsigned slot)
+{
+    kprof_engine.waits.hold_ns = KPROF_HOLD_NS;
+    kprof_engine.waits.patience_ns = KPROF_PATIENCE_NS;
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = function->kernel,
+                       .function = function,
+                       .a = slot,
+                       .b = SLOT,
+                       .slow_ms = SLOW_MS,
+                       .tag = ++last_tag});
+    return last_tag;
+}
+
+/* The application waits for what it has launched. */
+static void synchronize_slow(void)
+{
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    await_work();
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+}
+
+/* Kernels that take long are no suspects: one search after the other has some, which come behind one another. */
+static void test_slow_kernels_in_searches(void **state)
+{
+    (void)state;
+    static sim_function slow = {"slow", .kernel = SIM_SCALE};
+    unsigned first = 0, second = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        static sim_function reaches[4] = {{"reaches (1)", .kernel = SIM_COUNT},
+                                          {"reaches (2)", .kernel = SIM_COUNT},
+                                          {"reaches (3)", .kernel = SIM_COUNT},
+                                          {"reaches (4)", .kernel = SIM_COUNT}};
+        do_call((sim_step){.op = SIM_LAUNCH, .function = &reaches[i], .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
+        close_batch();
+        assert_unmeasured(last_tag, "reached memory of the host");
+        first = launch_slow(&slow, SLOT);
+        second = launch_slow(&slow, SLOT);
+        assert_true(kprof_the_batch.state.searching && kprof_batch_records());
+        synchronize_slow();
+        close_batch();
+        assert_measured(first);
+        assert_measured(second);
+    }
+}
+
+/* Of launches that were not told apart it was the one that nobody has shown to stay away from memory of the host. */
+static void test_slow_kernel_that_reaches_host_memory(void **state)
+{
+    (void)state;
+    static sim_function slow = {"slow, reaches", .kernel = SIM_SCALE};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned first = launch_slow(&slow, SHARED_SLOT), second = launch(SIM_SCALE);
+        synchronize_slow();
+        close_batch();
+        assert_unmeasured(first, "reached memory of the host");
+        assert_unmeasured(second, "reached memory of the host");
+    }
+    unsigned first = launch_slow(&slow, SHARED_SLOT), second = launch(SIM_SCALE);
+    synchronize_slow();
+    close_when_ended();
+    assert_unmeasured(first, "a kernel's first launches are only watched");
+    assert_unmeasured(second, "the GPU's work did not end within 0.1 s");
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
 }
 
 static void test_proof_that_cannot_be_read(void **state)
@@ -1305,6 +1375,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search_behind_work_that_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slow_kernels_in_searches, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slow_kernel_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_memory, set_up, tear_down),

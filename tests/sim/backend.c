@@ -833,8 +833,8 @@ static kprof_status profiler_pop(kprof_profiler *profiler)
     unsigned context = (unsigned)(profiler->context - sim.contexts);
     bool waits = !profiler->proved || present_pass(profiler) > 0, pushed = profiler->pushed > 0;
     if (waits)
-        sim_drain_context(context);
-    if (sim_is_held(context))
+        sim_end_slow(context);
+    if (sim_is_busy(context))
         sim_violation("a range ends behind work that waits, so that later work in other streams does not run");
     profiler->pushed = 0;
     bool fault = has_fault();
@@ -1169,7 +1169,7 @@ static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
         sim_violation("a snapshot is to cover another context, or was not taken");
     if (stream)
         sim_drain_context(sim_current);
-    bool held = stream && sim_is_held(sim_current);
+    bool held = stream && sim_is_busy(sim_current);
     if (!fault && !held)
         save_what_is_there(snapshot);
     unlock();
@@ -1496,7 +1496,7 @@ static void keep_input(kprof_operation *operation, unsigned traits)
 {
     if (traits & (KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS))
         check_idle("memory of the host is read for a graph");
-    sim_drain_context(sim_current);
+    sim_end_slow(sim_current); /* in the order of the stream */
     operation->step.value = sim.streams[operation->step.stream].buffer;
     operation->kept = !sim_is_held(sim_current);
 }
@@ -1596,7 +1596,7 @@ static kprof_status operation_keep_host(kprof_snapshot *snapshot, kprof_operatio
 static bool keep_output(kprof_operation *operation)
 {
     if (operation->is_node)
-        sim_drain_context(sim_current);
+        sim_end_slow(sim_current);
     copy_words(operation->step.a, operation->output);
     return !operation->is_node || !sim_is_held(sim_current);
 }
@@ -1735,6 +1735,8 @@ static kprof_awaited transfer_await_start(const kprof_call *call, int64_t perhap
         awaited = sim_await_stream(step->stream, perhaps_ns) ? KPROF_AWAITED : KPROF_AWAIT_TIMED_OUT;
     else if ((step->op == SIM_COPY_OUT || step->op == SIM_COPY_IN) && !sim_is_held(sim_current))
         awaited = KPROF_AWAITED;
+    if (awaited == KPROF_AWAITED) /* as the call waits itself */
+        sim_end_slow(sim_current);
     unlock();
     sim_own_call(KPROF_CALL_WAIT, true);
     return awaited;

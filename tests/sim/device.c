@@ -212,6 +212,7 @@ void sim_reset(uint64_t seed)
     sim.ran_unseen = false;
     sim.captures = sim.turn = 0;
     memset(sim.held_ns, 0, sizeof sim.held_ns);
+    sim.now_ms = 0;
     sim.shares_memory = sim.has_flags;
     sim.shares_with_devices = sim.waits_for_host = sim.runs_host_code = sim.has_managed = false;
     sim.random = seed;
@@ -486,6 +487,8 @@ static void run_work(const sim_work *work)
 {
     const sim_step *step = &work->step;
     sim.ended++;
+    if (step->slow_ms > 0)
+        pthread_cond_broadcast(&sim.changed);
     switch (step->op) {
     case SIM_LAUNCH:
         run_kernel(work);
@@ -539,6 +542,12 @@ static void run_work(const sim_work *work)
         set_word(sim_variable_of_stream(step->stream), SIGNAL_WORD, step->signal);
 }
 
+static bool goes_on(const sim_work *work)
+{
+    return work->step.slow_ms > 0 && !work->is_replay && !sim.is_in_driver &&
+           (!work->has_begun || work->ends_ms > sim.now_ms);
+}
+
 static bool must_wait(const sim_work *work)
 {
     if (work->step.op == SIM_HOLD)
@@ -557,13 +566,18 @@ static bool waits_for_stream(const sim_step *step)
 static bool run_first(unsigned stream)
 {
     sim_queue *queue = &sim.streams[stream].queue;
+    if (!queue->items[0].has_begun) {
+        queue->items[0].has_begun = true;
+        queue->items[0].ends_ms = sim.now_ms + queue->items[0].step.slow_ms;
+        queue->items[0].held_before_ns = sim.held_ns[queue->items[0].lane];
+    }
     sim_work first = queue->items[0];
     const uint64_t finished = sim.streams[stream].finished;
     if (must_wait(&first) && waits_for_stream(&first.step)) /* it stays at the head while what it waits for runs */
         drain_stream(first.step.from);
     if (sim.streams[stream].finished != finished) /* that has run it, too, or failed the context */
         return true;
-    if (must_wait(&first))
+    if (must_wait(&first) || goes_on(&first))
         return false;
     queue->count--;
     memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
@@ -619,9 +633,21 @@ bool sim_is_held(unsigned context)
     return false;
 }
 
+bool sim_is_busy(unsigned context)
+{
+    bool is_busy = sim_is_held(context);
+    for (unsigned s = 0; s < SIM_STREAMS; s++) {
+        const sim_queue *queue = &sim.streams[s].queue;
+        for (unsigned i = 0; i < queue->count && sim_context_of_stream(s) == context; i++)
+            is_busy = is_busy || goes_on(&queue->items[i]) || (i == 0 && must_wait(queue->items));
+    }
+    return is_busy;
+}
+
 /* The engine must not hold a call for long in which nothing ends. */
 static void pass_ms(int64_t ms)
 {
+    sim.now_ms += ms;
     if (sim.ended != seen_end)
         held_ns = 0;
     seen_end = sim.ended;
@@ -635,7 +661,7 @@ static void pass_ms(int64_t ms)
 
 void sim_pass_time(unsigned context)
 {
-    if (is_within && sim_is_held(context) && sim.waiters > 0)
+    if (is_within && sim_is_busy(context) && sim.waiters > 0)
         pass_ms(LOOK_MS);
 }
 
@@ -648,10 +674,20 @@ bool sim_await_stream(unsigned stream, int64_t limit_ns)
     return sim.streams[stream].queue.count == 0;
 }
 
+void sim_end_slow(unsigned context)
+{
+    const bool was_in_driver = sim.is_in_driver;
+    sim.is_in_driver = true;
+    sim_drain_context(context);
+    sim.is_in_driver = was_in_driver;
+}
+
 void sim_wait_for_context(unsigned context)
 {
     sim_drain_context(context);
-    while (sim_is_held(context)) {
+    if (is_program)
+        sim_end_slow(context);
+    while (sim_is_busy(context)) {
         if (is_program)
             sim_violation("the engine keeps the program waiting for work that waits for the program");
         sim.waiters++;
@@ -666,7 +702,7 @@ void sim_drain(void)
 {
     pthread_mutex_lock(&sim.mutex);
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
-        sim_drain_context(context);
+        sim_end_slow(context);
     while (sim.waiters > 0)
         pthread_cond_wait(&sim.changed, &sim.mutex);
     pthread_mutex_unlock(&sim.mutex);
@@ -729,7 +765,7 @@ static void submit(const sim_step *step, uint64_t event)
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
     stream->queue.items[stream->queue.count++] =
-        (sim_work){*step, event, range, sim_lane, sim.held_ns[sim_lane], false, 0};
+        (sim_work){.step = *step, .event = event, .range = range, .lane = sim_lane};
     stream->submitted++;
     if (step->signal > 0)
         pthread_cond_broadcast(&sim.changed);
@@ -1150,7 +1186,9 @@ static int run_locked(const sim_step *step, uint64_t *out)
     unsigned context = sim_context_of_stream(step->stream);
     if (sim.contexts[context].failed && !is_capture(step) && !is_mapping(step))
         return SIM_ERROR;
+    sim.is_in_driver = true;
     int result = operations[step->op].run(step, out);
+    sim.is_in_driver = false;
     return sim.contexts[context].failed && operations[step->op].kind == KPROF_CALL_WAIT ? SIM_ERROR : result;
 }
 
@@ -1299,7 +1337,7 @@ static void choose_hold(const sim_step *step)
     if (!sim.may_wait || sim.several_threads)
         return;
     pthread_mutex_lock(&sim.mutex);
-    const bool waits = step->op == SIM_HOLD || step->flag > 0 || sim_is_held(0) || sim_is_held(1);
+    const bool waits = step->op == SIM_HOLD || step->flag > 0 || step->slow_ms > 0 || sim_is_busy(0) || sim_is_busy(1);
     if (waits)
         wait_for_ns(KPROF_HOLD_NS, KPROF_PATIENCE_NS);
     else

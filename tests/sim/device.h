@@ -122,6 +122,7 @@ typedef struct sim_step {
     uint64_t value;
     uint64_t flag; /* SIM_SPIN, SIM_DELAY: waits for it; SIM_PEER: for this signal in `from`; SIM_RELEASE: the host's */
     uint64_t signal; /* that the work gives at its end; 0: none */
+    int64_t slow_ms; /* of a launch: it takes so long, unless the host waits for it */
     unsigned tag;    /* of a launch: its number in the program */
     unsigned turn;
     unsigned node;                /* of SIM_GRAPH_CHANGE */
@@ -144,10 +145,12 @@ typedef struct sim_work {
     sim_step step;
     uint64_t event; /* RECORD, HOLD: its number; STREAM_WAIT: the number waited for */
     size_t range;   /* of a launch: one more than the index of the range that it was submitted in; 0: none */
-    unsigned lane;  /* whose thread submitted it, after it was held for so long: */
-    int64_t held_before_ns;
-    bool is_replay; /* the engine's own */
-    uint32_t note;  /* of a node: what the engine wants to keep for it */
+    unsigned lane;  /* whose thread submitted it */
+    bool has_begun;
+    int64_t held_before_ns; /* of that thread */
+    int64_t ends_ms;        /* sim.now_ms when a slow launch ends */
+    bool is_replay;         /* the engine's own */
+    uint32_t note;          /* of a node: what the engine wants to keep for it */
 } sim_work;
 
 typedef struct sim_queue {
@@ -223,6 +226,8 @@ typedef struct sim_machine {
     unsigned waiters;           /* threads of the engine that wait for held work */
     uint64_t ended;             /* work so far */
     int64_t held_ns[SIM_LANES]; /* for how long calls of the thread were held */
+    int64_t now_ms;             /* time of the device, which passes while calls are held */
+    bool is_in_driver;          /* in a call of the program, which may wait: slow launches end */
     uint64_t random;
     bool noted[SIM_STREAMS]; /* modules whose variables snapshots hold, by stream */
     bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
@@ -328,6 +333,10 @@ void sim_keep(struct kprof_operation *kept);
 void sim_forget_keep(const struct kprof_operation *kept);
 /* Does some of its work wait for the host? */
 bool sim_is_held(unsigned context);
+/* Does it, or take long? */
+bool sim_is_busy(unsigned context);
+/* The driver waits without a limit for work that only takes long. */
+void sim_end_slow(unsigned context);
 /* The engine has waited for the context. If that was within a call of the program, and for work that waits for the
  * program, time has passed, unless its thread that waits is still about to. */
 void sim_pass_time(unsigned context);

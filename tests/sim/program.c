@@ -707,6 +707,18 @@ static void spread_crash(sim_program *program, unsigned context)
     }
 }
 
+/* Some kernels always take long, and others now and then. */
+static void slow_down(sim_program *program)
+{
+    for (unsigned i = 0; i < program->counts[0]; i++) {
+        sim_step *step = &program->steps[0][i];
+        const uint64_t of_kernel = sim_hash(step->kernel, step->stream), of_launch = sim_hash(step->tag, of_kernel);
+        const bool may = (step->op == SIM_LAUNCH || step->op == SIM_GRAPH_LAUNCH) && step->flag == 0;
+        if (may && (of_kernel % 3 == 0 || of_launch % 16 == 0))
+            step->slow_ms = (int64_t)(of_kernel % 400) + 10;
+    }
+}
+
 /* The threads' steps are made in the order of one possible run, so that each can take its turns. */
 void sim_program_generate(sim_program *program, const sim_traits *traits, uint64_t seed)
 {
@@ -734,6 +746,8 @@ void sim_program_generate(sim_program *program, const sim_traits *traits, uint64
     }
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
         spread_crash(program, context);
+    if (traits->slow)
+        slow_down(program);
 }
 
 /* Is what the host learns at this step the same in every run? Not once a kernel has failed: when that shows depends on

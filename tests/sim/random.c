@@ -299,6 +299,12 @@ static bool has_waits(void)
     return group.traits.holds || group.traits.spins || group.traits.peers;
 }
 
+/* Or does it perhaps not end while a call may be held? */
+static bool may_be_late(void)
+{
+    return has_waits() || group.traits.slow;
+}
+
 /* Does the engine find itself idle at once? */
 static bool is_hasty(void)
 {
@@ -325,7 +331,8 @@ static void choose_waits(uint64_t random)
     group.traits.peers = alone && (random % 18 == 1 || random % 6 == 2);
     if (group.traits.peers) /* else what gives the sign may never run */
         group.traits.crashes = false;
-    sim.may_wait = has_waits();
+    group.traits.slow = alone && random / 18 % 4 == 0;
+    sim.may_wait = may_be_late();
     sim.has_flags = group.traits.spins;
     if (group.traits.spins && random % 12 == 0)
         choose_batches_behind();
@@ -416,9 +423,9 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
     choose_instructions(sim_hash(first / GROUP, lanes + 4 * SIM_LANES));
     choose_profiler_calls(sim_hash(first / GROUP, lanes + 3 * SIM_LANES) % 12);
-    sim.arm = is_armed_by_turns(first, lanes) && !has_waits() ? arm_or_disarm : NULL;
+    sim.arm = is_armed_by_turns(first, lanes) && !may_be_late() ? arm_or_disarm : NULL;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
-    if (sim.interrupt || sim.arm || has_waits()) /* else which launches are counted would depend on when */
+    if (sim.interrupt || sim.arm || may_be_late()) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     choose_census(first / GROUP);
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
@@ -701,7 +708,7 @@ static bool is_excused(const kprof_launch_record *launch)
            strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) || sim.arm ||
-           (has_waits() && is_of_waiting(launch->reason)) ||
+           (may_be_late() && is_of_waiting(launch->reason)) ||
            (sim.hides_output && strstr(launch->reason, "its kernel can print, and kprof does not see")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
            (sim.slow && strstr(launch->reason, "took far longer")) || strstr(launch->reason, "only watched") ||

@@ -138,6 +138,10 @@ bool kprof_graph_join(kprof_batch *batch, kprof_graph_launches launches, kprof_s
     if (kprof_state_records(state) && !kprof_ends_check(&batch->ends, state, first))
         kprof_close_seal(batch, KPROF_OTHER_STREAM);
     *status = prepare(batch, launches, operations);
+    const bool is_searched = *status == KPROF_OK && kprof_state_is_open(state) && state->searching;
+    bool is_idle = true;
+    if (is_searched && !kprof_join_searches(batch, first, &is_idle))
+        *status = kprof_open_fail_sealed(batch, first);
     const bool joins = *status == KPROF_OK && kprof_state_is_open(state);
     if (!joins) {
         give_up(batch, status);
@@ -146,16 +150,12 @@ bool kprof_graph_join(kprof_batch *batch, kprof_graph_launches launches, kprof_s
         free(operations);
         return false;
     }
-    bool is_clear = state->searching && kprof_ends_wait_before_range(&batch->ends, state, first) == KPROF_OK;
     state->list.entered = 0;
     state->ranges.wanted += count_chosen(launches) + state->searching;
     for (size_t i = 0; i < launches.count; i++)
         kprof_join_add(batch, &launches.items[i], operations[i]);
     free(operations);
-    if (is_clear)
-        kprof_own_run_begin_range(&batch->own, state, first->call, state->ranges.count++);
-    else if (state->searching)
-        kprof_state_spoil(state, "which graph reached memory of the host could not be told, as something waited for "
-                                 "the host");
+    if (is_searched)
+        kprof_own_run_begin_search(&batch->own, state, first->call, is_idle);
     return true;
 }

@@ -276,6 +276,15 @@ static void make_way(kprof_batch *batch, const candidate *c)
         kprof_close_or_go_on(batch);
 }
 
+bool kprof_join_searches(kprof_batch *batch, const kprof_batch_launch *launch, bool *is_idle)
+{
+    *is_idle = kprof_ends_wait_before_range(&batch->ends, &batch->state, launch) == KPROF_OK;
+    if (*is_idle || atomic_load(&batch->own.range_open))
+        return true;
+    kprof_close_seal(batch, "work before a launch, which has not ended");
+    return false;
+}
+
 /* Put the launch into a batch, which then owns the operation. */
 static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, kprof_status *status)
 {
@@ -292,21 +301,24 @@ static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, k
         kprof_close_or_give_up(batch, "lack of memory");
         *status = KPROF_NO_MEMORY;
     }
-    /* The own run gets a range if that is what kprof measures, or to find out which launch reaches host memory. */
-    bool has_range = kprof_state_is_open(state) &&
-                     (state->kind == KPROF_REPLAYED ? state->searching && launch->kernel : launch->chosen);
-    kprof_status clear = has_range ? kprof_ends_wait_before_range(&batch->ends, state, launch) : KPROF_OK;
-    if (clear != KPROF_OK && !kprof_state_records(state)) /* the batch stays as it is */
-        *status = clear;
     if (!kprof_state_is_open(state) || *status != KPROF_OK)
+        return false;
+    /* The own run gets a range if that is what kprof measures, or to find out which launch reaches host memory. */
+    const bool is_searched = state->kind == KPROF_REPLAYED && state->searching && launch->kernel;
+    const bool is_measured = state->kind != KPROF_REPLAYED && launch->chosen;
+    bool is_idle = true;
+    if (is_searched && !kprof_join_searches(batch, launch, &is_idle))
+        *status = launch->chosen ? kprof_open_fail_sealed(batch, launch) : KPROF_OK;
+    else if (is_measured)
+        *status = kprof_ends_wait_before_range(&batch->ends, state, launch);
+    if (kprof_state_is_sealed(state) || *status != KPROF_OK) /* the batch stays as it is */
         return false;
     state->list.entered = 0;
     state->ranges.wanted += count_ranges(state, launch);
     kprof_join_add(batch, launch, operation);
-    if (clear != KPROF_OK)
-        kprof_state_spoil(state, "which launch reached memory of the host could not be told, as something waited for "
-                                 "the host");
-    else if (has_range)
+    if (is_searched)
+        kprof_own_run_begin_search(&batch->own, state, launch->call, is_idle);
+    else if (is_measured)
         kprof_own_run_begin_range(&batch->own, state, launch->call, state->ranges.count++);
     return true;
 }

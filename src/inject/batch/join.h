@@ -12,5 +12,8 @@ void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_
 /* Return why the open batch has to close before the launches; NULL: it can hold them, with so many ranges. */
 const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_launch *launch,
                                 const kprof_decision *decision, size_t ranges);
+/* In a search, before a launch or graph is added: can it have a range of its own, as the context is idle, or that of
+ * the launch before it, which goes on? Else the batch is sealed. */
+bool kprof_join_searches(kprof_batch *batch, const kprof_batch_launch *launch, bool *is_idle);
 /* If the host may have changed memory that it shares with the GPU since the last call, add that change to the batch. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call);

@@ -56,6 +56,21 @@ kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *st
     return status;
 }
 
+/* The range may lack its launch, or have later work. */
+static void lose_range(kprof_own_run *own, kprof_batch_state *state, const char *why)
+{
+    kprof_state_spoil(state, why);
+    const char *none = NULL;
+    (void)atomic_compare_exchange_strong(&own->lost_range, &none, why);
+}
+
+static void pop_range(kprof_own_run *own, kprof_batch_state *state)
+{
+    if (kprof_engine.device->profiler_pop(state->context->profiler) != KPROF_OK)
+        lose_range(own, state, "CUPTI did not end a range");
+    atomic_store(&own->range_open, false);
+}
+
 static uint64_t bit_of_last(const kprof_batch_state *state)
 {
     return UINT64_C(1) << (state->ranges.count - state->ranges.first - 1);
@@ -110,6 +125,11 @@ void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state)
 
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
 {
+    if (atomic_load(&own->range_open)) { /* of a search */
+        if (!kprof_wait_is_idle(kprof_wait_for_context(state->context->context)))
+            return false;
+        pop_range(own, state);
+    }
     if (!own->proof_open)
         return true;
     if (passes->shares || state->ranges.count - state->ranges.first >= kprof_passes_count_proof(state) ||
@@ -118,14 +138,6 @@ bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, con
     if (!end_proof(own, state))
         kprof_state_spoil(state, "CUPTI did not end a range of the proof");
     return true;
-}
-
-/* The range may lack its launch, or have later work. */
-static void lose_range(kprof_own_run *own, kprof_batch_state *state, const char *why)
-{
-    kprof_state_spoil(state, why);
-    const char *none = NULL;
-    (void)atomic_compare_exchange_strong(&own->lost_range, &none, why);
 }
 
 void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range)
@@ -154,28 +166,51 @@ void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, con
  * the range still has that launch alone. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch)
 {
-    const bool is_searched = state->kind == KPROF_REPLAYED;                         /* perhaps a graph */
-    const bool has_more = atomic_exchange(&own->spans_calls, false) || is_searched; /* it may not end by itself */
-    kprof_kernel *kernel = is_searched ? NULL : launch->kernel;
+    const bool has_more = atomic_exchange(&own->spans_calls, false); /* it may not end by itself */
+    kprof_kernel *kernel = launch->kernel;
     if (has_more || (kernel && !atomic_load(&kernel->ends_alone))) {
         void *context = state->context->context;
         const bool ended = kprof_wait_is_idle(has_more ? kprof_wait_for_context(context)
                                                        : kprof_wait_at_most(context, kprof_kernel_patience_ns(kernel)));
         if (kernel && ended)
             atomic_store(&kernel->ends_alone, true);
+        if (kernel && !ended)
+            kprof_kernel_note_timeout(kernel);
         if (!ended) {
-            kprof_kernel *late = is_searched && state->list.entered != 1 ? NULL : launch->kernel;
-            if (late)
-                kprof_kernel_note_timeout(late);
-            if (late && is_searched) /* it reads what the host is to write */
-                atomic_fetch_add(&late->reaches_host, 1);
             atomic_store(&own->range_open, true);
             return false;
         }
     }
-    if (kprof_engine.device->profiler_pop(state->context->profiler) != KPROF_OK)
-        lose_range(own, state, "CUPTI did not end a range");
+    pop_range(own, state);
     return true;
+}
+
+void kprof_own_run_begin_search(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, bool is_idle)
+{
+    kprof_launch_list *list = &state->list;
+    if (is_idle && atomic_load(&own->range_open))
+        pop_range(own, state);
+    if (!atomic_load(&own->range_open)) {
+        kprof_own_run_begin_range(own, state, call, state->ranges.count++);
+        return;
+    }
+    for (size_t i = list->count - list->entered; i < list->count; i++) {
+        list->items[i].own_range = state->ranges.count - 1;
+        list->items[i].shares_range = true;
+    }
+}
+
+/* Nothing tells whether a launch that goes on only takes long, or waits: for the host, whose memory the proof will show
+ * it to reach, or for later work in another stream. */
+void kprof_own_run_end_search(kprof_own_run *own, kprof_batch_state *state)
+{
+    kprof_kernel *kernel = state->list.entered == 1 ? state->list.items[state->list.count - 1].kernel : NULL;
+    const bool ended = kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
+    atomic_store(&own->range_open, !ended);
+    if (ended)
+        pop_range(own, state);
+    else if (kernel && !atomic_load(&kernel->ends_alone))
+        kprof_kernel_note_timeout(kernel);
 }
 
 void kprof_own_run_cut_range(kprof_own_run *own, kprof_batch_state *state, const char *why)

@@ -12,7 +12,7 @@ typedef struct kprof_own_run {
     bool proof_open;                  /* a range of the proof goes on */
     size_t lenient_from;              /* where that looks for writes alone: launches of the batch before it */
     bool proof_paused;                /* for the call that is under way */
-    atomic_bool range_open;           /* the range of the last launch goes on, as the launch does */
+    atomic_bool range_open;           /* the range of the last launch goes on, as that launch does, or one before it */
     atomic_bool spans_calls;          /* a range of the application is open, which the last launch began */
     _Atomic(const char *) overdue;    /* why it went on after its end; NULL: it did not */
     const char *closed_by;            /* what closes the batch */
@@ -44,6 +44,10 @@ bool kprof_own_run_counts(const kprof_own_run *own, const kprof_batch_state *sta
 void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range);
 /* End it behind the launch. False if the launch goes on, and so does its range: the batch must take nothing more. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch);
+/* The same in a search: the range of a launch that goes on takes the launches behind it, too, until the context is
+ * found idle. `is_idle`: it is now. */
+void kprof_own_run_begin_search(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, bool is_idle);
+void kprof_own_run_end_search(kprof_own_run *own, kprof_batch_state *state);
 /* Give up the range of the application that is open, if there is one, since `why`. The context must be idle. */
 void kprof_own_run_cut_range(kprof_own_run *own, kprof_batch_state *state, const char *why);
 /* The application submits work that the batch does not have. */

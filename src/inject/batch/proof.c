@@ -39,18 +39,53 @@ static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reade
     return status;
 }
 
-/* Find out for each launch whether it reached host memory, and mark the kernels of those that did. */
+/* Launches have shared a range, as one of them did not end in time. Return the kernel that must have been it: the only
+ * one that has not been shown to stay away from memory of the host. NULL: nothing tells. */
+static kprof_kernel *find_culprit(const kprof_launch_list *list, size_t first, size_t end)
+{
+    kprof_kernel *found = NULL;
+    bool is_one = true;
+    for (size_t i = first; i < end; i++) {
+        kprof_kernel *kernel = list->items[i].kernel;
+        if (!kernel || atomic_load(&kernel->proved))
+            continue;
+        is_one = is_one && (!found || found == kernel);
+        found = kernel;
+    }
+    return is_one ? found : NULL;
+}
+
+/* Mark the kernels of a range that reached host memory. Those of a graph cannot be told apart. */
+static void mark_range(const kprof_launch_list *list, size_t first, size_t end)
+{
+    bool is_shared = false;
+    for (size_t i = first; i < end; i++)
+        is_shared = is_shared || list->items[i].shares_range;
+    kprof_kernel *culprit = is_shared ? find_culprit(list, first, end) : NULL;
+    if (culprit)
+        atomic_fetch_add(&culprit->reaches_host, 1);
+    for (size_t i = first; i < end && !is_shared; i++)
+        if (list->items[i].kernel)
+            atomic_fetch_add(&list->items[i].kernel->reaches_host, 1);
+}
+
+/* Find out for each range whether it reached host memory. Transfers between its launches have none. */
 static kprof_status read_each_proof(const kprof_batch_state *state, kprof_reader *reader, bool *reached)
 {
+    const kprof_launch_list *list = &state->list;
     kprof_status status = KPROF_OK;
     *reached = false;
-    for (size_t i = 0; i < state->list.count && status == KPROF_OK; i++) {
-        const kprof_open_launch *launch = &state->list.items[i];
+    for (size_t first = 0, end = 0; first < list->count && status == KPROF_OK; first = end) {
         bool this_one = false;
-        if (launch->kernel)
-            status = read_proof(state, reader, launch->own_range, &this_one);
+        end = first + 1;
+        if (!list->items[first].kernel)
+            continue;
+        while (end < list->count &&
+               (!list->items[end].kernel || list->items[end].own_range == list->items[first].own_range))
+            end++;
+        status = read_proof(state, reader, list->items[first].own_range, &this_one);
         if (this_one)
-            atomic_fetch_add(&launch->kernel->reaches_host, 1);
+            mark_range(list, first, end);
         *reached = *reached || this_one;
     }
     return status;

@@ -24,6 +24,7 @@ typedef struct kprof_open_launch {
     kprof_kernel *kernel;       /* NULL: a transfer */
     bool chosen;
     bool is_unwatched;          /* no proof of this batch tells whether its own run reached memory of the host */
+    bool shares_range;          /* with the launch before it, which had not ended */
     size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
     size_t range;               /* that measures it, if it is chosen */
     unsigned lane;              /* of a range that is repeated: where */
