@@ -13,19 +13,17 @@
 #define KPROF_CODE_MOST_FUNCTIONS    ((size_t)1 << 16)
 #define KPROF_CODE_MOST_INSTRUCTIONS ((size_t)1 << 22) /* of all functions that are read */
 #define KPROF_CODE_MOST_LINE_BYTES   ((size_t)4 << 20) /* of .debug_line; libdw takes about 130 times as much */
-#define KPROF_CODE_MOST_DIRECTORY_BYTES                                                                                \
-    ((size_t)1 << 28)                                  /* of the directories that libdw puts before names of files     \
-                                                        */
-#define KPROF_CODE_MOST_PTX_BYTES  ((size_t)4 << 20)   /* of the PTX that a cubin has */
-#define KPROF_CODE_MOST_TEXT_BYTES ((size_t)512 << 20) /* of what nvdisasm prints */
-#define KPROF_CODE_MOST_SECONDS    INT64_C(120)        /* that nvdisasm may take */
-#define KPROF_CODE_MOST_TRACED     ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
-#define KPROF_CODE_MOST_STEPS      ((size_t)1 << 28)   /* from instruction to instruction while they are looked for */
-#define KPROF_CODE_MOST_PRODUCERS  16                  /* that an instruction waits for, by one scoreboard */
-#define KPROF_CODE_MOST_FRAMES     ((size_t)1 << 22)
-#define KPROF_CODE_MOST_DEPTH      64                /* of functions inlined into each other */
-#define KPROF_CODE_MOST_NAME       ((size_t)1 << 16) /* bytes of a name or a path */
-#define KPROF_CODE_MOST_NAMES      ((size_t)1 << 26) /* bytes of all of them */
+/* Of the directories that libdw puts before names of files. */
+#define KPROF_CODE_MOST_DIRECTORY_BYTES ((size_t)1 << 28)
+#define KPROF_CODE_MOST_PTX_BYTES       ((size_t)4 << 20)   /* of the PTX that a cubin has */
+#define KPROF_CODE_MOST_TEXT_BYTES      ((size_t)512 << 20) /* of what nvdisasm prints */
+#define KPROF_CODE_MOST_SECONDS         INT64_C(120)        /* that nvdisasm may take */
+#define KPROF_CODE_MOST_TRACED          ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
+#define KPROF_CODE_MOST_STEPS           ((size_t)1 << 28) /* from instruction to instruction while they are looked for */
+#define KPROF_CODE_MOST_PRODUCERS       16                /* that an instruction waits for, by one scoreboard */
+#define KPROF_CODE_MOST_FRAMES          ((size_t)1 << 22)
+#define KPROF_CODE_MOST_DEPTH           64                /* of functions inlined into each other */
+#define KPROF_CODE_MOST_NAMES           ((size_t)1 << 26) /* bytes of all names and paths */
 
 /* A place in the source. */
 typedef struct kprof_code_frame {
@@ -82,8 +80,7 @@ typedef struct kprof_code {
     kprof_strlist names;
     kprof_code_frame *frames;
     size_t frame_count;
-    char
-        *ptx; /* the text that it was assembled from, with lines that end with '\n'; NULL: the cubin does not have it */
+    char *ptx; /* that it was assembled from, with lines that end with '\n'; NULL: the cubin does not have it */
     size_t ptx_size;
     uint64_t *waits; /* offsets of the instructions that an instruction waits for, in its function, in order */
     size_t wait_count;

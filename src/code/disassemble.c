@@ -11,13 +11,6 @@
 /* More programs are not tried, and for more functions all of the cubin is printed. */
 enum { MOST_PROGRAMS = 8, MOST_SYMBOLS = 1000 };
 
-/* "-fun" wants the numbers of symbols. */
-static void put_symbols(const kprof_code *code, kprof_strbuf *out)
-{
-    for (size_t i = 0; i < code->function_count && code->function_count <= MOST_SYMBOLS; i++)
-        kprof_strbuf_printf(out, "%s%zu", i > 0 ? "," : "", code->functions[i].symbol);
-}
-
 static bool has_text(const kprof_code *code)
 {
     for (size_t i = 0; i < code->function_count; i++)
@@ -56,7 +49,8 @@ static kprof_status run_program(kprof_code *code, const trial *of, const kprof_s
 static kprof_status try_program(kprof_code *code, const trial *of, kprof_strbuf *reason)
 {
     KPROF_AUTO(kprof_strbuf) symbols = KPROF_STRBUF_INIT;
-    put_symbols(code, &symbols);
+    for (size_t i = 0; i < code->function_count && code->function_count <= MOST_SYMBOLS; i++)
+        kprof_strbuf_printf(&symbols, "%s%zu", i > 0 ? "," : "", code->functions[i].symbol); /* as "-fun" wants them */
     kprof_status status = run_program(code, of, &symbols, reason);
     if (status == KPROF_INTERNAL && symbols.length > 0) {
         kprof_strbuf_clear(&symbols);
@@ -73,17 +67,6 @@ static void tell(kprof_code *code, const char *program, const char *reason)
         snprintf(code->text_state, sizeof code->text_state, "%s: %s", program, reason);
 }
 
-static void look(kprof_disassemblers *disassemblers)
-{
-    if (disassemblers->has_looked)
-        return;
-    disassemblers->has_looked = true;
-    if (disassemblers->given)
-        kprof_strlist_add(&disassemblers->programs, disassemblers->given);
-    else
-        kprof_nvdisasm_find(&disassemblers->programs);
-}
-
 /* Other cubins do not wait for a program that does not end. */
 static void drop(kprof_disassemblers *disassemblers, size_t program, const char *reason)
 {
@@ -98,8 +81,12 @@ static void drop(kprof_disassemblers *disassemblers, size_t program, const char 
 
 void kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
 {
-    const kprof_strlist *programs = &disassemblers->programs;
-    look(disassemblers);
+    kprof_strlist *programs = &disassemblers->programs;
+    if (!disassemblers->has_looked && disassemblers->given)
+        kprof_strlist_add(programs, disassemblers->given);
+    else if (!disassemblers->has_looked)
+        kprof_nvdisasm_find(programs);
+    disassemblers->has_looked = true;
     kprof_status status = KPROF_INTERNAL;
     snprintf(code->text_state, sizeof code->text_state, "%s", disassemblers->gone);
     for (size_t i = 0, tried = 0; i < programs->count && tried < MOST_PROGRAMS && status == KPROF_INTERNAL; tried++) {

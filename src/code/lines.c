@@ -158,14 +158,6 @@ static void relocate(reader *r, uint8_t *lines)
     }
 }
 
-static void find_windows(reader *r)
-{
-    GElf_Shdr header;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(r->elf, section)) && gelf_getshdr(section, &header);)
-        if ((header.sh_type == SHT_RELA || header.sh_type == SHT_REL) && header.sh_info == r->lines_index)
-            read_relocations(r, section, &header);
-}
-
 static uint64_t get_number(const uint8_t *bytes, size_t size)
 {
     uint64_t value = 0;
@@ -443,24 +435,24 @@ static const row *find_row(const reader *r, size_t section, uint64_t section_off
     return low > 0 && rows[low - 1].section == section ? &rows[low - 1] : NULL;
 }
 
-static void give_frames(reader *r)
+/* Give each instruction the frames of its row or, of PTX, the line. */
+static void give_rows(reader *r, bool of_ptx)
 {
     kprof_code *code = r->code;
-    for (size_t i = 0; i < code->function_count; i++) {
+    const kprof_code_frame *frames = (const kprof_code_frame *)r->frames.data;
+    for (size_t i = 0; i < code->function_count && !r->state; i++) {
         kprof_code_function *function = &code->functions[i];
         for (size_t j = 0; j < function->count; j++) {
             kprof_code_instruction *instruction = &function->instructions[j];
             const row *at = find_row(r, function->section_index, function->section_offset + instruction->offset);
-            if (!at || at->frame_count == 0)
-                continue;
-            instruction->first_frame = at->first_frame;
-            instruction->frame_count = at->frame_count;
+            if (at && at->frame_count > 0 && of_ptx) {
+                instruction->ptx_line = frames[at->first_frame].line;
+            } else if (at && at->frame_count > 0) {
+                instruction->first_frame = at->first_frame;
+                instruction->frame_count = at->frame_count;
+            }
         }
     }
-    code->frame_count = r->frames.length / sizeof(kprof_code_frame);
-    code->frames = (kprof_code_frame *)r->frames.data;
-    code->sources = (kprof_code_source *)r->sources.data;
-    r->frames = r->sources = (kprof_strbuf)KPROF_STRBUF_INIT;
 }
 
 static kprof_intern intern_into(kprof_strlist *texts)
@@ -474,7 +466,10 @@ static kprof_intern intern_into(kprof_strlist *texts)
 static void read_section(reader *r)
 {
     if (find_sections(r) && is_harmless(r)) {
-        find_windows(r);
+        GElf_Shdr header;
+        for (Elf_Scn *section = NULL; (section = elf_nextscn(r->elf, section)) && gelf_getshdr(section, &header);)
+            if ((header.sh_type == SHT_RELA || header.sh_type == SHT_REL) && header.sh_info == r->lines_index)
+                read_relocations(r, section, &header);
         if (!r->state)
             read_image(r);
     }
@@ -500,8 +495,13 @@ void kprof_code_read_lines(Elf *elf, kprof_code *code)
                 .files = intern_into(&code->files),
                 .names = intern_into(&code->names)};
     read_section(&r);
-    if (!r.state)
-        give_frames(&r);
+    give_rows(&r, false);
+    if (!r.state) {
+        code->frame_count = r.frames.length / sizeof(kprof_code_frame);
+        code->frames = (kprof_code_frame *)r.frames.data;
+        code->sources = (kprof_code_source *)r.sources.data;
+        r.frames = r.sources = (kprof_strbuf)KPROF_STRBUF_INIT;
+    }
     code->line_state = r.state ? r.state : "";
     forget(&r);
 }
@@ -515,16 +515,7 @@ bool kprof_code_read_ptx_lines(Elf *elf, kprof_code *code)
                 .files = intern_into(&files),
                 .names = intern_into(&names)};
     read_section(&r);
-    const kprof_code_frame *frames = (const kprof_code_frame *)r.frames.data;
-    for (size_t i = 0; i < code->function_count && !r.state; i++) {
-        const kprof_code_function *function = &code->functions[i];
-        for (size_t j = 0; j < function->count; j++) {
-            kprof_code_instruction *instruction = &function->instructions[j];
-            const row *at = find_row(&r, function->section_index, function->section_offset + instruction->offset);
-            if (at && at->frame_count > 0)
-                instruction->ptx_line = frames[at->first_frame].line;
-        }
-    }
+    give_rows(&r, true);
     forget(&r);
     KPROF_FREE_LISTS(&files, &names);
     return !r.state;

@@ -28,6 +28,11 @@ static int compare_functions(const void *a, const void *b)
     return strcmp((*(kprof_code_function *const *)a)->section, (*(kprof_code_function *const *)b)->section);
 }
 
+static int compare_labels(const void *a, const void *b)
+{
+    return strcmp(((const kprof_code_label *)a)->name, ((const kprof_code_label *)b)->name);
+}
+
 /* The text of a label's place in its function; what is elsewhere keeps its name. */
 static void put_label(const reader *r, const kprof_code_function *function, const kprof_sass *sass, kprof_strbuf *out)
 {
@@ -73,11 +78,11 @@ static void give_text(reader *r, kprof_code_function *function)
 
 static void end_section(reader *r)
 {
-    r->labels.length =
-        r->labels_placed * sizeof(kprof_code_label); /* those behind the last instruction are of no use */
+    /* Labels behind the last instruction are of no use. */
     r->listing.labels = (kprof_code_label *)r->labels.data;
     r->listing.label_count = r->labels_placed;
-    kprof_code_sort_labels((kprof_code_label *)r->labels.data, r->labels_placed);
+    if (r->labels_placed > 0)
+        qsort(r->labels.data, r->labels_placed, sizeof(kprof_code_label), compare_labels);
     for (size_t i = r->first; i < r->end; i++) {
         give_text(r, r->functions[i]);
         kprof_code_find_waits(r->functions[i], &r->listing, &r->waits, &r->steps_left);

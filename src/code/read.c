@@ -27,16 +27,6 @@ static kprof_status damaged(kprof_code *out, const char *why)
     return KPROF_BAD_REPORT;
 }
 
-static bool is_cubin(const void *bytes, size_t size)
-{
-    Elf64_Ehdr header;
-    if (size < sizeof header)
-        return false;
-    memcpy(&header, bytes, sizeof header);
-    return !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-           header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_CUDA;
-}
-
 /* The texts of a string table, which must end with a NUL; NULL where there is none such. */
 static const char *read_texts(Elf *elf, size_t index, size_t *size)
 {
@@ -101,14 +91,6 @@ static bool is_within_limits(symbols *from, const kprof_code_function *function,
     return true;
 }
 
-/* The bits of an instruction that schedule it: 21, since Volta, in front of three that nobody uses. */
-static uint32_t read_control(const uint8_t *instruction)
-{
-    uint64_t high;
-    memcpy(&high, instruction + sizeof high, sizeof high);
-    return high >> 41 & ((1 << 21) - 1);
-}
-
 static void add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
 {
     kprof_code_function *function = KPROF_ADD(out->functions, out->function_count);
@@ -122,8 +104,11 @@ static void add_function(symbols *from, const kprof_code_function *described, kp
         kprof_code_instruction *instruction = &function->instructions[i];
         instruction->offset = i * KPROF_CODE_INSTRUCTION_BYTES;
         uint64_t at = function->section_offset + instruction->offset;
-        if (data && data->d_buf && at + KPROF_CODE_INSTRUCTION_BYTES <= data->d_size)
-            instruction->control = read_control((const uint8_t *)data->d_buf + at);
+        uint64_t high; /* has the bits that schedule it: 21, since Volta, in front of three that nobody uses */
+        if (!data || !data->d_buf || at + KPROF_CODE_INSTRUCTION_BYTES > data->d_size)
+            continue;
+        memcpy(&high, (const char *)data->d_buf + at + sizeof high, sizeof high);
+        instruction->control = high >> 41 & ((1 << 21) - 1);
     }
 }
 
@@ -150,7 +135,12 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
     snprintf(out->text_state, sizeof out->text_state, "the code was not disassembled");
     if (size > KPROF_CODE_MOST_BYTES)
         return damaged(out, "the code is larger than kprof reads");
-    if (!is_cubin(cubin, size) || elf_version(EV_CURRENT) == EV_NONE)
+    Elf64_Ehdr header = {0};
+    if (size >= sizeof header)
+        memcpy(&header, cubin, sizeof header);
+    const bool is_cubin = !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                          header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_CUDA;
+    if (!is_cubin || elf_version(EV_CURRENT) == EV_NONE)
         return damaged(out, "the code is no cubin");
     symbols from = {.elf = elf_memory((char *)cubin, size), /* which does not write there */
                     .wants_all = !wanted,

@@ -159,13 +159,6 @@ static size_t group_matrix_registers(const parts *p)
     return MOST_REGISTERS;
 }
 
-/* Textures give two components in each of two registers or pairs; the first one is RZ where few are wanted. */
-static bool has_two_results(const parts *p)
-{
-    static const char *const names[] = {"TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML", NULL};
-    return is_one_of(p->name, names);
-}
-
 /* The most registers that an operand of these has. */
 static size_t operand_registers(const parts *p)
 {
@@ -207,11 +200,6 @@ static size_t add_register(const char *text, size_t count, kprof_sass_registers 
     return (size_t)(end - text);
 }
 
-static bool is_letter(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
-
 /* Add all registers in a text up to `end`. Addresses of global memory have 64 bits, also where older code does not say
  * so; names of functions and labels, "`(NAME)", have none. */
 static void add_registers(const parts *p, const char *end, kprof_sass_registers *set)
@@ -227,7 +215,7 @@ static void add_registers(const parts *p, const char *end, kprof_sass_registers 
         depth += *at == '[';
         depth -= *at == ']' && depth > 0;
         char before = at > p->operands ? at[-1] : ' ';
-        bool begins = !is_letter(before) && before != '.';
+        bool begins = !isalnum((unsigned char)before) && !strchr("_$.", before);
         size_t length = begins ? add_register(at, depth > 0 ? address : count, set) : 0;
         at += length > 0 ? length : 1;
     }
@@ -260,7 +248,9 @@ static void read_results(const parts *p, kprof_sass_registers *gives)
 {
     if (gives_nothing(p))
         return;
-    bool is_texture = has_two_results(p);
+    /* Textures give two components in each of two registers or pairs; the first one is RZ where few are wanted. */
+    static const char *const textures[] = {"TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML", NULL};
+    bool is_texture = is_one_of(p->name, textures);
     size_t count = is_texture ? 2 : operand_registers(p), wanted = is_texture || has_modifier(p, "256") ? 2 : 1;
     if (memmem(p->name.text, p->name.length, "SETP", 4) || span_is(p->name, "PLOP3") || span_is(p->name, "UPLOP3"))
         wanted = 0; /* predicates alone */
@@ -275,17 +265,6 @@ static void read_results(const parts *p, kprof_sass_registers *gives)
         add_register(at, count, gives);
         at = *end == ',' ? end + 1 : end;
     }
-}
-
-/* The label or function of "BRA P1, `(.L_x_5)". */
-static void read_label(const parts *p, kprof_sass *out)
-{
-    const char *open = strstr(p->operands, "`(");
-    const char *close = open ? strchr(open, ')') : NULL;
-    if (!close)
-        return;
-    out->label = open + 2;
-    out->label_length = (size_t)(close - out->label);
 }
 
 static kprof_sass_flow read_flow(const parts *p)
@@ -314,14 +293,6 @@ static uint8_t read_scoreboards(const char *operands)
         if (*others >= '0' && *others <= '5')
             awaited |= (uint8_t)(1 << (*others - '0'));
     return awaited;
-}
-
-/* "SB0, 0x1" and "gsb0, 0x1" */
-static uint8_t read_pending(const char *operands)
-{
-    const char *comma = strchr(operands, ',');
-    unsigned long pending = comma ? strtoul(comma + 1, NULL, 0) : 0;
-    return pending < UINT8_MAX ? (uint8_t)pending : UINT8_MAX;
 }
 
 static kprof_sass_role read_role(const parts *p)
@@ -363,9 +334,15 @@ void kprof_sass_read(const char *text, kprof_sass *out)
     out->role = read_role(&p);
     if (out->role == KPROF_SASS_AWAIT)
         out->awaited = read_scoreboards(p.operands);
+    const char *comma = strchr(p.operands, ','); /* "SB0, 0x1" and "gsb0, 0x1" */
+    const unsigned long pending = comma ? strtoul(comma + 1, NULL, 0) : 0;
     if (out->role == KPROF_SASS_AWAIT || out->role == KPROF_SASS_AWAIT_MATRIX)
-        out->pending = read_pending(p.operands);
-    read_label(&p, out);
+        out->pending = (uint8_t)(pending < UINT8_MAX ? pending : UINT8_MAX);
+    const char *open = strstr(p.operands, "`("), *close = open ? strchr(open, ')') : NULL; /* "BRA P1, `(.L_x_5)" */
+    if (close) {
+        out->label = open + 2;
+        out->label_length = (size_t)(close - out->label);
+    }
     read_results(&p, &out->gives);
     add_registers(&p, p.operands + strcspn(p.operands, ";"), &out->names);
     bool is_inverted = p.condition.length > 0 && p.condition.text[0] == '!';

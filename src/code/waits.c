@@ -12,6 +12,15 @@
 
 enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, GROUPS, COPIES, BULK_GROUPS, BULK_STORES }; /* what is waited for */
 
+/* The role of the instruction that ends a search for groups or for their members, and that of those it finds. */
+static const struct {
+    kprof_sass_role ends, found;
+} roles[] = {[MATRICES] = {KPROF_SASS_AWAIT_MATRIX, KPROF_SASS_MATRIX},
+             [GROUPS] = {KPROF_SASS_COPY_GROUP, KPROF_SASS_COPY_GROUP},
+             [COPIES] = {KPROF_SASS_COPY_GROUP, KPROF_SASS_COPY},
+             [BULK_GROUPS] = {KPROF_SASS_BULK_GROUP, KPROF_SASS_BULK_GROUP},
+             [BULK_STORES] = {KPROF_SASS_BULK_GROUP, KPROF_SASS_BULK_STORE}};
+
 /* A jump. */
 typedef struct edge {
     uint32_t to, from;
@@ -39,17 +48,6 @@ typedef struct producers {
     bool is_incomplete;
 } producers;
 
-static int compare_labels(const void *a, const void *b)
-{
-    return strcmp(((const kprof_code_label *)a)->name, ((const kprof_code_label *)b)->name);
-}
-
-void kprof_code_sort_labels(kprof_code_label *labels, size_t count)
-{
-    if (count > 0)
-        qsort(labels, count, sizeof *labels, compare_labels);
-}
-
 const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing, const char *name, size_t length)
 {
     const kprof_code_label *labels = listing->labels;
@@ -69,36 +67,18 @@ static unsigned set_by_read(const kprof_code_instruction *instruction)
     return instruction->control >> 8 & 7;
 }
 
-/* The role of the instruction that ends a search for groups or for their members, then that of those it finds. */
-static kprof_sass_role ending_role(unsigned what)
-{
-    return what == COPIES || what == GROUPS ? KPROF_SASS_COPY_GROUP
-           : what == MATRICES               ? KPROF_SASS_AWAIT_MATRIX
-                                            : KPROF_SASS_BULK_GROUP;
-}
-
-static kprof_sass_role found_role(unsigned what)
-{
-    static const kprof_sass_role roles[] = {[MATRICES] = KPROF_SASS_MATRIX,
-                                            [GROUPS] = KPROF_SASS_COPY_GROUP,
-                                            [COPIES] = KPROF_SASS_COPY,
-                                            [BULK_GROUPS] = KPROF_SASS_BULK_GROUP,
-                                            [BULK_STORES] = KPROF_SASS_BULK_STORE};
-    return roles[what];
-}
-
 static bool awaits(const tracer *t, size_t number, unsigned what)
 {
     const kprof_sass *sass = &t->sass[number];
     if (what >= SCOREBOARDS)
-        return sass->role == ending_role(what);
+        return sass->role == roles[what].ends;
     return (t->function->instructions[number].control >> 11 | sass->awaited) >> what & 1;
 }
 
 static bool produces(const tracer *t, size_t number, unsigned what)
 {
     if (what >= SCOREBOARDS)
-        return t->sass[number].role == found_role(what);
+        return t->sass[number].role == roles[what].found;
     const kprof_code_instruction *instruction = &t->function->instructions[number];
     return set_by_write(instruction) == what || set_by_read(instruction) == what;
 }
@@ -149,27 +129,11 @@ static void mark_unknown(tracer *t, size_t number)
         t->is_unknown[number] = true;
 }
 
-/* BSYNC goes on behind itself, where BSSY's label is; anything else is no way that is known. */
-static void check_meeting(tracer *t, size_t target)
-{
-    const char *before = target > 0 && target < t->function->count ? get_line(t, target - 1) : NULL;
-    if (!before || !strstr(before, "BSYNC"))
-        mark_unknown(t, target);
-}
-
 static int compare_edges(const void *a, const void *b)
 {
     const edge *x = a, *y = b;
     const int order = KPROF_COMPARE(x->to, y->to);
     return order ? order : KPROF_COMPARE(x->from, y->from);
-}
-
-static void mark_labels(tracer *t)
-{
-    for (size_t i = 0; i < t->listing->label_count; i++) {
-        const char *name = t->listing->labels[i].name;
-        mark_unknown(t, find_target(t, name, strlen(name)));
-    }
 }
 
 /* Read the instructions and the ways between them; false where some have no text. */
@@ -182,19 +146,24 @@ static bool read_flow(tracer *t)
             return false;
         kprof_sass *sass = &t->sass[i];
         kprof_sass_read(line, sass);
-        if (sass->flow == KPROF_SASS_MEETING && sass->label)
-            check_meeting(t, find_target(t, sass->label, sass->label_length));
+        const size_t target = sass->label ? find_target(t, sass->label, sass->label_length) : t->function->count;
+        /* BSYNC goes on behind itself, where BSSY's label is; anything else is no way that is known. */
+        const char *before = target > 0 && target < t->function->count ? get_line(t, target - 1) : NULL;
+        if (sass->flow == KPROF_SASS_MEETING && sass->label && !(before && strstr(before, "BSYNC")))
+            mark_unknown(t, target);
         else if (sass->flow == KPROF_SASS_INDIRECT)
             knows_jumps = add_indirect_jumps(t, i, line) && knows_jumps;
         else if (sass->flow == KPROF_SASS_JUMP && !sass->label)
             knows_jumps = false;
         else if (sass->flow == KPROF_SASS_CALL && sass->label)
-            mark_unknown(t, find_target(t, sass->label, sass->label_length));
-        else if (sass->label && sass->flow != KPROF_SASS_END)
+            mark_unknown(t, target);
+        else if (sass->label && sass->flow != KPROF_SASS_END && sass->flow != KPROF_SASS_MEETING)
             add_jump(t, i, sass->label, sass->label_length);
     }
-    if (!knows_jumps)
-        mark_labels(t);
+    for (size_t i = 0; i < t->listing->label_count && !knows_jumps; i++) {
+        const char *name = t->listing->labels[i].name;
+        mark_unknown(t, find_target(t, name, strlen(name)));
+    }
     if (t->edges.length > 0)
         qsort(t->edges.data, t->edges.length / sizeof(edge), sizeof(edge), compare_edges);
     return true;
@@ -210,14 +179,6 @@ static void read_barriers(tracer *t)
         has_others |= role == KPROF_SASS_ARRIVE || t->sass[i].flow == KPROF_SASS_CALL;
     }
     t->barriers_tell_copies = (has_copies || t->copies_tell_barriers) && !has_others;
-}
-
-static size_t first_edge_to(const tracer *t, size_t number)
-{
-    const edge *edges = (const edge *)t->edges.data;
-    size_t place;
-    KPROF_BISECT(place, t->edges.length / sizeof(edge), edges[middle].to < number)
-    return place;
 }
 
 static bool goes_on(const kprof_sass *sass)
@@ -257,7 +218,10 @@ static void search(tracer *t, size_t queued, unsigned what, producers *found)
             found->is_incomplete = true;
         if (number > 0 && goes_on(&t->sass[number - 1]))
             visit(t, number - 1, what, found);
-        for (size_t e = first_edge_to(t, number); e < t->edges.length / sizeof(edge) && edges[e].to == number; e++)
+        const size_t edge_count = t->edges.length / sizeof(edge);
+        size_t e;
+        KPROF_BISECT(e, edge_count, edges[middle].to < number)
+        for (; e < edge_count && edges[e].to == number; e++)
             visit(t, edges[e].from, what, found);
     }
 }

@@ -12,11 +12,10 @@ typedef struct kprof_code_label {
 typedef struct kprof_code_listing {
     char **lines; /* of the instructions, as nvdisasm prints them; NULL: none */
     size_t line_count;
-    const kprof_code_label *labels; /* sorted by kprof_code_sort_labels */
+    const kprof_code_label *labels; /* sorted by name */
     size_t label_count;
 } kprof_code_listing;
 
-void kprof_code_sort_labels(kprof_code_label *labels, size_t count);
 /* The label of this name; NULL where there is none. */
 const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing, const char *name, size_t length);
 
