@@ -92,14 +92,10 @@ static void explain_application(const kprof_outcome *outcome)
 /* The name that --kernel-name is compared with. */
 static const char *compared_name(const kprof_options *options, const kprof_seen_kernel *kernel)
 {
-    switch (options->filter.name_base) {
-    case KPROF_NAME_MANGLED:
-        return kernel->mangled;
-    case KPROF_NAME_DEMANGLED:
-        return kernel->demangled;
-    default:
-        return kernel->function;
-    }
+    const char *const bases[] = {[KPROF_NAME_FUNCTION] = kernel->function,
+                                 [KPROF_NAME_DEMANGLED] = kernel->demangled,
+                                 [KPROF_NAME_MANGLED] = kernel->mangled};
+    return bases[options->filter.name_base];
 }
 
 /* "a|b" and ".*gemm.*" without "regex:" are plain names, in ncu, too. */

@@ -74,15 +74,6 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
     return status == KPROF_OK ? kprof_value_store(row, attached, at->options) : status;
 }
 
-static void note_idle(cursor *at, const char *name, const char *why)
-{
-    for (size_t i = 0; i < at->idle.count; i += 2)
-        if (strcmp(at->idle.items[i], name) == 0)
-            return;
-    kprof_strlist_add(&at->idle, name);
-    kprof_strlist_add(&at->idle, why);
-}
-
 /* The options of one reason stand in one message. */
 static void tell_idle(const kprof_strlist *idle)
 {
@@ -195,26 +186,24 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
     return status;
 }
 
-/* Take an option of kprof's that one of nsys stands for. */
-static kprof_status take_meant(cursor *at, const char *meant)
-{
-    const size_t length = strcspn(meant, "=");
-    KPROF_AUTO_FREE char *name = kprof_strndup(meant, length);
-    return take_row(at, find_whole(name), meant[length] ? (char *)meant + length + 1 : NULL);
-}
-
 /* `value`: NULL: it takes none. */
 static kprof_status take_other(cursor *at, const kprof_other_option *option, char *value)
 {
+    const size_t length = option->effect == KPROF_EFFECT_MEANS ? strcspn(option->text, "=") : 0;
+    KPROF_AUTO_FREE char *meant = length > 0 ? kprof_strndup(option->text, length) : NULL;
     switch (option->effect) {
     case KPROF_EFFECT_IDLE:
-        note_idle(at, option->name, option->text);
+        for (size_t i = 0; i < at->idle.count; i += 2)
+            if (strcmp(at->idle.items[i], option->name) == 0)
+                return KPROF_OK;
+        kprof_strlist_add(&at->idle, option->name);
+        kprof_strlist_add(&at->idle, option->text);
         return KPROF_OK;
     case KPROF_EFFECT_KEPT:
         *(char **)((char *)at->options + option->field) = value;
         return KPROF_OK;
     case KPROF_EFFECT_MEANS:
-        return take_meant(at, option->text);
+        return take_row(at, find_whole(meant), option->text[length] ? (char *)option->text + length + 1 : NULL);
     default:
         return kprof_fail(KPROF_USAGE, "--%s%s%s: this option of %s is not supported; %s", option->name,
                           value ? " " : "", value ? value : "", option->tool, option->text);

@@ -88,27 +88,20 @@ static kprof_status check_commands(const kprof_options *options)
     return KPROF_OK;
 }
 
-static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
-{
-    const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
-    KPROF_AUTO(kprof_strbuf) known = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < words->count; i++)
-        kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words->items[i]);
-    return kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is none of %s%s%s%s", command->name, given,
-                      known.data ? known.data : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
-                      nearest ? "?" : "");
-}
-
 /* A command that takes a word says which words it takes. */
 static kprof_status check_operand(const kprof_options *options)
 {
-    const kprof_command *command = options->command;
     const char *given = options->argument;
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
-    kprof_command_words(command, &words);
-    if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
-        return refuse_operand(command, given, &words);
-    return KPROF_OK;
+    KPROF_AUTO(kprof_strbuf) known = KPROF_STRBUF_INIT;
+    kprof_command_words(options->command, &words);
+    if (words.count == 0 || !given || kprof_strlist_contains(&words, given))
+        return KPROF_OK;
+    const char *nearest = kprof_nearest(given, (const char *const *)words.items, words.count);
+    for (size_t i = 0; i < words.count; i++)
+        kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words.items[i]);
+    return kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is none of %s%s%s%s", options->command->name, given, known.data,
+                      nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* A part of --kernel-id; NULL where it is empty. */
@@ -276,17 +269,6 @@ static bool is_told_what(const kprof_options *options)
     return selection->sets.count + selection->sections.count + selection->metrics.count > 0;
 }
 
-/* A run collects what its page is about, unless the user chooses sets, sections or metrics. */
-static void collect_for_page(kprof_options *options)
-{
-    const char *set = options->page == KPROF_PAGE_BRIEF      ? "agent"
-                      : options->page == KPROF_PAGE_SOURCE   ? "source"
-                      : options->page == KPROF_PAGE_TIMELINE ? "pmsampling"
-                                                             : NULL;
-    if (set && collects(options) && !is_told_what(options))
-        kprof_strlist_add(&options->selection.sets, set);
-}
-
 /* The page has a JSON document for each kernel, so it prints JSON lines. */
 static kprof_status settle_brief(kprof_options *options)
 {
@@ -398,7 +380,13 @@ static kprof_status settle_pages(kprof_options *options)
     kprof_status status = settle_format(options);
     if (options->page == KPROF_PAGE_CENSUS && !options->census && options->command->mask == KPROF_IN(profile))
         return kprof_fail(KPROF_USAGE, "--page census shows what --census counts: give --census, too");
-    collect_for_page(options);
+    /* A run collects what its page is about, unless the user chooses sets, sections or metrics. */
+    const char *set = options->page == KPROF_PAGE_BRIEF      ? "agent"
+                      : options->page == KPROF_PAGE_SOURCE   ? "source"
+                      : options->page == KPROF_PAGE_TIMELINE ? "pmsampling"
+                                                             : NULL;
+    if (set && collects(options) && !is_told_what(options))
+        kprof_strlist_add(&options->selection.sets, set);
     KPROF_THEN(status, check_rows(options));
     KPROF_THEN(status, settle_source(options));
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
@@ -482,17 +470,6 @@ static kprof_status settle_trace(kprof_options *options)
     return KPROF_OK;
 }
 
-/* How many launches a range has is told as a metric is that somebody asks for. */
-static void ask_for_range_launches(kprof_options *options)
-{
-    kprof_selection *selection = &options->selection;
-    if (!kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
-        return;
-    if (!is_told_what(options))
-        kprof_strlist_add(&selection->sets, "default");
-    kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES);
-}
-
 kprof_status kprof_options_settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
@@ -530,7 +507,11 @@ kprof_status kprof_options_settle(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
     status = settle_pages(options);
-    if (status == KPROF_OK)
-        ask_for_range_launches(options);
-    return status;
+    if (status != KPROF_OK || !kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
+        return status;
+    if (!is_told_what(options))
+        kprof_strlist_add(&options->selection.sets, "default");
+    /* How many launches a range has is told as a metric is that somebody asks for. */
+    kprof_strlist_add_unique(&options->selection.metrics, KPROF_RANGE_LAUNCHES);
+    return KPROF_OK;
 }

@@ -79,26 +79,11 @@ static void encode_option(const kprof_option_row *row, const kprof_config *confi
     }
 }
 
-static bool is_choice(const kprof_option_row *row, uint32_t value)
-{
-    const kprof_option_choice *choice = row->choices;
-    while (choice->word && (uint32_t)choice->value != value)
-        choice++;
-    return choice->word != NULL;
-}
-
-static void decode_text(kprof_bytes *in, char **text)
-{
-    const uint32_t is_there = kprof_get_u32(in);
-    const char *read = kprof_get_string(in);
-    in->failed = in->failed || is_there > 1 || (!is_there && read[0]);
-    if (!in->failed && is_there)
-        in->failed = !(*text = kprof_strdup(read));
-}
-
 static void decode_option(kprof_bytes *in, const kprof_option_row *row, kprof_config *config)
 {
     const place at = {(char *)config + row->field};
+    const kprof_option_choice *choice = row->choices;
+    const char *text;
     uint32_t value;
     switch (row->type) {
     case KPROF_OPTION_FLAG:
@@ -108,7 +93,9 @@ static void decode_option(kprof_bytes *in, const kprof_option_row *row, kprof_co
         break;
     case KPROF_OPTION_CHOICE:
         value = kprof_get_u32(in);
-        in->failed = in->failed || !is_choice(row, value);
+        while (choice->word && (uint32_t)choice->value != value)
+            choice++;
+        in->failed = in->failed || !choice->word;
         *at.choice = in->failed ? 0 : (int)value;
         break;
     case KPROF_OPTION_COUNT:
@@ -116,7 +103,11 @@ static void decode_option(kprof_bytes *in, const kprof_option_row *row, kprof_co
         in->failed = in->failed || *at.count > (uint32_t)row->value;
         break;
     case KPROF_OPTION_STRING:
-        decode_text(in, at.text);
+        value = kprof_get_u32(in);
+        text = kprof_get_string(in);
+        in->failed = in->failed || value > 1 || (value == 0 && text[0]);
+        if (!in->failed && value == 1)
+            in->failed = !(*at.text = kprof_strdup(text));
         break;
     case KPROF_OPTION_LIST:
     case KPROF_OPTION_PATHS:

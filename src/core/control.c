@@ -65,21 +65,15 @@ const char *kprof_control_make(int folder, long pid)
     return make_new(folder, pid);
 }
 
-/* The turn comes last: who sees it sees the rest. */
-static bool write_wish(int fd, const kprof_control_wish *wish)
-{
-    const uint32_t rest[] = {wish->armed, wish->plan};
-    return kprof_write_at(fd, rest, sizeof rest, offsetof(kprof_control, wish.armed)) &&
-           kprof_write_at(fd, &wish->turn, sizeof wish->turn, 0);
-}
-
 bool kprof_control_wish_for(int folder, long pid, const kprof_control_wish *wish)
 {
     const char *reason;
     const int fd = open_switch(folder, pid, O_RDWR, &reason);
     if (fd < 0)
         return false;
-    const bool is_written = write_wish(fd, wish);
+    const uint32_t rest[] = {wish->armed, wish->plan};
+    const bool is_written = kprof_write_at(fd, rest, sizeof rest, offsetof(kprof_control, wish.armed)) &&
+                            kprof_write_at(fd, &wish->turn, sizeof wish->turn, 0); /* last: who sees it sees the rest */
     close(fd);
     void *mapping = is_written ? kprof_control_map(folder, pid) : NULL;
     if (mapping) {

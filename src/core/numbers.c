@@ -32,13 +32,6 @@ static bool has_letter(const char *text)
     return false;
 }
 
-static kprof_status refuse(const char *option, const char *text)
-{
-    return kprof_fail(KPROF_USAGE,
-                      "%s: \"%s\" is no number from 1, and no pattern of numbers; write 3, \"2|5\" or \"[2-4]\"",
-                      option, text);
-}
-
 kprof_status kprof_numbers_new(const char *option, const char *text, kprof_numbers **out)
 {
     const bool is_plain = text[strspn(text, "0123456789")] == '\0';
@@ -51,7 +44,9 @@ kprof_status kprof_numbers_new(const char *option, const char *text, kprof_numbe
     if (is_plain)
         numbers->number = strtoull(text, NULL, 10);
     if (is_plain ? numbers->number == 0 || errno != 0 : has_letter(text))
-        status = refuse(option, text);
+        status = kprof_fail(KPROF_USAGE,
+                            "%s: \"%s\" is no number from 1, and no pattern of numbers; write 3, \"2|5\" or \"[2-4]\"",
+                            option, text);
     else if (!is_plain && !(numbers->answers = kprof_calloc(KEPT_ANSWERS, sizeof *numbers->answers)))
         status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option);
     else if (!is_plain)

@@ -151,23 +151,16 @@ static size_t leading_letters(const char *name)
     return count;
 }
 
-/* "GH10" may be GH100, but the letters tell architectures apart: P100 is not GA100. */
-static const char *nearest_spelling(const char *word, const kprof_strlist *known)
-{
-    const size_t letters = leading_letters(word);
-    const char *nearest = kprof_nearest(word, (const char *const *)known->items, known->count);
-    const bool is_alike = nearest && leading_letters(nearest) == letters && strncasecmp(word, nearest, letters) == 0;
-    return is_alike ? nearest : NULL;
-}
-
 static kprof_status refuse_unknown(const char *word, const kprof_strlist *known)
 {
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (is_meant(word, &table[i]) && kprof_strlist_contains(known, table[i].name))
             kprof_strbuf_printf(&hint, "%s\"%s\"", hint.length ? " or " : "did you mean ", table[i].name);
-    const char *nearest = hint.length ? NULL : nearest_spelling(word, known);
-    if (nearest)
+    /* "GH10" may be GH100, but the letters tell architectures apart: P100 is not GA100. */
+    const size_t letters = leading_letters(word);
+    const char *nearest = hint.length ? NULL : kprof_nearest(word, (const char *const *)known->items, known->count);
+    if (nearest && leading_letters(nearest) == letters && strncasecmp(word, nearest, letters) == 0)
         kprof_strbuf_printf(&hint, "did you mean \"%s\"", nearest);
     return kprof_fail(KPROF_UNKNOWN_NAME,
                       "chip \"%s\" is not known; %s%skprof list chips has the names to give, such as "

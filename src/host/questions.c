@@ -100,14 +100,6 @@ kprof_status kprof_host_chips(kprof_strlist *out)
     return status;
 }
 
-/* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
-static kprof_status check_chip(kprof_host *host)
-{
-    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
-    kprof_status status = host->keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
-    return KPROF_THEN(status, kprof_chip_check(host->chip, &chips));
-}
-
 /* The parts of a host that whoever opens it chooses. */
 static kprof_status open_host(const char *chip, const kprof_availability *availability, const kprof_host *like,
                               kprof_host **out)
@@ -125,8 +117,12 @@ static kprof_status open_host(const char *chip, const kprof_availability *availa
     host->label = kprof_strprintf("chip %s", chip);
     kprof_status status = host->chip && host->label && host->answers ? KPROF_OK : KPROF_NO_MEMORY;
     bool is_known = status == KPROF_OK && keeps_answers && recall_answers(host, "answers");
-    if (status == KPROF_OK && !is_known && !availability)
-        status = check_chip(host);
+    /* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
+    if (status == KPROF_OK && !is_known && !availability) {
+        status = keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
+        KPROF_THEN(status, kprof_chip_check(chip, &chips));
+    }
     if (status == KPROF_OK && !is_known)
         status = kprof_ask_open(host);
     if (status == KPROF_OK)
