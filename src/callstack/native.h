@@ -1,4 +1,4 @@
-/* The native frames of the calling thread, as return addresses, and the modules that these are in. */
+/* The native frames of the calling thread, as return addresses, the modules that these are in, and their functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,5 +13,8 @@ size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut);
 /* The absolute path of the module with this return address, where it is known, valid until the next call, and the
  * offset of the call in its file's addresses. NULL: in none, as code that was generated. One thread at a time. */
 const char *kprof_native_module(uintptr_t address, uint64_t *offset);
-/* Is it the path of the program? What is there now may be another build, or nothing: /proc/self/exe is what runs. */
-bool kprof_native_is_program(const char *module);
+/* The name of the function at this address of the module's file, from its symbols, as C++ qualifies it and without
+ * parameters. The report has better ones, with inlined functions, from debug information; these are for what has to be
+ * known while the program runs. `module`: as kprof_native_module returns it. Caller frees; NULL: the file has no symbol
+ * for it, or cannot be read. */
+char *kprof_symbol_find(const char *module, uint64_t address);

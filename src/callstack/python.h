@@ -40,14 +40,3 @@ void kprof_python_walk(kprof_memory *memory, kprof_python_frames *frames);
 void kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_frames *frames);
 /* Read the names and the line of a site of this walk. False where they cannot be read. One thread at a time. */
 bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, kprof_python_text *out);
-
-/* The table of lines of a code object of CPython 3.`minor`. */
-typedef struct kprof_python_lines {
-    int minor;
-    const uint8_t *table; /* [bytes] */
-    size_t bytes;
-    uint32_t first_line;
-} kprof_python_lines;
-
-/* The line of the instruction at `offset`, in bytes; 0: it has none. */
-uint32_t kprof_python_line(const kprof_python_lines *lines, int32_t offset);

@@ -5,7 +5,6 @@
 #include "callstack/memory.h"
 #include "callstack/native.h"
 #include "callstack/python.h"
-#include "callstack/symbols.h"
 #include "core/bytes.h"
 #include "core/log.h"
 

@@ -834,3 +834,8 @@ int kprof_cmd_profile(const kprof_options *options)
         kprof_log(KPROF_LOG_INFO, "kprof doctor tells what is wrong with this machine");
     return code;
 }
+
+int kprof_cmd_trace(const kprof_options *options)
+{
+    return kprof_cmd_profile(options); /* which records activities in place of counters */
+}

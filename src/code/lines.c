@@ -4,12 +4,12 @@
  * there may be no .debug_info beside it. */
 #include "code/lines.h"
 
-#include "code/intern.h"
 #include "core/bisect.h"
 #include "core/clean.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
+#include <search.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,55 @@
 static const char no_lines[] = "the code was compiled without lines";
 static const char damaged_lines[] = "the code's lines are damaged";
 static const char too_many_lines[] = "the code has more lines than kprof reads";
+
+/* Texts by number: each text once. What somebody else made up may be long and many: both have a limit. */
+typedef struct intern {
+    kprof_strlist *texts; /* borrowed: gets the texts */
+    size_t bytes_left;    /* that further texts may have */
+    size_t compared_left; /* bytes of texts that may still be looked up, new or not */
+    void *root;           /* of a tree of their numbers */
+} intern;
+
+typedef struct node {
+    const char *text;
+    uint32_t number;
+} node;
+
+static int compare_nodes(const void *a, const void *b)
+{
+    return strcmp(((const node *)a)->text, ((const node *)b)->text);
+}
+
+static bool take(size_t *left, size_t bytes)
+{
+    if (bytes > *left)
+        return false;
+    *left -= bytes;
+    return true;
+}
+
+/* The number of a text in `texts`, which it joins when it is new. Returns KPROF_UNSUPPORTED past a limit. */
+static kprof_status intern_text(intern *in, const char *text, uint32_t *number)
+{
+    size_t bytes = strlen(text) + 1;
+    if (!take(&in->compared_left, bytes))
+        return KPROF_UNSUPPORTED;
+    node key = {text, 0};
+    node *const *found = tfind(&key, &in->root, compare_nodes);
+    if (found) {
+        *number = (*found)->number;
+        return KPROF_OK;
+    }
+    if (!take(&in->bytes_left, bytes))
+        return KPROF_UNSUPPORTED;
+    node *added = kprof_calloc(1, sizeof *added);
+    kprof_strlist_add(in->texts, text);
+    *number = added->number = (uint32_t)(in->texts->count - 1);
+    added->text = in->texts->items[added->number];
+    if (!tsearch(added, &in->root, compare_nodes))
+        kprof_memory_note_lack();
+    return KPROF_OK;
+}
 
 /* A relocated address. libdw sorts rows by address, so each gets addresses of its own, in the order of the table: rows
  * stay in this order, and sequences apart. */
@@ -46,7 +95,7 @@ typedef struct reader {
     bool *is_read; /* the sections that have functions which have been read */
     size_t section_count;
     kprof_strbuf windows, rows, frames, sources; /* arrays */
-    kprof_intern files, names;
+    intern files, names;
     Dwarf *dwarf;
     const char *state; /* why there are no lines; NULL while there may be some */
 } reader;
@@ -295,7 +344,7 @@ static size_t add_escaped(const char *at, kprof_strbuf *out)
 static kprof_status intern_path(reader *r, const char *path, uint32_t *number)
 {
     if (!strchr(path, '\\'))
-        return kprof_intern_text(&r->files, path, number);
+        return intern_text(&r->files, path, number);
     kprof_strbuf plain = KPROF_STRBUF_INIT;
     while (*path) {
         size_t length = add_escaped(path, &plain);
@@ -303,7 +352,7 @@ static kprof_status intern_path(reader *r, const char *path, uint32_t *number)
             kprof_strbuf_append(&plain, path, 1);
         path += length > 0 ? length : 1;
     }
-    kprof_status status = kprof_intern_text(&r->files, plain.data, number);
+    kprof_status status = intern_text(&r->files, plain.data, number);
     kprof_strbuf_free(&plain);
     return status;
 }
@@ -326,7 +375,7 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     if (status == KPROF_OK && frame.file == r->sources.length / sizeof(kprof_code_source))
         kprof_strbuf_append(&r->sources, &(kprof_code_source){bytes, modified}, sizeof(kprof_code_source));
     if (status == KPROF_OK && name && *name)
-        status = kprof_intern_text(&r->names, name, &frame.name);
+        status = intern_text(&r->names, name, &frame.name);
     if (status == KPROF_OK && r->frames.length / sizeof frame == KPROF_CODE_MOST_FRAMES)
         status = KPROF_UNSUPPORTED;
     if (status != KPROF_OK) {
@@ -445,22 +494,22 @@ static void give_rows(reader *r, bool of_ptx)
         for (size_t j = 0; j < function->count; j++) {
             kprof_code_instruction *instruction = &function->instructions[j];
             const row *at = find_row(r, function->section_index, function->section_offset + instruction->offset);
-            if (at && at->frame_count > 0 && of_ptx) {
+            if (!at || at->frame_count == 0)
+                continue;
+            if (of_ptx)
                 instruction->ptx_line = frames[at->first_frame].line;
-            } else if (at && at->frame_count > 0) {
-                instruction->first_frame = at->first_frame;
-                instruction->frame_count = at->frame_count;
-            }
+            else
+                instruction->first_frame = at->first_frame, instruction->frame_count = at->frame_count;
         }
     }
 }
 
-static kprof_intern intern_into(kprof_strlist *texts)
+static intern intern_into(kprof_strlist *texts)
 {
     enum { COMPARED_PER_KEPT = 16 };
-    return (kprof_intern){.texts = texts,
-                          .bytes_left = KPROF_CODE_MOST_NAMES,
-                          .compared_left = KPROF_CODE_MOST_NAMES * COMPARED_PER_KEPT};
+    return (intern){.texts = texts,
+                    .bytes_left = KPROF_CODE_MOST_NAMES,
+                    .compared_left = KPROF_CODE_MOST_NAMES * COMPARED_PER_KEPT};
 }
 
 static void read_section(reader *r)
@@ -483,8 +532,8 @@ static void forget(reader *r)
 {
     free(r->is_read);
     KPROF_FREE_TEXTS(&r->windows, &r->rows, &r->frames, &r->sources);
-    kprof_intern_free(&r->files);
-    kprof_intern_free(&r->names);
+    tdestroy(r->files.root, free);
+    tdestroy(r->names.root, free);
 }
 
 void kprof_code_read_lines(Elf *elf, kprof_code *code)

@@ -1,6 +1,6 @@
 /* Names of this program's own functions, and files that are damaged or no programs. */
-#include "callstack/symbols.h"
 
+#include "callstack/native.h"
 #include "core/filter.h"
 
 #include <errno.h>
@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#include "callstack/native.h"
 
 __attribute__((noinline)) static char *name_of_caller(void)
 {

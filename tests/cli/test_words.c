@@ -1,7 +1,7 @@
 /* A command line that is joined and split again is the same. */
 #include "cmocka_all.h"
 
-#include "cli/words.h"
+#include "cli/begin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
