@@ -19,7 +19,7 @@
 #define KPROF_CODE_MOST_TEXT_BYTES      ((size_t)512 << 20) /* of what nvdisasm prints */
 #define KPROF_CODE_MOST_SECONDS         INT64_C(120)        /* that nvdisasm may take */
 #define KPROF_CODE_MOST_TRACED          ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
-#define KPROF_CODE_MOST_STEPS           ((size_t)1 << 28) /* from instruction to instruction while they are looked for */
+#define KPROF_CODE_MOST_STEPS           ((size_t)1 << 28) /* from instruction to instruction, as they are looked for */
 #define KPROF_CODE_MOST_PRODUCERS       16                /* that an instruction waits for, by one scoreboard */
 #define KPROF_CODE_MOST_FRAMES          ((size_t)1 << 22)
 #define KPROF_CODE_MOST_DEPTH           64                /* of functions inlined into each other */
