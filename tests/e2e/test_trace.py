@@ -95,6 +95,17 @@ class Nsys(Tracing):
         self.assertEqual(starts("0.000065s/"), []) # which as a number is a little less
         self.assertEqual(starts("64.999us/"), [45000])
 
+    def test_steps_that_a_part_of_a_trace_cuts(self):
+        """How busy the GPU was in a step does not depend on the part that is asked for."""
+        step = ("push=step", f"launch={SCALE}", "do=sync", "pop")
+        self.assert_run(self.trace("init", "push=train", *step, *step, "pop"), 0)
+        busy = lambda *words: {row["Range"]: row["GPU Busy (%)"] for row in json.loads(
+            self.kprof("stats", "run", "-r", "step_sum", "--json", *words).out)}
+        whole = {":step": 76.9, ":train": 76.9}
+        self.assertEqual(busy(), whole)
+        self.assertEqual(busy("--filter-nvtx", "step/1"), whole)
+        self.assertEqual(busy("--filter-time", "1us/2us"), whole)
+
     def test_stats_beside_a_report(self):
         run = self.kprof("trace", "--injection-path", INJECTION, "--stats=true", "-f", "true", "-o", "run", APP,
                          f"launch={VECTOR_ADD}")

@@ -33,7 +33,11 @@ static const char own[] =
 static const char ends_of_ranges[] =
     "SELECT 0, 0, start_ns, 2*id FROM trace_range WHERE end_ns IS NOT NULL UNION ALL SELECT 0, 0, end_ns, 2*id+1 FROM "
     "trace_range WHERE end_ns IS NOT NULL ORDER BY 3";
-static const char all_work[] = "SELECT 0, 0, start_ns, end_ns, 0 FROM temp.trace_work ORDER BY 3";
+/* Not only of the part of the time that was asked for: a range may begin before and end after that. */
+static const char all_work[] = "SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_kernel" KNOWN
+                               " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_graph" KNOWN
+                               " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_copy" KNOWN
+                               " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_set" KNOWN " ORDER BY 3";
 
 typedef struct range_ends {
     kprof_report *report;
