@@ -106,6 +106,17 @@ class Nsys(Tracing):
         self.assertEqual(busy("--filter-nvtx", "step/1"), whole)
         self.assertEqual(busy("--filter-time", "1us/2us"), whole)
 
+    def test_calls_before_a_part_of_a_trace(self):
+        """Work that was asked for before this part keeps its call."""
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}*8", "do=sync"), 0)
+        stats = lambda table: json.loads(
+            self.kprof("stats", "run", "-r", table, "--json", "--filter-time", "100us/130us").out)
+        [row] = stats("cuda_kern_exec_sum")
+        self.assertEqual((row["Count"], row["QMed (ns)"]), (3, 106000 - 6 * CALL))
+        [row] = stats("gpu_busy")
+        self.assertEqual((row["Kernels"], row["Launch Latency Med (ns)"]), (3, 106000 - 6 * CALL))
+        self.assertEqual([row["Name"] for row in stats("cuda_api_sum")], ["cudaDeviceSynchronize"])
+
     def test_stats_beside_a_report(self):
         run = self.kprof("trace", "--injection-path", INJECTION, "--stats=true", "-f", "true", "-o", "run", APP,
                          f"launch={VECTOR_ADD}")

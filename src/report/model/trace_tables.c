@@ -8,12 +8,13 @@
 
 #include <stdio.h>
 
+/* Of the whole trace: work in a part of it may have been asked for before. */
 static const char calls[] =
     "CREATE TEMP TABLE first_call(process_id INTEGER, correlation INTEGER, start_ns INTEGER, end_ns INTEGER, thread "
     "INTEGER, name_id INTEGER, PRIMARY KEY(process_id, correlation)) WITHOUT ROWID;"
-    "INSERT INTO temp.first_call SELECT process_id, correlation, start_ns, end_ns, thread, name_id FROM trace_call "
-    "WHERE true ON CONFLICT DO UPDATE SET start_ns=excluded.start_ns, end_ns=excluded.end_ns, thread=excluded.thread, "
-    "name_id=excluded.name_id WHERE excluded.start_ns<start_ns";
+    "INSERT INTO temp.first_call SELECT process_id, correlation, start_ns, end_ns, thread, name_id FROM "
+    "main.trace_call WHERE true ON CONFLICT DO UPDATE SET start_ns=excluded.start_ns, end_ns=excluded.end_ns, "
+    "thread=excluded.thread, name_id=excluded.name_id WHERE excluded.start_ns<start_ns";
 
 #define SHAPE_COLUMNS "grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_smem_bytes"
 static const char shapes[] =
