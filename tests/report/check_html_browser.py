@@ -77,6 +77,13 @@ class Pages(unittest.TestCase):
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "source": MEASURED / "source.kprof",
                    "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
+                   "ranges": change(SAMPLE, folder / "ranges.kprof",
+                                    "UPDATE launch SET grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, "
+                                    "block_z = 0, replay_mode = 'range'",
+                                    "INSERT INTO metric SELECT max(id) + 1, 'launch__range_launches', '', '', 'launch' "
+                                    "FROM metric",
+                                    "INSERT INTO value SELECT id, (SELECT max(id) FROM metric), 6 FROM launch",
+                                    "UPDATE kernel SET demangled = 'step', function = 'step'"),
                    "huge": change(SAMPLE, folder / "huge.kprof", f"UPDATE kernel SET demangled = '{FORMULA}'",
                                   ("UPDATE value SET value = 123456789e15 WHERE metric_id = (SELECT id FROM metric "
                                    "WHERE name = ?)", [COMPUTE])),
@@ -930,6 +937,16 @@ class Pages(unittest.TestCase):
                                     "e.getBoundingClientRect().right, e.closest('td').getBoundingClientRect().right])")
             self.assertIn("1.23456789e+23 %", [number[0] for number in numbers])
             self.assertEqual([text for text, right, edge in numbers if right > edge + 1], [])
+
+    @in_turn
+    def test_ranges_are_no_launches(self):
+        self.open("ranges")
+        text = self.evaluate("document.querySelector('main').innerText")
+        self.assertIn("\n1 range of 1 name, with 6 launches, on NVIDIA H200", text)
+        self.assertNotIn("By kernel", text)
+        self.click("document.querySelector('tbody a')")
+        self.assertIn("Range\n0\nLaunches in it\n6\n", self.evaluate("document.querySelector('.facts').innerText"))
+        self.assertEqual(self.evaluate("document.querySelector('h2').textContent"), "Range 0")
 
     @in_turn
     def test_keys_stop_where_there_is_something_to_do(self):

@@ -137,7 +137,8 @@ function readLaunches(part, summary, { texts, codes }) {
     const launches = part.launches.map((raw) => {
         before = readValues(raw.values, before);
         const code = codes.find((other) => other.id === raw.code);
-        return { ...readLaunch(raw, part, texts), values: before, code };
+        const inRange = raw.kind === "range" ? raw.launches : null;
+        return { ...readLaunch(raw, part, texts), values: before, code, inRange };
     });
     return {
         metrics: part.metrics,

@@ -1,7 +1,7 @@
 // The kernels of a report and the launches of each, as tables to sort by.
 import { TIME } from "./data.js";
 import { h, named } from "./dom.js";
-import { launchLink, launchNumbers, shape } from "./launch.js";
+import { isRanges, launchLink, launchNumbers, shape } from "./launch.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -55,7 +55,7 @@ function kernelColumns(run) {
         ),
         summaryColumn("time_share_pct", "Of time", "%", "share of the time of all kernels"),
         summaryColumn("time", "Time", "ns", `of all its launches: ${TIME}, added up`),
-        summaryColumn("launches", "Launches", ""),
+        summaryColumn("launches", isRanges(run.launches) ? "Ranges" : "Launches", ""),
         ...(repeats
             ? [
                   summaryColumn("minimum", "Minimum", "ns", "of the shortest launch"),
@@ -99,10 +99,11 @@ function kernelColumns(run) {
 }
 
 export function kernelTable(run) {
+    const hasRanges = isRanges(run.launches);
     const devices = new Set(run.groups.map((group) => group.device.name));
     const columns = [
         {
-            label: "Kernel",
+            label: hasRanges ? "Range" : "Kernel",
             header: true,
             value: (group) => group.kernel.name,
             cell: (group) => [
@@ -117,7 +118,7 @@ export function kernelTable(run) {
     ];
     const gain = columns.findIndex((column) => column.key === "gain_pct");
     return sortedTable({
-        caption: "Kernels",
+        caption: hasRanges ? "Ranges" : "Kernels",
         columns,
         rows: run.groups,
         sort: gain > 0 ? [gain, -1] : null,
@@ -189,12 +190,13 @@ function launchNote({ missing, multiplexed }) {
 
 const processName = ({ process }) => `${process.id} on ${process.host}`;
 
-export function launchTable(run, launches, caption = "Launches") {
+export function launchTable(run, launches) {
+    const [one, many] = isRanges(launches) ? ["Range", "Ranges"] : ["Launch", "Launches"];
     const time = (launch) => run.value(launch, TIME);
     const kernels = new Set(launches.map((launch) => launch.kernel));
     const columns = [
         {
-            label: "Launch",
+            label: one,
             number: true,
             header: true,
             value: (launch) => launch.id,
@@ -207,7 +209,7 @@ export function launchTable(run, launches, caption = "Launches") {
         ...(kernels.size > 1
             ? [
                   {
-                      label: "Kernel",
+                      label: isRanges(launches) ? "Name" : "Kernel",
                       value: (launch) => launch.kernel.name,
                       cell: (launch) => link(launch.kernel.name, launchLink(launch)),
                   },
@@ -233,7 +235,7 @@ export function launchTable(run, launches, caption = "Launches") {
         ...shareColumns(run),
         ...verdictColumns(run),
     ];
-    return sortedTable({ caption, columns, rows: launches, sort: [0, 1] });
+    return sortedTable({ caption: many, columns, rows: launches, sort: [0, 1] });
 }
 
 // The launch in the middle by duration, and why it is the one; the shorter of two.

@@ -14,8 +14,12 @@ export const launchLink = (launch) => `#launch-${launch.id}`;
 // "3", or "3 to 104" of launches that are shown as one.
 export const launchNumbers = ({ id, multiplexed }) =>
     multiplexed?.launches > 1 ? `${id} to ${multiplexed.last}` : String(id);
-export const launchTitle = (launch) =>
-    `Launch${launch.multiplexed?.launches > 1 ? "es" : ""} ${launchNumbers(launch)}`;
+// Ranges of the program may be measured in place of launches.
+export const isRanges = (launches) => launches.length > 0 && launches.every(({ inRange }) => inRange !== null);
+export const launchTitle = (launch) => {
+    const [one, many] = launch.inRange ? ["Range", "Ranges"] : ["Launch", "Launches"];
+    return `${launch.multiplexed?.launches > 1 ? many : one} ${launchNumbers(launch)}`;
+};
 
 // How far samples spread around their median: in percent of it, or in its unit where it is 0.
 function spreadOf(run, launch, column) {
@@ -237,7 +241,8 @@ function factsOf(launch) {
     const { device, process } = launch;
     const many = launch.multiplexed;
     return [
-        ["Launch", launchNumbers(launch)],
+        [launch.inRange ? "Range" : "Launch", launchNumbers(launch)],
+        ["Launches in it", launch.inRange?.toLocaleString("en-US")],
         ["Grid", shape(launch.grid)],
         ["Block", shape(launch.block)],
         ["Process", `${process.id} ${process.name ?? ""}`],

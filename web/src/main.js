@@ -3,7 +3,7 @@
 import { readReport, total } from "./data.js";
 import { h, kernelHeading } from "./dom.js";
 import { revealStack, stacksView } from "./flame.js";
-import { launchLink, launchTitle, launchView } from "./launch.js";
+import { isRanges, launchLink, launchTitle, launchView } from "./launch.js";
 import { linksOf, listView } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
@@ -49,7 +49,7 @@ function kernelView(report, fragment) {
                 run.groups,
                 group,
                 (other) => other.link,
-                (other) => `Kernel ${run.groups.indexOf(other) + 1}`,
+                (other) => `${isRanges(other.launches) ? "Range" : "Kernel"} ${run.groups.indexOf(other) + 1}`,
                 h("span", {}, `${run.groups.indexOf(group) + 1} of ${run.groups.length} by gain`),
             ),
         kernelFacts(run, group),
@@ -58,8 +58,8 @@ function kernelView(report, fragment) {
             h(
                 "section",
                 {},
-                h("h2", {}, `${count.toLocaleString("en-US")} launches`),
-                launchTable(run, group.launches, "Launches of this kernel"),
+                h("h2", {}, `${count.toLocaleString("en-US")} ${isRanges(group.launches) ? "ranges" : "launches"}`),
+                launchTable(run, group.launches),
             ),
         h(
             "section",
@@ -80,7 +80,11 @@ function singleView(report, id) {
             launch,
             launchLink,
             launchTitle,
-            h("a", { href: launch.group?.link }, "All launches of this kernel"),
+            h(
+                "a",
+                { href: launch.group?.link },
+                isRanges([launch]) ? "All ranges of this name" : "All launches of this kernel",
+            ),
         ),
         h("section", {}, h("h2", {}, launchTitle(launch)), launchView(report.run, launch, launchLink(launch))),
     ];

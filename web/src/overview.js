@@ -2,7 +2,7 @@
 import { fieldOf, total } from "./data.js";
 import { h } from "./dom.js";
 import { kernelTable, launchTable } from "./kernels.js";
-import { launchLink, launchNumbers } from "./launch.js";
+import { isRanges, launchLink, launchNumbers } from "./launch.js";
 import { listView } from "./lists.js";
 import { rooflineChart, rooflineChoices, rooflinesOf } from "./roofline.js";
 import { human } from "./units.js";
@@ -79,12 +79,18 @@ function notMeasured(run) {
     const reasons = new Map();
     for (const { missing, reason } of run.launches) if (missing) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
     const sorted = [...reasons].sort((a, b) => b[1] - a[1]);
-    const line = ([reason, count]) =>
-        h("p", {}, `${counted(count, "launch")} not measured: ${reason ?? "not known why"}`);
+    const one = isRanges(run.launches) ? "range" : "launch";
+    const line = ([reason, count]) => h("p", {}, `${counted(count, one)} not measured: ${reason ?? "not known why"}`);
     return [
         sorted.slice(0, MOST_REASONS).map(line),
         sorted.length > MOST_REASONS && h("p", {}, `${sorted.length - MOST_REASONS} more reasons: see the launches`),
     ];
+}
+
+function counts(run, launches, names) {
+    if (!isRanges(run.launches)) return `${counted(launches, "launch")} of ${counted(names, "kernel")}`;
+    const inside = counted(total(run.launches.map(({ inRange }) => inRange)), "launch");
+    return `${counted(launches, "range")} of ${counted(names, "name")}, with ${inside},`;
 }
 
 // What was measured, when and where, in two lines.
@@ -99,8 +105,7 @@ function lead(report) {
         h(
             "p",
             {},
-            `${counted(total(run.groups.map((group) => group.row.launches)), "launch")} of ` +
-                `${counted(kernels.size, "kernel")} on ${devices.join(", ")}` +
+            `${counts(run, total(run.groups.map((group) => group.row.launches)), kernels.size)} on ${devices.join(", ")}` +
                 (time > 0 ? `, ${human(time, "ns")} on the GPU` : "") +
                 (more > 0 ? `; ${counted(more, "more launch")} not counted` : "") +
                 `. Started ${fieldOf(report, "run", "start") ?? "at an unknown time"}.`,
@@ -132,10 +137,10 @@ export function overview(report) {
         h(
             "section",
             {},
-            h("h2", {}, "Kernels and launches"),
+            h("h2", {}, isRanges(run.launches) ? "Ranges" : "Kernels and launches"),
             tabs("Rows of the table", [
-                ["By kernel", () => kernelTable(run)],
-                ["By launch", () => launchTable(run, run.launches)],
+                [isRanges(run.launches) ? "By name" : "By kernel", () => kernelTable(run)],
+                [isRanges(run.launches) ? "One by one" : "By launch", () => launchTable(run, run.launches)],
             ]),
         ),
         report.sources.map((list) => listView(list, "Overview", links)),

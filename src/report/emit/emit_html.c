@@ -297,6 +297,7 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
         add(object, "missing", cJSON_CreateTrue());
     if (launch->samples)
         add(object, "multiplexed", multiplexed(html, launch));
+    kprof_json_add_range(object, model, launch);
     return object;
 }
 

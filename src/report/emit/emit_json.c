@@ -156,16 +156,6 @@ static cJSON *multiplexed_object(const kprof_model_samples *samples)
     return object;
 }
 
-/* A range that was measured as one. */
-static void add_range(cJSON *object, const kprof_model *model, const kprof_model_launch *launch)
-{
-    const size_t metric = kprof_names_find(&model->metric_names, KPROF_RANGE_LAUNCHES);
-    if (metric == KPROF_NAMES_NONE || !(launch->values[metric] > 0) || !kprof_launch_is_graph(&launch->record))
-        return;
-    add_text(object, "kind", "range");
-    add(object, "launches", kprof_json_number(launch->values[metric]));
-}
-
 static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     json_emitter *json = of(emitter);
@@ -185,7 +175,7 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "disagreements", disagreements(emitter, launch));
     if (launch->samples)
         add(object, "multiplexed", multiplexed_object(launch->samples));
-    add_range(object, emitter->launches.model, launch);
+    kprof_json_add_range(object, emitter->launches.model, launch);
     if (emitter->launches.in_sections) {
         json->sections = add_array(object, "sections");
         return;

@@ -60,6 +60,15 @@ cJSON *kprof_json_process(const kprof_model_process *process)
     return object;
 }
 
+void kprof_json_add_range(cJSON *object, const kprof_model *model, const kprof_model_launch *launch)
+{
+    const size_t metric = kprof_names_find(&model->metric_names, KPROF_RANGE_LAUNCHES);
+    if (metric == KPROF_NAMES_NONE || !(launch->values[metric] > 0) || !kprof_launch_is_graph(&launch->record))
+        return;
+    add_text(object, "kind", "range");
+    add(object, "launches", kprof_json_number(launch->values[metric]));
+}
+
 cJSON *kprof_json_metrics(const kprof_emit_launches *launches)
 {
     cJSON *metrics = cJSON_CreateArray();

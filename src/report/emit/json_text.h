@@ -18,6 +18,8 @@ cJSON *kprof_json_what_if(const kprof_what_if *curve);
 
 /* A process, and all metrics that launches may show, with what each one means. */
 cJSON *kprof_json_process(const kprof_model_process *process);
+/* Say of a range that was measured as one that it is a range, and how many launches it has. */
+void kprof_json_add_range(cJSON *object, const kprof_model *model, const kprof_model_launch *launch);
 cJSON *kprof_json_metrics(const kprof_emit_launches *launches);
 
 /* Take a text over; null when it is empty. */
