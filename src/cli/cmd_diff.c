@@ -35,24 +35,18 @@ static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
     words->items[words->count - 1] = last;
 }
 
-static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out)
-{
-    KPROF_AUTO_FREE char *line = NULL;
-    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_report_command_line(report, &line);
-    if (status == KPROF_OK) {
-        kprof_words_split(line, &words);
-        read_settings(&words, out);
-    }
-    return status;
-}
-
 static kprof_status open_side(comparison *of, int side, const char *name)
 {
     uint64_t taken = 0;
+    KPROF_AUTO_FREE char *line = NULL;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_report_open_named(name, &of->reports[side]);
     of->request.settings[side].file = name;
-    KPROF_THEN(status, find_settings(of->reports[side], &of->request.settings[side]));
+    KPROF_THEN(status, kprof_report_command_line(of->reports[side], &line));
+    if (status == KPROF_OK) {
+        kprof_words_split(line, &words);
+        read_settings(&words, &of->request.settings[side]);
+    }
     KPROF_THEN(status, kprof_report_count_taken(of->reports[side], &of->options->filter, &taken));
     if (status != KPROF_OK || taken > 0)
         return status;

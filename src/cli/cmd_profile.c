@@ -171,17 +171,6 @@ static kprof_status prepare_trace(profile *run)
     return status;
 }
 
-static kprof_status open_results(profile *run)
-{
-    const kprof_options *options = run->options;
-    run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
-    kprof_status status = kprof_results_open(options, run->route.results, &run->results);
-    run->as_ncu = run->results;
-    if (status == KPROF_OK && run->route.as_ncu != run->route.results)
-        status = kprof_results_open(options, run->route.as_ncu, &run->as_ncu);
-    return status;
-}
-
 /* Check everything that can be wrong before anything is made or started. */
 static kprof_status prepare(profile *run)
 {
@@ -208,7 +197,12 @@ static kprof_status prepare(profile *run)
     KPROF_THEN(status, settle_nvtx(run));
     if (status == KPROF_OK)
         run->preloaded = kprof_preloaded_find(run->injection, options->starts_unarmed && !is_trace(run));
-    return status == KPROF_OK ? open_results(run) : status;
+    run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
+    KPROF_THEN(status, kprof_results_open(options, run->route.results, &run->results));
+    run->as_ncu = run->results;
+    if (status == KPROF_OK && run->route.as_ncu != run->route.results)
+        status = kprof_results_open(options, run->route.as_ncu, &run->as_ncu);
+    return status;
 }
 
 static kprof_status name_report(profile *run)
@@ -463,18 +457,6 @@ static void announce_report(const profile *run)
         tell_samples(run);
 }
 
-/* The page of timelines is empty then. */
-static void warn_without_timelines(profile *run)
-{
-    if (run->options->page != KPROF_PAGE_TIMELINE)
-        return;
-    const bool is_there = kprof_report_has_timelines(run->report);
-    run->outcome.printing = kprof_report_status(run->report);
-    if (!is_there && run->outcome.printing == KPROF_OK)
-        kprof_log(KPROF_LOG_WARNING,
-                  "nothing was sampled over time; --set pmsampling samples counters while kernels run");
-}
-
 static void print_results(profile *run)
 {
     const kprof_report_counts *counts = &run->outcome.counts;
@@ -491,7 +473,12 @@ static void print_results(profile *run)
         return;
     }
     print.findings = run->options->apply_rules ? &run->findings : NULL;
-    warn_without_timelines(run);
+    const bool lacks = run->options->page == KPROF_PAGE_TIMELINE && !kprof_report_has_timelines(run->report);
+    if (run->options->page == KPROF_PAGE_TIMELINE)
+        run->outcome.printing = kprof_report_status(run->report);
+    if (lacks && run->outcome.printing == KPROF_OK) /* the page of timelines is empty then */
+        kprof_log(KPROF_LOG_WARNING,
+                  "nothing was sampled over time; --set pmsampling samples counters while kernels run");
     KPROF_THEN(run->outcome.printing, kprof_filters_translate(run->options, run->report));
     if (run->outcome.printing == KPROF_OK)
         run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
@@ -613,15 +600,6 @@ static kprof_status run_apart(profile *run, const char *parent)
     run->spools = NULL;
     kprof_session_close(&run->session, status == KPROF_OK && run->outcome.collecting != KPROF_OK);
     run->session = session;
-    return status;
-}
-
-/* Run the application to count and time its launches, and to measure what it can. */
-static kprof_status take_census(profile *run)
-{
-    run->takes_census = run->outcome.is_census = true;
-    kprof_status status = run->options->is_measured ? run_apart(run, kprof_sessions_folder()) : run_once(run);
-    run->takes_census = false;
     return status;
 }
 
@@ -794,10 +772,12 @@ static kprof_status run_application(profile *run)
     bool measures = true;
     if (runs_shares(run))
         return run_all_shares(run);
-    if (run->options->census)
-        status = take_census(run);
-    if (run->options->census && status == KPROF_OK)
-        measures = choose_kernels(run);
+    if (run->options->census) { /* count and time launches, and measure what can be */
+        run->takes_census = run->outcome.is_census = true;
+        status = run->options->is_measured ? run_apart(run, kprof_sessions_folder()) : run_once(run);
+        run->takes_census = false;
+        measures = status == KPROF_OK && choose_kernels(run);
+    }
     if (status != KPROF_OK || !measures)
         return status;
     end_run(run);

@@ -33,13 +33,6 @@ static void read_file(const char *root, const char *name, char *text, size_t siz
     kprof_read_text(path, text, size);
 }
 
-static bool exists(const char *root, const char *name)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s%s", root, name);
-    return access(path, F_OK) == 0;
-}
-
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64 580.159.04 Release Build": the first of digits and dots. */
 static void read_module_version(const char *root, kprof_machine *out)
 {
@@ -116,16 +109,6 @@ static void find_holder(const char *root, kprof_machine *out)
     }
     if (folder)
         closedir(folder);
-}
-
-static void measure_space(const char *root, kprof_machine *out)
-{
-    struct statvfs space;
-    out->folder = kprof_sessions_folder();
-    out->folder_error = access(out->folder, W_OK | X_OK) == 0 ? 0 : errno;
-    if (statvfs(out->folder, &space) == 0)
-        out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
-    out->memory_bytes = kprof_memory_available_bytes(root);
 }
 
 #define CLOCKS_LIMIT_NS   INT64_C(3000000000)
@@ -214,11 +197,19 @@ void kprof_machine_look(const char *root, kprof_machine *out)
     read_permission(root, out);
     static const char *const signs[] = {"/.dockerenv", "/run/.containerenv", "/run/secrets/kubernetes.io",
                                         "/.singularity.d", "/run/systemd/container"};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        out->in_container = out->in_container || exists(root, signs[i]);
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s%s", root, signs[i]);
+        out->in_container = out->in_container || access(path, F_OK) == 0;
+    }
     count_instances(root, out);
     find_holder(root, out);
-    measure_space(root, out);
+    struct statvfs space;
+    out->folder = kprof_sessions_folder();
+    out->folder_error = access(out->folder, W_OK | X_OK) == 0 ? 0 : errno;
+    if (statvfs(out->folder, &space) == 0)
+        out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
+    out->memory_bytes = kprof_memory_available_bytes(root);
     kprof_nvdisasm_find(&programs);
     if (programs.count > 0)
         snprintf(out->disassembler, sizeof out->disassembler, "%s", programs.items[0]);

@@ -128,25 +128,17 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
         kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
 }
 
-/* Append the pattern of a name as demangled names are written, with one blank behind each comma. */
-static void quote_name(const char *text, kprof_strbuf *out)
-{
-    while (*text) {
-        const size_t length = strcspn(text, ",");
-        kprof_regex_quote(text, length, out);
-        text += length;
-        if (*text == ',')
-            kprof_strbuf_puts(out, ", ");
-        text += strspn(text, ", ");
-    }
-}
-
 /* Only the whole name has what is more than the name of a function. */
 static void explain_function_name(const char *asked)
 {
     KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
     KPROF_AUTO_FREE char *function = strpbrk(asked, "<(:") ? kprof_name_function_base(asked) : NULL;
-    quote_name(asked, &pattern);
+    for (const char *at = asked; *at; at += strspn(at, ", ")) { /* demangled names have one blank behind each comma */
+        const size_t length = strcspn(at, ",");
+        kprof_regex_quote(at, length, &pattern);
+        at += length;
+        kprof_strbuf_puts(&pattern, *at ? ", " : "");
+    }
     if (function && strcmp(function, asked) != 0)
         kprof_log(KPROF_LOG_ERROR,
                   "the name of a function has no namespace, template arguments or parameters; for those, give -k "
@@ -258,17 +250,6 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
                   filter->step);
 }
 
-/* No launch was seen: of its own, where some ran that are `untold`. */
-static void tell_none_seen(const kprof_options *options, bool untold)
-{
-    if (untold)
-        kprof_log(KPROF_LOG_ERROR, "all kernels that the application launched were " UNTOLD);
-    else if (options->starts_unarmed)
-        kprof_log(KPROF_LOG_ERROR, "the application launched no kernel between kprof ctl start and kprof ctl stop");
-    else
-        kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
-}
-
 /* List the kernels that were seen; `filters` took none of their launches. */
 static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *filters)
 {
@@ -317,8 +298,12 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
     if (*text && filters.length == length_of_numbers) {
         kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */
     } else if (kprof_report_seen(report, &kernels, &count) == KPROF_OK) {
-        if (count == 0)
-            tell_none_seen(options, counts.has_untold);
+        if (count == 0 && counts.has_untold)
+            kprof_log(KPROF_LOG_ERROR, "all kernels that the application launched were " UNTOLD);
+        else if (count == 0)
+            kprof_log(KPROF_LOG_ERROR, options->starts_unarmed ? "the application launched no kernel between kprof ctl "
+                                                                 "start and kprof ctl stop"
+                                                               : "the application used CUDA but launched no kernel");
         else
             list_seen(options, kernels, count, text);
         if (count > 0 && counts.has_untold)

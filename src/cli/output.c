@@ -262,20 +262,6 @@ static void add_folder(kprof_strlist *out, const char *folder, const char *part)
         closedir(dir);
 }
 
-/* The files of sets, sections and findings, shipped ones and the user's. */
-static kprof_status add_set_files(const kprof_options *options, kprof_strlist *out)
-{
-    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_catalog_folders(options, &folders);
-    for (size_t i = 0; i < folders.count && status == KPROF_OK; i++) {
-        const char *folder = folders.items[i];
-        add_folder(out, folder, "sets");
-        add_folder(out, folder, "sections");
-        add_folder(out, folder, "findings");
-    }
-    return status;
-}
-
 /* All that the command reads: the report, the program and the files that its arguments name, libraries, sets. */
 static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out)
 {
@@ -294,7 +280,16 @@ static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out
         kprof_strlist_add(out, options->injection_path);
     if (options->nvdisasm)
         kprof_strlist_add(out, options->nvdisasm);
-    return is_report && !kprof_catalog_is_there() ? KPROF_OK : add_set_files(options, out);
+    if (is_report && !kprof_catalog_is_there())
+        return KPROF_OK;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT; /* shipped ones and the user's */
+    kprof_status status = kprof_catalog_folders(options, &folders);
+    for (size_t i = 0; i < folders.count && status == KPROF_OK; i++) {
+        add_folder(out, folders.items[i], "sets");
+        add_folder(out, folders.items[i], "sections");
+        add_folder(out, folders.items[i], "findings");
+    }
+    return status;
 }
 
 /* A path of NULL is none. */

@@ -100,18 +100,6 @@ static kprof_status settle_instructions(const kprof_parts *parts, kprof_plans *p
     return KPROF_OK;
 }
 
-static kprof_status write_config(const kprof_parts *parts, const kprof_options *options, const kprof_plans *plans,
-                                 uint32_t number)
-{
-    char name[64];
-    kprof_config config;
-    kprof_plans_config(plans, options, &config);
-    snprintf(name, sizeof name, KPROF_CONTROL_CONFIG, number);
-    kprof_status status = kprof_config_save_as(&config, parts->run.session->dir, name);
-    free(config.chips);
-    return status;
-}
-
 /* As the run's own options say, but for what is collected. */
 static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *wanted, uint32_t number)
 {
@@ -125,7 +113,12 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
     kprof_status status =
         kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans);
     KPROF_THEN(status, settle_instructions(parts, &plans));
-    KPROF_THEN(status, write_config(parts, &options, &plans, number));
+    kprof_config config;
+    kprof_plans_config(&plans, &options, &config);
+    char name[64];
+    snprintf(name, sizeof name, KPROF_CONTROL_CONFIG, number);
+    KPROF_THEN(status, kprof_config_save_as(&config, parts->run.session->dir, name));
+    free(config.chips);
     return KPROF_THEN(status, keep_seed(parts, &options, &plans, number));
 }
 

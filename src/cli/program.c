@@ -34,32 +34,24 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
-/* The program is there, but its interpreter or loader is not. */
-static kprof_status fail_interpreter(const char *name, const char *program, int reason)
+kprof_status kprof_program_fail(const char *name, int reason)
 {
-    char line[256];
-    kprof_read_text(program, line, sizeof line);
+    KPROF_AUTO_FREE char *program = reason == ENOENT || reason == EACCES ? kprof_program_find(name) : NULL;
+    char line[256] = "";
+    if (program)
+        kprof_read_text(program, line, sizeof line);
     char *interpreter = strncmp(line, "#!", 2) == 0 ? line + 2 + strspn(line + 2, " \t") : line + strlen(line);
     interpreter[strcspn(interpreter, " \t\n")] = '\0';
     errno = reason;
-    if (interpreter[0] == '\0') /* it names none, or cannot be read */
+    if (program && interpreter[0] == '\0') /* it names none, or cannot be read */
         return kprof_fail(KPROF_NO_APPLICATION,
                           "cannot start %s: %m: it is there, but not the loader that it was linked for", name);
-    const bool has_return = strchr(interpreter, '\r') != NULL;
-    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: its first line names the interpreter \"%s\": %m%s", name,
-                      interpreter, has_return ? "; the line ends with a carriage return, as in files of Windows" : "");
-}
-
-kprof_status kprof_program_fail(const char *name, int reason)
-{
-    char *program = reason == ENOENT || reason == EACCES ? kprof_program_find(name) : NULL;
-    if (program) {
-        kprof_status failed = fail_interpreter(name, program, reason);
-        free(program);
-        return failed;
-    }
+    if (program)
+        return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: its first line names the interpreter \"%s\": %m%s",
+                          name, interpreter,
+                          strchr(interpreter, '\r') ? "; the line ends with a carriage return, as in files of Windows"
+                                                    : "");
     const bool is_nsys = kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name));
-    errno = reason;
     return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name,
                       is_nsys ? "; what nsys profile does, kprof trace does, and kprof stats what nsys stats does"
                               : "");

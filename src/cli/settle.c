@@ -62,8 +62,18 @@ static kprof_status settle_alias(kprof_options *options)
     return KPROF_OK;
 }
 
-static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
+/* Every option given must be one of the command, or at least be ignored there. */
+static kprof_status check_commands(const kprof_options *options)
 {
+    const unsigned mask = options->command->mask;
+    const kprof_option_row *row = kprof_option_rows, *end = row + kprof_option_row_count;
+    for (; row < end; row++) {
+        const bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
+        if (options->given[row - kprof_option_rows] && !is_taken && row != options->alias)
+            break;
+    }
+    if (row == end)
+        return KPROF_OK;
     KPROF_AUTO(kprof_strbuf) owners = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
         const char *name = kprof_commands[i].name;
@@ -73,19 +83,6 @@ static kprof_status fail_use(const kprof_option_row *row, const kprof_options *o
     const char *name = options->command->name;
     return kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s", row->name,
                       *name ? "kprof " : "a run", name, owners.data ? owners.data : "");
-}
-
-/* Every option given must be one of the command, or at least be ignored there. */
-static kprof_status check_commands(const kprof_options *options)
-{
-    unsigned mask = options->command->mask;
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_option_row *row = &kprof_option_rows[i];
-        bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
-        if (options->given[i] && !is_taken && row != options->alias)
-            return fail_use(row, options);
-    }
-    return KPROF_OK;
 }
 
 /* A command that takes a word says which words it takes. */
@@ -269,18 +266,6 @@ static bool is_told_what(const kprof_options *options)
     return selection->sets.count + selection->sections.count + selection->metrics.count > 0;
 }
 
-/* The page has a JSON document for each kernel, so it prints JSON lines. */
-static kprof_status settle_brief(kprof_options *options)
-{
-    if (options->page != KPROF_PAGE_BRIEF)
-        return KPROF_OK;
-    if (is_csv(options))
-        return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
-    if (options->format == KPROF_FORMAT_JSON)
-        options->format = KPROF_FORMAT_JSONL;
-    return KPROF_OK;
-}
-
 /* A source file may be in another place, so the text of those that are found is still shown. */
 static void tell_missing(const kprof_strlist *paths, const char *option)
 {
@@ -394,7 +379,10 @@ static kprof_status settle_pages(kprof_options *options)
         options->format == KPROF_FORMAT_CSV_NCU)
         options->group_by = KPROF_GROUP_SHAPE;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
-    KPROF_THEN(status, settle_brief(options));
+    if (status == KPROF_OK && options->page == KPROF_PAGE_BRIEF && is_csv(options))
+        status = kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
+    if (options->page == KPROF_PAGE_BRIEF && options->format == KPROF_FORMAT_JSON)
+        options->format = KPROF_FORMAT_JSONL; /* the page has a document for each kernel */
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 

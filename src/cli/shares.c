@@ -25,12 +25,6 @@ static kprof_status take_throughput(const kprof_shares_wish *wish, const char *n
     return status;
 }
 
-static void add_parts(const kprof_shares *shares, kprof_strlist *out)
-{
-    for (size_t i = 0; i < shares->throughput_count; i++)
-        kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
-}
-
 /* The metrics of one pass of the plan next to each other, as they fit together. */
 static kprof_status list_names(const kprof_shares_wish *wish, const kprof_plan *plan, kprof_shares *shares,
                                kprof_strlist *out)
@@ -47,8 +41,8 @@ static kprof_status list_names(const kprof_shares_wish *wish, const kprof_plan *
             if (status == KPROF_OK && !is_in_parts)
                 kprof_strlist_add(out, plan->collect.items[i]);
         }
-    if (status == KPROF_OK)
-        add_parts(shares, out);
+    for (size_t i = 0; i < shares->throughput_count && status == KPROF_OK; i++)
+        kprof_strlist_add_all_unique(out, &shares->throughputs[i].parts);
     return status;
 }
 
@@ -68,17 +62,6 @@ static kprof_status fill_run(const kprof_shares_wish *wish, uint32_t passes, kpr
     *names = plan->left_out;
     plan->left_out = (kprof_strlist)KPROF_STRLIST_INIT;
     return KPROF_OK;
-}
-
-static kprof_status fill_runs(const kprof_shares_wish *wish, kprof_strlist *names, kprof_shares *out)
-{
-    kprof_status status = KPROF_OK;
-    while (names->count > 0 && status == KPROF_OK && (wish->most == 0 || out->count < wish->most)) {
-        status = fill_run(wish, 1, names, out);
-        if (status == KPROF_USAGE) /* none of them fits into one pass */
-            status = fill_run(wish, 0, names, out);
-    }
-    return status;
 }
 
 static void leave_repeats_out(kprof_plan *plan)
@@ -101,7 +84,11 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
     kprof_status status = list_names(wish, plan, out, &names);
     if (!wish->keeps_repeats)
         leave_repeats_out(plan);
-    KPROF_THEN(status, fill_runs(wish, &names, out));
+    while (names.count > 0 && status == KPROF_OK && (wish->most == 0 || out->count < wish->most)) {
+        status = fill_run(wish, 1, &names, out);
+        if (status == KPROF_USAGE) /* none of them fits into one pass */
+            status = fill_run(wish, 0, &names, out);
+    }
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
         kprof_strlist_add(&plan->left_out, names.items[i]);
     return status;
