@@ -88,19 +88,10 @@ kprof_code_options kprof_code_options_of(const kprof_options *options, const kpr
 
 char *kprof_words_join(char *const *words)
 {
-    /* No shell changes a word of these. */
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@";
     kprof_strbuf joined = KPROF_STRBUF_INIT;
     for (char *const *word = words; *word; word++) {
         kprof_strbuf_puts(&joined, word == words ? "" : " ");
-        if (**word && (*word)[strspn(*word, plain)] == '\0') {
-            kprof_strbuf_puts(&joined, *word);
-            continue;
-        }
-        kprof_strbuf_puts(&joined, "'");
-        for (const char *c = *word; *c; c++)
-            kprof_strbuf_append(&joined, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
-        kprof_strbuf_puts(&joined, "'");
+        kprof_strbuf_quote(&joined, *word);
     }
     return kprof_strbuf_take(&joined);
 }

@@ -39,7 +39,7 @@
     FIELD(TEXT, host, host, 1, NONE, NONE)                                                                             \
     REPORT(TEXT, name, 1)                                                                                              \
     FIELD(TEXT, executable, executable, 1, NONE, NONE)     /* absolute path */                                         \
-    FIELD(TEXT, command_line, command_line, 1, NONE, NONE) /* arguments joined by single spaces */                     \
+    FIELD(TEXT, command_line, command_line, 1, NONE, NONE) /* words as a shell takes them */                           \
     REPORT(OPTIONAL, wait_status, 1)                                                                                   \
     REPORT(OPTIONAL, launches, 1)                                                                                      \
     REPORT(OPTIONAL, matched, 1)                                                                                       \

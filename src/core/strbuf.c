@@ -112,6 +112,19 @@ void kprof_strbuf_puts(kprof_strbuf *buf, const char *text)
     kprof_strbuf_append(buf, text, strlen(text));
 }
 
+void kprof_strbuf_quote(kprof_strbuf *buf, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        kprof_strbuf_puts(buf, word);
+        return;
+    }
+    kprof_strbuf_puts(buf, "'");
+    for (const char *c = word; *c; c++)
+        kprof_strbuf_append(buf, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
+    kprof_strbuf_puts(buf, "'");
+}
+
 kprof_strbuf *kprof_strbuf_part(kprof_strbuf *buf)
 {
     if (buf->length > 0)

@@ -38,6 +38,8 @@ void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
 void *kprof_strbuf_extend(kprof_strbuf *buf, size_t size);
 void kprof_strbuf_puts(kprof_strbuf *buf, const char *text);
 void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Append a word of a command line: if it is empty or has other characters than a shell takes as they are, in quotes. */
+void kprof_strbuf_quote(kprof_strbuf *buf, const char *word);
 /* Begin another part of a list: append "; " unless the buffer is empty. Returns the buffer. */
 kprof_strbuf *kprof_strbuf_part(kprof_strbuf *buf);
 void kprof_strbuf_clear(kprof_strbuf *buf); /* length 0, keeps the memory */

@@ -28,31 +28,34 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Texts of the process' record: too much for the stack of a thread of the application. */
 static struct texts {
-    char executable[4096], command_line[32768], host[256];
+    char executable[4096], words[32768], host[256];
 } texts;
 
-static void read_text_file(const char *path, char *out, size_t size)
+/* The words of the program, each of which ends with a NUL, as a shell takes them. */
+static void join_words(kprof_strbuf *out)
 {
-    size_t length = kprof_read_text(path, out, size);
-    while (length > 0 && out[length - 1] == '\0')
+    size_t length = kprof_read_text("/proc/self/cmdline", texts.words, sizeof texts.words);
+    while (length > 1 && texts.words[length - 1] == '\0' && texts.words[length - 2] == '\0')
         length--;
-    for (size_t i = 0; i < length; i++)
-        if (out[i] == '\0')
-            out[i] = ' ';
-    out[length] = '\0';
+    for (size_t at = 0; at < length; at += strlen(texts.words + at) + 1) {
+        kprof_strbuf_puts(out, at > 0 ? " " : "");
+        kprof_strbuf_quote(out, texts.words + at);
+    }
 }
 
 static void write_process(void)
 {
     struct timespec now;
+    KPROF_AUTO(kprof_strbuf) command_line = KPROF_STRBUF_INIT;
     ssize_t length = readlink("/proc/self/exe", texts.executable, sizeof texts.executable - 1);
     texts.executable[length > 0 ? length : 0] = '\0';
-    read_text_file("/proc/self/cmdline", texts.command_line, sizeof texts.command_line);
+    join_words(&command_line);
     gethostname(texts.host, sizeof texts.host - 1);
     clock_gettime(CLOCK_REALTIME, &now);
     kprof_record record = {.type = KPROF_RECORD_PROCESS};
@@ -62,7 +65,7 @@ static void write_process(void)
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
         .host = texts.host,
         .executable = texts.executable,
-        .command_line = texts.command_line,
+        .command_line = kprof_strbuf_text(&command_line),
     };
     kprof_process_write(&record);
 }

@@ -402,6 +402,16 @@ class Records(Tracing):
         self.assert_run(run, 0)
         self.assertEqual(self.launches("counted.kprof"), ["vectorAdd"] * 2)
 
+    def test_words_of_the_program(self):
+        """As a shell takes them."""
+        steps = ["say=it's two", "say=", f"launch={VECTOR_ADD}"]
+        self.assert_run(self.trace(*steps), 0)
+        [row] = json.loads(self.kprof("stats", "run", "--report", "count_command", "--json").out)
+        words = shlex.split(row["Command"])
+        self.assertEqual(words[words.index("--") + 1:], [APP, *steps])
+        self.assertEqual(self.query("run.kprof", "SELECT command_line FROM process"),
+                         [(shlex.join([APP, *steps]).replace("'\"'\"'", "'\\''"),)])
+
     def test_pages_of_launches(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}"), 0)
         for words in (("report", "run"), ("report", "run", "--page", "summary"), ("export", "run", "--to", "long")):
