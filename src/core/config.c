@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC         "KPROFCFG"
-#define CONFIG_VERSION       22
+#define CONFIG_VERSION       22 /* of what encode_chip writes; the rows tell of themselves */
 #define CONFIG_MAX_BYTES     (64u << 20)
 #define CONFIG_MAX_CHIPS     256
 #define CONFIG_MAX_TIMELINES 1024
@@ -41,6 +41,19 @@ static const kprof_option_row rows[] = {
     ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)                      /**/
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
+
+/* A number that another kprof has where it has other rows. */
+static uint32_t layout_version(void)
+{
+    uint32_t sum = CONFIG_VERSION;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const uint64_t parts[] = {rows[i].type, rows[i].field, (uint64_t)rows[i].value};
+        sum = kprof_crc32c(sum, parts, sizeof parts);
+        for (const kprof_option_choice *choice = rows[i].choices; choice && choice->word; choice++)
+            sum = kprof_crc32c(sum + (uint32_t)choice->value, choice->word, strlen(choice->word));
+    }
+    return sum;
+}
 
 /* The place of a row's value, by its type. */
 typedef union place {
@@ -221,7 +234,7 @@ kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out)
 {
     size_t begin = out->length;
     kprof_strbuf_append(out, CONFIG_MAGIC, strlen(CONFIG_MAGIC));
-    kprof_put_u32(out, CONFIG_VERSION);
+    kprof_put_u32(out, layout_version());
     for (size_t i = 0; i < ROW_COUNT; i++)
         encode_option(&rows[i], config, out);
     kprof_put_u32(out, (uint32_t)config->chip_count);
@@ -257,11 +270,9 @@ kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *ou
     if (kprof_crc32c(0, data, size - 4) != kprof_get_u32(&checksum))
         return kprof_fail(KPROF_INTERNAL, "configuration: cut or damaged (the checksum differs)");
     kprof_bytes in = {(const uint8_t *)data + magic, size - 4 - magic, false};
-    uint32_t version = kprof_get_u32(&in);
-    if (version != CONFIG_VERSION)
-        return kprof_fail(KPROF_INTERNAL,
-                          "configuration: version %u, but this library reads %d; use the kprof it came with", version,
-                          CONFIG_VERSION);
+    if (kprof_get_u32(&in) != layout_version())
+        return kprof_fail(KPROF_INTERNAL, "configuration: another version of kprof than that of this library wrote it; "
+                                          "use the kprof that the library came with");
     decode_body(&in, out);
     if (!in.failed && in.left == 0)
         return KPROF_OK;
