@@ -1,5 +1,7 @@
 /* The spool as bytes: every record survives the trip, and whatever is cut, flipped, foreign or newer is refused without
  * losing what came before. */
+#include "core/activities.h"
+#include "core/attributes.h"
 #include "core/bytes.h"
 #include "log_capture.h"
 #include "spool/format.h"
@@ -262,6 +264,27 @@ static void another_version_is_named(void **state)
     }
 }
 
+/* What the bytes of records follow from. */
+#define FIELD(kind, member, ...)     #kind " " #member ";"
+#define REPORT(...)                  ""
+#define RECORD(number, NAME, name)   #number #name ":" KPROF_##NAME##_FIELDS(FIELD, FIELD, REPORT)
+#define VALUE(type, name)            #type " " #name ";"
+#define ACTIVITY(number, KIND, kind) #number #kind ":" KPROF_##KIND##_ACTIVITY_FIELDS(VALUE)
+static const char layout[] = KPROF_RECORD_MAP(RECORD) KPROF_ACTIVITY_MAP(ACTIVITY);
+
+static void a_change_of_records_is_a_new_version(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t version, layout;
+    } recorded = {18, 0xfbb148d2};
+    const uint32_t now = kprof_crc32c(KPROF_DEVICE_ATTRIBUTE_COUNT, layout, sizeof layout);
+    if (now != recorded.layout || recorded.version != KPROF_SPOOL_VERSION)
+        fail_msg("records have changed since version %u, so that another kprof would read them wrong: raise "
+                 "KPROF_SPOOL_VERSION above that and record {it, 0x%08x} here",
+                 recorded.version, now);
+}
+
 /* Append a record of any type with a good checksum. */
 static void put_raw(kprof_strbuf *bytes, uint32_t type, const void *payload, size_t size)
 {
@@ -418,6 +441,7 @@ int main(void)
         cmocka_unit_test(damage_is_logged_once),
         cmocka_unit_test(a_broken_header_is_refused_at_once),
         cmocka_unit_test(another_version_is_named),
+        cmocka_unit_test(a_change_of_records_is_a_new_version),
         cmocka_unit_test(unknown_types_are_skipped),
         cmocka_unit_test(forged_content_does_no_harm),
         cmocka_unit_test(values_outside_an_enum_are_damage),
