@@ -91,7 +91,9 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
         options->page = KPROF_PAGE_CENSUS;
         kprof_idle_tell(options, &told);
     }
-    if (is_alone && (options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SUMMARY || options->html_path))
+    const bool shows_census = options->page == KPROF_PAGE_CENSUS ||
+                              (options->page == KPROF_PAGE_SUMMARY && !kprof_is_csv(options->format)); /* one table */
+    if (is_alone && (shows_census || options->html_path))
         return KPROF_OK;
     kprof_outcome_explain_no_match(given, report);
     tell_numbers(given);

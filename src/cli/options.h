@@ -122,6 +122,12 @@ const char *kprof_value_hint(const char *option, const char *value);
 kprof_status kprof_options_parse(char **argv, kprof_options *out) KPROF_MUST_CHECK;
 void kprof_options_free(kprof_options *options); /* members */
 
+/* Is it a layout of CSV? `format`: a kprof_format, or KPROF_UNSET. */
+static inline bool kprof_is_csv(int format)
+{
+    return format == KPROF_FORMAT_CSV || format == KPROF_FORMAT_CSV_WIDE || format == KPROF_FORMAT_CSV_NCU;
+}
+
 /* Print the help that `options` asks for: of kprof, or of one command. */
 void kprof_help_print(const kprof_options *options, FILE *out);
 /* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that take one),

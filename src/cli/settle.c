@@ -248,12 +248,6 @@ static kprof_status settle_conditions(kprof_options *options)
     return status;
 }
 
-static bool is_csv(const kprof_options *options)
-{
-    return options->format == KPROF_FORMAT_CSV || options->format == KPROF_FORMAT_CSV_WIDE ||
-           options->format == KPROF_FORMAT_CSV_NCU;
-}
-
 /* Does the command collect, or plan to? */
 static bool collects(const kprof_options *options)
 {
@@ -289,7 +283,7 @@ static kprof_status settle_source(kprof_options *options)
                                     : "rows of the code: give --page source too");
     if (!is_source)
         return KPROF_OK;
-    if (is_csv(options) && !has_top && options->sort == KPROF_UNSET)
+    if (kprof_is_csv(options->format) && !has_top && options->sort == KPROF_UNSET)
         options->all_rows = true;
     else if (!has_top && !options->all_rows)
         options->top = HOTTEST;
@@ -379,7 +373,7 @@ static kprof_status settle_pages(kprof_options *options)
         options->format == KPROF_FORMAT_CSV_NCU)
         options->group_by = KPROF_GROUP_SHAPE;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
-    if (status == KPROF_OK && options->page == KPROF_PAGE_BRIEF && is_csv(options))
+    if (status == KPROF_OK && options->page == KPROF_PAGE_BRIEF && kprof_is_csv(options->format))
         status = kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->page == KPROF_PAGE_BRIEF && options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL; /* the page has a document for each kernel */

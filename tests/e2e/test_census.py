@@ -47,6 +47,10 @@ class Census(Case):
         self.assert_run(shown, 0)
         self.assertRegex(shown.out, r"matmul\(float\*\) +5 +0 +3.50 ms +57.38 %")
         self.assert_run(self.kprof("report", "run.kprof", "--page", "details"), 106)
+        self.assert_run(self.kprof("report", "run.kprof", "--page", "summary"), 0)
+        table = self.kprof("report", "run.kprof", "--page", "summary", "--csv") # of launches that were measured
+        self.assert_run(table, 106)
+        self.assertIn("with --page census", table.err)
         self.assertIn("--kernel-name has no effect", self.kprof("report", "run.kprof", "-k", "scale").err)
 
     def test_needs_no_counters(self):
