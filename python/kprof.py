@@ -272,7 +272,8 @@ def _in_folder(folder, name):
 
 def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
     """Measure this process' launches from now on, with the sets, sections and metrics given, or else those of the run.
-    The report of them is removed with the result, unless `keep` names it; `overwrite` lets that replace a file."""
+    The report of them is removed with the result, unless `keep` names it; `overwrite` lets that replace a file. Under
+    kprof trace --armed no the trace of the run goes on."""
     words = [*_words("--set", set), *_words("--section", section), *_words("--metrics", metrics)]
     with _lock:
         if _open:
@@ -283,7 +284,13 @@ def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
         prepare()
         folder = _open["folder"] = None if keep else _Folder()
         path = _in_folder(os.getcwd(), os.path.expanduser(keep)) if keep else _in_folder(folder.name, _PART)
-        _ask("start", str(os.getpid()), *words, "--export", path, *["--force-overwrite"] * bool(overwrite))
+        try:
+            _ask("start", str(os.getpid()), *words, "--export", path, *["--force-overwrite"] * bool(overwrite))
+        except Error as refused:
+            if keep or "a trace has one report" not in str(refused):
+                raise
+            _ask("start", str(os.getpid()), *words)
+            _open["is_trace"] = True
     except BaseException as failed:  # among them an interrupted cell
         _open.clear()
         if not isinstance(failed, Error):
@@ -293,17 +300,20 @@ def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
 
 
 def stop():
-    """Measure no more, and return what was measured. Work that the GPU still has to do should have been waited for."""
+    """Measure no more, and return what was measured: a Result, or None under kprof trace, whose report will have it.
+    Work that the GPU still has to do should have been waited for."""
     with _lock:
         if not _open:
             raise Error("kprof.stop: nothing was started", 101)
-        folder = _open.pop("folder")
+        folder, is_trace = _open.pop("folder"), _open.pop("is_trace", False)
     lines = _ask("stop", str(os.getpid()))
     reports = [rest for key, rest in lines if key == "report"]
     if str(os.getpid()) not in (rest.split(" ")[0] for key, rest in lines if key == "process"):
         if not _Host.process: # it ran under kprof from the start
             raise Error("this process has not called CUDA yet, so that nothing was measured", 106)
         raise Error("this process has not called CUDA, or had called it before kprof was there; " + _RELAUNCH)
+    if is_trace:
+        return None
     if not reports:
         raise Error("kprof has made no report", 110)
     # a name that has the end of a line is no answer
@@ -340,7 +350,7 @@ class profile:
 
     def __init__(self, set=None, *, section=None, metrics=None, keep=None, overwrite=False):
         self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep, "overwrite": overwrite}
-        self.result = None
+        self.result, self._has_ended = None, False
 
     def __enter__(self):
         start(**self._wanted)
@@ -353,9 +363,10 @@ class profile:
             if kind is None:
                 raise
             warnings.warn(f"kprof: {failed}", stacklevel=2) # what the block has raised matters more
+        self._has_ended = True
 
     def __repr__(self):
-        return f"<kprof.profile, {'not ended' if self.result is None else repr(self.result)}>"
+        return f"<kprof.profile, {repr(self.result) if self.result else 'ended' if self._has_ended else 'not ended'}>"
 
     def __dir__(self):
         return sorted({*super().__dir__(), *dir(self.result)})
@@ -364,5 +375,7 @@ class profile:
         if name.startswith("_"):
             raise AttributeError(name)
         if self.result is None:
-            raise Error(f"{name}: what was measured is known when the block has ended", 101)
+            raise Error(f"{name}: " + ("this block has no result; of a run of kprof trace its report has what ran in it"
+                                       if self._has_ended else "what was measured is known when the block has ended"),
+                        101)
         return getattr(self.result, name)

@@ -451,6 +451,35 @@ for rank in ranks:
         self.assert_run(run, 0)
         self.assertEqual(run.out, "5 ['vectorAdd']\n5 ['scale']\n")
 
+    def test_trace(self):
+        """A block is a part of the one trace."""
+        script = self.script("""
+def run(name):
+    launch(name)
+    library.kprof_sim_do(b"sync")
+run(ADD)
+for i in range(2):
+    with kprof.profile() as p:
+        run(SCALE)
+    run(ADD)
+print(p)
+for wrong in (lambda: p.dict, lambda: kprof.start(set="full"), lambda: kprof.start(keep="part")):
+    try:
+        wrong()
+    except kprof.Error as error:
+        print(error)
+""")
+        run = self.kprof("trace", "--injection-path", INJECTION, "--armed", "no", "-o", "run", sys.executable, "-B",
+                         script)
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT function, count(*) FROM trace_kernel JOIN trace_name n ON "
+                                    "n.id=name_id GROUP BY 1"), [("scale", 2)])
+        told = run.out.splitlines()
+        self.assertEqual(told[0], "<kprof.profile, ended>")
+        for line, text in zip(told[1:], ("of a run of kprof trace its report has what ran in it",
+                                         "takes a trace, and measures no sets", "a trace has one report")):
+            self.assertIn(text, line)
+
     def test_notebook(self):
         """The code of the sample's cells, with a torch that does what calls of CUDA do."""
         samples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/notebook/inside.ipynb")
