@@ -15,6 +15,9 @@
     X(cuDeviceGetUuid)                                                                                                 \
     X(cuDeviceTotalMem)                                                                                                \
     X(cuDeviceGetAttribute)                                                                                            \
+    X(cuDeviceGetDefaultMemPool)                                                                                       \
+    X(cuDeviceGetMemPool)                                                                                              \
+    X(cuDeviceSetMemPool)                                                                                              \
     X(cuDeviceGetP2PAttribute)                                                                                         \
     X(cuCtxGetDevice)                                                                                                  \
     X(cuDevicePrimaryCtxGetState)                                                                                      \

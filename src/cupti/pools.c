@@ -113,13 +113,53 @@ static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
            used_bytes > 0;
 }
 
+/* Where a batch holds the pool, it lets go of it later, and has it keep no more than so much then. */
+static bool note_threshold(CUmemoryPool pool, cuuint64_t threshold)
+{
+    bool is_held = false;
+    pthread_mutex_lock(&held.mutex);
+    for (size_t i = 0; i < held.count && !is_held; i++) {
+        is_held = held.items[i].pool == pool;
+        held.items[i].threshold = is_held ? threshold : held.items[i].threshold;
+    }
+    pthread_mutex_unlock(&held.mutex);
+    return is_held;
+}
+
+/* Replays use what is freed to pools that are held. */
 static void destroy_emptied_locked(const kprof_driver_api *driver)
 {
     for (size_t i = outlived.count; i-- > 0;)
-        if (!is_in_use(driver, outlived.items[i])) {
+        if (!is_in_use(driver, outlived.items[i]) && !note_threshold(outlived.items[i], 0)) {
             (void)driver->cuMemPoolDestroy_(outlived.items[i]);
             outlived.items[i] = outlived.items[--outlived.count];
         }
+}
+
+static bool is_outlived_locked(CUmemoryPool pool)
+{
+    bool is = false;
+    for (size_t i = 0; i < outlived.count; i++)
+        is = is || outlived.items[i] == pool;
+    return is;
+}
+
+/* Is it a device's default pool, which the driver refuses to destroy? A device that uses the pool uses its default one
+ * from now on, as the driver has it where a pool is destroyed. */
+static bool is_default(const kprof_driver_api *driver, CUmemoryPool pool)
+{
+    int count = 0;
+    (void)driver->cuDeviceGetCount_(&count);
+    for (CUdevice device = 0; device < count; device++) {
+        CUmemoryPool own = NULL, used = NULL;
+        if (driver->cuDeviceGetDefaultMemPool_(&own, device) != CUDA_SUCCESS)
+            continue;
+        if (own == pool)
+            return true;
+        if (driver->cuDeviceGetMemPool_(&used, device) == CUDA_SUCCESS && used == pool)
+            (void)driver->cuDeviceSetMemPool_(device, own);
+    }
+    return false;
 }
 
 /* Return a pool without memory; NULL where the driver makes none. */
@@ -132,22 +172,43 @@ static CUmemoryPool make_empty(const kprof_driver_api *driver)
     return driver->cuMemPoolCreate_(&pool, &properties) == CUDA_SUCCESS ? pool : NULL;
 }
 
+/* Return what is to be destroyed in the pool's place. */
+static CUmemoryPool outlive_locked(const kprof_driver_api *driver, CUmemoryPool pool)
+{
+    destroy_emptied_locked(driver);
+    if (is_outlived_locked(pool)) /* it was destroyed before, as far as the application knows */
+        return NULL;
+    CUmemoryPool empty = NULL;
+    if (is_in_use(driver, pool) && !is_default(driver, pool) && KPROF_APPEND(outlived.items, outlived.count))
+        empty = make_empty(driver);
+    if (!empty)
+        return pool;
+    outlived.items[outlived.count++] = pool;
+    if (!note_threshold(pool, 0)) /* what is freed goes back to the system */
+        (void)set_threshold(driver, pool, 0);
+    return empty;
+}
+
 void kprof_pools_let_outlive(CUmemoryPool *pool)
 {
     const kprof_driver_api *driver;
-    forget(*pool);
-    if (kprof_redirect_is_refused() || kprof_driver_load(&driver) != KPROF_OK)
-        return;
-    pthread_mutex_lock(&outlived.mutex);
-    destroy_emptied_locked(driver);
-    CUmemoryPool empty = NULL;
-    if (is_in_use(driver, *pool) && KPROF_APPEND(outlived.items, outlived.count))
-        empty = make_empty(driver);
-    if (empty) {
-        (void)set_threshold(driver, *pool, 0); /* what is freed goes back to the system */
-        outlived.items[outlived.count++] = *pool;
-        *pool = empty;
+    const CUmemoryPool destroyed = *pool;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may capture */
+    if (!kprof_redirect_is_refused() && kprof_driver_load(&driver) == KPROF_OK) {
+        (void)driver->cuThreadExchangeStreamCaptureMode_(&mode);
+        pthread_mutex_lock(&outlived.mutex);
+        *pool = outlive_locked(driver, destroyed);
+        pthread_mutex_unlock(&outlived.mutex);
+        (void)driver->cuThreadExchangeStreamCaptureMode_(&mode);
     }
+    if (*pool == destroyed)
+        forget(destroyed);
+}
+
+void kprof_pools_forget(void)
+{
+    pthread_mutex_lock(&outlived.mutex);
+    outlived.count = 0;
     pthread_mutex_unlock(&outlived.mutex);
 }
 

@@ -8,8 +8,7 @@
 
 /* Does the pool that has the memory at the address keep now what is freed to it? */
 bool kprof_pools_keep(CUdeviceptr address);
-/* Have that pool keep it until _let_go. False where the memory is of no pool or the driver
- * refuses. */
+/* Have that pool keep it until _let_go. False where the memory is of no pool or the driver refuses. */
 bool kprof_pools_hold(CUdeviceptr address);
 /* Do pools keep memory, because of _hold, that the application has not asked them to keep? */
 bool kprof_pools_are_held(void);
@@ -18,5 +17,7 @@ bool kprof_pools_are_held(void);
 void kprof_pools_let_go(bool is_idle);
 /* The application is about to destroy the pool. If memory of it is in use, another pool takes its place in the call. */
 void kprof_pools_let_outlive(CUmemoryPool *pool);
+/* A context ends, perhaps with its device's pools: ask no more about those that were to outlive their destruction. */
+void kprof_pools_forget(void);
 /* A call of the application succeeded. _let_go leaves a pool alone that it has told what to keep. */
 void kprof_pools_note(CUpti_CallbackId id, const void *parameters);

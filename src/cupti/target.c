@@ -237,6 +237,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         kprof_variables_forget(data->context);
         kprof_allocations_forget(data->context);
         kprof_capturing_forget(data->context);
+        kprof_pools_forget();
         kprof_functions_forget();
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
         const CUpti_ModuleResourceData *module = data->resourceDescriptor;
@@ -692,7 +693,9 @@ bool kprof_target_holds_pools(void)
 
 void kprof_target_let_go_of_pools(void)
 {
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
     kprof_pools_let_go(true);
+    relax_capture_mode(mode);
 }
 
 bool kprof_target_set_own(bool own)

@@ -15,7 +15,8 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-enum { POOLS = 20, OF_NO_POOL = 0x1000, OF_POOL = 0x10000 }; /* pool i has the memory at OF_POOL + i */
+/* Pool i has the memory at OF_POOL + i. Those of DEFAULTS on belong to devices. */
+enum { DEVICES = 4, DEFAULTS = 16, POOLS = DEFAULTS + DEVICES, OF_NO_POOL = 0x1000, OF_POOL = 0x10000 };
 
 typedef struct fake_pool {
     cuuint64_t threshold;
@@ -26,11 +27,50 @@ typedef struct fake_pool {
 
 static fake_pool pools[POOLS], empty; /* the latter is the one that kprof makes */
 static CUresult set_result;
-static bool is_refused;
+static bool is_refused, is_relaxed; /* is_relaxed: a capture of another thread does not end by the calls */
+static size_t used_by[DEVICES];
 
 bool kprof_redirect_is_refused(void)
 {
     return is_refused;
+}
+
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    const CUstreamCaptureMode before = is_relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : CU_STREAM_CAPTURE_MODE_GLOBAL;
+    is_relaxed = *mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+static CUmemoryPool handle(size_t i)
+{
+    return (CUmemoryPool)(void *)&pools[i];
+}
+
+static CUresult CUDAAPI count_devices(int *out)
+{
+    *out = DEVICES;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_default(CUmemoryPool *out, CUdevice device)
+{
+    *out = handle(DEFAULTS + (size_t)device);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_pool(CUmemoryPool *out, CUdevice device)
+{
+    *out = handle(used_by[device]);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_pool(CUdevice device, CUmemoryPool pool)
+{
+    assert_ptr_equal(pool, handle(DEFAULTS + (size_t)device));
+    used_by[device] = DEFAULTS + (size_t)device;
+    return CUDA_SUCCESS;
 }
 
 static fake_pool *use(CUmemoryPool handle)
@@ -74,6 +114,7 @@ static CUresult CUDAAPI trim(CUmemoryPool pool, size_t bytes)
 
 static CUresult CUDAAPI create(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
+    assert_true(is_relaxed);
     assert_int_equal(properties->location.id, 3);
     empty = (fake_pool){.threshold = 0};
     *pool = (CUmemoryPool)(void *)&empty;
@@ -82,6 +123,7 @@ static CUresult CUDAAPI create(CUmemoryPool *pool, const CUmemPoolProps *propert
 
 static CUresult CUDAAPI destroy_pool(CUmemoryPool pool)
 {
+    assert_true(is_relaxed);
     assert_int_equal(use(pool)->used_bytes, 0); /* under a profiler later calls crash else */
     use(pool)->is_destroyed = true;
     return CUDA_SUCCESS;
@@ -101,6 +143,11 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuMemPoolTrimTo_ = trim,
                                          .cuMemPoolCreate_ = create,
                                          .cuMemPoolDestroy_ = destroy_pool,
+                                         .cuDeviceGetCount_ = count_devices,
+                                         .cuDeviceGetDefaultMemPool_ = get_default,
+                                         .cuDeviceGetMemPool_ = get_pool,
+                                         .cuDeviceSetMemPool_ = set_pool,
+                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode,
                                          .cuCtxGetDevice_ = get_device};
     *out = &api;
     return KPROF_OK;
@@ -119,6 +166,8 @@ static int set_up(void **state)
     is_refused = false;
     for (size_t i = 0; i < POOLS; i++)
         pools[i] = (fake_pool){.threshold = 100 * i, .trimmed_to = SIZE_MAX};
+    for (size_t device = 0; device < DEVICES; device++)
+        used_by[device] = DEFAULTS + device;
     return 0;
 }
 
@@ -176,11 +225,6 @@ static void test_cannot_be_held(void **state)
     assert_int_equal(pools[1].threshold, 100);
 }
 
-static CUmemoryPool handle(size_t i)
-{
-    return (CUmemoryPool)(void *)&pools[i];
-}
-
 static void note_set(size_t i, CUmemPool_attribute attribute)
 {
     kprof_pools_note(ID(cuMemPoolSetAttribute), &(cuMemPoolSetAttribute_params){handle(i), attribute, NULL});
@@ -207,6 +251,7 @@ static void destroy(size_t i)
 {
     CUmemoryPool pool = handle(i);
     kprof_pools_let_outlive(&pool);
+    assert_false(is_relaxed);
     use(pool)->is_destroyed = true;
 }
 
@@ -225,18 +270,73 @@ static void test_destroyed_while_held(void **state)
 static void test_destroyed_in_use(void **state)
 {
     (void)state;
-    assert_true(kprof_pools_hold(OF_POOL + 1));
     pools[1].used_bytes = pools[2].used_bytes = 1;
     destroy(1);
     assert_true(empty.is_destroyed);
     assert_false(pools[1].is_destroyed);
     assert_int_equal(pools[1].threshold, 0);
-    assert_false(kprof_pools_are_held());
     destroy(2);
     assert_false(pools[1].is_destroyed); /* its memory is still in use */
     pools[1].used_bytes = pools[2].used_bytes = 0;
     destroy(3);
     assert_true(pools[1].is_destroyed && pools[2].is_destroyed && pools[3].is_destroyed);
+}
+
+/* The batch closes only after that, and its replays use what was freed. */
+static void test_held_pool_destroyed_in_use(void **state)
+{
+    (void)state;
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    pools[1].used_bytes = 1;
+    destroy(1);
+    assert_true(pools[1].threshold == UINT64_MAX);
+    pools[1].used_bytes = 0;
+    destroy(2);
+    assert_false(pools[1].is_destroyed);
+    kprof_pools_let_go(true);
+    assert_int_equal(pools[1].threshold, 0);
+    assert_int_equal(pools[1].trimmed_to, 0);
+    destroy(3);
+    assert_true(pools[1].is_destroyed);
+}
+
+/* As the driver has it where nobody looks: it refuses the one, and has the device use its own pool after the other. */
+static void test_pools_of_devices(void **state)
+{
+    (void)state;
+    CUmemoryPool pool = handle(DEFAULTS + 1);
+    pools[DEFAULTS + 1].used_bytes = pools[1].used_bytes = 1;
+    kprof_pools_let_outlive(&pool);
+    assert_ptr_equal(pool, handle(DEFAULTS + 1));
+    assert_int_equal(pools[DEFAULTS + 1].threshold, 100 * (DEFAULTS + 1));
+    used_by[2] = 1;
+    destroy(1);
+    assert_int_equal(used_by[2], DEFAULTS + 2);
+    pools[1].used_bytes = 0;
+    destroy(2);
+}
+
+static void test_destroyed_twice(void **state)
+{
+    (void)state;
+    CUmemoryPool pool = handle(1);
+    pools[1].used_bytes = 1;
+    destroy(1);
+    kprof_pools_let_outlive(&pool);
+    assert_null(pool);
+    pools[1].used_bytes = 0;
+    destroy(2);
+}
+
+/* Pools may go with their device's context. */
+static void test_context_ends(void **state)
+{
+    (void)state;
+    pools[1].used_bytes = 1;
+    destroy(1);
+    kprof_pools_forget();
+    pools[1].is_destroyed = true;
+    destroy(2);
 }
 
 static void test_driver_takes_no_other(void **state)
@@ -258,6 +358,10 @@ int main(void)
         cmocka_unit_test_setup(test_told, set_up),
         cmocka_unit_test_setup(test_destroyed_while_held, set_up),
         cmocka_unit_test_setup(test_destroyed_in_use, set_up),
+        cmocka_unit_test_setup(test_held_pool_destroyed_in_use, set_up),
+        cmocka_unit_test_setup(test_pools_of_devices, set_up),
+        cmocka_unit_test_setup(test_destroyed_twice, set_up),
+        cmocka_unit_test_setup(test_context_ends, set_up),
         cmocka_unit_test_setup(test_driver_takes_no_other, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
