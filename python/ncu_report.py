@@ -636,7 +636,8 @@ class _Report:
                                  capture_output=True, text=True)
             if run.returncode != 0:
                 raise RuntimeError(run.stderr.strip())
-            self._findings = {launch["id"]: launch["findings"] for launch in json.loads(run.stdout)["launches"]}
+            self._findings = {launch["id"]: launch.get("findings", ())  # none where --metrics alone chose
+                              for launch in json.loads(run.stdout)["launches"]}
         return self._findings
 
 

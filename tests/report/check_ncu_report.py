@@ -318,6 +318,10 @@ class Findings(Case):
                          {ncu_report.SpeedupType.GLOBAL})
         json.dumps(rows)
 
+    def test_of_metrics_alone(self):
+        for action in actions_of(self.changed("DELETE FROM section WHERE identifier <> 'CommandLine'")):
+            self.assertEqual((action.rule_results(), action.rule_results_as_dicts()), ((), []))
+
     def test_no_program(self):
         self.addCleanup(os.environ.update, KPROF=os.environ["KPROF"])
         os.environ["KPROF"] = "/nowhere/kprof"
