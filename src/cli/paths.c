@@ -344,7 +344,13 @@ char *kprof_report_path(const char *name)
 
 kprof_status kprof_report_open_named(const char *name, kprof_report **out)
 {
-    KPROF_AUTO_FREE char *path = kprof_report_path(name);
+    KPROF_AUTO_FREE char *path = kprof_report_path(name), *log = kprof_strprintf("%s-wal", path);
     *out = NULL;
-    return kprof_report_open(path, out);
+    const kprof_status status = kprof_report_open(path, out);
+    if (status == KPROF_OK && kprof_report_is_unfinished(path) && access(log, F_OK) == 0) /* else that was told */
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s: its run goes on, or was cut short: this is what it has stored so far; where it was cut short, "
+                  "kprof recover makes a report of the rest, too",
+                  path);
+    return status;
 }

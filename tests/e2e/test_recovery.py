@@ -333,6 +333,9 @@ class Logs(CutShort):
         run = self.report()
         self.assertEqual(run.code, 0, run.err)
         self.assertIn("vectorAdd", run.out)
+        self.assertIn("run.kprof: its run goes on, or was cut short: this is what it has stored so far", run.err)
+        self.assert_run(self.recover(), 0)
+        self.assertEqual(self.kprof("report", "run.kprof").err, "")
 
     def test_missing(self):
         self.copy("")
