@@ -120,24 +120,50 @@ function placesOf([x, y], width) {
     };
 }
 
+const CELL = 64; // pixels
+
+// What is taken of the chart, by cells, so that thousands of points stay quick.
+class Taken {
+    constructor() {
+        this.cells = new Map();
+    }
+
+    cellsOf([left, top, right, bottom]) {
+        const keys = [];
+        for (let x = Math.floor(left / CELL); x <= right / CELL; x++)
+            for (let y = Math.floor(top / CELL); y <= bottom / CELL; y++) keys.push(`${x} ${y}`);
+        return keys;
+    }
+
+    add(place) {
+        for (const key of this.cellsOf(place)) {
+            if (!this.cells.has(key)) this.cells.set(key, []);
+            this.cells.get(key).push(place);
+        }
+    }
+
+    isFree(place) {
+        return this.cellsOf(place).every((key) => !this.cells.get(key)?.some((other) => crosses(place, other)));
+    }
+}
+
 // Gives points labels as long as there is space that no other point or label takes. One label is enough for points of a
 // kernel that stand together. spots: [{dot, at: [x, y], text}]
 function placeLabels(spots, [left, top, right, bottom]) {
-    const taken = spots.map(({ at: [x, y] }) => [x - 5, y - 5, x + 5, y + 5]);
-    const isFree = (place) => !taken.some((other) => crosses(place, other));
+    const taken = new Taken();
+    spots.forEach(({ at: [x, y] }) => taken.add([x - 5, y - 5, x + 5, y + 5]));
+    const labelled = new Map(); // places of the points with each text
     const isInside = (place) => place[0] >= left && place[1] >= top && place[2] <= right && place[3] <= bottom;
     spots.forEach(({ dot }) => delete dot.label);
     for (const { dot, at, text } of spots) {
         const places = Object.entries(placesOf(at, 6.4 * text.length));
-        const isKnown = spots.some(
-            (other) =>
-                other.dot.label?.show &&
-                other.text === text &&
-                Math.hypot(other.at[0] - at[0], other.at[1] - at[1]) < 12,
-        );
-        const found = !isKnown && places.find(([, place]) => isInside(place) && isFree(place));
+        const isKnown = labelled.get(text)?.some((other) => Math.hypot(other[0] - at[0], other[1] - at[1]) < 12);
+        const found = !isKnown && places.find(([, place]) => isInside(place) && taken.isFree(place));
         dot.label = { show: Boolean(found), position: found ? found[0] : undefined, formatter: text };
-        if (found) taken.push(found[1]);
+        if (!found) continue;
+        taken.add(found[1]);
+        if (!labelled.has(text)) labelled.set(text, []);
+        labelled.get(text).push(at);
     }
 }
 

@@ -4,21 +4,15 @@ import { h } from "./dom.js";
 const PAGE_ROWS = 50;
 
 // What is too wide for the window scrolls: only then it is a region that keys reach.
-const observer = new ResizeObserver((entries) =>
-    entries.forEach(({ target }) => {
-        const isWide = target.scrollWidth > target.clientWidth;
-        for (const [name, value] of [
-            ["tabindex", "0"],
-            ["role", "region"],
-        ])
-            if (isWide) target.setAttribute(name, value);
-            else target.removeAttribute(name);
-    }),
-);
-
 export function scrolling(label, child) {
     const element = h("div", { class: "scroll", "aria-label": label }, child);
-    observer.observe(element);
+    const roles = { tabindex: "0", role: "region" };
+    const follow = () =>
+        Object.entries(roles).forEach(([name, value]) => {
+            if (element.scrollWidth > element.clientWidth) element.setAttribute(name, value);
+            else element.removeAttribute(name);
+        });
+    new ResizeObserver(follow).observe(element);
     return element;
 }
 
