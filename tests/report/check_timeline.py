@@ -129,6 +129,43 @@ def try_joined(page, path):
     check(unnamed == [], f"in a narrow window these have no name: {unnamed}")
 
 
+def add_threads(report, count):
+    """One call in each of so many more threads; that in the last one has a name of its own."""
+    with sqlite3.connect(report) as database:
+        columns = [row[1] for row in database.execute("PRAGMA table_info(trace_call)")]
+        row = dict(zip(columns, database.execute("SELECT * FROM trace_call ORDER BY id DESC LIMIT 1").fetchone()))
+        name = database.execute("SELECT max(id) + 1 FROM trace_name").fetchone()[0]
+        database.execute("INSERT INTO trace_name VALUES (?1, 'last', 'last', 'last')", [name])
+        calls = [{**row, "id": row["id"] + i, "thread": 100_000 + i, "name_id": name if i == count else row["name_id"]}
+                 for i in range(1, count + 1)]
+        database.executemany(f"INSERT INTO trace_call VALUES ({', '.join('?' * len(columns))})",
+                             [list(call.values()) for call in calls])
+    database.close()
+
+
+def try_many_rows(page, path):
+    """What is told of an activity stays in sight however many rows there are, and so do the axis and the search."""
+    page.open(path)
+    page.settle()
+    height = page.evaluate("document.querySelector('canvas').offsetHeight")
+    check(height < 900, f"the canvas is {height} pixels high")
+    page.evaluate("document.getElementById('search').focus()")
+    page.call("Input.insertText", text="last")
+    for _ in range(3):
+        page.settle()
+    places = page.evaluate("['search', 'detail'].map(id => document.getElementById(id).getBoundingClientRect())"
+                           ".map(box => [box.top, box.bottom])")
+    check(all(0 <= top < bottom <= 900 for top, bottom in places), f"search and detail are at {places}")
+    check(text_of(page, "#detail").startswith("last"), f"found {text_of(page, '#detail')}")
+    page.evaluate("document.getElementById('all').click()")
+    page.settle()
+    found = set()
+    for row in range(0, height // 18 - 2):  # a click finds it where it is drawn
+        click_on(page, 2602, row)
+        found.add(page.evaluate("document.querySelector('#detail code')?.textContent"))
+    check("last" in found, f"clicks find {found}")
+
+
 def try_limit(kprof, report, path):
     """Kinds that have few activities leave their part of a page of 200,000 to others."""
     with sqlite3.connect(report) as database:
@@ -157,6 +194,9 @@ def main():
             database.execute("UPDATE trace_name SET demangled=? WHERE function='scale'", (ATTACK,))
         database.close()
         subprocess.run([kprof, "export", report, "--to", "timeline", "-q", "-o", html], check=True)
+        many = str(pathlib.Path(folder) / "many.html")
+        add_threads(report, 300)
+        subprocess.run([kprof, "export", report, "--to", "timeline", "-q", "-o", many], check=True)
         if not TRIES_SOME:
             try_limit(kprof, report, str(pathlib.Path(folder) / "limit.html"))
         try:
@@ -167,6 +207,7 @@ def main():
         try:
             try_page(page, html)
             try_joined(page, joined)
+            try_many_rows(page, many)
         finally:
             page.close()
     print("\n".join(failures), end="")

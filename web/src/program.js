@@ -9,7 +9,8 @@ const TICK = 100; // least distance, in pixels
 const ROW = 18;
 const GAP = 6;
 const SERIES = 36; // height of a counter
-const MOST_PIXELS = 32767; // from top to bottom of a canvas; higher ones stay empty
+const MOST_PIXELS = 32767; // from top to bottom of a canvas, on paper; higher ones stay empty
+const LEAST_SHOWN = 200;
 const COLORS = {
     kernel: "#3b5bdb",
     gpu_memcpy: "#f08c00",
@@ -143,10 +144,34 @@ class ProgramTimeline {
         this.found = h("span", { id: "found", role: "status" });
         this.span = h("span", { id: "span" });
         this.search = h("input", { id: "search", type: "search", oninput: () => this.find(this.search.value) });
-        this.element = h("div", { class: "program" }, this.controls(trace), this.canvas, this.legend(), this.detail);
+        this.others = [this.controls(trace), this.legend(), this.detail];
+        const [controls, ...below] = this.others;
+        this.stage = h("div", { class: "stage" }, controls, this.canvas, below);
+        this.element = h("div", { class: "program" }, this.stage);
         views.set(this.element, this);
         this.listen();
         new ResizeObserver(() => this.draw()).observe(this.canvas);
+    }
+
+    // How much of the rows there is space for. The stage stays in sight while the page scrolls through all of them.
+    get shown() {
+        const { height } = this.model;
+        if (matchMedia("print").matches) return Math.min(height, MOST_PIXELS);
+        const others = this.others.reduce((sum, { offsetHeight }) => sum + offsetHeight, 3 * ROW);
+        return Math.min(height, Math.max(LEAST_SHOWN, window.innerHeight - others));
+    }
+
+    get scrolled() {
+        return Math.max(0, Math.min(-this.element.getBoundingClientRect().top, this.model.height - this.shown));
+    }
+
+    scrollTo(y) {
+        const most = this.model.height - this.shown;
+        scrollBy(0, Math.max(0, Math.min(y, most)) + this.element.getBoundingClientRect().top);
+    }
+
+    follow() {
+        if (this.canvas.isConnected && this.scrolled !== this.top) this.draw();
     }
 
     // What the colours mean that the rows have.
@@ -208,10 +233,11 @@ class ProgramTimeline {
         this.canvas.addEventListener("pointermove", (event) => this.move(event));
         this.canvas.addEventListener("pointerup", (event) => {
             const isClick = this.drag && !this.drag.moved;
-            const hit = isClick && this.eventAt(event.offsetX, event.offsetY);
+            const place = [event.offsetX, event.offsetY + this.top];
+            const hit = isClick && this.eventAt(...place);
             this.drag = null;
             if (hit) this.show(hit);
-            else if (isClick) this.showSample(event.offsetX, event.offsetY);
+            else if (isClick) this.showSample(...place);
         });
     }
 
@@ -290,6 +316,8 @@ class ProgramTimeline {
         if (!next) return;
         const half = (this.to - this.from) / 2;
         if (next.ts < this.from || next.ts + next.dur > this.to) this.place(next.ts - half, next.ts + half);
+        const y = this.rowOf.get(keyOf(next)).y + next.level * ROW;
+        if (y < this.top + AXIS || y + ROW > this.top + this.shown) this.scrollTo(y - this.shown / 2);
         this.show(next);
     }
 
@@ -436,21 +464,29 @@ class ProgramTimeline {
         if (!this.canvas.isConnected || !this.canvas.clientWidth) return;
         timelines.add(this);
         const { first, height, rows } = this.model;
-        const scale = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / height);
+        const { shown } = this;
+        this.top = this.scrolled;
+        const isSeen = ({ y, depth }) => y < this.top + shown && y + (depth ? depth * ROW : SERIES) > this.top;
+        const scale = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / shown);
         this.left = this.labels;
         this.pixels = this.width / (this.to - this.from);
         const pen = this.canvas.getContext("2d");
         const span = [this.from - first, this.to - first, this.to - this.from].map(time);
-        this.canvas.style.setProperty("height", `${height}px`);
+        this.canvas.style.setProperty("height", `${shown}px`);
+        this.element.style.setProperty("height", `${this.stage.offsetHeight + height - shown}px`);
         this.canvas.width = this.canvas.clientWidth * scale;
-        this.canvas.height = height * scale;
+        this.canvas.height = shown * scale;
         pen.scale(scale, scale);
         pen.font = "11px system-ui, sans-serif";
         pen.strokeStyle = style("--ink");
         this.span.textContent = `${span[0]} to ${span[1]}, ${span[2]}`;
-        this.drawAxis(pen, height);
-        rows.forEach((row) => this.drawRow(pen, row));
-        this.model.series.forEach((series) => this.drawSeries(pen, series));
+        this.drawAxis(pen, shown);
+        pen.beginPath();
+        pen.rect(0, AXIS, this.canvas.clientWidth, shown);
+        pen.clip();
+        pen.translate(0, -this.top);
+        rows.filter(isSeen).forEach((row) => this.drawRow(pen, row));
+        this.model.series.filter(isSeen).forEach((series) => this.drawSeries(pen, series));
         this.drawFlow(pen);
     }
 }
@@ -462,6 +498,9 @@ export function redrawPrograms() {
         else timelines.delete(timeline);
     }
 }
+
+addEventListener("scroll", () => timelines.forEach((timeline) => timeline.follow()));
+addEventListener("resize", redrawPrograms);
 
 export function programView({ program, traced }) {
     const links = new Map(traced.map((row) => [row.name, row.link]));
