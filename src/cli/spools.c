@@ -23,8 +23,9 @@ typedef struct spool {
     char *name;
     kprof_spool_reader *reader; /* NULL once it is read to its end */
     kprof_ingest *ingest;
-    kprof_strlist kernels;        /* function names; item i is kernel i+1 */
-    char *warning, *error;        /* the last ones */
+    kprof_strlist kernels; /* function names; item i is kernel i+1 */
+    char *warning, *error; /* the last ones */
+    char *executable;
     kprof_status failure;         /* of the error */
     int64_t pid;                  /* 0: no process record yet */
     uint64_t measured, elsewhere; /* elsewhere: of these, with plans that the report is not about */
@@ -89,6 +90,21 @@ bool kprof_pid_lives(long pid)
     return state != 'Z' || threads > 1;
 }
 
+/* Does it live? In another namespace it has a number that may be another process' here, which runs something else, or
+ * into which this user may not look. */
+static bool lives(const spool *item)
+{
+    char path[64], executable[4096];
+    if (!kprof_pid_lives((long)item->pid))
+        return false;
+    snprintf(path, sizeof path, "/proc/%ld/exe", (long)item->pid);
+    const ssize_t length = readlink(path, executable, sizeof executable - 1);
+    if (length < 0)
+        return errno != EACCES && errno != EPERM;
+    executable[length] = '\0'; /* with " (deleted)" behind it, if it is gone by now */
+    return !item->executable || strncmp(executable, item->executable, strlen(item->executable)) == 0;
+}
+
 void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice)
 {
     spools->choice = *choice;
@@ -115,7 +131,7 @@ void kprof_spools_free(kprof_spools *spools)
         kprof_spool_reader_close(item->reader);
         kprof_ingest_free(item->ingest);
         kprof_strlist_free(&item->kernels);
-        KPROF_FREE(item->name, item->warning, item->error, item);
+        KPROF_FREE(item->name, item->warning, item->error, item->executable, item);
     }
     kprof_strlist_free(&spools->messages);
     KPROF_FREE(spools->items, spools);
@@ -207,6 +223,8 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
     switch (record->type) {
     case KPROF_RECORD_PROCESS:
         item->pid = record->process.pid;
+        free(item->executable);
+        item->executable = kprof_strdup(record->process.executable);
         kprof_progress_connect(spools->progress, item->pid, record->process.executable);
         return;
     case KPROF_RECORD_KERNEL:
@@ -297,7 +315,7 @@ uint64_t kprof_spools_open_launches(const kprof_spools *spools)
     uint64_t open = 0;
     for (size_t i = 0; i < spools->count; i++) {
         const spool *item = spools->items[i];
-        if (item->open > 0 && !item->ended && kprof_pid_lives((long)item->pid))
+        if (item->open > 0 && !item->ended && lives(item))
             open += item->open;
     }
     return open;
@@ -308,7 +326,7 @@ void kprof_spools_end_done(kprof_spools *spools)
     for (size_t i = 0; i < spools->count; i++) {
         spool *item = spools->items[i];
         const int64_t now_ns = kprof_monotonic_ns();
-        if (!item->done || item->ended || item->pid <= 0 || !kprof_pid_lives((long)item->pid))
+        if (!item->done || item->ended || item->pid <= 0 || !lives(item))
             continue;
         if (item->killed_ns == 0)
             (void)kill((pid_t)item->pid, SIGTERM);
@@ -393,7 +411,7 @@ static void explain_end(const kprof_spools *spools, const spool *item, pid_t roo
         kprof_log(KPROF_LOG_INFO, "--kill yes has ended process %lld; %s", (long long)item->pid, kept);
     else if (item->pid == 0 || item->ended || goes_on(spools, item))
         return;
-    else if (item->pid != root && kprof_pid_lives((long)item->pid))
+    else if (item->pid != root && lives(item))
         kprof_log(KPROF_LOG_WARNING,
                   "process %lld still runs after the application has ended; what it does from now on is not collected, "
                   "and %s",

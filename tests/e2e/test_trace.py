@@ -8,7 +8,7 @@ import sqlite3
 import unittest
 
 from test_ncu import read_lines
-from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os
+from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os, subprocess
 
 START = 1700000000000000000
 CALL, ALLOCATE, LATENCY = 4000, 100000, 6000
@@ -483,6 +483,15 @@ class Records(Tracing):
         self.assertIn("error: the trace is empty: CUPTI hands records over twice a second, and none had come", run.err)
         run = self.trace(f"launch={VECTOR_ADD}", env={"KPROF_SIM_FAULT": "damage"})
         self.assertRegex(run.err, r"what it wrote is damaged; what came before that is kept")
+
+    def test_another_process_has_its_number(self):
+        """In a namespace of its own the program is process 1, which outside of it is somebody else."""
+        apart = ["unshare", "-rpf"]
+        if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("there are no namespaces")
+        run = self.kprof("trace", "--injection-path", INJECTION, "-o", "run", *apart, APP, f"launch={VECTOR_ADD}",
+                         "leave=abort:1")
+        self.assertIn("process 1 ended without an orderly exit", run.err)
 
     def test_exec_keeps_both(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}"), 0)
