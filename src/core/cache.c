@@ -55,7 +55,7 @@ static bool make_folder(char *path, size_t size)
 static bool entry_path(const kprof_strbuf *key, char *path, size_t size)
 {
     char folder[PATH_MAX];
-    if (key->failed || !make_folder(folder, sizeof folder))
+    if (!make_folder(folder, sizeof folder))
         return false;
     int length = snprintf(path, size, "%s/%016llx", folder, (unsigned long long)hash(key));
     return length > 0 && (size_t)length < size;
@@ -180,7 +180,7 @@ bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
     if (found)
         kprof_strbuf_append(out, file.data + entry.start, entry.size);
     kprof_cache_close(&entry);
-    return found && !out->failed;
+    return found;
 }
 
 void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
@@ -193,10 +193,10 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
     kprof_strbuf_append(&file, &header, sizeof header);
     kprof_strbuf_append(&file, key->data, key->length);
     kprof_strbuf_append(&file, data, size);
-    const uint64_t checksum = file.failed ? 0 : hash(&file);
+    const uint64_t checksum = hash(&file);
     kprof_strbuf_append(&file, &checksum, CHECKSUM_BYTES);
     snprintf(draft, sizeof draft, "%s" DRAFT_ENDING, path);
-    int fd = file.failed ? -1 : mkostemp(draft, O_CLOEXEC);
+    int fd = mkostemp(draft, O_CLOEXEC);
     if (fd >= 0) {
         const bool written = kprof_write_all(fd, file.data, file.length) == file.length;
         if (close(fd) != 0 || !written || rename(draft, path) != 0)

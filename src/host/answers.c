@@ -91,17 +91,15 @@ static bool read_record(const kprof_answers *answers, const place *at, kprof_str
            at->checksum == kprof_hash(KPROF_HASH_START, out->data, out->length);
 }
 
-/* Take a record into the tree; NULL when its key is there, or out of memory. */
+/* Take a record into the tree; NULL when its key is there. */
 static answer *add(kprof_answers *answers, kprof_strbuf record)
 {
-    answer *one = record.failed ? NULL : malloc(sizeof(*one));
-    if (one)
-        *one = (answer){record, NULL};
-    answer *const *there = one ? tsearch(one, &answers->tree, compare_answers) : NULL;
+    answer *one = kprof_calloc(1, sizeof(*one));
+    one->record = record;
+    answer *const *there = tsearch(one, &answers->tree, compare_answers);
     if (there && *there == one)
         return one;
-    kprof_strbuf_free(&record);
-    free(one);
+    free_answer(one);
     return NULL;
 }
 
@@ -122,8 +120,8 @@ static answer *recall(kprof_answers *answers, const kprof_strbuf *key)
 bool kprof_answers_get(kprof_answers *answers, char kind, const char *name, kprof_strlist *out)
 {
     KPROF_AUTO(kprof_strbuf) key = make_key(kind, name);
-    answer *const *found = key.failed ? NULL : tfind(&(answer){.record = key}, &answers->tree, compare_answers);
-    const answer *one = found ? *found : key.failed ? NULL : recall(answers, &key);
+    answer *const *found = tfind(&(answer){.record = key}, &answers->tree, compare_answers);
+    const answer *one = found ? *found : recall(answers, &key);
     kprof_bytes in = {one ? (const uint8_t *)one->record.data : NULL, one ? one->record.length : 0, !one};
     const size_t before = out->count;
     (void)kprof_get_block(&in, key.length);
@@ -135,9 +133,10 @@ bool kprof_answers_get(kprof_answers *answers, char kind, const char *name, kpro
 
 void kprof_answers_put(kprof_answers *answers, char kind, const char *name, const kprof_strlist *texts)
 {
+    if (answers->count >= MOST_REMEMBERED)
+        return;
     kprof_strbuf record = make_key(kind, name);
     kprof_put_strings(&record, texts);
-    record.failed = record.failed || answers->count >= MOST_REMEMBERED;
     answer *one = add(answers, record);
     if (!one)
         return;
@@ -174,7 +173,7 @@ bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out)
     qsort(places, count, sizeof(*places), compare_hashes);
     kprof_strbuf_append(out, places, count * sizeof(*places));
     kprof_put_u64(out, count);
-    return !out->failed;
+    return true;
 }
 
 bool kprof_answers_read(kprof_answers *answers, const kprof_strbuf *key)

@@ -9,10 +9,9 @@ typedef struct kprof_answers kprof_answers;
 kprof_answers *kprof_answers_new(void);
 void kprof_answers_free(kprof_answers *answers);
 
-/* Append the answer to `out`; false, with `out` as it was, when there is none or no memory. */
+/* Append the answer to `out`; false, with `out` as it was, when there is none. */
 bool kprof_answers_get(kprof_answers *answers, char kind, const char *name, kprof_strlist *out);
-/* Remember an answer that kprof_answers_get did not find, unless it is there by now; forgets in silence when there are
- * too many or no memory. */
+/* Remember an answer that kprof_answers_get did not find, unless it is there by now or there are too many. */
 void kprof_answers_put(kprof_answers *answers, char kind, const char *name, const kprof_strlist *texts);
 
 /* Write the answers to `out`, which is empty, for the cache: where all are more than is worth keeping, the latest.

@@ -171,7 +171,7 @@ kprof_status kprof_ask_submetrics(kprof_host *host, const char *base, kprof_strl
     status = HOST_CALL(host, "listing the suffixes of a metric", GetSubMetrics, params);
     for (size_t i = 0; status == KPROF_OK && i < params.numOfSubmetrics; i++) {
         const char *suffix = params.ppSubMetrics[i];
-        status = kprof_strlist_add(out, suffix + (suffix[0] == '.')) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strlist_add(out, suffix + (suffix[0] == '.'));
     }
     return status;
 }
@@ -209,20 +209,13 @@ static kprof_status count_passes(const kprof_host *host, kprof_config_image *ima
     return status;
 }
 
-static kprof_status allocate(kprof_config_image *image, size_t size)
-{
-    image->size = size;
-    image->data = malloc(size ? size : 1);
-    return image->data ? KPROF_OK : KPROF_NO_MEMORY;
-}
-
 static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Object *object, kprof_config_image *out)
 {
     HOST_PARAMS(size, GetConfigImageSize, .pHostObject = object);
     kprof_status status = HOST_CALL(host, "sizing the config image", GetConfigImageSize, size);
-    KPROF_THEN(status, allocate(out, size.configImageSize));
     if (status != KPROF_OK)
         return status;
+    *out = (kprof_config_image){.data = kprof_calloc(1, size.configImageSize), .size = size.configImageSize};
     HOST_PARAMS(image, GetConfigImage, .pHostObject = object, .configImageSize = out->size, .pConfigImage = out->data);
     status = HOST_CALL(host, "making the config image", GetConfigImage, image);
     return status == KPROF_OK ? count_passes(host, out) : status;
@@ -306,9 +299,7 @@ static kprof_status need_evaluator(kprof_host *host)
     if (status != KPROF_OK)
         return status;
     free(host->scratch);
-    host->scratch = malloc(size.scratchBufferSize ? size.scratchBufferSize : 1);
-    if (!host->scratch)
-        return KPROF_NO_MEMORY;
+    host->scratch = kprof_calloc(1, size.scratchBufferSize);
     NVPW_PARAMS(params, CUDA_MetricsEvaluator_Initialize, .pScratchBuffer = host->scratch,
                 .scratchBufferSize = size.scratchBufferSize, .pChipName = host->chip);
     status = NVPW_CALL(host->nvpw, CUDA_MetricsEvaluator_Initialize, params);
@@ -340,11 +331,10 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
     status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params);
     if (status != KPROF_OK)
         return status;
-    params.ppRawDependencies = calloc(params.numRawDependencies + 1, sizeof(*params.ppRawDependencies));
+    params.ppRawDependencies = kprof_calloc(params.numRawDependencies + 1, sizeof(*params.ppRawDependencies));
     params.ppOptionalRawDependencies =
-        calloc(params.numOptionalRawDependencies + 1, sizeof(*params.ppOptionalRawDependencies));
-    status = params.ppRawDependencies && params.ppOptionalRawDependencies ? KPROF_OK : KPROF_NO_MEMORY;
-    KPROF_THEN(status, NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params));
+        kprof_calloc(params.numOptionalRawDependencies + 1, sizeof(*params.ppOptionalRawDependencies));
+    status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params);
     KPROF_THEN(status, add_names(required, params.ppRawDependencies, params.numRawDependencies));
     if (status == KPROF_OK && optional)
         status = add_names(optional, params.ppOptionalRawDependencies, params.numOptionalRawDependencies);
@@ -423,10 +413,10 @@ kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *o
     const bool is_base = name[kprof_metric_base_length(name)] == '\0';
     const char type[] = {(char)('0' + of_name.metricType), '\0'};
     KPROF_AUTO_FREE char *full = kprof_strprintf("%s%s", name, is_base ? plainest[of_name.metricType] : "");
-    KPROF_AUTO_FREE char *unit = full ? unit_of(host, full) : NULL;
+    KPROF_AUTO_FREE char *unit = unit_of(host, full);
     const char *const texts[] = {type, of_name.pDescription ? of_name.pDescription : "",
                                  of_name.pHwUnit ? of_name.pHwUnit : "", unit};
-    return unit ? add_names(out, texts, sizeof(texts) / sizeof(texts[0])) : KPROF_NO_MEMORY;
+    return add_names(out, texts, sizeof(texts) / sizeof(texts[0]));
 }
 
 /* Append the counters that a throughput is the greatest of, and those of its throughputs, with a suffix. */
@@ -442,8 +432,8 @@ static kprof_status add_members(const kprof_host *host, size_t throughput, const
         size_t index = params.pCounterIndices[i];
         if (index >= names.numMetrics)
             continue;
-        char *name = kprof_strprintf("%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], suffix);
-        status = kprof_strlist_take_unique(out, name) ? KPROF_OK : KPROF_NO_MEMORY;
+        const char *name = names.pMetricNames + names.pMetricNameBeginIndices[index];
+        kprof_strlist_take_unique(out, kprof_strprintf("%s%s", name, suffix));
     }
     for (size_t i = 0; status == KPROF_OK && i < params.numSubThroughputs; i++)
         status = add_members(host, params.pSubThroughputIndices[i], suffix, out);
@@ -479,9 +469,7 @@ kprof_status kprof_raw_config_open(kprof_host *host, kprof_raw_config **out)
     KPROF_THEN(status, load_nvpw(&api));
     if (status != KPROF_OK)
         return status;
-    kprof_raw_config *self = calloc(1, sizeof(*self));
-    if (!self)
-        return KPROF_NO_MEMORY;
+    kprof_raw_config *self = kprof_calloc(1, sizeof(*self));
     NVPW_PARAMS(params, CUDA_RawCounterConfig_Create, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image, .activityKind = NVPA_ACTIVITY_KIND_PROFILER);
     status = NVPW_CALL(api, CUDA_RawCounterConfig_Create, params);
@@ -517,11 +505,11 @@ static kprof_status end_group(kprof_raw_config *config)
     return NVPW_CALL(config->api, RawCounterConfig_EndPassGroup, params);
 }
 
-/* Caller frees; NULL when out of memory. */
+/* Caller frees. */
 static NVPW_RawCounterRequest *make_requests(const kprof_placed_counter *counters, size_t count)
 {
-    NVPW_RawCounterRequest *requests = calloc(count + 1, sizeof(*requests));
-    for (size_t i = 0; requests && i < count; i++)
+    NVPW_RawCounterRequest *requests = kprof_calloc(count + 1, sizeof(*requests));
+    for (size_t i = 0; i < count; i++)
         requests[i] = (NVPW_RawCounterRequest){.pRawCounterName = counters[i].name, .domain = counters[i].domain};
     return requests;
 }
@@ -534,7 +522,7 @@ kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed
     NVPW_PARAMS(added, RawCounterConfig_AddRawCounters, .pRawCounterConfig = config->config,
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count);
-    kprof_status status = requests ? end_group(config) : KPROF_NO_MEMORY;
+    kprof_status status = end_group(config);
     KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_BeginPassGroup, params));
     config->is_open = status == KPROF_OK;
     if (status == KPROF_OK && count > 0)
@@ -549,8 +537,7 @@ kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_
     NVPW_PARAMS(params, RawCounterConfig_AreRawCountersSchedulable, .pRawCounterConfig = config->config,
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count, .disallowAddingExtraPasses = 1);
-    kprof_status status =
-        requests ? NVPW_CALL(config->api, RawCounterConfig_AreRawCountersSchedulable, params) : KPROF_NO_MEMORY;
+    kprof_status status = NVPW_CALL(config->api, RawCounterConfig_AreRawCountersSchedulable, params);
     *out = status == KPROF_OK && params.schedulable;
     return status;
 }
@@ -563,7 +550,7 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     kprof_status status = end_group(config);
     KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_GenerateConfigImage, made));
     KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params));
-    KPROF_THEN(status, allocate(out, params.bytesCopied));
+    *out = (kprof_config_image){.data = kprof_calloc(1, params.bytesCopied), .size = params.bytesCopied};
     params.bytesAllocated = out->size;
     params.pBuffer = out->data;
     KPROF_THEN(status, NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params));
@@ -627,8 +614,6 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
     if (status != KPROF_OK)
         return status;
     KPROF_AUTO_FREE const char **names = kprof_calloc(params.numRawCounters + 1, sizeof(*names));
-    if (!names)
-        return KPROF_NO_MEMORY;
     params.ppRawCounterNames = names;
     if (params.numRawCounters > 0)
         status = NVPW_CALL(api, Config_GetRawCounters, params);

@@ -37,7 +37,7 @@ static bool make_key(const kprof_host_question *question, kprof_strbuf *key)
         const char *name = question->names->items[i];
         kprof_strbuf_append(key, name, strlen(name) + 1); /* the NUL keeps names apart */
     }
-    return !key->failed;
+    return true;
 }
 
 bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
@@ -76,25 +76,23 @@ static kprof_status answer(kprof_host *host, const kind *of, const char *name, k
     if (kprof_answers_get(host->answers, of->letter, name, out))
         return KPROF_OK;
     kprof_status status = of->ask(host, name, &fresh);
-    if (status == KPROF_OK)
-        kprof_answers_put(host->answers, of->letter, name, &fresh);
-    if (status == KPROF_OK && !kprof_strlist_add_all(out, &fresh))
-        status = KPROF_NO_MEMORY;
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    kprof_answers_put(host->answers, of->letter, name, &fresh);
+    kprof_strlist_add_all(out, &fresh);
+    return KPROF_OK;
 }
 
 /* The chips that the library knows are kept as the answer of a host of no chip. */
 kprof_status kprof_host_chips(kprof_strlist *out)
 {
     kprof_host any = {.chip = (char *)"", .answers = kprof_answers_new(), .keeps_answers = true};
-    if (!any.answers)
-        return KPROF_NO_MEMORY;
     (void)recall_answers(&any, "chips");
     KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
     kprof_status status = answer(&any, &chips_known, "", &all);
-    for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
-        if (!kprof_chip_is_too_old(all.items[i]) && !kprof_strlist_add(out, all.items[i]))
-            status = KPROF_NO_MEMORY;
+    for (size_t i = 0; i < all.count; i++)
+        if (!kprof_chip_is_too_old(all.items[i]))
+            kprof_strlist_add(out, all.items[i]);
     keep_answers(&any, "chips");
     kprof_answers_free(any.answers);
     return status;
@@ -183,8 +181,7 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
 {
     KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
     kprof_status status = answer(host, &breakdown, throughput, &members);
-    for (size_t i = 0; i < members.count && status == KPROF_OK; i++)
-        status = kprof_strlist_add_unique(out, members.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_add_all_unique(out, &members);
     return status;
 }
 
@@ -206,10 +203,7 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
                                    .unit = texts.items[3],
                                    .type = (kprof_metric_type)(texts.items[0][0] - '0')};
         texts.count = 1; /* the others are given away */
-        status = out->name ? KPROF_OK : KPROF_NO_MEMORY;
     }
-    if (status != KPROF_OK)
-        kprof_metric_info_free(out);
     kprof_strlist_free(&texts);
     return status;
 }

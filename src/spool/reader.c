@@ -65,14 +65,9 @@ static kprof_status open_file(kprof_spool_reader *reader)
 kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_reader **out)
 {
     *out = NULL;
-    kprof_spool_reader *reader = calloc(1, sizeof *reader);
-    char *copy = kprof_strdup(name);
-    if (!reader || !copy) {
-        KPROF_FREE(reader, copy);
-        return kprof_fail(KPROF_NO_MEMORY, "opening %s: out of memory", name);
-    }
+    kprof_spool_reader *reader = kprof_calloc(1, sizeof *reader);
     reader->folder = folder;
-    reader->name = copy;
+    reader->name = kprof_strdup(name);
     kprof_status status = open_file(reader);
     KPROF_THEN(status, read_header(reader));
     if (status != KPROF_OK) {
@@ -122,18 +117,6 @@ static kprof_spool_next_result damaged_at(kprof_spool_reader *reader, const char
     return KPROF_SPOOL_DAMAGED;
 }
 
-static bool reserve_payload(kprof_spool_reader *reader, size_t size)
-{
-    if (size <= reader->payload_capacity)
-        return true;
-    uint8_t *payload = realloc(reader->payload, size);
-    if (!payload)
-        return false;
-    reader->payload = payload;
-    reader->payload_capacity = size;
-    return true;
-}
-
 static uint64_t look_at_size(kprof_spool_reader *reader)
 {
     struct stat info;
@@ -155,8 +138,10 @@ static kprof_spool_next_result fetch(kprof_spool_reader *reader, kprof_record_he
     uint64_t begin = reader->offset + sizeof bytes;
     if (size < begin + header->length)
         return KPROF_SPOOL_WAIT;
-    if (!reserve_payload(reader, header->length))
-        return KPROF_SPOOL_DAMAGED;
+    if (header->length > reader->payload_capacity) {
+        reader->payload = kprof_realloc(reader->payload, header->length);
+        reader->payload_capacity = header->length;
+    }
     if (kprof_read_at(reader->fd, reader->payload, header->length, begin) < header->length)
         return KPROF_SPOOL_WAIT;
     return kprof_spool_checksum(*header, reader->payload) == header->checksum ? KPROF_SPOOL_RECORD
