@@ -1,7 +1,6 @@
 /* Gives a report the line, the sets, and a plan for each chip, before the application starts. Words of the line are
  * quoted by single quotes. */
 #include "cli/begin.h"
-#include "cli/ranks.h"
 #include "core/folder.h"
 #include "core/log.h"
 

@@ -2,7 +2,6 @@
 #include "cli/plans.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
-#include "cli/ranks.h"
 #include "core/log.h"
 
 #include <stdlib.h>
@@ -218,8 +217,7 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         out->count = i + 1;
         status = plan_chip(out, &out->selection, chips->items[i], &out->chips[i]);
         if (status == KPROF_OK && shares)
-            status =
-                kprof_rank_take(&(kprof_rank_source){out->catalog, out->chips[i].host}, &rank, &out->chips[i].plan);
+            status = kprof_rank_take(out->catalog, out->chips[i].host, &rank, &out->chips[i].plan);
         if (status == KPROF_OK && out->by_application)
             status =
                 kprof_shares_make(&(kprof_shares_wish){out->catalog, out->chips[i].host, out->limits.max_passes, false},

@@ -1,5 +1,6 @@
 /* --replay-mode application: the runs of the program and what each of them collects. A metric has all its counters in
- * one pass of one run, so that no value mixes runs. Ranks of --rank-passes take such shares, too. */
+ * one pass of one run, so that no value mixes runs. With --rank-passes the ranks of a job that do the same take such
+ * shares. */
 #pragma once
 
 #include "metricset/metricset.h"
@@ -30,3 +31,15 @@ typedef struct kprof_shares_wish {
  * that, it loses what takes repeated launches, instructions and samples over time, and a message says so. */
 kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, kprof_shares *out) KPROF_MUST_CHECK;
 void kprof_shares_free(kprof_shares *shares); /* members */
+
+typedef struct kprof_rank {
+    unsigned number, count; /* this process is number, from 0, of so many */
+} kprof_rank;
+
+/* The rank of this process as Open MPI, MPICH, Slurm or torchrun tell it. USAGE where none does. */
+kprof_status kprof_rank_find(kprof_rank *out) KPROF_MUST_CHECK;
+/* Leave the plan only the metrics of this rank, and the time of a launch, scheduled anew. The sections stay. */
+kprof_status kprof_rank_take(const kprof_catalog *catalog, kprof_host *host, const kprof_rank *rank,
+                             kprof_plan *plan) KPROF_MUST_CHECK;
+/* Exchange what two plans of one chip collect, and in which passes. Sections and names stay. */
+void kprof_plan_swap(kprof_plan *plan, kprof_plan *other);
