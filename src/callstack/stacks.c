@@ -279,16 +279,6 @@ static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, 
     return number;
 }
 
-/* Needs the mutex. Many stacks share a frame, and its symbol is looked up once. */
-static const char *function_of(known_frame *frame)
-{
-    if (frame->is_native && !frame->symbol)
-        frame->symbol = kprof_symbol_find(frame->file, frame->place);
-    if (frame->is_native && !frame->symbol)
-        frame->symbol = kprof_strdup("");
-    return frame->symbol ? frame->symbol : frame->function;
-}
-
 size_t kprof_stacks_read(uint32_t number, bool native, kprof_stack_frame *out, size_t most)
 {
     size_t count = 0;
@@ -296,8 +286,14 @@ size_t kprof_stacks_read(uint32_t number, bool native, kprof_stack_frame *out, s
     const known_stack *stack = number > 0 && number <= all.stack_table.count ? &all.stacks[number - 1] : NULL;
     for (uint32_t i = 0; stack && i < stack->count && count < most; i++) {
         known_frame *frame = &all.frames[stack->frames[i] - 1];
-        if (frame->is_native == native)
-            out[count++] = (kprof_stack_frame){stack->frames[i], native, function_of(frame), frame->file, frame->place};
+        if (frame->is_native != native)
+            continue;
+        if (native && !frame->symbol) /* many stacks share a frame, and its symbol is looked up once */
+            frame->symbol = kprof_symbol_find(frame->file, frame->place);
+        if (native && !frame->symbol)
+            frame->symbol = kprof_strdup("");
+        const char *function = frame->symbol ? frame->symbol : frame->function;
+        out[count++] = (kprof_stack_frame){stack->frames[i], native, function, frame->file, frame->place};
     }
     pthread_mutex_unlock(&all.mutex);
     return count;

@@ -127,17 +127,6 @@ static bool measures(const profile *run)
     return !is_trace(run) && (!run->options->census || run->options->is_measured);
 }
 
-/* kprof ctl start may bring another plan to a run that it arms. */
-static void tell_idle(const profile *run)
-{
-    const kprof_instruction_wish *wish = &run->plans.instructions;
-    kprof_plans_hold held = {wish->samples || wish->counters.count > 0, wish->samples, false};
-    for (size_t i = 0; i < run->plans.count; i++)
-        held.timelines = held.timelines || run->plans.chips[i].plan.timeline.count > 0;
-    if (!run->options->starts_unarmed)
-        kprof_idle_tell_planned(run->options, &held);
-}
-
 static kprof_status prepare_counters(profile *run)
 {
     const kprof_options *options = run->options;
@@ -149,8 +138,12 @@ static kprof_status prepare_counters(profile *run)
     KPROF_THEN(status, kprof_nvdisasm_check(options->nvdisasm));
     KPROF_THEN(status, kprof_filter_check(&options->filter));
     KPROF_THEN(status, kprof_plans_make(options, &run->plans));
-    if (status == KPROF_OK)
-        tell_idle(run);
+    const kprof_instruction_wish *wish = &run->plans.instructions;
+    kprof_plans_hold held = {wish->samples || wish->counters.count > 0, wish->samples, false};
+    for (size_t i = 0; i < run->plans.count; i++)
+        held.timelines = held.timelines || run->plans.chips[i].plan.timeline.count > 0;
+    if (status == KPROF_OK && !options->starts_unarmed) /* kprof ctl start may bring another plan */
+        kprof_idle_tell_planned(options, &held);
     if (status == KPROF_OK && options->apply_rules)
         status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
     return status;
@@ -205,16 +198,6 @@ static kprof_status prepare(profile *run)
     return status;
 }
 
-static kprof_status name_report(profile *run)
-{
-    const kprof_options *options = run->options;
-    if (options->export_path)
-        return kprof_export_path_claim(options, &run->report_path, &run->create_mode);
-    run->create_mode = KPROF_CREATE_NEW;
-    run->report_path = kprof_strprintf("%s/" REPORT_IN_TEMP, run->session.dir);
-    return KPROF_OK;
-}
-
 static void mention_old_sessions(void)
 {
     KPROF_AUTO(kprof_strlist) old = KPROF_STRLIST_INIT;
@@ -248,7 +231,10 @@ static kprof_status open_session(profile *run)
     if (status == KPROF_OK)
         kprof_bystander_fork(&run->bystander);
     KPROF_THEN(status, kprof_session_open(kprof_sessions_folder(), &run->session));
-    KPROF_THEN(status, name_report(run));
+    if (status == KPROF_OK && run->options->export_path)
+        status = kprof_export_path_claim(run->options, &run->report_path, &run->create_mode);
+    else if (status == KPROF_OK)
+        run->report_path = kprof_strprintf("%s/" REPORT_IN_TEMP, run->session.dir);
     if (status == KPROF_OK)
         status = kprof_report_begin_run(
             run->options, plans,

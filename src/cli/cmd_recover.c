@@ -35,35 +35,28 @@ typedef struct recovery {
     bool is_empty;  /* the run ended before any process wrote anything */
 } recovery;
 
-static void list_sessions(const kprof_strlist *dirs)
-{
-    for (size_t i = 0; i < dirs->count; i++) {
-        struct stat info;
-        struct tm began;
-        char text[32] = "?";
-        if (stat(dirs->items[i], &info) == 0 && localtime_r(&info.st_mtim.tv_sec, &began))
-            strftime(text, sizeof text, "%F %R", &began);
-        kprof_log(KPROF_LOG_ERROR, "  %s, last changed %s", dirs->items[i], text);
-    }
-}
-
 /* Find the named session, or the only one. *out is not open if there is none. */
 static kprof_status open_session(const kprof_options *options, kprof_session *out)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (options->argument)
         return kprof_session_reopen(options->argument, out);
     kprof_session_find_old(&found);
-    if (found.count == 0) {
+    if (found.count == 0)
         kprof_log(KPROF_LOG_INFO, "no run in %s was cut short: there is nothing to recover", kprof_sessions_folder());
-    } else if (found.count == 1) {
+    else if (found.count == 1)
         status = kprof_session_reopen(found.items[0], out);
-    } else {
+    else
         status = kprof_fail(KPROF_USAGE, "%zu runs were cut short; name one: kprof recover DIR", found.count);
-        list_sessions(&found);
+    for (size_t i = 0; i < found.count && found.count > 1; i++) {
+        struct stat info;
+        struct tm began;
+        char text[32] = "?";
+        if (stat(found.items[i], &info) == 0 && localtime_r(&info.st_mtim.tv_sec, &began))
+            strftime(text, sizeof text, "%F %R", &began);
+        kprof_log(KPROF_LOG_ERROR, "  %s, last changed %s", found.items[i], text);
     }
-    kprof_strlist_free(&found);
     return status;
 }
 

@@ -47,27 +47,23 @@ bool kprof_option_follows(const kprof_option_row *row, const char *word)
     return looks_like_option(word) && row->field != offsetof(kprof_options, complete);
 }
 
-static kprof_status refuse_option(const kprof_option_row *row, const char *word)
-{
-    const bool takes_text =
-        row->type == KPROF_OPTION_STRING || row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS;
-    if (!takes_text)
-        return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s; \"%s\" looks like an option", row->name,
-                          row->argument, word);
-    return kprof_fail(KPROF_USAGE,
-                      "--%s needs an argument: %s; \"%s\" looks like an option: give --%s=%s if it is the argument",
-                      row->name, row->argument, word, row->name, word);
-}
-
 /* Store an option that needs an argument, from `attached` (after "=" or the letter) or the next word. */
 static kprof_status take_argument(cursor *at, const kprof_option_row *row, char *attached)
 {
+    const bool takes_text =
+        row->type == KPROF_OPTION_STRING || row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS;
     if (!attached) {
         attached = at->word[1];
         if (!attached)
             return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
+        if (kprof_option_follows(row, attached) && !takes_text)
+            return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s; \"%s\" looks like an option", row->name,
+                              row->argument, attached);
         if (kprof_option_follows(row, attached))
-            return refuse_option(row, attached);
+            return kprof_fail(
+                KPROF_USAGE,
+                "--%s needs an argument: %s; \"%s\" looks like an option: give --%s=%s if it is the argument",
+                row->name, row->argument, attached, row->name, attached);
         at->word++;
     }
     kprof_status status = check_repeated(at, row, attached);
@@ -140,16 +136,6 @@ typedef struct named {
     const kprof_option_row *row;
     const kprof_other_option *ncu;
 } named;
-
-/* A whole name, an old one, or a letter with two dashes. */
-static named find_name(const kprof_options *options, const char *name)
-{
-    const char *other = kprof_ncu_other_name(name);
-    named found = {find_whole(other ? other : name), kprof_ncu_option_find(name)};
-    if (!found.row && !found.ncu && name[0] && !name[1])
-        found = (named){find_letter(options, name[0]), kprof_ncu_option_of_letter(name[0])};
-    return found;
-}
 
 /* A unique beginning of one: kprof's go before ncu's. */
 static kprof_status find_beginning(const kprof_command *command, const char *name, named *out)
@@ -265,7 +251,10 @@ static kprof_status parse_long(cursor *at)
         status = take_nsys(at, &(nsys_given){nsys, find_whole(name), value ? value + 1 : NULL}, &is_taken);
     if (is_taken)
         return status;
-    named found = find_name(at->options, name);
+    const char *other = kprof_ncu_other_name(name);
+    named found = {find_whole(other ? other : name), kprof_ncu_option_find(name)};
+    if (!found.row && !found.ncu && name[0] && !name[1]) /* a letter with two dashes */
+        found = (named){find_letter(at->options, name[0]), kprof_ncu_option_of_letter(name[0])};
     if (!found.row && !found.ncu)
         status = find_beginning(at->options->command, name, &found);
     at->is_lost = status != KPROF_OK && !value;

@@ -53,29 +53,23 @@ void kprof_remote_address(int folder, void *out)
     snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/" KPROF_SESSION_SOCKET, folder);
 }
 
-static bool open_socket(kprof_remote *remote)
-{
-    struct sockaddr_un address;
-    const int folder = remote->run.session->folder;
-    remote->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    kprof_remote_address(folder, &address);
-    return remote->listener >= 0 && bind(remote->listener, (struct sockaddr *)&address, sizeof address) == 0 &&
-           fchmodat(folder, KPROF_SESSION_SOCKET, S_IRUSR | S_IWUSR, 0) == 0 &&
-           listen(remote->listener, MOST_CLIENTS) == 0;
-}
-
 static void follow_clock(kprof_remote *remote);
 
 kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
 {
     kprof_remote *remote = kprof_calloc(1, sizeof *remote);
+    struct sockaddr_un address;
+    const int folder = run->session->folder;
     remote->run = *run;
-    remote->listener = -1;
     for (size_t i = 0; i < MOST_CLIENTS; i++)
         remote->clients[i].fd = -1;
     remote->parts.run = (kprof_parts_run){run->options, run->session, run->plans};
     remote->begun_ns = kprof_monotonic_ns();
-    if (open_socket(remote)) {
+    remote->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    kprof_remote_address(folder, &address);
+    if (remote->listener >= 0 && bind(remote->listener, (struct sockaddr *)&address, sizeof address) == 0 &&
+        fchmodat(folder, KPROF_SESSION_SOCKET, S_IRUSR | S_IWUSR, 0) == 0 &&
+        listen(remote->listener, MOST_CLIENTS) == 0) {
         follow_clock(remote); /* so that without a delay no process begins unarmed */
         *out = remote;
         return KPROF_OK;

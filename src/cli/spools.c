@@ -284,27 +284,21 @@ static kprof_status store_some(kprof_spools *spools, spool *item, bool *more)
     return status == KPROF_OK ? committed : status;
 }
 
-/* Store all that is new in a spool. Thousands of processes come and go in a run, so a spool is open only here. */
-static kprof_status ingest_spool(kprof_spools *spools, spool *item)
-{
-    kprof_status status = KPROF_OK;
-    bool more = !item->damaged && kprof_spool_has_news(item->reader);
-    while (more && status == KPROF_OK && !item->damaged) {
-        status = store_some(spools, item, &more);
-        kprof_progress_tick(spools->progress);
-    }
-    if (item->reader)
-        kprof_spool_reader_rest(item->reader);
-    return status;
-}
-
 kprof_status kprof_spools_poll(kprof_spools *spools)
 {
     if (spools->failure != KPROF_OK)
         return spools->failure;
     kprof_status status = find_new(spools);
-    for (size_t i = 0; i < spools->count && status == KPROF_OK; i++)
-        status = ingest_spool(spools, spools->items[i]);
+    for (size_t i = 0; i < spools->count && status == KPROF_OK; i++) {
+        spool *item = spools->items[i];
+        bool more = !item->damaged && kprof_spool_has_news(item->reader);
+        while (more && status == KPROF_OK && !item->damaged) {
+            status = store_some(spools, item, &more);
+            kprof_progress_tick(spools->progress);
+        }
+        if (item->reader) /* thousands of processes come and go in a run, so a spool is open only here */
+            kprof_spool_reader_rest(item->reader);
+    }
     kprof_progress_tick(spools->progress);
     spools->failure = status;
     return status;

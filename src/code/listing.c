@@ -63,19 +63,6 @@ static char *make_text(const reader *r, const kprof_code_function *function, con
     return kprof_strbuf_take(&text);
 }
 
-static void give_text(reader *r, kprof_code_function *function)
-{
-    for (size_t i = 0; i < function->count; i++) {
-        kprof_code_instruction *instruction = &function->instructions[i];
-        size_t at = function->section_offset / KPROF_CODE_INSTRUCTION_BYTES + i;
-        const char *line = at < r->listing.line_count ? r->listing.lines[at] : NULL;
-        if (!line)
-            continue;
-        instruction->text = make_text(r, function, line);
-        instruction->access = kprof_sass_access(line);
-    }
-}
-
 static void end_section(reader *r)
 {
     /* Labels behind the last instruction are of no use. */
@@ -84,8 +71,16 @@ static void end_section(reader *r)
     if (r->labels_placed > 0)
         qsort(r->labels.data, r->labels_placed, sizeof(kprof_code_label), compare_labels);
     for (size_t i = r->first; i < r->end; i++) {
-        give_text(r, r->functions[i]);
-        kprof_code_find_waits(r->functions[i], &r->listing, &r->waits, &r->steps_left);
+        kprof_code_function *function = r->functions[i];
+        const size_t first = function->section_offset / KPROF_CODE_INSTRUCTION_BYTES;
+        for (size_t k = 0; k < function->count && first + k < r->listing.line_count; k++) {
+            const char *line = r->listing.lines[first + k];
+            if (!line)
+                continue;
+            function->instructions[k].text = make_text(r, function, line);
+            function->instructions[k].access = kprof_sass_access(line);
+        }
+        kprof_code_find_waits(function, &r->listing, &r->waits, &r->steps_left);
     }
     free(r->listing.lines);
     r->listing = (kprof_code_listing){0};
