@@ -198,9 +198,8 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuDriverGetGpuCodeIsaVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuDriverGetVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuEventCreate)] = KPROF_CALL_HARMLESS,
-    [ID(cuEventRecord)] = KPROF_CALL_HARMLESS,
-    BOTH(cuEventRecordWithFlags, KPROF_CALL_HARMLESS),
-    [ID(cuEventRecord_ptsz)] = KPROF_CALL_HARMLESS,
+    BOTH(cuEventRecord, KPROF_CALL_ORDER),
+    BOTH(cuEventRecordWithFlags, KPROF_CALL_ORDER),
     [ID(cuFuncGetAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuFuncGetModule)] = KPROF_CALL_HARMLESS,
     [ID(cuFuncGetName)] = KPROF_CALL_HARMLESS,
@@ -417,12 +416,33 @@ void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof
     out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
 }
 
+static CUstream ordered_stream(CUpti_CallbackId id, const void *parameters)
+{
+    const bool per_thread =
+        id == ID(cuStreamWaitEvent_ptsz) || id == ID(cuEventRecord_ptsz) || id == ID(cuEventRecordWithFlags_ptsz);
+    CUstream stream = id == ID(cuStreamWaitEvent) || id == ID(cuStreamWaitEvent_ptsz)
+                          ? ((const cuStreamWaitEvent_params *)parameters)->hStream
+                      : id == ID(cuEventRecord) || id == ID(cuEventRecord_ptsz)
+                          ? ((const cuEventRecord_params *)parameters)->hStream
+                          : ((const cuEventRecordWithFlags_params *)parameters)->hStream;
+    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+}
+
+/* In the legacy default stream streams that block wait for one another at an event, too. */
+static bool orders_streams(CUpti_CallbackId id, const void *parameters)
+{
+    const CUstream stream = ordered_stream(id, parameters);
+    return id == ID(cuStreamWaitEvent) || id == ID(cuStreamWaitEvent_ptsz) || !stream || stream == CU_STREAM_LEGACY;
+}
+
 /* `transfer` is set for a transfer that the table does not have. */
 static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kprof_transfer *transfer)
 {
     kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
     if (id == ID(cuMemSetAccess) && takes_access(parameters))
         return KPROF_CALL_OTHER;
+    if (kind == KPROF_CALL_ORDER && !orders_streams(id, parameters))
+        return KPROF_CALL_HARMLESS;
     if (kind != KPROF_CALL_OTHER)
         return kind;
     if (kprof_call_transfer(id, parameters, transfer))
@@ -595,9 +615,7 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
         out->stream = NULL;
         out->free_bytes = id == ID(cuMemGetInfo_v2) ? ((const cuMemGetInfo_v2_params *)parameters)->free : NULL;
     } else if (kind == KPROF_CALL_ORDER) {
-        const bool per_thread = id == ID(cuStreamWaitEvent_ptsz);
-        out->stream = ((const cuStreamWaitEvent_params *)parameters)->hStream;
-        out->stream = !out->stream && per_thread ? CU_STREAM_PER_THREAD : out->stream;
+        out->stream = ordered_stream(id, parameters);
     } else if (kind == KPROF_CALL_FREE) {
         out->stream = NULL;
         out->freed = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr;

@@ -195,8 +195,10 @@ static void test_calls_that_may_go_unseen(void **state)
 static void test_calls_that_are_ignored(void **state)
 {
     (void)state;
-    static const CUpti_CallbackId ignored[] = {ID(cuStreamIsCapturing), ID(cuEventRecord), ID(cuCtxGetCurrent),
+    static const CUpti_CallbackId ignored[] = {ID(cuStreamIsCapturing), ID(cuEventCreate), ID(cuCtxGetCurrent),
                                                ID(cuFuncGetAttribute), ID(cuThreadExchangeStreamCaptureMode)};
+    static const CUpti_CallbackId ordering[] = {ID(cuStreamWaitEvent), ID(cuEventRecord),
+                                                ID(cuEventRecordWithFlags_ptsz)};
     static const CUpti_CallbackId told[] = {ID(cuProfilerStart), ID(cuProfilerStop),          ID(cuEventQuery),
                                             ID(cuLaunchKernel),  ID(cuStreamSynchronize),     ID(cuMemPoolGetAttribute),
                                             ID(cuMemcpyAsync),   ID(cuDevicePrimaryCtxRetain)};
@@ -205,8 +207,10 @@ static void test_calls_that_are_ignored(void **state)
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         assert_false(kprof_call_is_ignored(told[i], i % 2));
     assert_false(kprof_call_is_ignored(CUPTI_DRIVER_TRACE_CBID_SIZE, false)); /* of a newer driver */
-    assert_true(kprof_call_is_ignored(ID(cuStreamWaitEvent), false));
-    assert_false(kprof_call_is_ignored(ID(cuStreamWaitEvent), true));
+    for (size_t i = 0; i < sizeof ordering / sizeof *ordering; i++) {
+        assert_true(kprof_call_is_ignored(ordering[i], false));
+        assert_false(kprof_call_is_ignored(ordering[i], true));
+    }
     for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
         assert_true(!kprof_call_is_ignored(id, false) || kprof_call_may_go_unseen(id));
 }
@@ -948,6 +952,33 @@ static void test_per_thread_streams(void **state)
     assert_default_stream(ID(cuGraphLaunch), &graph, false);
 }
 
+/* An event in the legacy default stream has streams that block wait for one another, and one elsewhere does not. */
+static void test_calls_that_order_streams(void **state)
+{
+    (void)state;
+    const CUstream own = (CUstream)0x400;
+    const cuEventRecord_params event = {.hStream = NULL}, in_own = {.hStream = own};
+    const cuEventRecordWithFlags_params legacy = {.hStream = CU_STREAM_LEGACY};
+    const cuStreamWaitEvent_params waits = {.hStream = own}, waits_in_default = {.hStream = NULL};
+    const struct {
+        CUpti_CallbackId id;
+        const void *parameters;
+        kprof_call_kind kind;
+        CUstream stream;
+    } rows[] = {{ID(cuEventRecord), &event, KPROF_CALL_ORDER, NULL},
+                {ID(cuEventRecordWithFlags_ptsz), &legacy, KPROF_CALL_ORDER, CU_STREAM_LEGACY},
+                {ID(cuStreamWaitEvent), &waits, KPROF_CALL_ORDER, own},
+                {ID(cuStreamWaitEvent_ptsz), &waits_in_default, KPROF_CALL_ORDER, CU_STREAM_PER_THREAD},
+                {ID(cuEventRecord), &in_own, KPROF_CALL_HARMLESS, NULL},
+                {ID(cuEventRecord_ptsz), &event, KPROF_CALL_HARMLESS, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kprof_decoded_call decoded = {.stream = NULL};
+        assert_int_equal(kprof_call_decode(rows[i].id, rows[i].parameters, &decoded), rows[i].kind);
+        if (rows[i].kind == KPROF_CALL_ORDER)
+            assert_ptr_equal(decoded.stream, rows[i].stream);
+    }
+}
+
 /* The places of the arguments, for the calls that take them. */
 static void test_launch_arguments(void **state)
 {
@@ -1105,6 +1136,7 @@ int main(void)
         cmocka_unit_test(test_launch_attributes),
         cmocka_unit_test(test_launches_without_a_configuration),
         cmocka_unit_test(test_per_thread_streams),
+        cmocka_unit_test(test_calls_that_order_streams),
         cmocka_unit_test(test_launch_arguments),
         cmocka_unit_test(test_graph_launches),
         cmocka_unit_test(test_allocations),
