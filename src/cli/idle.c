@@ -20,6 +20,14 @@ typedef struct idle_row {
 
 enum { MOST_ROWS = 32 };
 
+/* Does kprof stats write a table as CSV, as --format says or as files are? */
+static bool has_csv_apart(const kprof_options *options)
+{
+    const char *to = options->export_path;
+    return options->stats_formats ? strstr(options->stats_formats, "csv") || strchr(options->stats_formats, '.')
+                                  : to && strcmp(to, "-") != 0;
+}
+
 /* Judge a line. Return the number of rows. */
 static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
 {
@@ -29,6 +37,7 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
     const kprof_selection *selection = &options->selection;
     const kprof_route route = kprof_route_profile(options, true);
     const char *word = command & (KPROF_IN(list) | KPROF_IN(ctl)) ? options->argument : NULL;
+    const bool is_stats = command & KPROF_IN(stats);
     const bool is_report = command & KPROF_IN(report), is_ncu = options->format == KPROF_FORMAT_CSV_NCU;
     const bool counts =
         filter->launch_skip + filter->launch_count + filter->launch_skip_before_match > 0 || filter->schedule;
@@ -49,7 +58,9 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         {"print-fp|fp", !is_ncu, " but in ncu's layout of CSV"},
         {"print-metric-instances", options->instances != KPROF_INSTANCES_NONE && (!is_ncu || page != KPROF_PAGE_RAW),
          " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
-        {"csv-safe", !kprof_is_csv(format), " but in CSV"},
+        {"csv-safe", !kprof_is_csv(format) && !(is_stats && has_csv_apart(options)), " but in CSV"},
+        {"log-file", is_stats && options->export_path && strcmp(options->export_path, "-") != 0,
+         " beside --export, which names the files"},
         {"set", lists_another, ": kprof list collected tells what a set collects"},
         {"section", lists_another, ": kprof list collected tells what a section collects"},
         {"section-exclude", lists_another, ": kprof list collected tells what is collected without a section"},

@@ -159,6 +159,13 @@ class Nsys(Tracing):
         self.assertEqual(run.out.splitlines()[1].split(",")[:3], ["6", "20", "1"])
         run = self.kprof("stats", "-r", "gputrace", "-f", "csv", "-o", "none/t", "run")
         self.assertIn("cannot write the results to none/t_gputrace.csv: No such file", run.err)
+        for words, effect in ((("-f", "csv", "--csv-safe"), None), (("-o", "safe", "--csv-safe"), None),
+                              (("-o", "-", "--csv-safe"), "--csv-safe has no effect"),
+                              (("-f", "json", "--csv-safe"), "--csv-safe has no effect"),
+                              (("-o", "logged", "--log-file", "log"), "--log-file has no effect beside --export")):
+            run = self.kprof("stats", "run", "-r", "nvtx_sum", *words)
+            self.assertIn(effect or "", run.err)
+            self.assertEqual("has no effect" in run.err, effect is not None, words)
         for words, text in ((("-f", "tsv"), '"tsv" is not valid'), (("-f", "csv", "--json"), "exclude each other"),
                             (("-f", "csv", "-o", "@cat"), "kprof starts no command")):
             run = self.kprof("stats", "run", "-r", "nvtx_sum", *words)
