@@ -1,7 +1,7 @@
 // The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
 // opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay quick.
 import { h, kernelHeading, named } from "./dom.js";
-import { bar, scrolling } from "./table.js";
+import { bar, scrolling, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
 const PAGE_ROWS = 100;
@@ -442,18 +442,53 @@ export function sourceView(code, launch) {
     ];
 }
 
-// Links to the code of each kernel.
+// The row with most samples, and their share in percent; null: there are none.
+function hottestOf(code) {
+    const column = code.columns.findIndex(({ key }) => key === "samples");
+    const rows = code.lines.length ? code.lines : code.instructions;
+    const samples = (row) => row.numbers[column] ?? 0;
+    const row = rows.reduce((most, other) => (most && samples(most) >= samples(other) ? most : other), null);
+    return row && samples(row) > 0 ? { row, pct: (100 * samples(row)) / code.columns[column].total } : null;
+}
+
+// Links to the code of each kernel, and to the hottest line of each.
 export function sourceList(codes) {
-    return h(
-        "ul",
-        {},
-        codes.map((code) =>
-            h(
-                "li",
-                {},
-                h("a", { href: sourceLink(code), class: "name" }, named(code.kernel)),
-                h("span", { class: "note" }, [code.shape, code.measured].filter(Boolean).join(", ")),
-            ),
-        ),
-    );
+    const hottest = new Map(codes.map((code) => [code, hottestOf(code)]));
+    const samples = (code) => code.columns.find(({ key }) => key === "samples")?.total ?? null;
+    const place = (code) => {
+        const row = hottest.get(code)?.row;
+        return row ? (placeOf(code, row) ?? address(row)) : null;
+    };
+    return sortedTable({
+        caption: "Kernels with source",
+        rows: codes,
+        sort: null,
+        cards: true,
+        columns: [
+            {
+                label: "Kernel",
+                header: true,
+                value: ({ kernel }) => kernel,
+                cell: (code) => [
+                    h("a", { href: sourceLink(code), class: "name", title: code.kernel }, named(code.kernel)),
+                    h("span", { class: "note" }, code.shape),
+                ],
+            },
+            {
+                label: "Hottest",
+                help: "the line or instruction with most samples, and its share of the kernel's",
+                value: (code) => hottest.get(code)?.pct ?? null,
+                text: place,
+                cell: (code) =>
+                    place(code) === null
+                        ? "n/a"
+                        : [
+                              h("a", { href: sourceLink(code, hottest.get(code).row) }, place(code)),
+                              h("span", { class: "note" }, `${human(hottest.get(code).pct, "%")} of the samples`),
+                          ],
+            },
+            { label: "Samples", number: true, value: samples, cell: (code) => human(samples(code)) },
+            { label: "Measured", value: ({ measured }) => measured, cell: ({ measured }) => measured },
+        ],
+    });
 }
