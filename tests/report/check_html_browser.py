@@ -144,14 +144,15 @@ class Pages(unittest.TestCase):
         self.click(self.button("Next"))
         self.assertTrue(self.evaluate(ROWS)[0].startswith("50\t"))
         self.assertEqual(self.evaluate("document.activeElement.textContent"), "Next")
+        state = f"document.querySelector('{TABLE} [role=status]').textContent" # paper has it, too
+        self.assertEqual(self.evaluate(state), f"{MANY:,} rows; here are rows 51 to 100")
         self.click(f"document.querySelector('{TABLE} input[type=search]')")
         self.browser.call("Input.insertText", text="1234 dram")
         self.browser.settle()
         rows = self.evaluate(ROWS)
         self.assertEqual(len(rows), 1)
         self.assertTrue(rows[0].startswith("1234\t"))
-        state = self.evaluate(f"document.querySelector('{TABLE} [role=status]').textContent")
-        self.assertEqual(state, f"1 of {MANY} rows")
+        self.assertEqual(self.evaluate(state), f"1 of {MANY:,} rows")
 
     @seldom
     def test_what_is_worth_most_is_called_as_in_the_json(self):
@@ -743,6 +744,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.querySelector('.pager').textContent"),
                          "Previous pagePage 1 of 11Next page")
         self.assertRegex(self.code_rows(notes=True)[0][-1], "^hottest at 0x[0-9a-f]+$")
+        self.click(self.button("Next page"))
+        self.assertEqual(self.evaluate("document.activeElement.textContent"), "Next page")
+        self.assertRegex(self.evaluate("document.querySelector('.state').textContent"),
+                         "^1 of [0-9]+ lines; here are rows 101 to 200$")
         text = f"MOV R1, {LONG - 700}"
         self.search_source(text)
         rows = self.code_rows()

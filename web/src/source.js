@@ -1,7 +1,7 @@
 // The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
 // opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay quick.
 import { h, kernelHeading, named } from "./dom.js";
-import { bar, scrolling, sortedTable } from "./table.js";
+import { bar, countText, scrolling, showPages, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
 const PAGE_ROWS = 100;
@@ -377,27 +377,6 @@ class SourceView {
         );
     }
 
-    showPager(pages) {
-        const go = (step, label) =>
-            h(
-                "button",
-                {
-                    type: "button",
-                    disabled: this.page + step < 0 || this.page + step >= pages,
-                    onclick: () => {
-                        this.page += step;
-                        this.show();
-                    },
-                },
-                label,
-            );
-        this.pager.replaceChildren(
-            ...(pages > 1
-                ? [go(-1, "Previous page"), h("span", {}, `Page ${this.page + 1} of ${pages}`), go(1, "Next page")]
-                : []),
-        );
-    }
-
     show() {
         const rows = this.chosen();
         const shown = this.shown();
@@ -407,9 +386,13 @@ class SourceView {
         this.showHead();
         this.body.replaceChildren(...this.rowsOf(shown.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS)));
         const what = this.code.lines.length ? "lines" : "instructions";
-        const count = rows.length === this.rows.length ? rows.length : `${rows.length} of ${this.rows.length}`;
-        this.state.textContent = `${count} ${what}`;
-        this.showPager(pages);
+        const { page } = this;
+        this.state.textContent = countText(rows, this.rows, what, { page, size: PAGE_ROWS, shown: shown.length });
+        const turn = (step) => {
+            this.page += step;
+            this.show();
+        };
+        showPages(this.pager, { page, pages, turn, labels: ["Previous page", "Next page"] });
     }
 }
 

@@ -26,6 +26,32 @@ function compare(a, b, direction) {
     return direction * inOrder.compare(a, b);
 }
 
+// What of all rows is chosen, and which of these the page has.
+export function countText(chosen, all, name, { page, size, shown = chosen.length }) {
+    const [some, whole] = [chosen.length, all.length].map((count) => count.toLocaleString("en-US"));
+    const count = chosen.length === all.length ? `${whole} ${name}` : `${some} of ${whole} ${name}`;
+    if (shown <= size) return count;
+    const [first, last] = [page * size + 1, Math.min((page + 1) * size, shown)];
+    return `${count}; here are rows ${first.toLocaleString("en-US")} to ${last.toLocaleString("en-US")}`;
+}
+
+// Buttons to the page before and the next one: turn(1 or -1) shows it. The focus stays on one that works.
+export function showPages(pager, { page, pages, turn, labels }) {
+    const go = (step, label) => {
+        const onclick = () => {
+            turn(step);
+            const [back, , forth] = pager.children;
+            const [own, other] = step < 0 ? [back, forth] : [forth, back];
+            (own.disabled ? other : own).focus();
+        };
+        return h("button", { type: "button", disabled: page + step < 0 || page + step >= pages, onclick }, label);
+    };
+    const [back, forth] = labels;
+    pager.replaceChildren(
+        ...(pages > 1 ? [go(-1, back), h("span", {}, `Page ${page + 1} of ${pages}`), go(1, forth)] : []),
+    );
+}
+
 function cellOf(column, row) {
     const attributes = { class: column.number && "number", "data-label": column.label };
     return column.header
@@ -150,33 +176,6 @@ class SortedTable {
         );
     }
 
-    // A click on the last button that works moves the focus to the other one.
-    turn(step) {
-        this.page += step;
-        this.show();
-        const [back, , forth] = this.pager.children;
-        const [own, other] = step < 0 ? [back, forth] : [forth, back];
-        (own.disabled ? other : own).focus();
-    }
-
-    showPager(pages) {
-        const go = (step, label) =>
-            h(
-                "button",
-                {
-                    type: "button",
-                    disabled: this.page + step < 0 || this.page + step >= pages,
-                    onclick: () => this.turn(step),
-                },
-                label,
-            );
-        this.pager.replaceChildren(
-            ...(pages > 1
-                ? [go(-1, "Previous"), h("span", {}, `Page ${this.page + 1} of ${pages}`), go(1, "Next")]
-                : []),
-        );
-    }
-
     show() {
         const rows = this.chosen();
         const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
@@ -190,10 +189,13 @@ class SortedTable {
                 ),
             ),
         );
-        this.state.textContent =
-            rows.length === this.rows.length ? `${rows.length} rows` : `${rows.length} of ${this.rows.length} rows`;
+        this.state.textContent = countText(rows, this.rows, "rows", { page: this.page, size: PAGE_ROWS });
         this.state.hidden = this.rows.length <= 10;
-        this.showPager(pages);
+        const turn = (step) => {
+            this.page += step;
+            this.show();
+        };
+        showPages(this.pager, { page: this.page, pages, turn, labels: ["Previous", "Next"] });
     }
 }
 
