@@ -8,7 +8,8 @@ import sqlite3
 import unittest
 
 from test_ncu import read_lines
-from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os, subprocess
+from harness import (APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, limit_file_size, os,
+                     subprocess)
 
 START = 1700000000000000000
 CALL, ALLOCATE, LATENCY = 4000, 100000, 6000
@@ -547,6 +548,9 @@ class Long(Tracing):
         self.assertEqual(len(show("--csv").out.splitlines()), 40001)
         heads = [line for line in show().out.splitlines() if line.lstrip().startswith("Start (ns)")]
         self.assertEqual(len(heads), 4) # of 13,108 rows each
+        run = self.kprof("stats", "run", "-r", "gpu_busy", preexec_fn=limit_file_size(50 << 10))
+        self.assertEqual(run.code, 108, run.err)
+        self.assertIn("temporary files cannot be written (disk I/O error): name another folder in TMPDIR", run.err)
 
 
 class Limited(Tracing):

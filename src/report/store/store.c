@@ -14,6 +14,13 @@ static const char *const statement_texts[] = {
 #undef STATEMENT_TEXT
 };
 
+/* A report that is only read writes nothing else. */
+static bool lacks_temporary_files(sqlite3 *db)
+{
+    const int code = sqlite3_extended_errcode(db);
+    return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_GETTEMPPATH || code == SQLITE_IOERR_WRITE;
+}
+
 kprof_status kprof_store_fail(kprof_report *report, const char *operation)
 {
     int code = sqlite3_errcode(report->db);
@@ -42,6 +49,10 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
     if (!report->writable && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB))
         return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged, or was not copied whole" KPROF_DAMAGED_ADVICE,
                           report->path);
+    if (!report->writable && lacks_temporary_files(report->db))
+        return kprof_fail(KPROF_OUTPUT,
+                          "%s: temporary files cannot be written (%s): name another folder in TMPDIR, with more space",
+                          report->path, sqlite3_errmsg(report->db));
     if (!report->writable)
         return kprof_fail(KPROF_BAD_REPORT, "%s: cannot read the report: %s: %.*s", report->path,
                           sqlite3_errmsg(report->db), SHOWN, operation);
