@@ -266,7 +266,7 @@ int kprof_cmd_recover(const kprof_options *options)
     KPROF_THEN(status, recover(&run));
     if (status == KPROF_OK && run.is_empty)
         kprof_log(KPROF_LOG_INFO, "%s: the run ended before it collected anything", run.session.dir);
-    if (status == KPROF_UNSUPPORTED || status == KPROF_BAD_SPOOL) {
+    if (status == KPROF_UNSUPPORTED || status == KPROF_BAD_SPOOL || status == KPROF_BAD_REPORT) {
         kprof_log(KPROF_LOG_ERROR,
                   "%s is left as it is, with all that the processes of the run wrote: remove it if nobody needs that",
                   run.session.dir);

@@ -276,20 +276,22 @@ class Refused(CutShort):
         session, files = self.session(), self.files()
         seed, spool = os.path.join(session, "seed.kprof"), os.path.join(
             session, [name for name in os.listdir(session) if name.endswith(".spool")][0])
-        for path, at, code, told in (
-                (seed, 60 + 3, 111, "makes report version {}, and this one makes version {};"), # user_version
-                (spool, len("KPROFSPL"), 111, "has format version {}, this kprof reads {};"),
-                (spool, 0, 107, "is not a kprof spool")):
+        for path, at, step, code, told in (
+                (seed, 60 + 3, -1, 111, "makes report version {}, and this one makes version {};"), # user_version
+                (seed, 60 + 3, 1, 107, "has report version {}, made by a newer kprof; this one reads up to {}: "),
+                (spool, len("KPROFSPL"), -1, 111, "has format version {}, this kprof reads {};"),
+                (spool, len("KPROFSPL"), 1, 111, "has format version {}, this kprof reads {};"),
+                (spool, 0, -1, 107, "is not a kprof spool")):
             with self.subTest(told), open(path, "r+b") as file:
                 file.seek(at)
                 number = file.read(1)[0]
                 file.seek(at)
-                file.write(bytes([number - 1]))
+                file.write(bytes([number + step]))
                 file.flush()
                 before = set(os.listdir(session)) | {"recover.lock"}
                 run = self.recover()
                 self.assertEqual(run.code, code, run.err)
-                self.assertIn(told.format(number - 1, number), run.err)
+                self.assertIn(told.format(number + step, number), run.err)
                 self.assertIn(f"{session} is left as it is", run.err)
                 self.assertNotIn("damaged", run.err)
                 self.assertEqual(set(os.listdir(session)), before)
