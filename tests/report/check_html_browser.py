@@ -95,11 +95,16 @@ class Pages(unittest.TestCase):
         ranks = [change(other, folder / f"rank{i}.kprof", ("UPDATE process SET host = ?", [f"node{i}"]),
                         f"UPDATE run SET start_unix_ns = start_unix_ns + {i}") for i in range(1, RANKS)]
         subprocess.run([KPROF, "merge", "-q", "-o", reports["merged"], reports["kernels"], *ranks], check=True)
-        cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same"]}
+        cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same", "moves"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
         assert write_page(KPROF, "diff", *fixtures[1:3], "--html", cls.pages["diff"]).returncode == 0
         assert write_page(KPROF, "diff", *fixtures[1:2] * 2, "--html", cls.pages["same"]).returncode == 0
+        moved = change(MEASURED / "source.kprof", folder / "moved.kprof",
+                       "UPDATE instruction_value SET value = 3 * value WHERE offset > 128 AND metric_id IN "
+                       "(SELECT id FROM metric WHERE name LIKE '%pcsamp%')")
+        assert write_page(KPROF, "diff", MEASURED / "source.kprof", moved, "--html",
+                          cls.pages["moves"]).returncode == 0
         cls.reports = reports
 
     @classmethod
@@ -883,6 +888,15 @@ class Pages(unittest.TestCase):
         # A kernel whose time is the same, without details, has no link.
         self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody a.name')].filter(a => "
                                        "!document.getElementById('section-' + a.hash.slice(2))).length"), 0)
+
+    @in_turn
+    def test_each_line_that_has_moved_has_its_kernel(self):
+        self.open("moves")
+        table = "[...document.querySelectorAll('table')].find(t => t.caption.textContent === 'Where the samples moved')"
+        rows = self.evaluate(f"[...{table}.tBodies[0].rows].map(row => [0, 1].map(i => row.cells[i].innerText))")
+        self.assertEqual([kernel.split(" ")[0] for kernel, line in rows if line.startswith("softmax.py")],
+                         ["softmax_kernel"] * 2)
+        self.assertEqual(self.evaluate(f"{table}.tHead.rows[0].cells[1].innerText"), "Line")
 
     @seldom
     def test_a_comparison_shows_nothing_empty(self):

@@ -12,12 +12,11 @@ function text(field) {
     return typeof field.value === "number" ? human(field.value, field.unit, field.signed) : field.value;
 }
 
-// The fields that people see, each key once.
+// The fields that people see, each key once, as the first record that has it calls it.
 function shownKeys(records) {
     const keys = new Map();
-    records.forEach((record) =>
-        record.fields.filter((field) => field.role === "shown").forEach((field) => keys.set(field.key, field)),
-    );
+    for (const { fields } of records)
+        for (const field of fields) if (field.role === "shown" && !keys.has(field.key)) keys.set(field.key, field);
     return [...keys.values()];
 }
 
@@ -55,7 +54,8 @@ function cell(field, links) {
 function table(title, records, links) {
     const shown = (record, key) => {
         const field = find(record, key);
-        return field?.role === "shown" ? field : undefined;
+        // Text names a kernel once above all its rows; here they may be sorted.
+        return field?.role === "shown" || (field && namesKernel(field)) ? field : undefined;
     };
     const isFilled = ({ key }) => records.some((record) => text(shown(record, key)) !== "");
     return sortedTable({
