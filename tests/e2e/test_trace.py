@@ -96,6 +96,16 @@ class Nsys(Tracing):
         self.assertEqual(starts("0.000065s/"), []) # which as a number is a little less
         self.assertEqual(starts("64.999us/"), [45000])
 
+    def test_ranges_whose_names_have_marks(self):
+        """What looks like a number or a domain may be a part of the name."""
+        self.assert_run(self.trace("init", "start=epoch 1/10", f"launch={VECTOR_ADD}", "do=sync", "end",
+                                   "start=to a@b/2", f"launch={VECTOR_ADD}*2", "do=sync", "end",
+                                   f"launch={VECTOR_ADD}*3", "do=sync"), 0)
+        for text, kernels in (("epoch 1/10", 1), ("epoch 1/10/0", 1), ("epoch 1/10@*", 1), ("to a@b/2", 2)):
+            run = self.kprof("stats", "run", "-r", "cuda_gpu_kern_sum", "--json", "--filter-nvtx", text)
+            self.assert_run(run, 0)
+            self.assertEqual(json.loads(run.out)[0]["Instances"], kernels, text)
+
     def test_steps_that_a_part_of_a_trace_cuts(self):
         """How busy the GPU was in a step does not depend on the part that is asked for."""
         step = ("push=step", f"launch={SCALE}", "do=sync", "pop")

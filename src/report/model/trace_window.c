@@ -44,13 +44,14 @@ static kprof_status read_window(const char *text, kprof_trace_window *out)
     return KPROF_OK;
 }
 
-/* "RANGE[@DOMAIN][/NUMBER]", the first one has number 0. */
-static kprof_status find_range(kprof_report *report, const char *text, kprof_trace_window *out)
+enum { WITH_NUMBER, WITH_DOMAIN, NAME_ALONE, READINGS }; /* of a text: less and less of it is no name */
+
+static void look_for_range(kprof_report *report, const char *text, int reading, kprof_trace_window *out)
 {
-    const char *slash = strrchr(text, '/');
+    const char *slash = reading == WITH_NUMBER ? strrchr(text, '/') : NULL;
     const bool has_number = slash && slash[1] && strspn(slash + 1, "0123456789") == strlen(slash + 1);
     KPROF_AUTO_FREE char *name = kprof_strndup(text, has_number ? (size_t)(slash - text) : strlen(text));
-    char *domain = strrchr(name, '@');
+    char *domain = reading == NAME_ALONE ? NULL : strrchr(name, '@');
     if (domain)
         *domain++ = '\0';
     const char *const texts[] = {name, domain ? domain : "", NULL};
@@ -65,6 +66,14 @@ static kprof_status find_range(kprof_report *report, const char *text, kprof_tra
             columns[i], has_number ? slash + 1 : "0");
         *places[i] = kprof_store_ask(report, sql, texts);
     }
+}
+
+/* "RANGE[@DOMAIN][/NUMBER]", the first one has number 0; or the name of a range that has such marks itself. */
+static kprof_status find_range(kprof_report *report, const char *text, kprof_trace_window *out)
+{
+    out->end_ns = 0;
+    for (int reading = 0; reading < READINGS && report->status == KPROF_OK && out->end_ns == 0; reading++)
+        look_for_range(report, text, reading, out);
     if (report->status == KPROF_OK && out->end_ns == 0)
         return kprof_fail(KPROF_NO_MATCH,
                           "--filter-nvtx %s: the trace has no such range that has ended; kprof stats "
