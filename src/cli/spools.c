@@ -4,6 +4,7 @@
 #include "core/filter.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "report/model/number.h"
 #include "spool/spool.h"
 
 #include <dirent.h>
@@ -378,9 +379,10 @@ static void explain_open(kprof_spools *spools, const spool *item)
     if (spools->told == KPROF_OK)
         spools->told = KPROF_NOT_COLLECTED;
     kprof_log(KPROF_LOG_WARNING,
-              "process %lld %s while at least %llu launches were still being measured; their values are lost, since "
+              "process %lld %s while at least %llu launch%s still being measured; their values are lost, since "
               "launches are measured in batches: let the process end by exit, or live for half a second more",
-              (long long)item->pid, goes_on(spools, item) ? "called exec" : "ended", (unsigned long long)item->open);
+              (long long)item->pid, goes_on(spools, item) ? "called exec" : "ended", (unsigned long long)item->open,
+              item->open == 1 ? " was" : "es were");
 }
 
 /* What is left of a process that was cut short. The caller frees the text. */
@@ -388,8 +390,9 @@ static char *describe_kept(const spool *item, const char *of_trace)
 {
     if (item->is_traced && item->measured == 0)
         return kprof_strdup(of_trace);
-    return kprof_strprintf("the %llu launches that it had measured before are kept%s%s",
-                           (unsigned long long)item->measured, item->is_traced ? ", and " : "",
+    return kprof_strprintf("the %llu launch%s that it had measured before %s kept%s%s",
+                           (unsigned long long)item->measured, kprof_ending(item->measured, "es"),
+                           item->measured == 1 ? "is" : "are", item->is_traced ? ", and " : "",
                            item->is_traced ? of_trace : "");
 }
 

