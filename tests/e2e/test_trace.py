@@ -617,6 +617,15 @@ class Limited(Tracing):
                      options=("--nvtx-include", "a/", "--nvtx-include", "b/"))
         self.assertEqual(self.named("overhead", "t.id"), [])
 
+    def test_ranges_with_time_that_is_left_out(self):
+        """How busy the GPU was then is not known."""
+        turn = ("profiler=start", *self.IN, "profiler=stop")
+        self.limited("init", "push=outer", *turn, *self.OUT, *turn, "pop", *self.OUT,
+                     options=("--profile-from-start", "off"))
+        [row] = self.figures("step_sum")
+        self.assertEqual(row["GPU Busy (%)"], round(100 * 20000 / (20000 + LATENCY), 1))
+        self.assertGreater(row["Med (ns)"], 100000)
+
     def test_steps(self):
         out, chosen = ("push=step", *self.OUT, "pop"), ("push=step", *self.IN, "pop")
         self.limited(*out, *out, *chosen, *self.OUT, *chosen, *out,

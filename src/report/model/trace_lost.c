@@ -14,6 +14,10 @@
     " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 1 FROM trace_graph" KNOWN                    \
     " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_copy" KNOWN                     \
     " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_set" KNOWN ")"
+/* Times of kprof's in which not all that runs is recorded. */
+#define UNRECORDED                                                                                                     \
+    " JOIN trace_name n ON n.id=name_id WHERE text IN ('" KPROF_TRACE_OWN "', '" KPROF_TRACE_COUNTED                   \
+    "', '" KPROF_TRACE_LEFT_OUT "')"
 /* The work on GPUs, with the call that asked for it. */
 static const char work[] = "CREATE TEMP TABLE trace_work AS WITH " WORK
                            " SELECT device, process_id, work.start_ns, work.end_ns, k, call.start_ns AS call_ns, "
@@ -23,8 +27,7 @@ static const char work[] = "CREATE TEMP TABLE trace_work AS WITH " WORK
  * these had work. What runs then is not recorded, and no gap. */
 static const char own[] =
     "CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread FROM "
-    "trace_overhead JOIN trace_name n ON n.id=name_id WHERE text IN ('" KPROF_TRACE_OWN "', '" KPROF_TRACE_COUNTED
-    "', '" KPROF_TRACE_LEFT_OUT "')), " WORK
+    "trace_overhead" UNRECORDED "), " WORK
     ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
     "FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device) SELECT process_id, device, "
     "max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread FROM mine JOIN used USING(process_id) "
@@ -34,10 +37,14 @@ static const char ends_of_ranges[] =
     "SELECT 0, 0, start_ns, 2*id FROM trace_range WHERE end_ns IS NOT NULL UNION ALL SELECT 0, 0, end_ns, 2*id+1 FROM "
     "trace_range WHERE end_ns IS NOT NULL ORDER BY 3";
 /* Not only of the part of the time that was asked for: a range may begin before and end after that. */
-static const char all_work[] = "SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_kernel" KNOWN
-                               " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_graph" KNOWN
-                               " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_copy" KNOWN
-                               " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_set" KNOWN " ORDER BY 3";
+#define ALL_WORK                                                                                                       \
+    "SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_kernel" KNOWN                                                    \
+    " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_graph" KNOWN                                          \
+    " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_copy" KNOWN                                           \
+    " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_set" KNOWN
+static const char all_work[] = ALL_WORK " ORDER BY 3";
+static const char work_and_unrecorded[] =
+    ALL_WORK " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_overhead" UNRECORDED " ORDER BY 3";
 
 typedef struct range_ends {
     kprof_report *report;
@@ -52,20 +59,30 @@ static void take_end(void *user, sqlite3_stmt *point, const double *sums)
     kprof_store_step(to->report, to->insert);
 }
 
-/* point, c0: how long some GPU had worked at each begin and end of a range */
+/* point, c0: how long some GPU had worked at each begin and end of a range; range_cover: or it is not known whether. */
 static void find_work_in_ranges(kprof_report *report)
 {
-    kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL)");
+    kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL);"
+                             "CREATE TEMP TABLE range_cover(point INTEGER PRIMARY KEY, c0 REAL)");
     range_ends to = {report, kprof_store_compile(report, "INSERT INTO temp.range_work VALUES(?,?)")};
     kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, &to});
     sqlite3_finalize(to.insert);
+    if (kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM main.trace_overhead" UNRECORDED ")") == 0) {
+        kprof_store_exec(report, "INSERT INTO temp.range_cover SELECT point, c0 FROM temp.range_work");
+        return;
+    }
+    to.insert = kprof_store_compile(report, "INSERT INTO temp.range_cover VALUES(?,?)");
+    kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, work_and_unrecorded, take_end, &to});
+    sqlite3_finalize(to.insert);
 }
 
-/* range, ns, busy_ns: of each NVTX range that has ended; any GPU counts. */
+/* range, ns, known_ns (without what was not recorded), busy_ns: of each NVTX range that has ended; any GPU counts. */
 static const char steps[] =
     "CREATE TEMP TABLE trace_step AS SELECT coalesce(g.text, '') || ':' || n.text AS range, end_ns-start_ns AS ns, "
-    "b.c0-a.c0 AS busy_ns FROM trace_range r JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON "
-    "g.id=domain_id JOIN temp.range_work a ON a.point=2*r.id JOIN temp.range_work b ON b.point=2*r.id+1";
+    "end_ns-start_ns-(d.c0-c.c0)+(b.c0-a.c0) AS known_ns, b.c0-a.c0 AS busy_ns FROM trace_range r JOIN trace_name n ON "
+    "n.id=name_id LEFT JOIN trace_name g ON "
+    "g.id=domain_id JOIN temp.range_work a ON a.point=2*r.id JOIN temp.range_work b ON b.point=2*r.id+1 "
+    "JOIN temp.range_cover c ON c.point=2*r.id JOIN temp.range_cover d ON d.point=2*r.id+1";
 
 /* operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes behind another one
  * in its stream, and the thread launches nothing between them, within 1,000 calls) */

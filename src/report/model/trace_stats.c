@@ -261,7 +261,8 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"step_sum", "Steps (NVTX)",
      "SELECT count(*) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", min(ns) AS \"Min (ns)\", max(ns) AS \"Max "
      "(ns)\", CASE WHEN avg(ns)>0 THEN round(100*kprof_deviation(ns)/avg(ns), 1) END AS \"Spread (%)\", CASE WHEN "
-     "total(ns)>0 THEN round(100*total(busy_ns)/total(ns), 1) END AS \"GPU Busy (%)\", range AS \"Range\" FROM "
+     "total(known_ns)>0 THEN round(100*total(busy_ns)/total(known_ns), 1) END AS \"GPU Busy (%)\", range AS \"Range\" "
+     "FROM "
      "temp.trace_step GROUP BY range ORDER BY total(ns) DESC, range",
      NULL, KPROF_NEEDS_LOST, NULL},
     {"lost_sum", "What Is Lost",
