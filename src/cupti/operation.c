@@ -32,6 +32,8 @@
 #define QUEUED_BYTES ((size_t)64 << 10)
 #define PERHAPS_NS   INT64_C(-1) /* whether the host waits is not known */
 
+#define NO_LANE "the driver makes no stream to repeat the work of another one in"
+
 /* kprof copies memory of the host before each launch of its batch, and over the bus in each pass. If there is more,
  * each launch has a batch of its own. */
 #define MOST_HOST_BYTES ((size_t)64 << 20)
@@ -620,12 +622,14 @@ static CUresult copy_by_driver(const kprof_driver_api *driver, const kprof_opera
     return driver->cuMemcpy2DAsync_(&copy, stream);
 }
 
-kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot)
+kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot, unsigned lane)
 {
     const kprof_driver_api *driver;
     const kprof_transfer *t = &operation->transfer;
     const bool is_out = t->kind == KPROF_TRANSFER_OUT;
     const size_t size_bytes = t->width * t->height;
+    if (!kprof_snapshot_lane(snapshot, (kprof_lane){.number = lane}))
+        return kprof_fail(KPROF_NOT_COLLECTED, NO_LANE);
     if (!is_transfer(operation) || (t->kind != KPROF_TRANSFER_IN && !is_out) || size_bytes == 0)
         return KPROF_OK;
     operation->locked = kprof_snapshot_locked_space(snapshot, size_bytes, is_out);
@@ -653,7 +657,7 @@ kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof
         return kprof_operation_run(operation, snapshot);
     const CUstream stream = kprof_snapshot_lane(snapshot, lane);
     if (!stream)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the driver makes no stream to repeat the work of another one in");
+        return kprof_fail(KPROF_NOT_COLLECTED, NO_LANE);
     if (!is_transfer(operation))
         return launch_in(operation, stream);
     if (t->width == 0 || t->height == 0)

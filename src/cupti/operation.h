@@ -22,10 +22,11 @@ kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHE
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* Before _run_counted: have page-locked memory for what a transfer moves from the host or to it, and put there what
- * came from the host. The context must be idle. NOT_COLLECTED when there is none, or all transfers of the batch that
- * come from the host would take more than 1 GiB. */
-kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* Before _run_counted: have the lane's stream, and page-locked memory for what a transfer moves from the host or to it,
+ * and put there what came from the host. The context must be idle. NOT_COLLECTED when there is none, or all transfers
+ * of the batch that come from the host would take more than 1 GiB. */
+kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot,
+                                             unsigned lane) KPROF_MUST_CHECK;
 /* The same as _run within a range that counts all that runs in it, and in a lane: the driver sets and copies, as in the
  * application's own run, and nothing is compared. A failure where the driver refuses to, as the memory has been given
  * back since. What the host did is put there in lane 0, whatever `lane` is. */

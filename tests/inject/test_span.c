@@ -126,10 +126,9 @@ static void copies_from_and_to_the_host(void **state)
     assert_true(sim.streams[0].buffer == buffer);
 }
 
-static kprof_status lock_nothing(kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status lock_nothing(kprof_operation *operation, kprof_snapshot *snapshot, unsigned lane)
 {
-    (void)operation;
-    (void)snapshot;
+    (void)operation, (void)snapshot, (void)lane;
     return kprof_fail(KPROF_NOT_COLLECTED, "no page-locked memory");
 }
 

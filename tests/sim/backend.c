@@ -76,11 +76,13 @@ struct kprof_snapshot {
 
 struct kprof_operation {
     sim_step step;
-    uint64_t output[SIM_WORDS];  /* of a copy to the host */
-    bool is_node, hides_output;  /* of a graph */
-    bool kept;                   /* what a copy from the host brought, or one to the host took */
-    bool is_kept_in_order;       /* likewise, by work in the stream */
-    bool is_locked;              /* it has page-locked memory */
+    uint64_t output[SIM_WORDS]; /* of a copy to the host */
+    bool is_node, hides_output; /* of a graph */
+    bool kept;                  /* what a copy from the host brought, or one to the host took */
+    bool is_kept_in_order;      /* likewise, by work in the stream */
+    bool is_locked;             /* it has page-locked memory */
+    bool has_lane;              /* there is a stream to repeat it in: */
+    unsigned lane;
     saved_slot *host;            /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
     uint64_t flags[SIM_STREAMS]; /* likewise, of the streams */
 };
@@ -1675,7 +1677,7 @@ static bool moves_hosts(const kprof_operation *operation)
     return op == SIM_COPY_IN || op == SIM_COPY_IN_ASYNC || op == SIM_COPY_OUT || op == SIM_COPY_OUT_ASYNC;
 }
 
-static kprof_status operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status operation_prepare_counted(kprof_operation *operation, kprof_snapshot *snapshot, unsigned lane)
 {
     lock();
     check_can_wait("memory of the host is locked");
@@ -1684,6 +1686,8 @@ static kprof_status operation_prepare_counted(kprof_operation *operation, kprof_
         sim_violation("memory of the host is locked in another context, or in a pass");
     const bool fault = moves_hosts(operation) && has_fault();
     operation->is_locked = !fault;
+    operation->has_lane = true;
+    operation->lane = lane;
     unlock();
     return fault ? kprof_fail(KPROF_NOT_COLLECTED, "no memory of the host can be locked (simulated)") : KPROF_OK;
 }
@@ -1694,6 +1698,8 @@ static kprof_status operation_run_counted(const kprof_operation *operation, kpro
         sim_violation("a launch or copy is repeated in no pass, where nothing is compared");
     if (moves_hosts(operation) && !operation->is_locked)
         sim_violation("a copy from or to the host is repeated in a pass without memory of the host, by a kernel");
+    if (!operation->has_lane || operation->lane != lane.number)
+        sim_violation("a stream is made in a pass, which counts the time that it takes");
     return repeat(operation, snapshot, &lane);
 }
 

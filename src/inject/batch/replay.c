@@ -222,9 +222,9 @@ static kprof_status prepare_span(kprof_replay *replay, kprof_batch_state *state,
     kprof_status status = KPROF_OK;
     bool has_output = false;
     for (size_t i = 0; i < state->list.count && kprof_span_is_whole(state) && status == KPROF_OK; i++) {
-        kprof_operation *operation = state->list.items[i].operation;
-        has_output = has_output || device->operation_output_bytes(operation) > 0;
-        status = device->operation_prepare_counted(operation, snapshot);
+        const kprof_open_launch *item = &state->list.items[i];
+        has_output = has_output || device->operation_output_bytes(item->operation) > 0;
+        status = device->operation_prepare_counted(item->operation, snapshot, item->lane);
     }
     if (status != KPROF_OK || !has_output)
         return status;
