@@ -230,11 +230,11 @@ static void work_in_more_streams_than_lanes(void **state)
     }
 }
 
-static char blocking_stream;
+static char independent_stream;
 
 static bool blocks(void *stream)
 {
-    return stream == &blocking_stream;
+    return stream != &independent_stream;
 }
 
 static size_t outputs_nothing(const kprof_operation *operation)
@@ -254,28 +254,30 @@ static unsigned note_work(kprof_batch_state *state, void *stream, kprof_kernel *
     return items[0].waits_for;
 }
 
-/* The legacy one and blocking streams wait for one another, and others go on beside it. */
+/* The legacy one and streams that block wait for one another, and others go on beside it. */
 static void default_streams(void **state)
 {
     static kprof_kernel kernel;
     static kprof_batch_state batch;
-    static char other;
+    static char streams[3];
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
     const struct {
         void *stream;
         kprof_kernel *kernel; /* NULL: a copy */
         unsigned waits_for;
-    } works[] = {{&other, &kernel, 0},
-                 {NULL, &kernel, 0},
-                 {&blocking_stream, &kernel, (1u << KPROF_LANES) - 1},
-                 {&other, &kernel, 0},
-                 {NULL, &kernel, 1u << 2},
-                 {&other, &kernel, 0},
-                 {&blocking_stream, &kernel, 1u << 1},
-                 {&blocking_stream, &kernel, 0},
-                 {NULL, NULL, 1u << 2},
-                 {&other, &kernel, (1u << KPROF_LANES) - 1}};
+    } works[] = {{&independent_stream, &kernel, 0},
+                 {&streams[0], &kernel, 0},
+                 {&streams[1], &kernel, 0},
+                 {NULL, &kernel, 1u << 1 | 1u << 2},
+                 {&streams[2], &kernel, 1u << 3},
+                 {&streams[2], &kernel, 0},
+                 {&independent_stream, &kernel, 0},
+                 {NULL, &kernel, 1u << 1 | 1u << 2 | 1u << 4},
+                 {&streams[0], &kernel, 1u << 3},
+                 {&streams[0], &kernel, 0},
+                 {NULL, NULL, 1u << 1 | 1u << 2 | 1u << 4},
+                 {&independent_stream, &kernel, (1u << KPROF_LANES) - 1}};
     (void)state;
     ops.target_stream_blocks = blocks;
     ops.operation_output_bytes = outputs_nothing;

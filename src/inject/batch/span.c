@@ -48,7 +48,7 @@ void kprof_span_reset(kprof_lanes *lanes)
         atomic_store(&lanes->waiting[i], 0);
     }
     lanes->seen = 0;
-    atomic_store(&lanes->blocking, 0);
+    atomic_store(&lanes->independent, 0);
 }
 
 static void *name_of(void *stream)
@@ -74,16 +74,23 @@ static void order(kprof_lanes *lanes, unsigned some, unsigned others)
             atomic_fetch_or(&lanes->waiting[i], others);
 }
 
+/* The lanes of streams that wait for the legacy default one. Such a stream may get any that has had no work yet. */
+static unsigned blocking(const kprof_lanes *lanes)
+{
+    return ALL_LANES & ~atomic_load(&lanes->independent);
+}
+
 /* Work in the legacy default stream, and streams that wait for one another with it. */
 static unsigned order_by_default_stream(kprof_lanes *lanes, unsigned bit, void *stream)
 {
     const bool is_legacy = name_of(stream) == LEGACY, is_new = !(lanes->seen & bit);
-    const bool blocks = is_new && !is_legacy && kprof_engine.device->target_stream_blocks(stream);
+    if (is_new && !is_legacy && !kprof_engine.device->target_stream_blocks(stream))
+        atomic_fetch_or(&lanes->independent, bit);
     lanes->seen |= bit;
-    atomic_fetch_or(&lanes->blocking, blocks ? bit : 0);
-    if (is_legacy)
-        order(lanes, atomic_load(&lanes->blocking), bit);
-    return is_legacy ? atomic_load(&lanes->blocking) : blocks ? ALL_LANES : 0;
+    if (!is_legacy)
+        return 0;
+    order(lanes, blocking(lanes) & ~bit, bit);
+    return blocking(lanes) & lanes->seen & ~bit;
 }
 
 /* The host may act upon what it got, with no call, and wait in a copy of a default stream. What it has changed itself
@@ -115,7 +122,7 @@ static unsigned waiting_from(kprof_lanes *lanes, const kprof_call *call)
     if (call->kind != KPROF_CALL_ORDER)
         return 0;
     const unsigned lane = find_lane(lanes, call->stream);
-    return lane == KPROF_LANES ? ALL_LANES : 1u << lane | (is_legacy ? atomic_load(&lanes->blocking) : 0);
+    return lane == KPROF_LANES ? ALL_LANES : 1u << lane | (is_legacy ? blocking(lanes) : 0);
 }
 
 /* Behind other calls the program may know that work has ended; behind these where a function of the host may tell it.

@@ -82,7 +82,7 @@ typedef struct kprof_lanes {
     _Atomic(void *) streams[KPROF_LANES]; /* the application's; NULL: it is free */
     atomic_uint waiting[KPROF_LANES];     /* lanes, as bits, that what comes next in this one waits for */
     unsigned seen;                        /* lanes, as bits, that have had work */
-    atomic_uint blocking; /* of these: where the legacy default stream and the lane wait for one another */
+    atomic_uint independent; /* of these: where the legacy default stream and the lane do not wait for one another */
 } kprof_lanes;
 
 typedef struct kprof_batch_state {
