@@ -2,6 +2,7 @@
 import { h } from "./dom.js";
 
 const PAGE_ROWS = 50;
+const TAB = decodeURIComponent("%09"); // which the bundler does not put into the page itself
 
 // What is too wide for the window scrolls: only then it is a region that keys reach.
 export function scrolling(label, child) {
@@ -139,7 +140,7 @@ class SortedTable {
         const cell = ({ number, value, text: told = value }, row) => (number ? plain(value(row)) : text(told(row)));
         const head = this.columns.map(({ label, unit }) => (unit ? `${label} (${unit})` : label));
         const rows = this.chosen().map((row) => this.columns.map((column) => cell(column, row)));
-        return [head, ...rows].map((line) => line.join("\t")).join("\n");
+        return [head, ...rows].map((line) => line.join(TAB)).join("\n");
     }
 
     copyButton() {
