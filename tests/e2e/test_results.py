@@ -1390,7 +1390,6 @@ class Merges(Case):
     def test_what_is_refused(self):
         os.symlink("rank0.kprof", self.path("link.kprof"))
         shutil.copy(self.path("rank0.kprof"), self.path("copy.kprof"))
-        shutil.copy(os.path.join(os.path.dirname(SAMPLE), "../tests/fixtures/report-v3.kprof"), self.path("old.kprof"))
         self.merge(0, "rank1.kprof", "rank2", "-o", "pair")
         self.write("other.kprof", 5)
         with sqlite3.connect(self.path("other.kprof")) as database:
@@ -1408,7 +1407,6 @@ class Merges(Case):
                 (101, "is in rank1 already", ("rank1", "rank0", "pair", "-o", "all")),
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
                 (101, "--csv is no option of kprof merge", ("rank0", "rank1", "-o", "all", "--csv")),
-                (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
                 (107, "other.kprof: its section Roofline computes derived__flops_fp64.per_second in another way",
                  ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):

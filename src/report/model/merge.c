@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first version that has all tables which merging reads whatever the version. */
-#define OLDEST_VERSION 4
-
 struct kprof_merge {
     kprof_report *into;
     kprof_names processes, kernels, devices; /* texts that are in the report already -> ids of their rows */
@@ -242,13 +239,14 @@ static void add_passes(kprof_merge *merge, const char *chip)
                     name);
 }
 
-static void add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
+static void add_plans(kprof_merge *merge, const kprof_model *model, const kprof_report *from)
 {
     for (size_t i = 0; i < model->chip_count; i++) {
         const kprof_model_chip *chip = &model->chips[i];
         for (size_t k = 0; k < chip->shown_count && merge->into->status == KPROF_OK; k++)
-            add_section(merge, chip->name, &chip->sections[k], path);
-        add_passes(merge, chip->name);
+            add_section(merge, chip->name, &chip->sections[k], from->path);
+        if (from->version >= 2)
+            add_passes(merge, chip->name);
     }
 }
 
@@ -397,16 +395,19 @@ static void add_census(kprof_merge *merge, const kprof_report *from)
 
 static void add_launches(kprof_merge *merge, const kprof_report *from)
 {
-    static const char *const rest[] = {
-        "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE "
-        "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
-        "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE "
-        "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
-        "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
-        "FROM source.value WHERE (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
-        "(SELECT old FROM new_metric))) ORDER BY launch_id, metric_id",
-        "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
-        "FROM source.seen ORDER BY process_id, kernel_id",
+    static const struct {
+        int since; /* the first version that has the table */
+        const char *sql;
+    } rest[] = {
+        {6, "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE "
+            "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id"},
+        {3, "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE "
+            "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id"},
+        {1, "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
+            "FROM source.value WHERE (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
+            "(SELECT old FROM new_metric))) ORDER BY launch_id, metric_id"},
+        {1, "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
+            "FROM source.seen ORDER BY process_id, kernel_id"},
     };
     if (kprof_store_integer(merge->into,
                             "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
@@ -419,8 +420,9 @@ static void add_launches(kprof_merge *merge, const kprof_report *from)
                                from->path));
     KPROF_AUTO_FREE char *sql = launch_query(from->version);
     copy_of_launches(merge, (const char *const[]){sql}, 1);
-    const size_t first = from->version < 6; /* it has no table nvtx */
-    copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first);
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        if (from->version >= rest[i].since)
+            copy_of_launches(merge, &rest[i].sql, 1);
     add_stacks(merge, from);
     add_timelines(merge, from);
     add_code(merge, from);
@@ -453,7 +455,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
         note(merge, kprof_subset_launches(merge->subset, &walk, take_launch, merge));
     add_processes(merge, model, from->path, name);
     add_sources(merge, name, from->version);
-    add_plans(merge, model, from->path);
+    add_plans(merge, model, from);
     add_launches(merge, from);
     add_trace(merge, from);
     add_messages(merge, model);
@@ -477,11 +479,6 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
         return status;
     if (kprof_report_is_unfinished(path))
         status = kprof_fail(KPROF_BAD_REPORT, "%s: its run goes on, or was cut short; merge finished reports", path);
-    else if (from->version < OLDEST_VERSION)
-        status = kprof_fail(KPROF_BAD_REPORT,
-                            "%s: an older kprof made it, with report version %d; kprof merge and kprof report "
-                            "--export take reports from version %d on: measure again with this kprof",
-                            path, from->version, OLDEST_VERSION);
     from->keeps_text = true;
     KPROF_THEN(status, kprof_store_check_pages(from));
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {

@@ -10,8 +10,7 @@ kprof_merge *kprof_merge_new(kprof_report *into);
 /* Add a finished report, or what of it `subset` takes (NULL: all). It is called `name` in the new one. Its launches
  * follow those that are there; kernels, devices and metrics that are there already are shared. Work and memory do not
  * grow with what was added before. USAGE for a report whose processes are there already; BAD_REPORT for one that is not
- * finished, of a schema before version 4, or with a section that computes a value in another way than one that is
- * there. */
+ * finished, or with a section that computes a value in another way than one that is there. */
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name,
                              const kprof_subset *subset) KPROF_MUST_CHECK;
 /* Store what depends on all reports: when the first run began. If there is only one, the new one describes that run. */
