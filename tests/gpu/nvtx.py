@@ -207,7 +207,10 @@ def check_streams(session):
         one = sum(alone[launch] for launch in launches) / 2
         took = {}
         for mode in ("range", "app-range"):
-            _, base = session.profile(["--replay-mode", mode, INCLUDE, f"{name}/"], program, plain)
+            base = f"{session.folder}/{name}-{mode}"
+            under = harness.run([harness.kprof(), "--set", "default", "--metrics", METRIC, "--replay-mode", mode,
+                                 INCLUDE, f"{name}/", "-f", "-o", base, *program], limit=300)
+            demand(under.status == 0 and plain.stdout in under.stdout, f"{mode}: {harness.last_lines(under.stderr)}")
             [time_ns] = times_of(base).values()
             took[mode] = time_ns / one
         told.append(f"{name}: {took['range']:.2f} times a kernel of {one / 1000:.0f} us, {took['app-range']:.2f} in "
