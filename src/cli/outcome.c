@@ -359,7 +359,10 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
         kprof_log(KPROF_LOG_ERROR,
                   "nothing was collected: the application did not initialise CUDA, was started without the variables "
                   "that kprof sets (env -i, sudo, ssh), could not reach kprof's folder in TMPDIR, or ended before the "
-                  "injection library was loaded");
+                  "injection library was loaded%s",
+                  options->follow_children
+                      ? ""
+                      : "; its child processes are left out by --target-processes application-only");
     else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR, "nothing was measured: %s",
                   options->delay_s > 0 ? "the application ended, or called CUDA no more, before --delay had passed"

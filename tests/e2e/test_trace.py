@@ -536,6 +536,10 @@ class Records(Tracing):
         run = self.trace("say=ran")
         self.assertEqual((run.code, run.out), (106, "ran\n"))
         self.assertIn("did not initialise CUDA", run.err)
+        self.assertNotIn("--target-processes", run.err)
+        run = self.trace(f"processes=1:{SCALE}", options=("--target-processes", "application-only"))
+        self.assertEqual(run.code, 106)
+        self.assertIn("child processes are left out by --target-processes application-only", run.err)
 
     def test_command_line(self):
         self.assertIn("usage: kprof trace [options]", self.kprof("trace").err)
