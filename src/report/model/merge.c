@@ -478,7 +478,9 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
     if (status != KPROF_OK)
         return status;
     if (kprof_report_is_unfinished(path))
-        status = kprof_fail(KPROF_BAD_REPORT, "%s: its run goes on, or was cut short; merge finished reports", path);
+        status =
+            kprof_fail(KPROF_BAD_REPORT,
+                       "%s: its run goes on, or was cut short: wait for its end, or let kprof recover finish it", path);
     from->keeps_text = true;
     KPROF_THEN(status, kprof_store_check_pages(from));
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
