@@ -367,7 +367,8 @@ static uint64_t flag_of(const sim_work *work)
 
 static bool has_given_up(const sim_work *work)
 {
-    return work->step.kernel == SIM_DELAY && sim.held_ns[work->lane] - work->held_before_ns >= SIM_MOST_HELD_NS;
+    return work->step.kernel == SIM_DELAY && work->has_begun &&
+           sim.held_ns[work->lane] - work->held_before_ns >= SIM_MOST_HELD_NS;
 }
 
 /* It has ended, or does at once. */
