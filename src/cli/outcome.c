@@ -333,15 +333,18 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
     kprof_strlist_free(&reasons);
 }
 
+/* Where processes were cut short. */
+static const char none_came[] =
+    "CUPTI hands records over twice a second, and none had come yet; let the application end by exit, wait for its "
+    "processes, or live for half a second more";
+
 static void explain_empty_trace(const kprof_outcome *outcome, const kprof_options *options)
 {
     KPROF_AUTO(kprof_strbuf) filters = KPROF_STRBUF_INIT;
     const char *why = "the application called CUDA for nothing that a trace tells of";
     append_filters(options, &filters);
     if (outcome->spools.cut_short > 0)
-        why =
-            "CUPTI hands records over twice a second, and none had come yet; let the application end by exit, wait for "
-            "its processes, or live for half a second more";
+        why = none_came;
     else if (options->delay_s + options->duration_s > 0)
         why = "the application did nothing in the time of --delay and --duration";
     else if (options->starts_unarmed)
@@ -368,7 +371,8 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
                   options->delay_s > 0 ? "the application ended, or called CUDA no more, before --delay had passed"
                                        : "kprof ctl start has armed no process of the application");
     else if (outcome->is_census && nothing_status(outcome) == KPROF_NO_MATCH)
-        kprof_log(KPROF_LOG_ERROR, "the census has no launch: the application launched no kernel that was timed");
+        kprof_log(KPROF_LOG_ERROR, "the census has no launch: %s",
+                  outcome->spools.cut_short > 0 ? none_came : "the application launched no kernel that was timed");
     else if (outcome->is_trace && nothing_status(outcome) == KPROF_NO_MATCH)
         explain_empty_trace(outcome, options);
     else if (nothing_status(outcome) == KPROF_NO_MATCH ||

@@ -162,6 +162,8 @@ class Census(Case):
         run = self.census("-o", "run", steps=[f"launch={SCALE}*7", "raise=15"], code=143)
         self.assertEqual(self.query("run.kprof", "SELECT launches FROM census"), [(7,)])
         self.assertNotIn("without an orderly exit", run.err)
+        run = self.census(steps=[f"launch={SCALE}*7", "raise=9"], code=137)
+        self.assertIn("the census has no launch: CUPTI hands records over twice a second, and none had come", run.err)
 
     def test_counts(self):
         run = self.census("-o", "run", "--top", "1", "--metrics", METRIC, steps=[f"launch={SCALE}*7"])
