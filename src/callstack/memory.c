@@ -49,14 +49,6 @@ static int compare_blocks(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The kernel copies whole ranges and stops before the first one that it cannot copy. */
-static size_t read_ranges(kprof_memory *memory, size_t ranges, size_t blocks)
-{
-    const struct iovec local = {memory->data, blocks * KPROF_MEMORY_BLOCK_BYTES};
-    const ssize_t got = process_vm_readv(memory->pid, &local, 1, memory->ranges, ranges, 0);
-    return got > 0 ? (size_t)got / KPROF_MEMORY_BLOCK_BYTES : 0;
-}
-
 /* Put the blocks that were used into `blocks` in the order of their addresses. */
 static size_t keep_used(kprof_memory *memory)
 {
@@ -100,7 +92,10 @@ void kprof_memory_begin(kprof_memory *memory)
         void *start = (void *)(memory->blocks[i] * KPROF_MEMORY_BLOCK_BYTES); /* NOLINT(performance-no-int-to-ptr) */
         memory->ranges[ranges++] = (struct iovec){start, KPROF_MEMORY_BLOCK_BYTES};
     }
-    memory->count = ranges > 0 ? read_ranges(memory, ranges, count) : 0;
+    /* The kernel copies whole ranges and stops before the first one that it cannot copy. */
+    const struct iovec local = {memory->data, count * KPROF_MEMORY_BLOCK_BYTES};
+    const ssize_t got = ranges > 0 ? process_vm_readv(memory->pid, &local, 1, memory->ranges, ranges, 0) : 0;
+    memory->count = got > 0 ? (size_t)got / KPROF_MEMORY_BLOCK_BYTES : 0;
     memset(memory->slots, 0, sizeof memory->slots);
     for (size_t i = 0; i < memory->count; i++) {
         memory->used[i] = false;

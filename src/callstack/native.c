@@ -105,13 +105,6 @@ static bool find_table(int file, symbol_table *out)
     return is_found;
 }
 
-static bool has_address(const Elf64_Sym *symbol, uint64_t address)
-{
-    const int type = ELF64_ST_TYPE(symbol->st_info);
-    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-           address >= symbol->st_value && address - symbol->st_value < symbol->st_size;
-}
-
 static bool find_symbol(int file, const symbol_table *table, uint64_t address, Elf64_Sym *out)
 {
     Elf64_Sym symbols[AT_ONCE];
@@ -120,11 +113,13 @@ static bool find_symbol(int file, const symbol_table *table, uint64_t address, E
         got = pread(file, symbols, sizeof symbols, (off_t)(table->offset + at));
         got -= got > 0 ? got % (ssize_t)sizeof *symbols : 0;
         const uint64_t left = table->bytes - at;
-        for (size_t i = 0; got > 0 && i < (size_t)got / sizeof *symbols && i < left / sizeof *symbols; i++)
-            if (has_address(&symbols[i], address)) {
-                *out = symbols[i];
+        for (size_t i = 0; got > 0 && i < (size_t)got / sizeof *symbols && i < left / sizeof *symbols; i++) {
+            *out = symbols[i];
+            const int type = ELF64_ST_TYPE(out->st_info);
+            if ((type == STT_FUNC || type == STT_GNU_IFUNC) && out->st_shndx != SHN_UNDEF && address >= out->st_value &&
+                address - out->st_value < out->st_size)
                 return true;
-            }
+        }
     }
     return false;
 }

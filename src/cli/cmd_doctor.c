@@ -71,14 +71,6 @@ static char *find_own_program(const kprof_options *options)
     return is_there ? kprof_strbuf_take(&path) : NULL;
 }
 
-/* Find the last line of stderr that begins so; "" where none does. */
-static void find_line(const char *text, const char *start, char line[512])
-{
-    line[0] = '\0';
-    for (const char *at = text; at && (at = strstr(at, start)); at++)
-        snprintf(line, 512, "%.*s", (int)strcspn(at + strlen(start), "\n"), at + strlen(start));
-}
-
 /* All borrowed. */
 typedef struct examination {
     const kprof_options *options;
@@ -88,10 +80,14 @@ typedef struct examination {
 
 static kprof_status judge_run(const examination *of, const kprof_child *child, const char *ended, double seconds)
 {
-    char text[512];
+    static const char start[] = "kprof: error: ";
+    char text[512] = "";
     kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, "", "measurement-failed"};
     const int code = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
-    find_line(child->errors.data, "kprof: error: ", text);
+    for (const char *at = child->errors.data; at && (at = strstr(at, start));) { /* the last one */
+        at += strlen(start);
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+    }
     if (ended)
         snprintf(text, sizeof text, "measuring a kernel failed: %s", ended);
     else if (code == 0)

@@ -149,11 +149,9 @@ static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
     sigset_t defaults;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    char *query = make_duckdb_query();
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        free(query);
+    KPROF_AUTO_FREE char *query = make_duckdb_query();
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");
-    }
     char *const words[] = {"duckdb", "-init", "/dev/null", "-batch", "-bail", "-c", query, NULL};
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
@@ -165,7 +163,6 @@ static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
     int error = posix_spawnp(child, words[0], &actions, &attributes, words, environ);
-    free(query);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);

@@ -134,19 +134,8 @@ static kprof_status ingest(recovery *run)
     return status;
 }
 
-/* The launches that kprof ctl had measured with a plan of its own. */
-static kprof_status store_part(const recovery *run, uint32_t plan, kprof_report *report, kprof_report_counts *counts)
-{
-    kprof_progress progress = {.out = NULL};
-    kprof_spools *spools = kprof_spools_new(&run->session, report, &progress);
-    kprof_spools_choose(spools, &(kprof_spools_choice){.plan = plan});
-    kprof_status status = kprof_spools_poll(spools);
-    kprof_spools_free(spools);
-    KPROF_THEN(status, read_code(run, report));
-    return status == KPROF_OK ? kprof_report_count(report, counts) : status;
-}
-
-/* Beside the run's own report, "run.kprof", comes "run-1.kprof" of the first plan of kprof ctl. */
+/* Beside the run's own report, "run.kprof", comes "run-1.kprof", with the launches that kprof ctl had measured with its
+ * first plan. */
 static kprof_status recover_part(const recovery *run, uint32_t plan, const char *seed)
 {
     kprof_report *report = NULL;
@@ -157,7 +146,13 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
     const kprof_create_mode mode = run->options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
     kprof_status status = kprof_report_begin_again(run->options, &run->session,
                                                    &(kprof_report_target){path.data, mode, NULL, seed}, &report);
-    KPROF_THEN(status, store_part(run, plan, report, &counts));
+    kprof_progress progress = {.out = NULL};
+    kprof_spools *spools = kprof_spools_new(&run->session, report, &progress);
+    kprof_spools_choose(spools, &(kprof_spools_choice){.plan = plan});
+    KPROF_THEN(status, kprof_spools_poll(spools));
+    kprof_spools_free(spools);
+    KPROF_THEN(status, read_code(run, report));
+    KPROF_THEN(status, kprof_report_count(report, &counts));
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
         status = kprof_report_close(report);
     else

@@ -324,11 +324,10 @@ static kprof_status offer_operands(const answers *to, const reading *at)
             row++;
         return offer_values(to, row);
     }
-    kprof_strlist words = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_command_words(at->command, &words);
     for (size_t i = 0; i < words.count && at->operands == 0; i++)
         offer(to, words.items[i], NULL);
-    kprof_strlist_free(&words);
     if (at->command == kprof_commands && !at->only_words && !at->has_run)
         offer_commands(to);
     /* All programs of a machine would bury the words above. */

@@ -315,7 +315,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
 
 static void tell_reasons(const kprof_options *options, kprof_report *report)
 {
-    kprof_strlist reasons = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) reasons = KPROF_STRLIST_INIT;
     if (kprof_report_reasons(report, &reasons) != KPROF_OK)
         return;
     bool is_first = false;
@@ -330,7 +330,6 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
     if (options->replay_choice == KPROF_RANGES && reasons.count > 0)
         kprof_log(KPROF_LOG_ERROR, "a range that is not repeated is measured in one pass each time that it comes; "
                                    "--replay-mode app-range runs the program once for each pass");
-    kprof_strlist_free(&reasons);
 }
 
 /* Where processes were cut short. */

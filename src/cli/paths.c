@@ -333,12 +333,11 @@ char *kprof_report_path(const char *name)
     struct stat file;
     const bool is_there = stat(name, &file) == 0;
     const bool is_other = is_there && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode); /* such as a pipe */
-    kprof_strbuf base = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) base = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&base, name);
     if (!is_there)
         cut_other_extension(&base); /* as where it was written */
     char *found = base.length == 0 || is_other || kprof_is_report(name) ? NULL : find_report(base.data);
-    kprof_strbuf_free(&base);
     return found ? found : kprof_strdup(name);
 }
 

@@ -261,13 +261,11 @@ static kprof_status find_devices(kprof_plans *out)
     kprof_status status = kprof_probe_devices(&out->probe);
     kprof_log_set_sink(before.sink, before.user);
     const char *error = errors.count > 0 ? errors.items[0] : kprof_status_message(status);
-    if (status == KPROF_NO_PERMISSION) {
+    if (status == KPROF_NO_PERMISSION)
         out->denied = kprof_strdup(error);
-        status = KPROF_OK;
-    } else if (status != KPROF_OK) {
+    else if (status != KPROF_OK)
         kprof_log(KPROF_LOG_ERROR, "%s", error);
-    }
-    return status;
+    return out->denied ? KPROF_OK : status;
 }
 
 /* CUPTI counts instructions by code in the kernel, for which no permission is needed. */

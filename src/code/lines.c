@@ -345,16 +345,14 @@ static kprof_status intern_path(reader *r, const char *path, uint32_t *number)
 {
     if (!strchr(path, '\\'))
         return intern_text(&r->files, path, number);
-    kprof_strbuf plain = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) plain = KPROF_STRBUF_INIT;
     while (*path) {
         size_t length = add_escaped(path, &plain);
         if (length == 0)
             kprof_strbuf_append(&plain, path, 1);
         path += length > 0 ? length : 1;
     }
-    kprof_status status = intern_text(&r->files, plain.data, number);
-    kprof_strbuf_free(&plain);
-    return status;
+    return intern_text(&r->files, plain.data, number);
 }
 
 /* Append the frame of a row. Returns the row of the function that it was inlined into, else `index`. */
@@ -449,7 +447,7 @@ static void read_tables(reader *r)
 static void read_image(reader *r)
 {
     size_t size;
-    char *image = make_image(r, &size);
+    KPROF_AUTO_FREE char *image = make_image(r, &size);
     relocate(r, (uint8_t *)image + size - r->lines->d_size - (r->texts ? r->texts->d_size : 0));
     Elf *elf = elf_memory(image, size);
     r->dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
@@ -459,7 +457,6 @@ static void read_image(reader *r)
         r->state = damaged_lines;
     dwarf_end(r->dwarf);
     elf_end(elf);
-    free(image);
 }
 
 /* By address; where a sequence ends and another one begins, the end first. The array is in the order of the table. */

@@ -79,23 +79,10 @@ static bool describe(const symbols *from, const GElf_Sym *symbol, kprof_code_fun
            symbol->st_size <= header.sh_size - symbol->st_value && header.sh_size <= KPROF_CODE_MOST_BYTES;
 }
 
-static bool is_within_limits(symbols *from, const kprof_code_function *function, size_t count)
-{
-    size_t name_bytes = strlen(function->mangled) + strlen(function->section) + 2;
-    size_t instructions = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
-    if (count == KPROF_CODE_MOST_FUNCTIONS || instructions > from->instructions_left ||
-        name_bytes > from->name_bytes_left)
-        return false;
-    from->instructions_left -= instructions;
-    from->name_bytes_left -= name_bytes;
-    return true;
-}
-
 static void add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
 {
     kprof_code_function *function = KPROF_ADD(out->functions, out->function_count);
     *function = *described;
-    function->count = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
     function->mangled = kprof_strdup(described->mangled);
     function->section = kprof_strdup(described->section);
     function->instructions = kprof_calloc(function->count + 1, sizeof *function->instructions);
@@ -122,8 +109,13 @@ static kprof_status read_functions(symbols *from, kprof_code *out)
         kprof_code_function function = {.symbol = i};
         if (!gelf_getsym(from->table, (int)i, &symbol) || !describe(from, &symbol, &function))
             continue;
-        if (!is_within_limits(from, &function, out->function_count))
+        function.count = function.bytes / KPROF_CODE_INSTRUCTION_BYTES;
+        const size_t name_bytes = strlen(function.mangled) + strlen(function.section) + 2;
+        if (out->function_count == KPROF_CODE_MOST_FUNCTIONS || function.count > from->instructions_left ||
+            name_bytes > from->name_bytes_left)
             return damaged(out, "the code is larger than kprof reads");
+        from->instructions_left -= function.count;
+        from->name_bytes_left -= name_bytes;
         add_function(from, &function, out);
     }
     return KPROF_OK;

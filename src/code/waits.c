@@ -75,14 +75,6 @@ static bool awaits(const tracer *t, size_t number, unsigned what)
     return (t->function->instructions[number].control >> 11 | sass->awaited) >> what & 1;
 }
 
-static bool produces(const tracer *t, size_t number, unsigned what)
-{
-    if (what >= SCOREBOARDS)
-        return t->sass[number].role == roles[what].found;
-    const kprof_code_instruction *instruction = &t->function->instructions[number];
-    return set_by_write(instruction) == what || set_by_read(instruction) == what;
-}
-
 /* The number of the instruction that a label stands before; the count of instructions where it is elsewhere. */
 static size_t find_target(const tracer *t, const char *name, size_t length)
 {
@@ -197,7 +189,9 @@ static void visit(tracer *t, uint32_t number, unsigned what, producers *found)
     t->seen[number] = t->search;
     bool is_call = t->sass[number].flow == KPROF_SASS_CALL;
     found->is_incomplete |= is_call;
-    if (produces(t, number, what))
+    const kprof_code_instruction *instruction = &t->function->instructions[number];
+    if (what >= SCOREBOARDS ? t->sass[number].role == roles[what].found
+                            : set_by_write(instruction) == what || set_by_read(instruction) == what)
         t->found[found->count++] = number;
     if (!is_call && !awaits(t, number, what))
         t->queue[t->queued++] = number;

@@ -104,37 +104,29 @@ static int is_ours(const struct dirent *entry)
     return (length == NAME_LENGTH || is_draft) && strspn(entry->d_name, "0123456789abcdef") >= NAME_LENGTH;
 }
 
-static size_t list_files(int folder, struct dirent **names, int count, cache_file *out)
-{
-    size_t listed = 0;
-    for (int i = 0; i < count; i++) {
-        struct stat info;
-        if (fstatat(folder, names[i]->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-            continue; /* another process removed it */
-        out[listed] = (cache_file){.used = info.st_mtim, .size = info.st_size};
-        strcpy(out[listed++].name, names[i]->d_name);
-    }
-    return listed;
-}
-
 /* Keep what was used last, within the bounds on number and size. */
 static void prune(const char *path)
 {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     KPROF_AUTO_FREE struct dirent **names = NULL;
     int count = folder >= 0 ? scandirat(folder, ".", &names, is_ours, NULL) : 0;
-    KPROF_AUTO_FREE cache_file *files = count > 0 ? kprof_calloc((size_t)count, sizeof *files) : NULL;
-    size_t listed = files ? list_files(folder, names, count, files) : 0;
-    if (listed > 0)
-        qsort(files, listed, sizeof *files, latest_first);
+    KPROF_AUTO_FREE cache_file *files = kprof_calloc(count > 0 ? (size_t)count : 1, sizeof *files);
+    size_t listed = 0;
+    for (int i = 0; i < count; i++) {
+        struct stat info;
+        if (fstatat(folder, names[i]->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0) { /* else a process removed it */
+            files[listed] = (cache_file){.used = info.st_mtim, .size = info.st_size};
+            strcpy(files[listed++].name, names[i]->d_name);
+        }
+        free(names[i]);
+    }
+    qsort(files, listed, sizeof *files, latest_first);
     off_t total = 0;
     for (size_t i = 0; i < listed; i++) {
         total += files[i].size;
         if (i >= MAX_ENTRIES || total > (off_t)MAX_FOLDER_BYTES)
             (void)unlinkat(folder, files[i].name, 0);
     }
-    for (int i = 0; i < count; i++)
-        free(names[i]);
     if (folder >= 0)
         close(folder);
 }

@@ -300,17 +300,15 @@ kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, c
 {
     KPROF_AUTO(kprof_strbuf) content = KPROF_STRBUF_INIT;
     kprof_status status = kprof_config_encode(config, &content);
-    if (status == KPROF_OK) {
-        const char *reason;
-        int folder = kprof_folder_open(dir, &reason);
-        if (folder >= 0) {
-            reason = replace_file(folder, name, &content);
-            close(folder);
-        }
-        if (reason)
-            status = kprof_fail(KPROF_OUTPUT, "writing %s/%s: %s", dir, name, reason);
+    if (status != KPROF_OK)
+        return status;
+    const char *reason;
+    int folder = kprof_folder_open(dir, &reason);
+    if (folder >= 0) {
+        reason = replace_file(folder, name, &content);
+        close(folder);
     }
-    return status;
+    return reason ? kprof_fail(KPROF_OUTPUT, "writing %s/%s: %s", dir, name, reason) : KPROF_OK;
 }
 
 kprof_status kprof_config_save(const kprof_config *config, const char *dir)
@@ -340,7 +338,7 @@ static const char *read_file(int folder, const char *name, kprof_strbuf *out)
 kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_config *out)
 {
     *out = (kprof_config){0};
-    kprof_strbuf content = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) content = KPROF_STRBUF_INIT;
     const char *reason;
     int folder = kprof_folder_open(dir, &reason);
     if (folder < 0)
@@ -350,10 +348,8 @@ kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_confi
                                                    "kprof and the application share");
     reason = read_file(folder, name, &content);
     close(folder);
-    kprof_status status = reason ? kprof_fail(KPROF_INTERNAL, "reading %s/%s: %s", dir, name, reason)
-                                 : kprof_config_decode(content.data, content.length, out);
-    kprof_strbuf_free(&content);
-    return status;
+    return reason ? kprof_fail(KPROF_INTERNAL, "reading %s/%s: %s", dir, name, reason)
+                  : kprof_config_decode(content.data, content.length, out);
 }
 
 kprof_status kprof_config_load(const char *dir, kprof_config *out)

@@ -132,23 +132,16 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     return KPROF_OK;
 }
 
-static void free_configs(kprof_filter *filter)
-{
-    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++) {
-        config *next, *at = atomic_load(&filter->configs[i]);
-        for (; at; at = next) {
-            next = at->next;
-            free(at);
-        }
-    }
-    free(filter->configs);
-}
-
 void kprof_filter_free(kprof_filter *filter)
 {
     if (!filter)
         return;
-    free_configs(filter);
+    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++)
+        for (config *next, *at = atomic_load(&filter->configs[i]); at; at = next) {
+            next = at->next;
+            free(at);
+        }
+    free(filter->configs);
     kprof_regex_free(filter->regex);
     for (size_t i = 0; i < KPROF_PARTS; i++)
         kprof_regex_free(filter->parts[i].name);

@@ -277,16 +277,14 @@ bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
 
 bool kprof_strlist_take(kprof_strlist *list, char *text)
 {
-    const bool added = text && kprof_strlist_add(list, text);
-    free(text);
-    return added;
+    KPROF_AUTO_FREE char *taken = text;
+    return taken && kprof_strlist_add(list, taken);
 }
 
 bool kprof_strlist_take_unique(kprof_strlist *list, char *text)
 {
-    const bool added = text && kprof_strlist_add_unique(list, text);
-    free(text);
-    return added;
+    KPROF_AUTO_FREE char *taken = text;
+    return taken && kprof_strlist_add_unique(list, taken);
 }
 
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)

@@ -41,13 +41,6 @@ static bool is_node(const char *name, size_t length)
     return length >= sizeof ending - 1 && memcmp(name + length - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
 }
 
-/* aten::linear: a name of C++ without spaces */
-static bool is_operator(const char *name, size_t length)
-{
-    const char *colons = strstr(name, "::");
-    return colons && colons > name && colons < name + length && !memchr(name, ' ', length);
-}
-
 kprof_torch_range kprof_torch_read(const char *range)
 {
     const char *arguments = find_arguments(range);
@@ -55,9 +48,10 @@ kprof_torch_range kprof_torch_read(const char *range)
     const char *name = range;
     const bool is_evaluation = skip_prefix(&name, NODE_PREFIX), is_module = skip_prefix(&name, MODULE_PREFIX);
     kprof_torch_range out = {.name = name, .length = (size_t)(range + all - name)};
+    const char *colons = strstr(name, "::"); /* of aten::linear: a name of C++ without spaces */
     if (is_evaluation || (arguments && is_node(name, out.length)))
         out.kind = KPROF_TORCH_BACKWARD;
-    else if (is_operator(name, out.length))
+    else if (colons && colons > name && colons < name + out.length && !memchr(name, ' ', out.length))
         out.kind = KPROF_TORCH_OPERATOR;
     else if (is_module || (arguments && strncmp(range, "ProfilerStep#", 13) != 0))
         out.kind = KPROF_TORCH_MODULE;
@@ -73,9 +67,8 @@ void kprof_torch_put_module(const char *ranges, kprof_strbuf *out)
 {
     kprof_nvtx_parsed parsed;
     kprof_torch_range best = {.kind = KPROF_TORCH_OTHER};
-    char *innermost = kprof_strndup(ranges, kprof_nvtx_innermost_length(ranges));
+    KPROF_AUTO_FREE char *innermost = kprof_strndup(ranges, kprof_nvtx_innermost_length(ranges));
     if (!innermost || !kprof_nvtx_parse_text(innermost, &parsed)) {
-        free(innermost);
         out->failed = true;
         return;
     }
@@ -87,5 +80,4 @@ void kprof_torch_put_module(const char *ranges, kprof_strbuf *out)
     if (best.kind != KPROF_TORCH_OTHER)
         kprof_strbuf_append(out, best.name, best.length);
     kprof_nvtx_parsed_free(&parsed);
-    free(innermost);
 }

@@ -83,14 +83,6 @@ static uint32_t version_of(void *handle)
     return function && get_version(&version) == CUPTI_SUCCESS ? version : 0;
 }
 
-/* The application's copy where it may stand for `own`: configurations were made with that version. */
-static void *choose_copy(void *own)
-{
-    void *loaded = shares ? dlopen(CUPTI_NAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
-    const uint32_t version = own && loaded ? version_of(own) : 0;
-    return version && version == version_of(loaded) ? loaded : own;
-}
-
 static void *open_cupti(kprof_strbuf *tried)
 {
     KPROF_AUTO(kprof_strlist) places = KPROF_STRLIST_INIT;
@@ -98,7 +90,12 @@ static void *open_cupti(kprof_strbuf *tried)
     void *handle = NULL;
     for (size_t i = 0; i < places.count && !handle; i++)
         handle = try_open(places.items[i], CUPTI_NAME, tried);
-    return handle ? choose_copy(handle) : try_open(NULL, CUPTI_NAME, tried);
+    if (!handle)
+        return try_open(NULL, CUPTI_NAME, tried);
+    /* The application's copy, if it may stand for this one: configurations were made with that version. */
+    void *loaded = shares ? dlopen(CUPTI_NAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    const uint32_t version = loaded ? version_of(handle) : 0;
+    return version && version == version_of(loaded) ? loaded : handle;
 }
 
 static void *open_nvperf(kprof_strbuf *tried)
@@ -145,7 +142,7 @@ static void bind_library(library *lib, void *handle, kprof_strbuf *message)
 
 static void load_library(library *lib)
 {
-    kprof_strbuf tried = KPROF_STRBUF_INIT, message = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) tried = KPROF_STRBUF_INIT, message = KPROF_STRBUF_INIT;
     void *handle = lib == &cupti ? open_cupti(&tried) : open_nvperf(&tried);
     if (handle)
         bind_library(lib, handle, &message);
@@ -155,7 +152,6 @@ static void load_library(library *lib)
     lib->error = kprof_strbuf_take(&message);
     if (!lib->error)
         lib->status = KPROF_NO_MEMORY;
-    kprof_strbuf_free(&tried);
 }
 
 static void load_cupti(void)
