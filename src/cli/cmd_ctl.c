@@ -291,7 +291,7 @@ static int read_answer(char *text, ctl_answer *out)
             const char *cell = strsep(&line, " ");
             out->armed += i == 1 && cell && strcmp(cell, "armed") == 0;
             out->processes += i == 0;
-            kprof_listing_add(&out->listing, cell ? cell : "");
+            kprof_strlist_add(&out->listing.cells, cell ? cell : "");
         }
     }
     return code;

@@ -185,7 +185,7 @@ int kprof_cmd_doctor(const kprof_options *options)
     machine.cupti_reason = asked == KPROF_OK ? NULL : told.data ? told.data : kprof_status_message(asked);
     kprof_status status = kprof_machine_judge(&machine, &listing);
     for (size_t i = 0; i < gpus.cells.count; i++)
-        kprof_listing_add(&listing, gpus.cells.items[i]);
+        kprof_strlist_add(&listing.cells, gpus.cells.items[i]);
     status = status == KPROF_OK ? found : status;
     if (status == KPROF_OK)
         status = try_measurement(&(examination){options, &machine, &listing});

@@ -34,9 +34,9 @@ static kprof_status list_sets(const request *of)
     kprof_status status = kprof_chip_open(of->chip, &host);
     for (size_t i = 0; i < kprof_catalog_set_count(of->catalog) && status == KPROF_OK; i++) {
         kprof_catalog_entry set = kprof_catalog_set(of->catalog, i);
-        kprof_listing_add(of->listing, set.id);
+        kprof_strlist_add(&of->listing->cells, set.id);
         kprof_strlist_take(&of->listing->cells, join(set.aliases));
-        kprof_listing_add(of->listing, of->chip);
+        kprof_strlist_add(&of->listing->cells, of->chip);
         kprof_set_cost cost;
         if (!host) {
             KPROF_LISTING_ADD(of->listing, "", "", ""); /* metrics, passes, the share of instructions */

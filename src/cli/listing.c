@@ -3,22 +3,17 @@
 
 #include <stdlib.h>
 
-void kprof_listing_add(kprof_listing *listing, const char *cell)
-{
-    kprof_strlist_add(&listing->cells, cell);
-}
-
 void kprof_listing_add_cells(kprof_listing *listing, const char *const *cells, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        kprof_listing_add(listing, cells[i] ? cells[i] : "");
+        kprof_strlist_add(&listing->cells, cells[i] ? cells[i] : "");
 }
 
 void kprof_listing_add_number(kprof_listing *listing, size_t number)
 {
     char text[32];
     snprintf(text, sizeof text, "%zu", number);
-    kprof_listing_add(listing, text);
+    kprof_strlist_add(&listing->cells, text);
 }
 
 void kprof_listing_free(kprof_listing *listing)

@@ -18,8 +18,7 @@ typedef struct kprof_listing {
     kprof_strlist cells;
 } kprof_listing;
 
-void kprof_listing_add(kprof_listing *listing, const char *cell);
-/* Add several cells; NULL is "". */
+/* Add cells; NULL is "". */
 #define KPROF_LISTING_ADD(listing, ...)                                                                                \
     kprof_listing_add_cells(listing, (const char *[]){__VA_ARGS__},                                                    \
                             sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))

@@ -218,11 +218,10 @@ void kprof_machine_look(const char *root, kprof_machine *out)
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text)
 {
     static const char *const verdicts[] = {"fine", "note", "warning", "fault"};
-    KPROF_LISTING_ADD(out, check->name, verdicts[check->verdict], check->code, text, check->fix);
+    char code[16] = "";
     if (check->verdict == KPROF_CHECK_FAULT)
-        kprof_listing_add_number(out, (size_t)kprof_status_exit_code(check->status));
-    else
-        kprof_listing_add(out, "");
+        snprintf(code, sizeof code, "%d", kprof_status_exit_code(check->status));
+    KPROF_LISTING_ADD(out, check->name, verdicts[check->verdict], check->code, text, check->fix, code);
 }
 
 const char *kprof_machine_fix(const kprof_machine *m, kprof_status status)

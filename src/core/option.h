@@ -61,11 +61,11 @@ typedef struct kprof_option_row {
     const char *note; /* added when the argument is refused */
 } kprof_option_row;
 
-/* OPTION(place, type, field, name, commands, help, more): `more` are members of the row such as .argument. The
- * place: FILTER a field of kprof_filter_spec: which launches are measured, or shown RECORDER a field of kprof_config
- * and of kprof_options: the recorder is told CLI a field of kprof_options ELSEWHERE a field that something else
- * declares, by its whole path in kprof_options The macros below keep their arguments for some of the places, and
- * drop them for the others. */
+/* OPTION(place, type, field, name, commands, help, more): `more` are members of the row such as .argument. The place is
+ * FILTER for a field of kprof_filter_spec: which launches are measured, or shown; RECORDER for one of kprof_config and
+ * of kprof_options, as the recorder is told; CLI for one of kprof_options; ELSEWHERE for one that something else
+ * declares, by its whole path in kprof_options. The macros below keep their arguments for some of the places, and drop
+ * them for the others. */
 #define KPROF_FOR_FILTER_FILTER(...) __VA_ARGS__
 #define KPROF_FOR_FILTER_RECORDER(...)
 #define KPROF_FOR_FILTER_CLI(...)

@@ -63,13 +63,6 @@ char *kprof_strprintf(const char *format, ...)
     return length < 0 ? NULL : text;
 }
 
-bool kprof_copy_text(char **out, const char *text)
-{
-    if (text)
-        *out = kprof_strdup(text);
-    return !text || *out;
-}
-
 /* Make room for `extra` more bytes and the closing NUL. */
 static bool reserve(kprof_strbuf *buf, size_t extra)
 {

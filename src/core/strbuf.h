@@ -30,8 +30,6 @@ char *kprof_strdup(const char *text);
 char *kprof_strndup(const char *text, size_t size);
 /* Likewise a text as printf makes it. */
 char *kprof_strprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Set *out to a copy, or leave it where there is no text. False when out of memory. */
-bool kprof_copy_text(char **out, const char *text);
 
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
 /* Append this many bytes for the caller to fill in; NULL when out of memory. */

@@ -176,8 +176,3 @@ kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_recor
             return KPROF_SPOOL_RECORD;
     }
 }
-
-bool kprof_spool_has_partial(const kprof_spool_reader *reader)
-{
-    return reader->partial;
-}

@@ -13,7 +13,8 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) 
 /* Append one record with one write(2), at once unless it is held. Thread-safe. Survives an application that closes or
  * reuses every file descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when
  * the disk is full: the partial record is truncated away, the file is marked as one that lacks a record, and the writer
- * stays usable. OUTPUT also in a signal handler that has interrupted a write: it neither waits nor writes. */
+ * stays usable. OUTPUT also in a signal handler that has interrupted a write: it neither waits nor writes. Without a
+ * record it is kprof_spool_release. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
 /* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes
  * longer than making a record. Any other record writes the held ones first. Call the pair around work of
@@ -41,12 +42,10 @@ typedef enum kprof_spool_next_result {
  * is not one, UNSUPPORTED for one of another version; a file shorter than its header is not an error yet. */
 kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_reader **out) KPROF_MUST_CHECK;
 kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record);
-/* True when bytes that make no whole record are left: the writer died inside a write. */
-bool kprof_spool_has_partial(const kprof_spool_reader *reader);
 /* Did its writer fail to write a record? Then records are missing after the last readable one. Opens nothing. */
 bool kprof_spool_lacks_records(const kprof_spool_reader *reader);
 /* Close its file until the next kprof_spool_next: a run may have more processes than kprof may have descriptors. */
 void kprof_spool_reader_rest(kprof_spool_reader *reader);
-/* May there be more than the last kprof_spool_next saw? Opens nothing. */
+/* May there be more than the last kprof_spool_next saw, be it the rest of a record? Opens nothing. */
 bool kprof_spool_has_news(const kprof_spool_reader *reader);
 void kprof_spool_reader_close(kprof_spool_reader *reader);

@@ -114,7 +114,7 @@ static const char *write_locked(kprof_spool_writer *writer, const kprof_record *
     return reason ? reason : other;
 }
 
-static kprof_status write_or_tell(kprof_spool_writer *writer, const kprof_record *record)
+kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record)
 {
     int saved_errno = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled inside write(2) */
@@ -138,11 +138,6 @@ static kprof_status write_or_tell(kprof_spool_writer *writer, const kprof_record
     return reason ? KPROF_OUTPUT : KPROF_OK;
 }
 
-kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record)
-{
-    return write_or_tell(writer, record);
-}
-
 void kprof_spool_hold(kprof_spool_writer *writer)
 {
     if (pthread_mutex_lock(&writer->lock) != 0) /* as above */
@@ -153,7 +148,7 @@ void kprof_spool_hold(kprof_spool_writer *writer)
 
 kprof_status kprof_spool_release(kprof_spool_writer *writer)
 {
-    return write_or_tell(writer, NULL);
+    return kprof_spool_write(writer, NULL);
 }
 
 void kprof_spool_writer_stop(kprof_spool_writer *writer)

@@ -56,7 +56,7 @@ static size_t read_spool(const char *path, kprof_ingest *ingest)
         if (ingest)
             status = kprof_ingest_record(ingest, &record);
     }
-    (void)kprof_spool_has_partial(reader);
+    (void)kprof_spool_has_news(reader);
     kprof_spool_reader_close(reader);
     return count;
 }

@@ -69,7 +69,7 @@ static size_t read_samples(kprof_spool_next_result *end, bool *partial)
         assert_record_equal(&record, &samples[count++]);
     }
     assert_int_equal(kprof_spool_next(reader, &record), *end);
-    *partial = kprof_spool_has_partial(reader);
+    *partial = kprof_spool_has_news(reader);
     kprof_spool_reader_close(reader);
     return count;
 }

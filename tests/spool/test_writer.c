@@ -95,7 +95,7 @@ static void assert_spool_holds(int n, const uint32_t *kernels, size_t count)
         assert_int_equal(record.seen.kernel, kernels[i]);
     }
     assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
-    assert_false(kprof_spool_has_partial(reader));
+    assert_false(kprof_spool_has_news(reader));
     kprof_spool_reader_close(reader);
 }
 
@@ -327,7 +327,7 @@ static void assert_launches(const uint64_t *launches, size_t count)
         assert_int_equal(record.type == KPROF_RECORD_LAUNCH ? record.launch.launch : 0, launches[i]);
     }
     assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
-    assert_false(kprof_spool_has_partial(reader));
+    assert_false(kprof_spool_has_news(reader));
     kprof_spool_reader_close(reader);
 }
 
