@@ -1,11 +1,11 @@
 /* Runs the application: starts it with the injection library, forwards signals, waits. */
 #pragma once
 
-#include "cli/bystander.h"
 #include "core/status.h"
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Ignore SIGPIPE and SIGXFSZ: a closed pipe or a file too large is then an error like any other, and temporary files
@@ -26,6 +26,27 @@ typedef struct kprof_signals {
 kprof_status kprof_signals_block(kprof_signals *out) KPROF_MUST_CHECK;
 /* Forget pending signals and handle signals as before. */
 void kprof_signals_restore(kprof_signals *signals);
+
+#define KPROF_BYSTANDER_SIGNALS 64
+
+/* The sender of a signal, and its way of sending. */
+typedef struct kprof_signal_origin {
+    int32_t code, pid;
+    bool is_set;
+} kprof_signal_origin;
+
+/* A process of kprof's own in its process group. A signal that it gets as well was sent to the whole group, and so has
+ * reached the application already: nothing in a signal itself tells that. */
+typedef struct kprof_bystander {
+    pid_t pid;                                             /* 0: there is none */
+    int channel;                                           /* to it */
+    kprof_signal_origin seen[KPROF_BYSTANDER_SIGNALS + 1]; /* by it, and not by kprof so far */
+} kprof_bystander;
+
+/* Start it while the signals are blocked that it is to watch. If that fails, it sees none. */
+void kprof_bystander_fork(kprof_bystander *out);
+/* End it; does nothing where there is none. */
+void kprof_bystander_end(kprof_bystander *bystander);
 
 typedef struct kprof_child_spec {
     char **argv;                   /* NULL-terminated */
