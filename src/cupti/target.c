@@ -3,6 +3,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/activities.h"
 #include "cupti/allocations.h"
 #include "cupti/alone.h"
@@ -38,8 +39,9 @@
 #define SMALL_ALLOCATION_BYTES ((size_t)1 << 20)
 
 #define REASON_BYTES 256
-/* To load a kernel takes 10 to 100 us. */
-#define MOST_LOADED 256
+/* To load a kernel takes 10 to 100 us, and one of many thousands of instructions longer. */
+#define MOST_LOADED     256
+#define MOST_LOADING_NS INT64_C(40000000)
 
 /* If there is more memory of the host, saving it and putting it back takes longer than the passes do. */
 #define MOST_HOST_BYTES ((size_t)1 << 30)
@@ -182,14 +184,14 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     if (data->callbackSite == CUPTI_API_ENTER) {
         if (call.kind == KPROF_CALL_FREE)
             kprof_redirect_free(decoded.freed);
-        if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy && !own && !target.hooks.is_brief)
-            kprof_pools_let_outlive((CUmemoryPool *)&((const cuMemPoolDestroy_params *)data->functionParams)->pool);
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
             if (!target.hooks.is_brief) /* a trace's names come with what ran */
                 call.kernel_name = kprof_function_name(target.driver, call.function, data->symbolName);
         }
         target.hooks.enter(&call);
+        if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy && !own && !target.hooks.is_brief) /* beside no replay */
+            kprof_pools_let_outlive((CUmemoryPool *)&((const cuMemPoolDestroy_params *)data->functionParams)->pool);
     } else {
         CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
         call.failed = result != CUDA_SUCCESS;
@@ -602,11 +604,12 @@ void kprof_target_load_beside(const kprof_call *call)
     CUfunction function = find_function(call), functions[MOST_LOADED];
     CUmodule module;
     unsigned count = 0;
+    const int64_t start_ns = kprof_monotonic_ns();
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
     if (function && target.driver->cuFuncGetModule_(&module, function) == CUDA_SUCCESS &&
         target.driver->cuModuleGetFunctionCount_(&count, module) == CUDA_SUCCESS && count <= MOST_LOADED &&
         target.driver->cuModuleEnumerateFunctions_(functions, count, module) == CUDA_SUCCESS)
-        for (unsigned i = 0; i < count; i++)
+        for (unsigned i = 0; i < count && kprof_monotonic_ns() - start_ns < MOST_LOADING_NS; i++)
             (void)target.driver->cuFuncLoad_(functions[i]);
     relax_capture_mode(mode);
 }

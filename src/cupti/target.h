@@ -52,9 +52,9 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 /* From now on snapshots of the context hold the variables of the module that a launch's kernel is in. To be called
  * before any kernel of the module has run there: it may leave their addresses to kernels of other modules. */
 void kprof_target_note_variables(const kprof_call *call);
-/* Load the other kernels of the module that a launch's kernel is in, unless they are very many. The driver else loads a
- * kernel as it is first launched, and behind one that waits, nothing that comes then in any stream runs before that one
- * has ended. To be called while the context is idle. */
+/* Load the other kernels of the module that a launch's kernel is in, unless they are very many, for 40 ms at most. The
+ * driver else loads a kernel as it is first launched, and behind one that waits, nothing that comes then in any stream
+ * runs before that one has ended. To be called while the context is idle. */
 void kprof_target_load_beside(const kprof_call *call);
 /* The kernels and transfers of a graph launch, in an order that keeps their dependencies; valid until the hook returns.
  * NULL when they are not known, or the graph does what no such call can: `*why` is the reason, and NULL where the graph
