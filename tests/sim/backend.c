@@ -598,8 +598,10 @@ static kprof_progress marks_look(const void *context)
     unsigned left = 0;
     const bool waited = sim_clock_was_asked() && context; /* else for others, and not for the GPU */
     lock();
+    if (waited)
+        sim_pass_time((unsigned)((const sim_context *)context - sim.contexts));
     for (unsigned c = 0; c < SIM_CONTEXTS && marks.count > 0 && sim.captures == 0; c++)
-        if (sim_random(&marks.random) % 2 == 0) /* time passes, and work goes on */
+        if (sim_random(&marks.random) % 2 == 0) /* work goes on meanwhile */
             sim_drain_context(c);
     for (unsigned i = 0; i < marks.count; i++) {
         const sim_mark *mark = &marks.items[i];
@@ -609,8 +611,6 @@ static kprof_progress marks_look(const void *context)
             marks.items[left++] = *mark;
     }
     marks.count = left;
-    if (waited)
-        sim_pass_time((unsigned)((const sim_context *)context - sim.contexts));
     for (unsigned c = 0; c < SIM_CONTEXTS; c++)
         progress.passed += !context || context == &sim.contexts[c] ? marks.passed[c] : 0;
     for (unsigned i = left; i-- > 0;) {

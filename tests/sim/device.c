@@ -649,8 +649,10 @@ bool sim_is_busy(unsigned context)
 static void pass_ms(int64_t ms)
 {
     sim.now_ms += ms;
-    if (sim.ended != seen_end)
+    if (sim.ended != seen_end) { /* as long as other work ends, the engine may wait */
+        sim.held_ns[sim_lane] -= held_ns;
         held_ns = 0;
+    }
     seen_end = sim.ended;
     held_ns += ms * MS_NS;
     sim.held_ns[sim_lane] += ms * MS_NS;
