@@ -73,7 +73,8 @@ void kprof_batch_note_unknown_end(void)
 
 void kprof_batch_note_other_work(const kprof_call *call)
 {
-    kprof_own_run_note_other_work(&kprof_the_batch.own, &kprof_the_batch.state);
+    if (call->kind != KPROF_CALL_OTHER)
+        kprof_own_run_note_other_work(&kprof_the_batch.own, &kprof_the_batch.state);
     kprof_ends_note_other_work(&kprof_the_batch.ends, &kprof_the_batch.state, call);
 }
 

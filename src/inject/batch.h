@@ -48,7 +48,8 @@ bool kprof_batch_saves_host(void);
 bool kprof_batch_has_host(void);
 /* Has a replay gone on for `limit_ns`, and for too long? *count: what it repeats. Without the gate a hint. */
 bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count);
-/* The application is about to submit work that the sealed batch does not have. The gate may be shared. */
+/* The application is about to submit work that the sealed batch does not have, or to do what kprof does not know. The
+ * gate may be shared. */
 void kprof_batch_note_other_work(const kprof_call *call);
 /* A kernel runs outside of all ranges, and kprof has not seen it end by itself. */
 void kprof_batch_note_unknown_end(void);

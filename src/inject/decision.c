@@ -13,6 +13,9 @@
 /* After this many watched launches that ended by themselves, assume that the kernel always does. */
 #define ENOUGH_ENDS 2
 
+/* Other work came so often before launches of a kernel had ended that kprof does not measure its own runs any more. */
+#define ENOUGH_LOST_RUNS 2
+
 /* This many launches of a kernel may have batches of their own, which take half a second each with the default set;
  * kprof multiplexes later ones. */
 #define MOST_BY_ITSELF 20
@@ -160,6 +163,13 @@ bool kprof_decision_may_wait(const kprof_batch_launch *launch)
     return kprof_decision_may_wait_for_host(launch) || kprof_decision_has_other_writers();
 }
 
+bool kprof_decision_may_be_helped(void)
+{
+    const unsigned waits = KPROF_SHARES_WITH_HOST | KPROF_MANAGED | KPROF_WAITS_FOR_HOST;
+    return (kprof_engine.device->target_sharing() & waits) || kprof_engine.device->target_reaches_pageable() ||
+           kprof_decision_has_other_writers();
+}
+
 /* How many launches must kprof have seen end by themselves? A kernel may also wait for one in another stream. */
 static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_decision_kind kind)
 {
@@ -174,12 +184,15 @@ static kprof_decision decide(kprof_decision_kind kind, const char *why)
     return (kprof_decision){.kind = kind, .why = why};
 }
 
-/* CUPTI waits in the launch call for a kernel that it counts in the SMs. If that kernel waits for what the application
- * does next, neither would ever go on. So kprof must have seen the kernel end by itself. */
+/* CUPTI waits at the end of a range for a kernel that it counts in the SMs. If that kernel waits for what the
+ * application does next, neither would ever go on. So kprof must have seen the kernel end by itself. Where it waited
+ * for that in vain, the range is left open as the launch returns, and has its values if nothing else comes before the
+ * launch has ended: it may only take long. */
 static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_decision_kind kind, const char *why)
 {
-    if (atomic_load(&launch->kernel->ends_late))
-        return decide(KPROF_REFUSED, KPROF_MAY_WAIT);
+    if (atomic_load(&launch->kernel->timeouts) > 0)
+        return atomic_load(&launch->kernel->lost_runs) < ENOUGH_LOST_RUNS ? decide(kind, why)
+                                                                          : decide(KPROF_REFUSED, KPROF_MAY_WAIT);
     if (atomic_load(&launch->kernel->watched_ends) >= enough_ends(launch, kind))
         return decide(kind, why);
     if (kprof_engine.device->target_awaits(launch->call))

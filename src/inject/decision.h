@@ -64,6 +64,8 @@ bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch);
 bool kprof_decision_has_other_writers(void);
 /* May the launch wait for what the host, another GPU, another process or a network card does after it? */
 bool kprof_decision_may_wait(const kprof_batch_launch *launch);
+/* May any work of the process? */
+bool kprof_decision_may_be_helped(void);
 /* Return why managed memory may not be saved and restored in replays now, by the thread that launches in the context;
  * NULL if it may. A batch is replayed before that thread leaves the call, since then the application may change the
  * memory with no call at all. */

@@ -182,3 +182,10 @@ void kprof_kernel_note_timeout(kprof_kernel *kernel)
     if (atomic_fetch_add(&kernel->timeouts, 1) + 1 >= MOST_TIMEOUTS)
         atomic_store(&kernel->ends_late, true);
 }
+
+void kprof_kernel_note_end(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->ends_alone, true);
+    atomic_store(&kernel->ends_late, false);
+    atomic_store(&kernel->timeouts, 0);
+}

@@ -23,6 +23,7 @@ typedef struct kprof_kernel {
     _Atomic uint32_t short_ends;   /* launches that ended within a millisecond, as marks have shown */
     _Atomic uint32_t timeouts;     /* launches that did not end by themselves while kprof waited for them */
     atomic_bool ends_late;         /* that was often enough: the kernel may wait for the application */
+    _Atomic uint32_t lost_runs;    /* own runs that were measured in vain: other work came before they had ended */
     atomic_bool is_quiet;          /* launches that did not end by themselves changed no memory */
     atomic_bool changes;           /* one did, or kprof cannot tell */
     atomic_bool writes_host;       /* memory of the host was written while a batch stood behind a launch */
@@ -84,6 +85,8 @@ void kprof_kernels_forget_handles(void);
 int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel);
 /* Such a wait timed out. */
 void kprof_kernel_note_timeout(kprof_kernel *kernel);
+/* A launch that such a wait was for has ended, and nothing had come that it could have waited for: it took long. */
+void kprof_kernel_note_end(kprof_kernel *kernel);
 
 /* Return what the filter counts launches by: device, kernel and shape. */
 kprof_filter_launch kprof_kernel_place(const kprof_launch_record *record);

@@ -790,7 +790,7 @@ static void enter(const kprof_call *call)
         follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
-    if (kprof_batch_is_sealed() && !thread.captured && uses_memory(call))
+    if (kprof_batch_is_sealed() && !thread.captured && (uses_memory(call) || call->kind == KPROF_CALL_OTHER))
         kprof_batch_note_other_work(call);
     thread.marks = armed && is_marked(call);
     thread.stream = call->stream;

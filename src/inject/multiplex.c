@@ -46,7 +46,8 @@ bool kprof_multiplex_wants_instructions(const kprof_profiled_context *context, c
     const kprof_group *group = context ? kprof_samples_find_group(context->samples, launch) : NULL;
     const bool may_be = !launch->begins_range && !kprof_launch_is_graph(&launch->record) &&
                         kprof_engine.process.config.multiplex_samples > 0 &&
-                        atomic_load(&launch->kernel->ends_alone); /* CUPTI waits for it in the launch call */
+                        atomic_load(&launch->kernel->ends_alone) && /* CUPTI waits for it in the launch call */
+                        atomic_load(&launch->kernel->timeouts) == 0;
     if (!may_be || (context && !kprof_multiplex_has_had_turn(context)))
         return false;
     *kind = lacks_instructions(group, KPROF_SAMPLED) ? KPROF_SAMPLED : KPROF_COUNTED;

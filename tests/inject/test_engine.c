@@ -133,6 +133,13 @@ static kprof_status follow(kprof_snapshot *snapshot, void *stream, bool becomes_
     return sim_device.snapshot_follow(snapshot, stream, becomes_start);
 }
 
+static bool takes_host; /* arguments name memory of the host, which no kernel uses */
+
+static bool sees_host(const kprof_operation *operation)
+{
+    return takes_host || sim_device.operation_sees_host(operation);
+}
+
 static bool changes_memory; /* the launch that is watched */
 
 static kprof_status look_for_changes(kprof_snapshot *snapshot, bool *changed)
@@ -261,6 +268,7 @@ static int start_sharing(void **state)
     static kprof_device_ops device;
     (void)state;
     device = sim_device;
+    device.operation_sees_host = sees_host;
     device.profiler_release = release_profiler;
     device.reader_open = open_reader;
     device.marks_look = look_at_marks;
@@ -295,6 +303,7 @@ static void mend(void)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         atomic_store(of[i], false);
     atomic_store(&faults.slow, 0);
+    takes_host = false;
     end_late_work();
 }
 
@@ -558,6 +567,30 @@ static void test_slow_kernels_in_searches(void **state)
         assert_measured(first);
         assert_measured(second);
     }
+}
+
+/* One that takes memory of the host, and does not use it, is known once the proof has told so of a launch behind which
+ * others came. */
+static void test_slow_kernel_that_takes_memory_of_the_host(void **state)
+{
+    (void)state;
+    static sim_function slow = {"slow, takes", .kernel = SIM_SCALE};
+    sim.hides_host = false;
+    takes_host = true;
+    close_batch();
+    assert_unmeasured(launch_slow(&slow, SLOT), KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    takes_host = false;
+    unsigned behind = launch(SIM_SCALE);
+    synchronize_slow();
+    close_batch();
+    assert_measured(behind);
+    takes_host = true;
+    unsigned first = launch_slow(&slow, SLOT), second = launch_slow(&slow, SLOT);
+    synchronize_slow();
+    close_batch();
+    takes_host = false;
+    assert_measured(first);
+    assert_measured(second);
 }
 
 /* Of launches that were not told apart it was the one that nobody has shown to stay away from memory of the host. */
@@ -1105,6 +1138,7 @@ static void test_first_launch_of_a_kernel_that_takes_memory_of_the_host(void **s
 static void test_launch_behind_which_no_batch_opens(void **state)
 {
     (void)state;
+    kprof_kernels_visit(make_it_late);
     atomic_store(&faults.network, true);
     assert_unmeasured(launch_in(0, &changes), "a network card may write (test)");
     atomic_store(&faults.network, false);
@@ -1377,6 +1411,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_search_behind_work_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slow_kernels_in_searches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slow_kernel_that_reaches_host_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slow_kernel_that_takes_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_memory, set_up, tear_down),

@@ -262,6 +262,49 @@ static void test_launch_that_does_not_end(void **state)
     assert_measured(held);
 }
 
+/* For longer than a call may be held. */
+static unsigned launch_slow(sim_function *function)
+{
+    sim.may_wait = true;
+    do_call(
+        (sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .slow_ms = 250, .tag = ++last_tag});
+    return last_tag;
+}
+
+static void synchronize_slow(void)
+{
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    await_work();
+    sim.may_wait = false;
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    if (kprof_batch_is_sealed())
+        close_when_ended();
+    close_batch();
+}
+
+/* They are all measured, but for one behind which others came while nobody knew whether it ends by itself. */
+static void test_launches_that_take_long(void **state)
+{
+    (void)state;
+    static sim_function alone = {"slow (1)", .kernel = SIM_ADD}, together = {"slow (2)", .kernel = SIM_ADD};
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned first = launch_slow(&alone);
+        synchronize_slow();
+        assert_measured(first);
+    }
+    unsigned first = launch_slow(&together), second = launch_slow(&together);
+    synchronize_slow();
+    assert_unmeasured(first, "other work came before the launch had ended");
+    assert_unmeasured(second, "the GPU's work did not end within 0.1 s");
+    for (unsigned i = 0; i < 5; i++) {
+        first = launch_slow(&together);
+        second = launch_slow(&together);
+        synchronize_slow();
+        assert_measured(first);
+        assert_measured(second);
+    }
+}
+
 static void launch_in(unsigned stream, bool per_thread)
 {
     do_call((sim_step){.op = SIM_LAUNCH,
@@ -375,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches_together),
+        cmocka_unit_test(test_launches_that_take_long), /* before anything waits for the host */
         cmocka_unit_test(test_graph_that_prints),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),

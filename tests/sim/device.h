@@ -147,7 +147,7 @@ typedef struct sim_work {
     size_t range;   /* of a launch: one more than the index of the range that it was submitted in; 0: none */
     unsigned lane;  /* whose thread submitted it */
     bool has_begun;
-    int64_t held_before_ns; /* of that thread */
+    int64_t held_before_ns; /* of that thread, until then */
     int64_t ends_ms;        /* sim.now_ms when a slow launch ends */
     bool is_replay;         /* the engine's own */
     uint32_t note;          /* of a node: what the engine wants to keep for it */
@@ -241,6 +241,7 @@ typedef struct sim_machine {
     unsigned holds;          /* how many holds may still hold; later ones are released at once */
     bool may_wait;           /* work may wait for the program */
     bool has_flags;          /* for memory of the host */
+    bool has_slow;           /* some launches take long */
     bool secret_holds;       /* nothing tells that work may wait for the host: it looks for what a later copy brings */
     bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */

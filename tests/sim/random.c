@@ -332,6 +332,7 @@ static void choose_waits(uint64_t random)
     if (group.traits.peers) /* else what gives the sign may never run */
         group.traits.crashes = false;
     group.traits.slow = alone && random / 18 % 4 == 0;
+    sim.has_slow = group.traits.slow;
     sim.may_wait = may_be_late();
     sim.has_flags = group.traits.spins;
     if (group.traits.spins && random % 12 == 0)

@@ -178,6 +178,30 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
     kprof_process_check_owner();
 }
 
+/* Does the proof, where one is needed, tell that no launch can have waited for the host? */
+static bool stayed_away(const kprof_batch_state *state)
+{
+    return !state->unwatched && !state->needs && !kprof_state_has_host(state) && !kprof_decision_has_other_writers() &&
+           (state->stayed_away || !kprof_decision_needs_proof());
+}
+
+/* A launch did not end while a call was held, and has now. Tell whether it can have waited for anything meanwhile. */
+static void note_late_ends(kprof_batch *batch)
+{
+    const kprof_batch_state *state = &batch->state;
+    const kprof_behind *behind = &batch->behind;
+    const bool is_replayed = state->kind == KPROF_REPLAYED;
+    if (is_replayed ? atomic_load(&state->signs.spoiled) || !stayed_away(state)
+                    : !batch->own.tells_end || kprof_decision_may_be_helped())
+        return;
+    if (kprof_state_is_sealed(state) && !atomic_load(&batch->ends.helped))
+        kprof_ends_note_late_ends(&batch->ends, state);
+    if (is_replayed && behind->begun && !behind->gave_up)
+        kprof_kernel_note_end(behind->kernel);
+    if (is_replayed && behind->begun && !behind->gave_up && state->stayed_away)
+        atomic_store(&behind->kernel->proved, true);
+}
+
 /* End the pass around the application's own runs, which kprof has awaited. */
 static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
 {
@@ -192,6 +216,8 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
     kprof_status status = kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
     if (status != KPROF_OK && batch->state.ranges.lenient != 0)
         atomic_store(&batch->behind.kernel->writes_host, true);
+    if (awaited == KPROF_OK && (status == KPROF_OK || batch->state.kind != KPROF_REPLAYED)) /* else the proof says no */
+        note_late_ends(batch);
     return status;
 }
 

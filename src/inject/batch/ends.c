@@ -21,6 +21,13 @@ void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state)
             atomic_store(&state->list.items[ends->unproved].kernel->ends_alone, true);
 }
 
+void kprof_ends_note_late_ends(kprof_ends *ends, const kprof_batch_state *state)
+{
+    for (; ends->unproved < state->list.count; ends->unproved++)
+        if (state->list.items[ends->unproved].kernel)
+            kprof_kernel_note_end(state->list.items[ends->unproved].kernel);
+}
+
 /* Count a timeout for each kernel that had the time to end and did not. */
 static void note_late(kprof_ends *ends, const kprof_batch_state *state)
 {
@@ -65,6 +72,13 @@ void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state
                            pthread_equal(ends->thread, pthread_self());
     if (!is_behind)
         atomic_store(&ends->helped, true);
+}
+
+void kprof_ends_note_alone(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call)
+{
+    ends->unproved = state->list.count - 1;
+    ends->stream = call->stream;
+    ends->thread = pthread_self();
 }
 
 void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state)
@@ -163,8 +177,9 @@ bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decisio
            kprof_decision_may_follow(launch, decision);
 }
 
-void kprof_behind_give_up(const kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why)
+void kprof_behind_give_up(kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why)
 {
+    behind->gave_up = true;
     if (behind->goes_on)
         kprof_ends_cut(ends, behind->first, why);
     else

@@ -31,6 +31,7 @@ typedef struct kprof_behind {
     bool watched;         /* whether that one changes memory, and the answer is still to be read */
     kprof_kernel *kernel; /* its */
     bool begun;           /* its call has returned */
+    bool gave_up;         /* work came that it may have waited for */
     void *stream;         /* its stream */
     pthread_t thread;     /* that launched it */
 } kprof_behind;
@@ -44,6 +45,10 @@ void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state);
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch);
 /* The call, which is about to be made, does work that the sealed batch does not have. The gate may be shared. */
 void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
+/* The last launch is about to run in a range of its own, and all before it have ended, or are known to. */
+void kprof_ends_note_alone(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
+/* All work of a sealed batch has ended, and nothing else can have helped its launches: they took long. */
+void kprof_ends_note_late_ends(kprof_ends *ends, const kprof_batch_state *state);
 /* All work has ended: unproved launches are proved; but those that other work may have helped must not be replayed. */
 void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state);
 /* Repeat no launch from this number on. `why` is a literal. */
@@ -65,6 +70,6 @@ bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decisio
  * has behind it worthless; false when the batch must take nothing more. */
 bool kprof_behind_check(kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const kprof_call *call);
 /* That launch has not ended, and what comes next may help it or change what it changes. */
-void kprof_behind_give_up(const kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why);
+void kprof_behind_give_up(kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why);
 /* It has ended: see whether it changed memory. */
 void kprof_behind_settle(kprof_behind *behind, kprof_ends *ends, const kprof_batch_state *state);

@@ -189,6 +189,14 @@ static bool enter_instructed(kprof_batch *batch, const kprof_batch_launch *launc
     return true;
 }
 
+/* Begin the range in which the last launch is measured as it runs. */
+static void begin_measured(kprof_batch *batch, const kprof_batch_launch *launch, size_t range)
+{
+    batch->own.tells_end = !launch->begins_range && !kprof_engine.device->target_awaits(launch->call);
+    kprof_ends_note_alone(&batch->ends, &batch->state, launch->call);
+    kprof_own_run_begin_range(&batch->own, &batch->state, launch->call, range);
+}
+
 /* A launch that is not repeated is measured in a window, or runs on its own. */
 static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                          kprof_status *status)
@@ -219,7 +227,7 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     size_t range = kprof_samples_take(state->context->samples, launch, decision->why);
     if (!kprof_samples_have_all(state->context->samples, range))
         kprof_open_note_sampled();
-    kprof_own_run_begin_range(&batch->own, state, launch->call, range);
+    begin_measured(batch, launch, range);
     atomic_store(&batch->own.spans_calls, launch->begins_range);
     return true;
 }
@@ -319,7 +327,7 @@ static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, k
     if (is_searched)
         kprof_own_run_begin_search(&batch->own, state, launch->call, is_idle);
     else if (is_measured)
-        kprof_own_run_begin_range(&batch->own, state, launch->call, state->ranges.count++);
+        begin_measured(batch, launch, state->ranges.count++);
     return true;
 }
 
@@ -400,7 +408,7 @@ static bool go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
 {
     kprof_behind *behind = &batch->behind;
     behind->stands = behind->goes_on = behind->watched = true;
-    behind->begun = false;
+    behind->begun = behind->gave_up = false;
     behind->first = batch->state.list.count;
     behind->kernel = launch->kernel;
     if (kprof_behind_may_prove(launch->kernel, launch->metrics) &&

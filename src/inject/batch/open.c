@@ -125,7 +125,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     state->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof() &&
                     (!batch->behind.wanted || kprof_behind_may_prove(launch->kernel, launch->metrics));
     state->searching = false;
-    state->unwatched = false;
+    state->unwatched = state->stayed_away = false;
     state->ranges.lenient = state->ranges.unread = 0;
     state->opened_ns = state->started_ns = kprof_monotonic_ns();
     state->times = (kprof_batch_times){0};
@@ -134,6 +134,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     batch->comparison = (kprof_comparison){0};
     batch->behind.stands = batch->behind.wanted;
     batch->behind.begun = batch->behind.prepared = batch->behind.goes_on = batch->behind.watched = false;
+    batch->behind.gave_up = false;
     batch->behind.kernel = launch->kernel;
     batch->behind.stream = launch->call->stream;
     batch->behind.thread = pthread_self();

@@ -168,7 +168,8 @@ bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const
 {
     const bool has_more = atomic_exchange(&own->spans_calls, false); /* it may not end by itself */
     kprof_kernel *kernel = launch->kernel;
-    if (has_more || (kernel && !atomic_load(&kernel->ends_alone))) {
+    const bool is_known = kernel && atomic_load(&kernel->ends_alone) && atomic_load(&kernel->timeouts) == 0;
+    if (has_more || (kernel && !is_known)) {
         void *context = state->context->context;
         const bool ended = kprof_wait_is_idle(has_more ? kprof_wait_for_context(context)
                                                        : kprof_wait_at_most(context, kprof_kernel_patience_ns(kernel)));
@@ -232,8 +233,11 @@ void kprof_own_run_cut_range(kprof_own_run *own, kprof_batch_state *state, const
 
 void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state)
 {
-    if (atomic_load(&own->range_open))
-        lose_range(own, state, "other work came before the launch had ended");
+    if (!atomic_load(&own->range_open))
+        return;
+    if (state->kind != KPROF_REPLAYED && !atomic_load(&own->lost_range))
+        atomic_fetch_add(&state->list.items[state->list.count - 1].kernel->lost_runs, 1);
+    lose_range(own, state, "other work came before the launch had ended");
 }
 
 static kprof_status end_pass(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes)

@@ -13,6 +13,7 @@ typedef struct kprof_own_run {
     size_t lenient_from;              /* where that looks for writes alone: launches of the batch before it */
     bool proof_paused;                /* for the call that is under way */
     atomic_bool range_open;           /* the range of the last launch goes on, as that launch does, or one before it */
+    bool tells_end;                   /* it is no graph or range that may wait for more than other launches do */
     atomic_bool spans_calls;          /* a range of the application is open, which the last launch began */
     _Atomic(const char *) overdue;    /* why it went on after its end; NULL: it did not */
     const char *closed_by;            /* what closes the batch */

@@ -5,37 +5,46 @@
 #include "inject/engine.h"
 #include "inject/recording.h"
 
-/* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
-static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, bool *reached)
+/* What the launches of a range did with memory outside their GPU; bits. */
+enum { READ = 1, WROTE = 2 /* or what that was cannot be told */ };
+
+static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, unsigned *did)
 {
-    const size_t number = range - state->ranges.first;
-    const bool is_lenient = !state->searching && (state->ranges.lenient >> number & 1);
     double sectors[8];
     const kprof_strlist *names = &state->metrics->proof;
-    *reached = true;
+    const bool tells_reads = names->count > KPROF_PROOF_READS;
+    *did = READ | WROTE;
     if (names->count == 0 || names->count > sizeof sectors / sizeof *sectors)
         return kprof_fail(KPROF_UNSUPPORTED, "the chip has no counters for what reaches host memory");
     kprof_status status =
         kprof_engine.device->reader_read(reader, (kprof_range){state->context->profiler, range}, names, sectors);
     if (status != KPROF_OK)
         return status;
-    if (is_lenient)
+    if (tells_reads)
         sectors[0] -= sectors[KPROF_PROOF_READS];
-    *reached = false;
+    *did = tells_reads && !(sectors[KPROF_PROOF_READS] == 0) ? READ : 0; /* NaN is no proof */
     for (size_t i = 0; i < names->count; i++)
-        *reached = *reached || (i != KPROF_PROOF_READS && !(sectors[i] == 0)); /* NaN is no proof */
+        *did |= i != KPROF_PROOF_READS && !(sectors[i] == 0) ? WROTE : 0;
     return KPROF_OK;
 }
 
-/* Did any launch of the batch, whose ranges are the proof's? */
-static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reader *reader, bool *reached)
+/* Did any launch of the batch, whose ranges are the proof's? In lenient ranges the launch that the batch stands behind
+ * may have read, and unread ones have nothing but that launch. */
+static kprof_status read_whole_proof(kprof_batch_state *state, kprof_reader *reader, bool *reached)
 {
     const kprof_batch_ranges *ranges = &state->ranges;
     kprof_status status = KPROF_OK;
     *reached = ranges->count == ranges->first;
-    for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !*reached; i++)
-        if (!(ranges->unread >> (i - ranges->first) & 1))
-            status = read_proof(state, reader, i, reached);
+    state->stayed_away = !*reached;
+    for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !*reached; i++) {
+        const uint64_t bit = UINT64_C(1) << (i - ranges->first);
+        unsigned did;
+        status = read_proof(state, reader, i, &did);
+        state->stayed_away = state->stayed_away && status == KPROF_OK && did == 0;
+        *reached = !(ranges->unread & bit) && (did & (ranges->lenient & bit ? WROTE : READ | WROTE));
+        if (ranges->unread & bit)
+            status = KPROF_OK;
+    }
     return status;
 }
 
@@ -76,17 +85,17 @@ static kprof_status read_each_proof(const kprof_batch_state *state, kprof_reader
     kprof_status status = KPROF_OK;
     *reached = false;
     for (size_t first = 0, end = 0; first < list->count && status == KPROF_OK; first = end) {
-        bool this_one = false;
+        unsigned did;
         end = first + 1;
         if (!list->items[first].kernel)
             continue;
         while (end < list->count &&
                (!list->items[end].kernel || list->items[end].own_range == list->items[first].own_range))
             end++;
-        status = read_proof(state, reader, list->items[first].own_range, &this_one);
-        if (this_one)
+        status = read_proof(state, reader, list->items[first].own_range, &did);
+        if (did)
             mark_range(list, first, end);
-        *reached = *reached || this_one;
+        *reached = *reached || did;
     }
     return status;
 }
@@ -106,6 +115,7 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
 {
     kprof_reader *reader;
     bool reached = true, searching = state->searching;
+    state->stayed_away = false;
     kprof_status status = kprof_passes_decode(state);
     KPROF_THEN(status, kprof_engine.device->reader_open(state->metrics, &reader));
     if (status != KPROF_OK)

@@ -93,10 +93,11 @@ typedef struct kprof_batch_state {
     kprof_lanes lanes;   /* of the range */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
-    bool proved;    /* the application's own run is watched for traffic to host memory */
-    bool searching; /* likewise, launch by launch */
-    bool unwatched; /* no longer: it repeats only launches of kernels that an earlier batch has proved */
-    bool saved;     /* the context's snapshot has the start */
+    bool proved;      /* the application's own run is watched for traffic to host memory */
+    bool searching;   /* likewise, launch by launch */
+    bool unwatched;   /* no longer: it repeats only launches of kernels that an earlier batch has proved */
+    bool stayed_away; /* from memory of the host: all that ran in the proof's ranges, as these tell */
+    bool saved;       /* the context's snapshot has the start */
     kprof_launch_list list;
     kprof_batch_ranges ranges;
     char note[KPROF_NOTE_BYTES];   /* why launches are measured in another way than asked for; "" when all is well */
