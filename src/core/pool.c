@@ -32,7 +32,7 @@ void *kprof_pool_add(kprof_pool *pool, void **array, size_t *count, size_t size)
             memcpy(grown, *array, *count * size);
         *array = grown;
     }
-    return (char *)*array + (*count)++ * size;
+    return memset((char *)*array + (*count)++ * size, 0, size);
 }
 
 kprof_pool *kprof_pool_child(kprof_pool *pool)

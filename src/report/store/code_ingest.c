@@ -16,17 +16,6 @@ typedef struct kprof_known_code {
     int64_t row;
 } known_code;
 
-void kprof_code_ingest_free(kprof_code_ingest *ingest)
-{
-    for (size_t i = 0; i < 2; i++) {
-        kprof_strlist_free(&ingest->known[i].names);
-        free(ingest->known[i].rows);
-    }
-    kprof_names_free(&ingest->profiles);
-    KPROF_FREE(ingest->known_profiles, ingest->reason, ingest->codes);
-    *ingest = (kprof_code_ingest){0};
-}
-
 void kprof_report_keep_launches_apart(kprof_report *report)
 {
     report->source_per_launch = true;
@@ -38,7 +27,8 @@ static void keep_file(kprof_report *report, int64_t row, const char *file)
     for (size_t i = 0; i < report->code_count; i++)
         if (report->codes[i].id == row)
             return;
-    *KPROF_ADD(report->codes, report->code_count) = (kprof_kept_code){row, kprof_strdup(file)};
+    *KPROF_POOL_ADD(&report->pool, report->codes, report->code_count) =
+        (kprof_kept_code){row, kprof_pool_strdup(&report->pool, file)};
 }
 
 static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
@@ -70,7 +60,7 @@ static kprof_status add_code(kprof_code_ingest *ingest, kprof_report *report, co
     const int64_t row = code_row(report, record, state);
     if (report->status != KPROF_OK)
         return report->status;
-    *KPROF_ADD(ingest->codes, ingest->code_count) = (known_code){record->crc, row};
+    *KPROF_POOL_ADD(ingest->pool, ingest->codes, ingest->code_count) = (known_code){record->crc, row};
     if (record->file && *record->file)
         keep_file(report, row, record->file);
     return KPROF_OK;
@@ -108,19 +98,20 @@ static void add_profile(kprof_code_ingest *ingest, const kprof_code_place *place
     char own[32];
     snprintf(own, sizeof own, "%lld", (long long)ingest->launch);
     const char *text = report->source_per_launch ? own : kprof_store_column(launch, 2);
-    free(ingest->reason);
-    ingest->reason = kprof_strdup(kprof_store_column(launch, 3));
+    kprof_pool_free(ingest->of_launch);
+    ingest->reason = kprof_pool_strdup(ingest->of_launch, kprof_store_column(launch, 3));
     const size_t number = kprof_names_find(&ingest->profiles, text);
     ingest->profile = number + 1;
     if (number != KPROF_NAMES_NONE)
         return;
-    kprof_known_profile *added = KPROF_APPEND(ingest->known_profiles, ingest->profile_count);
+    kprof_known_profile *added = KPROF_POOL_ADD(ingest->pool, ingest->known_profiles, ingest->profile_count);
     added->row =
         kprof_store_add(report, KPROF_SQL_ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
                         (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
+    ingest->profile_count -= report->status != KPROF_OK;
     if (report->status != KPROF_OK)
         return;
-    ingest->profile = ++ingest->profile_count;
+    ingest->profile = ingest->profile_count;
     kprof_names_keep(&ingest->profiles, text, ingest->profile - 1);
 }
 
@@ -188,15 +179,14 @@ static void find_metrics(kprof_known_names *known, kprof_report *report, const k
 {
     if (has_names(known, record))
         return;
-    kprof_strlist_free(&known->names);
-    free(known->rows);
+    kprof_pool_free(known->pool);
     known->names = (kprof_strlist)KPROF_STRLIST_INIT;
-    known->rows = kprof_calloc((size_t)record->name_count + 1, sizeof *known->rows);
+    known->rows = kprof_pool_calloc(known->pool, (size_t)record->name_count + 1, sizeof *known->rows);
     for (size_t i = 0; i < record->name_count; i++) {
         const char *name = or_empty(record->names[i]);
         const kprof_instruction_metric *told = kprof_instruction_metric_find(name);
         const kprof_model_metric row = {name, told ? told->unit : "", told ? told->help : "", KPROF_INSTRUCTION_KIND};
-        kprof_strlist_add(&known->names, name);
+        *KPROF_POOL_ADD(known->pool, known->names.items, known->names.count) = kprof_pool_strdup(known->pool, name);
         known->rows[i] = kprof_store_metric(report, &row);
     }
 }

@@ -6,6 +6,7 @@
 
 /* Metrics of a record, as records of one kind have them one after another. */
 typedef struct kprof_known_names {
+    kprof_pool *pool; /* of these alone */
     kprof_strlist names;
     int64_t *rows; /* [names.count], in the table metric */
 } kprof_known_names;
@@ -18,8 +19,9 @@ typedef struct kprof_known_profile {
     bool fails[2]; /* its reason is that of a launch which was to give some */
 } kprof_known_profile;
 
-/* The state of a process. All 0 before its first record. */
+/* The state of a process. All 0 before its first record but the pools. */
 typedef struct kprof_code_ingest {
+    kprof_pool *pool, *of_launch;   /* the latter of the launch of the last record; NULL: there was none */
     struct kprof_known_code *codes; /* [code_count] */
     size_t code_count;
     kprof_names profiles;                /* indexes of known_profiles, by kernel, device and shape */
@@ -28,7 +30,7 @@ typedef struct kprof_code_ingest {
     int64_t launch;             /* row of the launch of the last record */
     size_t profile;             /* index of its profile, and 1; 0: none yet */
     uint64_t position;          /* of that launch */
-    char *reason;               /* of that launch; owned */
+    const char *reason;         /* of that launch */
     bool told[2];               /* it has counters, and samples */
     kprof_known_names known[2]; /* of counters, and of samples */
 } kprof_code_ingest;
@@ -44,4 +46,3 @@ kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_
                                     const kprof_code_record *record) KPROF_MUST_CHECK;
 kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kprof_code_place *place,
                                             const kprof_instructions_record *record) KPROF_MUST_CHECK;
-void kprof_code_ingest_free(kprof_code_ingest *ingest); /* members */

@@ -3,7 +3,6 @@
 #include "report/store/rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct derived_item {

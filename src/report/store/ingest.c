@@ -45,6 +45,7 @@ typedef struct value_table {
 } value_table;
 
 struct kprof_ingest {
+    kprof_pool pool;
     kprof_report *report;
     int64_t process;
     known_kernel *kernels;
@@ -73,6 +74,10 @@ kprof_ingest *kprof_ingest_new(kprof_report *report)
 {
     kprof_ingest *ingest = kprof_calloc(1, sizeof *ingest);
     ingest->report = report;
+    ingest->code.pool = ingest->code.profiles.pool = ingest->stacks.pool = ingest->trace.pool = &ingest->pool;
+    ingest->code.of_launch = kprof_pool_child(&ingest->pool);
+    for (size_t i = 0; i < 2; i++)
+        ingest->code.known[i].pool = kprof_pool_child(&ingest->pool);
     return ingest;
 }
 
@@ -87,14 +92,8 @@ void kprof_ingest_free(kprof_ingest *ingest)
 {
     if (!ingest)
         return;
-    for (size_t i = 0; i < ingest->device_count; i++)
-        KPROF_FREE(ingest->devices[i].chip, ingest->devices[i].attributes);
-    for (size_t i = 0; i < ingest->metrics_count; i++)
-        KPROF_FREE(ingest->metrics[i].chip, ingest->metrics[i].rows);
-    KPROF_FREE(ingest->census, ingest->kernels, ingest->devices, ingest->metrics);
-    kprof_code_ingest_free(&ingest->code);
-    kprof_stack_ingest_free(&ingest->stacks);
-    kprof_trace_ingest_free(&ingest->trace);
+    kprof_stack_ingest_close(&ingest->stacks);
+    kprof_pool_free(&ingest->pool);
     table_free(&ingest->table);
     free(ingest);
 }
@@ -120,24 +119,22 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
 {
     if (find_device(ingest, device->device))
         return kprof_store_bad_record("it describes a device twice:", device->device);
-    known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
+    known_device *known = KPROF_POOL_ADD(&ingest->pool, ingest->devices, ingest->device_count);
     /* All processes that use a device share its row. */
     known->row = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, "siss", device->uuid, (int64_t)device->device,
                                   device->name, device->chip);
     if (known->row == 0)
         known->row = kprof_rows_insert(ingest->report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *device}, -1);
-    if (ingest->report->status != KPROF_OK)
-        return ingest->report->status;
     const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
-    known->chip = kprof_strdup(or_empty(device->chip));
-    known->attributes = kprof_calloc(1, attribute_bytes + 1);
+    known->chip = kprof_pool_strdup(&ingest->pool, or_empty(device->chip));
+    known->attributes = kprof_pool_calloc(&ingest->pool, 1, attribute_bytes + 1);
     if (attribute_bytes > 0)
         memcpy(known->attributes, device->attributes, attribute_bytes);
     known->record = *device;
     known->record.attributes = known->attributes;
     known->record.name = known->record.chip = known->record.uuid = NULL;
-    ingest->device_count++;
-    return KPROF_OK;
+    ingest->device_count -= ingest->report->status != KPROF_OK;
+    return ingest->report->status;
 }
 
 static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
@@ -150,8 +147,9 @@ static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 
 static void metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
 {
-    known->chip = kprof_strdup(or_empty(metrics->chip));
-    known->rows = kprof_calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
+    known->chip = kprof_pool_strdup(&ingest->pool, or_empty(metrics->chip));
+    known->rows =
+        kprof_pool_calloc(&ingest->pool, (size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     known->count = metrics->count;
     known->witness_count = metrics->witness_count;
     for (size_t i = 0; i < known->count; i++)
@@ -167,13 +165,10 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
         return KPROF_OK; /* the process has this plan once more */
     if (find_metrics(ingest, or_empty(metrics->chip)))
         return kprof_store_bad_record("it names the metrics of a chip twice; count", metrics->count);
-    known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
+    known_metrics *known = KPROF_POOL_ADD(&ingest->pool, ingest->metrics, ingest->metrics_count);
     ingest->table_is_current = false;
     metric_rows(ingest, metrics, known);
-    if (ingest->report->status == KPROF_OK)
-        ingest->metrics_count++;
-    else
-        KPROF_FREE(known->chip, known->rows);
+    ingest->metrics_count -= ingest->report->status != KPROF_OK;
     return ingest->report->status;
 }
 
@@ -215,10 +210,10 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
     known.row = kernel_row(ingest->report, kernel);
     if (ingest->report->status != KPROF_OK)
         return ingest->report->status;
-    KPROF_APPEND(ingest->kernels, ingest->kernel_count);
-    known_kernel *place = &ingest->kernels[kernel_place(ingest, kernel->kernel)];
-    memmove(place + 1, place, (size_t)(&ingest->kernels[ingest->kernel_count++] - place) * sizeof *place);
-    *place = known;
+    const size_t place = kernel_place(ingest, kernel->kernel), behind = ingest->kernel_count - place;
+    KPROF_POOL_ADD(&ingest->pool, ingest->kernels, ingest->kernel_count);
+    memmove(&ingest->kernels[place + 1], &ingest->kernels[place], behind * sizeof *ingest->kernels);
+    ingest->kernels[place] = known;
     return KPROF_OK;
 }
 
@@ -452,7 +447,7 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
     const bool is_early = ingest->armed.turn < ingest->chosen.turn; /* its place is kept, as rows have numbers */
     const int64_t id = is_early ? -1 : kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, -1);
     if (ingest->report->status == KPROF_OK)
-        *KPROF_ADD(ingest->census, ingest->census_count) = id;
+        *KPROF_POOL_ADD(&ingest->pool, ingest->census, ingest->census_count) = id;
     return KPROF_OK;
 }
 

@@ -32,9 +32,6 @@ static void report_free(kprof_report *report)
     sqlite3_close(report->db);
     if (report->lock >= 0)
         close(report->lock);
-    for (size_t i = 0; i < report->code_count; i++)
-        free(report->codes[i].file);
-    free(report->codes);
     kprof_names_free(&report->code_rows);
     KPROF_FREE(report->path, report->draft, report);
 }

@@ -2,7 +2,6 @@
 #include "report/store/derived.h"
 #include "report/store/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static kprof_status add_metric(kprof_report *report, kprof_host *host, const char *name, const char *kind)

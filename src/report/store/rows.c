@@ -1,7 +1,6 @@
 /* One list of columns for each table makes its definition, its INSERT and what is read of it. */
 #include "report/store/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum column_kind { COLUMN_U32, COLUMN_I64, COLUMN_REF, COLUMN_OPTIONAL, COLUMN_FLAG, COLUMN_TEXT } column_kind;

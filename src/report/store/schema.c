@@ -4,7 +4,6 @@
 #include "report/store/rows.h"
 #include "report/store/trace_ingest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct schema_entry {

@@ -146,8 +146,8 @@ static kprof_native_module *find_module(kprof_stack_ingest *ingest, const char *
             return ingest->modules[i].code;
     if (ingest->module_count >= MOST_MODULES || *path != '/')
         return NULL;
-    known_module *added = KPROF_ADD(ingest->modules, ingest->module_count);
-    *added = (known_module){kprof_strdup(path), kprof_native_open(path)};
+    known_module *added = KPROF_POOL_ADD(ingest->pool, ingest->modules, ingest->module_count);
+    *added = (known_module){kprof_pool_strdup(ingest->pool, path), kprof_native_open(path)};
     return added->code;
 }
 
@@ -157,12 +157,9 @@ static void name_frame(kprof_stack_ingest *ingest, known_frame *frame)
     kprof_native_module *module = find_module(ingest, frame->file);
     const kprof_native_place place =
         module ? kprof_native_find(module, frame->place) : (kprof_native_place){NULL, NULL, 0};
-    char *function = place.function ? kprof_demangle(place.function) : NULL;
-    if (function) {
-        free(frame->function);
-        frame->function = function;
-    }
-    frame->source = place.line > 0 ? kprof_strdup(place.file) : NULL;
+    if (place.function)
+        frame->function = kprof_pool_keep(ingest->pool, kprof_demangle(place.function));
+    frame->source = place.line > 0 ? kprof_pool_strdup(ingest->pool, place.file) : NULL;
     frame->line = frame->source ? place.line : 0;
 }
 
@@ -170,9 +167,13 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
 {
     if (record->frame != ingest->frame_count + 1)
         return kprof_store_bad_record("a frame is out of its order,", record->frame);
-    known_frame *added = KPROF_ADD(ingest->frames, ingest->frame_count);
-    *added = (known_frame){
-        record->is_native != 0, kprof_strdup(record->function), kprof_strdup(record->file), record->place, NULL, 0};
+    known_frame *added = KPROF_POOL_ADD(ingest->pool, ingest->frames, ingest->frame_count);
+    *added = (known_frame){record->is_native != 0,
+                           kprof_pool_strdup(ingest->pool, record->function),
+                           kprof_pool_strdup(ingest->pool, record->file),
+                           record->place,
+                           NULL,
+                           0};
     if (added->is_native)
         name_frame(ingest, added);
     return KPROF_OK;
@@ -194,14 +195,14 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
     const int64_t is_cut = record->is_cut != 0;
     origin found = {NULL, NULL};
     KPROF_AUTO_FREE char *frames = make_json(ingest, record);
-    int64_t *row = KPROF_APPEND(ingest->stacks, ingest->stack_count);
+    int64_t *row = KPROF_POOL_ADD(ingest->pool, ingest->stacks, ingest->stack_count);
     describe_origin(ingest, record, &found);
     *row = kprof_store_find(report, KPROF_SQL_FIND_STACK, "sis", frames, is_cut, record->reason);
     if (*row == 0)
         *row = kprof_store_add(report, KPROF_SQL_ADD_STACK, "sssis", found.line, found.module, frames, is_cut,
                                record->reason);
     KPROF_FREE(found.line, found.module);
-    ingest->stack_count += report->status == KPROF_OK;
+    ingest->stack_count -= report->status != KPROF_OK;
     return report->status;
 }
 
@@ -223,14 +224,9 @@ int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack)
     return stack > 0 && (uint64_t)stack <= ingest->stack_count ? ingest->stacks[stack - 1] : 0;
 }
 
-void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
+void kprof_stack_ingest_close(kprof_stack_ingest *ingest)
 {
-    for (size_t i = 0; i < ingest->frame_count; i++)
-        KPROF_FREE(ingest->frames[i].function, ingest->frames[i].file, ingest->frames[i].source);
-    for (size_t i = 0; i < ingest->module_count; i++) {
-        free(ingest->modules[i].path);
+    for (size_t i = 0; i < ingest->module_count; i++)
         if (ingest->modules[i].code)
             kprof_native_close(ingest->modules[i].code);
-    }
-    KPROF_FREE(ingest->modules, ingest->frames, ingest->stacks);
 }

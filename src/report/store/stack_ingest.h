@@ -3,8 +3,9 @@
 
 #include "report/store/store.h"
 
-/* The state of a process. All 0 before its first record. */
+/* The state of a process. All 0 before its first record but the pool. */
 typedef struct kprof_stack_ingest {
+    kprof_pool *pool;
     struct kprof_known_frame *frames; /* [frame_count], in the order of their numbers */
     size_t frame_count;
     struct kprof_known_module *modules; /* [module_count] */
@@ -26,4 +27,4 @@ int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack);
 bool kprof_stack_is_installed(const char *file, bool is_native);
 /* Does the process have the stack of the launch, or the launch none? */
 bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch);
-void kprof_stack_ingest_free(kprof_stack_ingest *ingest); /* members */
+void kprof_stack_ingest_close(kprof_stack_ingest *ingest); /* the modules that it has opened */

@@ -68,12 +68,6 @@ char *kprof_trace_copy_statement(kprof_activity_kind kind)
     return kprof_strbuf_take(&sql);
 }
 
-void kprof_trace_ingest_free(kprof_trace_ingest *ingest)
-{
-    free(ingest->names);
-    *ingest = (kprof_trace_ingest){0};
-}
-
 /* The row of a text, which all processes share. */
 static int64_t name_row(kprof_report *report, const kprof_name_record *name)
 {
@@ -90,9 +84,9 @@ static kprof_status store_name(kprof_trace_ingest *ingest, const kprof_name_reco
 {
     if (name->name != ingest->name_count + 1 || name->name > MOST_NAMES)
         return kprof_store_bad_record("a name of its trace is not the next one,", name->name);
-    int64_t *place = KPROF_APPEND(ingest->names, ingest->name_count);
+    int64_t *place = KPROF_POOL_ADD(ingest->pool, ingest->names, ingest->name_count);
     *place = name_row(ingest->report, name);
-    ingest->name_count += ingest->report->status == KPROF_OK;
+    ingest->name_count -= ingest->report->status != KPROF_OK;
     return ingest->report->status;
 }
 

@@ -7,6 +7,7 @@
 
 /* The state of one spool. Zero to begin, but for the first three. */
 typedef struct kprof_trace_ingest {
+    kprof_pool *pool;
     kprof_report *report;
     int64_t process;
     const kprof_stack_ingest *stacks; /* of the same spool */
@@ -31,4 +32,3 @@ char *kprof_trace_copy_statement(kprof_activity_kind kind);
 
 /* Store a record of a trace. BAD_SPOOL where it refers to what is not there, or is no record of a trace. */
 kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
-void kprof_trace_ingest_free(kprof_trace_ingest *ingest); /* members */
