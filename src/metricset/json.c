@@ -1,4 +1,4 @@
-/* Strict reading of JSON: bounded, typed, and with an error that names the place. */
+/* Strict reading of JSON: bounded, typed, and with an error that names the place; and writing. */
 #include "metricset/json.h"
 
 #include "core/clean.h"
@@ -311,4 +311,20 @@ size_t kprof_strings_count(char *const *strings)
     while (strings && strings[count])
         count++;
     return count;
+}
+
+cJSON *kprof_json_add(cJSON *object, const kprof_json_member *members)
+{
+    for (; members->key; members++)
+        if (members->value)
+            cJSON_AddItemToObjectCS(object, members->key, members->value);
+    return object;
+}
+
+cJSON *kprof_json_array(cJSON *const *elements)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (; *elements; elements++)
+        cJSON_AddItemToArray(array, *elements);
+    return array;
 }

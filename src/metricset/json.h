@@ -82,3 +82,16 @@ kprof_status kprof_json_read_members(const kprof_json_place *place, const cJSON 
                                      void *out) KPROF_MUST_CHECK;
 
 size_t kprof_strings_count(char *const *strings); /* 0 for NULL */
+
+/* Writing: a member of an object, whose value is the object's then. Keys live as long as the object. */
+typedef struct kprof_json_member {
+    const char *key;
+    cJSON *value; /* NULL: the object does not get the member */
+} kprof_json_member;
+#define KPROF_JSON_ADD(object, ...) kprof_json_add((object), (const kprof_json_member[]){__VA_ARGS__, {NULL, NULL}})
+#define KPROF_JSON_OBJECT(...)      KPROF_JSON_ADD(cJSON_CreateObject(), __VA_ARGS__)
+/* Add members, up to one without a key; returns the object. */
+cJSON *kprof_json_add(cJSON *object, const kprof_json_member *members);
+/* An array of these elements, at least one, which are its own then. */
+#define KPROF_JSON_ARRAY(...) kprof_json_array((cJSON *const[]){__VA_ARGS__, NULL})
+cJSON *kprof_json_array(cJSON *const *elements);

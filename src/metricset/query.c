@@ -4,7 +4,6 @@
 #include "core/log.h"
 #include "core/regex.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *kprof_metric_unit(const char *name, const char *unit)

@@ -5,7 +5,6 @@
 
 #include "core/log.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const kprof_section_definition *find_section(const kprof_catalog *catalog, const char *id)

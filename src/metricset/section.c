@@ -2,89 +2,67 @@
 #include "metricset/section.h"
 
 #include "core/names.h"
+#include "metricset/json.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
+
+static cJSON *text_of(const char *text)
+{
+    return text ? cJSON_CreateString(text) : NULL;
+}
 
 static cJSON *put_item(const kprof_item *item)
 {
     if (!item->name)
         return cJSON_CreateNull();
-    cJSON *json = cJSON_CreateObject();
-    if (item->expression) {
-        cJSON_AddStringToObject(json, "name", item->name);
-        cJSON_AddStringToObject(json, "expression", item->expression);
-    } else {
-        cJSON_AddStringToObject(json, "metric", item->name);
-    }
-    if (item->label)
-        cJSON_AddStringToObject(json, "label", item->label);
-    if (item->unit)
-        cJSON_AddStringToObject(json, "unit", item->unit);
-    if (item->help)
-        cJSON_AddStringToObject(json, "help", item->help);
-    return json;
+    return KPROF_JSON_OBJECT({item->expression ? "name" : "metric", text_of(item->name)},
+                             {"expression", text_of(item->expression)}, {"label", text_of(item->label)},
+                             {"unit", text_of(item->unit)}, {"help", text_of(item->help)});
+}
+
+static cJSON *put_items(const kprof_item *items, size_t count)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(array, put_item(&items[i]));
+    return array;
 }
 
 static cJSON *put_table(const kprof_table *table)
 {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "id", table->id);
-    cJSON_AddStringToObject(json, "title", table->title);
-    cJSON_AddBoolToObject(json, "sorted", table->sorted);
-    cJSON *columns = cJSON_AddArrayToObject(json, "columns");
-    for (size_t i = 0; i < table->column_count; i++)
-        cJSON_AddItemToArray(columns, cJSON_CreateString(table->column_labels[i]));
-    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
-    for (size_t i = 0; i < table->row_count; i++) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddStringToObject(row, "label", table->rows[i].label);
-        cJSON *cells = cJSON_AddArrayToObject(row, "cells");
-        for (size_t k = 0; k < table->column_count; k++)
-            cJSON_AddItemToArray(cells, put_item(&table->rows[i].cells[k]));
-        cJSON_AddItemToArray(rows, row);
-    }
-    return json;
+    cJSON *rows = cJSON_CreateArray();
+    for (size_t i = 0; i < table->row_count; i++)
+        cJSON_AddItemToArray(rows, KPROF_JSON_OBJECT({"label", text_of(table->rows[i].label)},
+                                                     {"cells", put_items(table->rows[i].cells, table->column_count)}));
+    return KPROF_JSON_OBJECT(
+        {"id", text_of(table->id)}, {"title", text_of(table->title)}, {"sorted", cJSON_CreateBool(table->sorted)},
+        {"columns", cJSON_CreateStringArray((const char *const *)table->column_labels, (int)table->column_count)},
+        {"rows", rows});
 }
 
 static cJSON *put_roofline(const kprof_roofline *line)
 {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "id", line->id);
-    cJSON_AddStringToObject(json, "label", line->label);
-    cJSON_AddItemToObject(json, "work", put_item(&line->work));
-    cJSON_AddItemToObject(json, "peak", put_item(&line->peak));
-    cJSON *roofs = cJSON_AddArrayToObject(json, "roofs");
-    for (size_t i = 0; i < line->roof_count; i++) {
-        cJSON *roof = cJSON_CreateObject();
-        cJSON_AddStringToObject(roof, "label", line->roofs[i].label);
-        cJSON_AddItemToObject(roof, "traffic", put_item(&line->roofs[i].traffic));
-        cJSON_AddItemToObject(roof, "peak", put_item(&line->roofs[i].peak));
-        cJSON_AddItemToArray(roofs, roof);
-    }
-    return json;
+    cJSON *roofs = cJSON_CreateArray();
+    for (size_t i = 0; i < line->roof_count; i++)
+        cJSON_AddItemToArray(roofs, KPROF_JSON_OBJECT({"label", text_of(line->roofs[i].label)},
+                                                      {"traffic", put_item(&line->roofs[i].traffic)},
+                                                      {"peak", put_item(&line->roofs[i].peak)}));
+    return KPROF_JSON_OBJECT({"id", text_of(line->id)}, {"label", text_of(line->label)},
+                             {"work", put_item(&line->work)}, {"peak", put_item(&line->peak)}, {"roofs", roofs});
 }
 
 char *kprof_section_to_json(const kprof_section *section)
 {
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "id", section->id);
-    cJSON_AddStringToObject(json, "name", section->name);
-    if (section->help)
-        cJSON_AddStringToObject(json, "help", section->help);
-    cJSON_AddNumberToObject(json, "order", section->order);
-    cJSON *items = cJSON_AddArrayToObject(json, "items");
-    for (size_t i = 0; i < section->item_count; i++)
-        cJSON_AddItemToArray(items, put_item(&section->items[i]));
-    cJSON *tables = cJSON_AddArrayToObject(json, "tables");
+    cJSON *tables = cJSON_CreateArray(), *rooflines = cJSON_CreateArray();
     for (size_t i = 0; i < section->table_count; i++)
         cJSON_AddItemToArray(tables, put_table(&section->tables[i]));
-    cJSON *rooflines = cJSON_AddArrayToObject(json, "rooflines");
     for (size_t i = 0; i < section->roofline_count; i++)
         cJSON_AddItemToArray(rooflines, put_roofline(&section->rooflines[i]));
-    cJSON *timeline = section->timeline_count > 0 ? cJSON_AddArrayToObject(json, "timeline") : NULL;
-    for (size_t i = 0; i < section->timeline_count; i++)
-        cJSON_AddItemToArray(timeline, put_item(&section->timeline[i]));
+    cJSON *json = KPROF_JSON_OBJECT(
+        {"id", text_of(section->id)}, {"name", text_of(section->name)}, {"help", text_of(section->help)},
+        {"order", cJSON_CreateNumber(section->order)}, {"items", put_items(section->items, section->item_count)},
+        {"tables", tables}, {"rooflines", rooflines},
+        {"timeline", section->timeline_count > 0 ? put_items(section->timeline, section->timeline_count) : NULL});
     char *text = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     return text;

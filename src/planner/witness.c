@@ -6,7 +6,6 @@
 
 #include "core/log.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles of the

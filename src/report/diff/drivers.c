@@ -2,7 +2,6 @@
 #include "report/diff/drivers.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct driver_row {

@@ -17,9 +17,7 @@ void kprof_csv_launches_end(kprof_emitter *emitter)
     kprof_csv *csv = kprof_csv_of(emitter);
     for (size_t i = 0; csv->tails && i < csv->base.launches.slot_count; i++)
         kprof_strbuf_free(&csv->tails[i].text);
-    KPROF_FREE(csv->tails, csv->values);
     csv->tails = NULL;
-    csv->values = NULL;
 }
 
 void kprof_csv_free(kprof_emitter *emitter)
@@ -27,7 +25,6 @@ void kprof_csv_free(kprof_emitter *emitter)
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_launches_end(emitter);
     KPROF_FREE_TEXTS(&csv->prefix.text, &csv->row.text);
-    free(csv);
 }
 
 /* Quote through libcsv: csv_write needs at most twice the length and two quotes. */
@@ -117,8 +114,8 @@ void kprof_csv_begin_launches(kprof_csv *csv)
 {
     const kprof_emit_launches *launches = &csv->base.launches;
     settle_safety(csv);
-    csv->tails = kprof_calloc(launches->slot_count + 1, sizeof *csv->tails);
-    csv->values = kprof_calloc(launches->column_count + 1, sizeof *csv->values);
+    csv->tails = kprof_pool_calloc(&csv->base.pool, launches->slot_count + 1, sizeof *csv->tails);
+    csv->values = kprof_pool_calloc(&csv->base.pool, launches->column_count + 1, sizeof *csv->values);
 }
 
 void kprof_csv_begin_launch(kprof_csv *csv)

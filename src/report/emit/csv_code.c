@@ -1,6 +1,5 @@
 /* The columns of ncu's source page. Addresses begin at 0, and not at the process' own: readers subtract. */
 #include "report/emit/csv_code.h"
-#include "report/model/code.h"
 #include "report/model/number.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "core/clean.h"
 #include "report/store/limits.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,24 +153,28 @@ void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
     }
 }
 
-/* Operations that do nothing. */
-#define NOTHING(name, type)                                                                                            \
-    static void name(kprof_emitter *emitter, const type *ignored)                                                      \
+/* Operations that do nothing where the emitter has none. */
+#define NO_OPERATIONS(X)                                                                                               \
+    X(verdict, kprof_emit_findings)                                                                                    \
+    X(members, kprof_emit_members)                                                                                     \
+    X(code, kprof_emit_code)                                                                                           \
+    X(stacks, kprof_told_stacks)                                                                                       \
+    X(over_time, kprof_launch_timeline)                                                                                \
+    X(hot_line, kprof_hot_line)                                                                                        \
+    X(finding, kprof_found)                                                                                            \
+    X(section_begin, kprof_section)                                                                                    \
+    X(rows_begin, char)                                                                                                \
+    X(list_begin, kprof_emit_list)                                                                                     \
+    X(columns, kprof_emit_record)                                                                                      \
+    X(record_begin, kprof_emit_record)                                                                                 \
+    X(row, kprof_emit_record)
+#define NO_OPERATION(name, type)                                                                                       \
+    static void no_##name(kprof_emitter *emitter, const type *ignored)                                                 \
     {                                                                                                                  \
         (void)emitter;                                                                                                 \
         (void)ignored;                                                                                                 \
     }
-NOTHING(no_verdict, kprof_emit_findings)
-NOTHING(no_members, kprof_emit_members)
-NOTHING(no_code, kprof_emit_code)
-NOTHING(no_stacks, kprof_told_stacks)
-NOTHING(nothing_over_time, kprof_launch_timeline)
-NOTHING(no_hot_line, kprof_hot_line)
-NOTHING(no_finding, kprof_found)
-NOTHING(no_section, kprof_section)
-NOTHING(no_rows, char)
-NOTHING(no_list, kprof_emit_list)
-NOTHING(no_record, kprof_emit_record)
+NO_OPERATIONS(NO_OPERATION)
 
 static void no_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
@@ -190,43 +193,28 @@ static void end_list(kprof_emitter *emitter)
     emitter->ops->list_end(emitter);
 }
 
-static void free_emitter(kprof_emitter *emitter)
-{
-    free(emitter);
-}
-
 /* Fill in the operations that are missing; emit.h says how. */
 static void add_defaults(kprof_emitter_ops *ops)
 {
 #define DEFAULT(operation, function) ops->operation = ops->operation ? ops->operation : (function)
     DEFAULT(launches_end, ops->launches_begin ? nothing : end_list);
     DEFAULT(launch_end, ops->launch_begin ? nothing : end_record);
+#define DEFAULT_NO_OPERATION(name, type) DEFAULT(name, no_##name);
+    NO_OPERATIONS(DEFAULT_NO_OPERATION)
     DEFAULT(page_begin, nothing);
     DEFAULT(launches_begin, begin_list_of_launches);
     DEFAULT(launch_begin, begin_record_of_launch);
-    DEFAULT(verdict, no_verdict);
-    DEFAULT(code, no_code);
-    DEFAULT(members, no_members);
-    DEFAULT(stacks, no_stacks);
-    DEFAULT(hot_line, no_hot_line);
-    DEFAULT(over_time, nothing_over_time);
-    DEFAULT(section_begin, no_section);
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, kprof_emit_cells);
     DEFAULT(rooflines, show_points);
     DEFAULT(what_if, no_what_if);
-    DEFAULT(finding, no_finding);
     DEFAULT(section_end, nothing);
-    DEFAULT(list_begin, no_list);
-    DEFAULT(columns, no_record);
-    DEFAULT(record_begin, no_record);
-    DEFAULT(rows_begin, no_rows);
-    DEFAULT(row, no_record);
     DEFAULT(record_end, nothing);
     DEFAULT(timeline, kprof_emit_timeline);
     DEFAULT(list_end, nothing);
     DEFAULT(page_end, nothing);
-    DEFAULT(free, free_emitter);
+    DEFAULT(free, nothing);
+#undef DEFAULT_NO_OPERATION
 #undef DEFAULT
 }
 
@@ -312,8 +300,11 @@ kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model
 
 void kprof_emitter_free(kprof_emitter *emitter)
 {
-    if (emitter)
-        emitter->ops->free(emitter);
+    if (!emitter)
+        return;
+    emitter->ops->free(emitter);
+    kprof_pool_free(&emitter->pool);
+    free(emitter);
 }
 
 kprof_status kprof_emitter_status(const kprof_emitter *emitter)

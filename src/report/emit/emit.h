@@ -129,7 +129,7 @@ typedef struct kprof_emit_members {
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
- * emitter begins itself. `free` is free(3). */
+ * emitter begins itself. `free` need not free the emitter, and what it has taken from its pool. */
 typedef struct kprof_emitter_ops {
     size_t size;        /* of an emitter */
     const void *traits; /* of formats that share operations: how this one differs */
@@ -167,6 +167,7 @@ typedef struct kprof_emitter_ops {
 
 /* The first member of every emitter. An emitter notes in `status` that it cannot show anything; pages stop then. */
 struct kprof_emitter {
+    kprof_pool pool;
     const kprof_emitter_ops *ops; /* complete: with defaults */
     const char *page;             /* its name */
     const kprof_print_options *options;

@@ -107,7 +107,8 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     kprof_csv *csv = kprof_csv_of(emitter);
     const kprof_emit_launches *launches = &emitter->launches;
     if (!launches->in_sections && emitter->options->instances != KPROF_INSTANCES_NONE)
-        ((ncu_emitter *)emitter)->instances = kprof_calloc(launches->column_count + 1, sizeof(kprof_strbuf));
+        ((ncu_emitter *)emitter)->instances =
+            kprof_pool_calloc(&emitter->pool, launches->column_count + 1, sizeof(kprof_strbuf));
     kprof_csv_begin_launches(csv);
     put_launch_columns(csv, false);
     if (launches->in_sections)
@@ -392,7 +393,6 @@ static void ncu_free(kprof_emitter *emitter)
     ncu_emitter *ncu = (ncu_emitter *)emitter;
     for (size_t i = 0; ncu->instances && i < emitter->launches.column_count; i++)
         kprof_strbuf_free(&ncu->instances[i]);
-    free(ncu->instances);
     kprof_csv_code_free(&ncu->code);
     kprof_csv_free(emitter);
 }

@@ -6,7 +6,6 @@
 #include "report/emit/html_code.h"
 #include "report/emit/json_text.h"
 #include "report/model/places.h"
-#include "report/model/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -105,6 +104,7 @@ static void html_page_begin(kprof_emitter *emitter)
 {
     html_emitter *html = of(emitter);
     const size_t size = (size_t)(kprof_html_page_end - kprof_html_page);
+    html->texts.pool = &emitter->pool;
     html->data_place = memmem(kprof_html_page, size, data_mark, strlen(data_mark));
     if (!html->data_place) {
         emitter->status =
@@ -161,19 +161,15 @@ static void html_stacks(kprof_emitter *emitter, const kprof_told_stacks *all)
     kprof_output_puts(emitter->out, "{\"part\":\"stacks\",\n\"frames\":[");
     for (size_t i = 0; i < all->frame_count; i++) {
         const kprof_told_frame *frame = &all->frames[i];
-        cJSON *array = cJSON_CreateArray();
-        append(array, cJSON_CreateString(frame->text));
-        append(array, pooled(html, frame->file));
-        append(array, kprof_json_integer(frame->is_native));
-        append(array, kprof_json_integer(frame->is_installed));
-        write_element(html, array);
+        write_element(html,
+                      KPROF_JSON_ARRAY(cJSON_CreateString(frame->text), pooled(html, frame->file),
+                                       kprof_json_integer(frame->is_native), kprof_json_integer(frame->is_installed)));
     }
     kprof_output_puts(emitter->out, "],\n\"stacks\":[");
     html->not_first = false;
     for (size_t i = 0; i < all->stack_count; i++) {
         const kprof_told_stack *stack = &all->stacks[i];
-        cJSON *array = cJSON_CreateArray();
-        append(array, kprof_json_integer(stack->is_cut));
+        cJSON *array = KPROF_JSON_ARRAY(kprof_json_integer(stack->is_cut));
         for (size_t k = 0; k < stack->count; k++)
             append(array, kprof_json_integer(stack->frames[k]));
         write_element(html, array);
@@ -190,12 +186,11 @@ static cJSON *kernels(kprof_emitter *emitter)
     for (size_t i = 0; i < model->kernel_count; i++) {
         const kprof_model_kernel *kernel = &model->kernels[i];
         kprof_names_add(&names, kernel->mangled, i);
-        cJSON *object = append_object(array);
-        add_text(object, "name", kprof_model_kernel_name(kernel, emitter->options->kernel_base));
-        add_text(object, "function", kernel->function);
-        add_text(object, "demangled", kernel->demangled);
-        add(object, "seen", kprof_json_integer((int64_t)kernel->launches));
-        add(object, "same", kprof_json_integer((int64_t)kprof_names_find(&names, kernel->mangled)));
+        append(array,
+               KPROF_JSON_OBJECT({"name", text_of(kprof_model_kernel_name(kernel, emitter->options->kernel_base))},
+                                 {"function", text_of(kernel->function)}, {"demangled", text_of(kernel->demangled)},
+                                 {"seen", kprof_json_integer((int64_t)kernel->launches)},
+                                 {"same", kprof_json_integer((int64_t)kprof_names_find(&names, kernel->mangled))}));
     }
     return array;
 }
@@ -215,11 +210,9 @@ static cJSON *devices(const kprof_model *model)
         const kprof_model_device *device = &model->devices[i];
         char cc[24];
         snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
-        cJSON *object = append_object(array);
-        add(object, "id", kprof_json_integer(device->record.device));
-        add_text(object, "name", device->name);
-        add_text(object, "chip", device->chip);
-        add_text(object, "cc", cc);
+        append(array,
+               KPROF_JSON_OBJECT({"id", kprof_json_integer(device->record.device)}, {"name", text_of(device->name)},
+                                 {"chip", text_of(device->chip)}, {"cc", text_of(cc)}));
     }
     return array;
 }
@@ -228,9 +221,10 @@ static void html_launches_begin(kprof_emitter *emitter)
 {
     html_emitter *html = of(emitter);
     const kprof_model *model = emitter->launches.model;
-    html->layouts = kprof_calloc(model->chip_count + 1, sizeof *html->layouts);
-    html->values = kprof_calloc(emitter->launches.column_count + 1, sizeof *html->values);
-    html->values_before = kprof_calloc(emitter->launches.column_count + 1, sizeof *html->values_before);
+    html->layouts = kprof_pool_calloc(&emitter->pool, model->chip_count + 1, sizeof *html->layouts);
+    html->values = kprof_pool_calloc(&emitter->pool, emitter->launches.column_count + 1, sizeof *html->values);
+    html->values_before =
+        kprof_pool_calloc(&emitter->pool, emitter->launches.column_count + 1, sizeof *html->values_before);
     begin_part(html);
     kprof_output_puts(emitter->out, "{\"part\":\"launches\"");
     write_member(html, "kernels", kernels(emitter));
@@ -259,26 +253,22 @@ static void html_launches_end(kprof_emitter *emitter)
 static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
-    cJSON *object = cJSON_CreateObject();
     kprof_samples_describe(launch, &text);
     kprof_samples_note(html->base.launches.model, launch->samples, &note);
-    add(object, "launches", kprof_json_integer((int64_t)launch->samples->launches));
-    add(object, "last", kprof_json_integer(launch->samples->last_launch));
-    add(object, "used", kprof_json_integer((int64_t)launch->samples->used));
-    add(object, "text", take_pooled(html, &text));
-    add(object, "note", take_pooled(html, &note));
-    return object;
+    return KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)launch->samples->launches)},
+                             {"last", kprof_json_integer(launch->samples->last_launch)},
+                             {"used", kprof_json_integer((int64_t)launch->samples->used)},
+                             {"text", take_pooled(html, &text)}, {"note", take_pooled(html, &note)});
 }
 
 static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch)
 {
     const kprof_model *model = html->base.launches.model;
-    cJSON *object = cJSON_CreateObject();
-    add(object, "id", kprof_json_integer(launch->id));
-    add(object, "kernel", kprof_json_integer(launch->kernel - model->kernels));
-    add(object, "process", kprof_json_integer(launch->process - model->processes));
-    add(object, "device", kprof_json_integer(launch->device - model->devices));
-    add(object, "layout", known(launch->device->chip_index != SIZE_MAX, (int64_t)launch->device->chip_index));
+    cJSON *object = KPROF_JSON_OBJECT(
+        {"id", kprof_json_integer(launch->id)}, {"kernel", kprof_json_integer(launch->kernel - model->kernels)},
+        {"process", kprof_json_integer(launch->process - model->processes)},
+        {"device", kprof_json_integer(launch->device - model->devices)},
+        {"layout", known(launch->device->chip_index != SIZE_MAX, (int64_t)launch->device->chip_index)});
     KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(&html->base, launch);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
         const kprof_column *column = &kprof_launch_columns[i];
@@ -335,11 +325,9 @@ static cJSON *place(html_emitter *html, const kprof_emit_metric *metric)
     if (html->values)
         html->values[metric->column] = metric->value;
     if (metric->spread) {
-        cJSON *spread = cJSON_CreateArray();
-        append(spread, kprof_json_integer((int64_t)metric->column));
-        append(spread, kprof_json_integer((int64_t)metric->spread->samples));
-        append(spread, kprof_json_number(metric->spread->mad));
-        append(html->spreads, spread);
+        append(html->spreads, KPROF_JSON_ARRAY(kprof_json_integer((int64_t)metric->column),
+                                               kprof_json_integer((int64_t)metric->spread->samples),
+                                               kprof_json_number(metric->spread->mad)));
     }
     if (metric->disagrees) {
         html->doubtful = html->doubtful ? html->doubtful : add_array(html->launch, "doubtful");
@@ -362,13 +350,10 @@ static void html_section_begin(kprof_emitter *emitter, const kprof_section *sect
     html->section = NULL;
     if (!html->sections)
         return;
-    html->section = append_object(html->sections);
-    add_text(html->section, "id", section->id);
-    add_text(html->section, "name", section->name);
-    add_text(html->section, "help", section->help);
-    add_array(html->section, "items");
-    add_array(html->section, "tables");
-    add_array(html->section, "rooflines");
+    html->section =
+        KPROF_JSON_ADD(append_object(html->sections), {"id", text_of(section->id)}, {"name", text_of(section->name)},
+                       {"help", text_of(section->help)}, {"items", cJSON_CreateArray()},
+                       {"tables", cJSON_CreateArray()}, {"rooflines", cJSON_CreateArray()});
 }
 
 static cJSON *list_of(const cJSON *object, const char *key)
@@ -389,16 +374,11 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
     html_emitter *html = of(emitter);
     const kprof_table *shape_of = table->table;
     cJSON *object = html->section ? append_object(list_of(html->section, "tables")) : NULL;
-    cJSON *columns = object ? add_array(object, "columns") : NULL, *rows = object ? add_array(object, "rows") : NULL;
-    if (object) {
-        add_text(object, "id", shape_of->id);
-        add_text(object, "title", shape_of->title);
-        add(object, "sorted", cJSON_CreateBool(shape_of->sorted));
-    }
-    if (object && table->whole)
-        add(object, "whole", kprof_json_integer((int64_t)table->whole->column));
-    for (size_t i = 0; columns && i < shape_of->column_count; i++)
-        append(columns, cJSON_CreateString(shape_of->column_labels[i]));
+    cJSON *rows = object ? cJSON_CreateArray() : NULL;
+    if (object)
+        KPROF_JSON_ADD(object, {"columns", kprof_json_columns(shape_of)}, {"rows", rows}, {"id", text_of(shape_of->id)},
+                       {"title", text_of(shape_of->title)}, {"sorted", cJSON_CreateBool(shape_of->sorted)},
+                       {"whole", table->whole ? kprof_json_integer((int64_t)table->whole->column) : NULL});
     for (size_t i = 0; i < shape_of->row_count; i++) {
         cJSON *row = rows ? append_object(rows) : NULL, *cells = row ? add_array(row, "cells") : NULL;
         if (row)
@@ -413,10 +393,8 @@ static void show_roofline(html_emitter *html, const kprof_emit_roofline *rooflin
 {
     cJSON *object = html->section ? append_object(list_of(html->section, "rooflines")) : NULL;
     cJSON *points = object ? add_array(object, "points") : NULL;
-    if (object) {
-        add_text(object, "id", roofline->id);
-        add_text(object, "label", roofline->label);
-    }
+    if (object)
+        KPROF_JSON_ADD(object, {"id", text_of(roofline->id)}, {"label", text_of(roofline->label)});
     add_place(html, object, "work", roofline->work);
     add_place(html, object, "peak", roofline->peak);
     for (size_t i = 0; i < roofline->point_count; i++) {
@@ -450,59 +428,44 @@ static void html_what_if(kprof_emitter *emitter, const kprof_what_if *curves, si
 
 static cJSON *rule_object(const kprof_finding *finding)
 {
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "id", finding->id);
-    add_text(object, "name", finding->name);
-    add_text(object, "section", finding->sections[0]);
-    add_text(object, "help", finding->help);
-    add_text(object, "confidence", kprof_confidence_name(finding->confidence));
-    add_text(object, "scope", !finding->gain ? NULL : finding->gain_is_local ? "local" : "global");
-    add_text(object, "formula", finding->gain_formula);
-    add_text(object, "source", finding->gain_source);
-    return object;
+    const char *scope = !finding->gain ? NULL : finding->gain_is_local ? "local" : "global";
+    return KPROF_JSON_OBJECT({"id", text_of(finding->id)}, {"name", text_of(finding->name)},
+                             {"section", text_of(finding->sections[0])}, {"help", text_of(finding->help)},
+                             {"confidence", text_of(kprof_confidence_name(finding->confidence))},
+                             {"scope", text_of(scope)}, {"formula", text_of(finding->gain_formula)},
+                             {"source", text_of(finding->gain_source)});
 }
 
 /* [what people call the place, path, line]; path and line null where the line is not known. */
 static cJSON *place_array(const char *name, const char *path, uint32_t line)
 {
-    cJSON *array = cJSON_CreateArray();
-    append(array, cJSON_CreateString(name));
-    append(array, text_or_null(path));
-    append(array, known(path != NULL, line));
-    return array;
+    return KPROF_JSON_ARRAY(cJSON_CreateString(name), text_of(path), known(path != NULL, line));
 }
 
 static cJSON *series_object(const kprof_launch_timeline *timeline, const kprof_timeline_series *series)
 {
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "name", series->metric->name);
-    add_text(object, "label", series->label);
-    add_text(object, "unit", series->unit);
-    add_text(object, "help", series->help);
-    add(object, "least", value_of(series->least));
-    add(object, "mean", value_of(series->mean));
-    add(object, "most", value_of(series->most));
-    cJSON *starts = add_array(object, "starts"), *durations = add_array(object, "durations");
-    cJSON *values = add_array(object, "values");
+    cJSON *starts = cJSON_CreateArray(), *durations = cJSON_CreateArray(), *values = cJSON_CreateArray();
     for (size_t i = series->first; i < series->first + series->count; i++) {
         append(starts, kprof_json_integer(timeline->samples[i].start_ns));
         append(durations, kprof_json_integer(timeline->samples[i].duration_ns));
         append(values, value_of(timeline->samples[i].value));
     }
-    return object;
+    return KPROF_JSON_OBJECT(
+        {"name", text_of(series->metric->name)}, {"label", text_of(series->label)}, {"unit", text_of(series->unit)},
+        {"help", text_of(series->help)}, {"least", value_of(series->least)}, {"mean", value_of(series->mean)},
+        {"most", value_of(series->most)}, {"starts", starts}, {"durations", durations}, {"values", values});
 }
 
 static void html_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
 {
-    cJSON *object = cJSON_CreateObject();
-    add(object, "interval", kprof_json_integer(timeline->interval_ns));
-    add(object, "end", kprof_json_integer(timeline->end_ns));
-    add(object, "laid_over", kprof_json_integer((int64_t)timeline->laid_over));
-    add_text(object, "reason", timeline->reason);
-    cJSON *series = add_array(object, "series");
+    cJSON *series = cJSON_CreateArray();
     for (size_t i = 0; i < timeline->series_count; i++)
         append(series, series_object(timeline, &timeline->series[i]));
-    add(of(emitter)->launch, "timeline", object);
+    add(of(emitter)->launch, "timeline",
+        KPROF_JSON_OBJECT({"interval", kprof_json_integer(timeline->interval_ns)},
+                          {"end", kprof_json_integer(timeline->end_ns)},
+                          {"laid_over", kprof_json_integer((int64_t)timeline->laid_over)},
+                          {"reason", text_of(timeline->reason)}, {"series", series}));
 }
 
 static void html_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
@@ -519,10 +482,8 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
 {
     const kprof_finding *finding = found->finding;
     kprof_strbuf advice = KPROF_STRBUF_INIT;
-    cJSON *array = cJSON_CreateArray();
-    append(array, kprof_json_integer((int64_t)rule));
-    append(array, value_of(found->gain_pct));
-    append(array, kprof_json_found(found, finding->message));
+    cJSON *array = KPROF_JSON_ARRAY(kprof_json_integer((int64_t)rule), value_of(found->gain_pct),
+                                    kprof_json_found(found, finding->message));
     kprof_found_text(found, finding->advice, false, &advice);
     kprof_strbuf_puts(&advice, advice.length > 0 && found->place_count > 0 ? " " : "");
     kprof_found_where(found, &advice);
@@ -547,9 +508,7 @@ static void describe_rules(html_emitter *html, const kprof_findings *findings)
         append(html->rules, rule_object(findings->items[i].finding));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         KPROF_AUTO(kprof_verdict_text) row = kprof_verdict_describe(findings, i, false);
-        cJSON *object = append_object(html->verdict);
-        add_text(object, "key", row.key);
-        add_text(object, "label", row.label);
+        append(html->verdict, KPROF_JSON_OBJECT({"key", text_of(row.key)}, {"label", text_of(row.label)}));
     }
 }
 
@@ -561,12 +520,7 @@ static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all
     for (size_t i = 0; i < all->open_count; i++) {
         KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
         kprof_found_missing(all->open[i], &missing);
-        cJSON *entry = cJSON_CreateArray(), *names = cJSON_CreateArray();
-        append(entry, kprof_json_integer(all->open[i] - all->findings->items));
-        append(entry, names);
-        for (size_t k = 0; k < missing.count; k++)
-            append(names, cJSON_CreateString(missing.items[k]));
-        append(array, entry);
+        append(array, KPROF_JSON_ARRAY(kprof_json_integer(all->open[i] - all->findings->items), texts_of(&missing)));
     }
     if (all->open_count > 0)
         add(html->launch, "not_evaluated", pooled_array(html, array));
@@ -621,9 +575,7 @@ static void add_values(html_emitter *html, size_t count)
             append(values, value_of(html->values[i++]));
             continue;
         }
-        cJSON *run = cJSON_CreateArray();
-        append(run, kprof_json_integer((int64_t)same));
-        append(values, run);
+        append(values, KPROF_JSON_ARRAY(kprof_json_integer((int64_t)same)));
         i += same;
     }
     memcpy(html->values_before, html->values, count * sizeof *html->values);
@@ -660,16 +612,13 @@ static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
-        cJSON *object = append_object(array);
-        add_text(object, "key", field->key);
-        add_text(object, "label", field->label);
-        add_text(object, "role", roles[field->role]);
-        add(object, "number", cJSON_CreateBool(field->type != KPROF_FIELD_TEXT));
-        add(object, "integer", cJSON_CreateBool(field->type == KPROF_FIELD_INTEGER));
-        if (field->is_amount)
-            add(object, "amount", cJSON_CreateTrue());
-        add(object, "signed", cJSON_CreateBool(field->is_signed));
-        add_text(object, "missing", field->missing ? field->missing : "n/a");
+        append(array, KPROF_JSON_OBJECT({"key", text_of(field->key)}, {"label", text_of(field->label)},
+                                        {"role", text_of(roles[field->role])},
+                                        {"number", cJSON_CreateBool(field->type != KPROF_FIELD_TEXT)},
+                                        {"integer", cJSON_CreateBool(field->type == KPROF_FIELD_INTEGER)},
+                                        {"amount", field->is_amount ? cJSON_CreateTrue() : NULL},
+                                        {"signed", cJSON_CreateBool(field->is_signed)},
+                                        {"missing", text_of(field->missing ? field->missing : "n/a")}));
     }
     return pooled_array(html, array);
 }
@@ -677,22 +626,17 @@ static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
 /* [number of its fields, [[value, unit]...]]: the unit of a field may differ from row to row. */
 static cJSON *record_array(html_emitter *html, const kprof_emit_record *record)
 {
-    cJSON *array = cJSON_CreateArray(), *values = cJSON_CreateArray();
-    append(array, fields_of(html, record));
-    append(array, values);
+    cJSON *values = cJSON_CreateArray(), *array = KPROF_JSON_ARRAY(fields_of(html, record), values);
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
         if (field->type == KPROF_FIELD_TEXT) {
-            append(values, text_or_null(field->text));
+            append(values, text_of(field->text));
         } else if (field->type == KPROF_FIELD_INTEGER) {
             append(values, kprof_json_integer(field->integer));
         } else if (!*field->unit || kprof_field_is_missing(field)) {
             append(values, kprof_json_number(field->real));
         } else {
-            cJSON *pair = cJSON_CreateArray();
-            append(pair, kprof_json_number(field->real));
-            append(pair, pooled(html, field->unit));
-            append(values, pair);
+            append(values, KPROF_JSON_ARRAY(kprof_json_number(field->real), pooled(html, field->unit)));
         }
     }
     return array;
@@ -732,9 +676,6 @@ static void html_free(kprof_emitter *emitter)
     cJSON_Delete(html->verdict);
     for (size_t i = 0; html->layouts && i < emitter->launches.model->chip_count; i++)
         cJSON_Delete(html->layouts[i]);
-    KPROF_FREE(html->layouts, html->values, html->values_before);
-    kprof_names_free(&html->texts);
-    free(html);
 }
 
 const kprof_emitter_ops kprof_emit_html = {

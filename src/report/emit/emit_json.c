@@ -39,11 +39,9 @@ static cJSON *section_catalogue(const kprof_model *model)
     cJSON *sections = cJSON_CreateArray();
     for (size_t i = 0; i < model->chip_count; i++) {
         for (size_t k = 0; k < model->chips[i].shown_count; k++) {
-            cJSON *section = append_object(sections);
-            add_text(section, "chip", model->chips[i].name);
-            add_text(section, "id", model->chips[i].sections[k].id);
-            add_text(section, "name", model->chips[i].sections[k].name);
-            add_text(section, "help", model->chips[i].sections[k].help);
+            const kprof_section *section = &model->chips[i].sections[k];
+            append(sections, KPROF_JSON_OBJECT({"chip", text_of(model->chips[i].name)}, {"id", text_of(section->id)},
+                                               {"name", text_of(section->name)}, {"help", text_of(section->help)}));
         }
     }
     return sections;
@@ -70,15 +68,12 @@ static cJSON *schedules(const kprof_model *model)
         const kprof_model_chip *chip = &model->chips[i];
         if (chip->pass_count == 0)
             continue;
-        cJSON *schedule = append_object(array);
-        add_text(schedule, "chip", chip->name);
-        cJSON *passes = add_array(schedule, "passes");
-        for (size_t k = 0; k < chip->pass_count; k++) {
-            cJSON *pass = append_object(passes);
-            add(pass, "counters", kprof_json_integer(chip->passes[k].counters));
-            add(pass, "sm_side", cJSON_CreateBool(chip->passes[k].sm_side));
-        }
-        add(schedule, "metrics", passes_of_metrics(model, chip));
+        cJSON *passes = cJSON_CreateArray();
+        for (size_t k = 0; k < chip->pass_count; k++)
+            append(passes, KPROF_JSON_OBJECT({"counters", kprof_json_integer(chip->passes[k].counters)},
+                                             {"sm_side", cJSON_CreateBool(chip->passes[k].sm_side)}));
+        append(array, KPROF_JSON_OBJECT({"chip", text_of(chip->name)}, {"passes", passes},
+                                        {"metrics", passes_of_metrics(model, chip)}));
     }
     return array;
 }
@@ -108,26 +103,19 @@ static void json_launches_begin(kprof_emitter *emitter)
 static cJSON *kernel_object(const kprof_model_launch *launch)
 {
     const kprof_model_kernel *kernel = launch->kernel;
-    bool is_graph = kprof_launch_is_graph(&launch->record);
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "function", kernel->function);
-    add_text(object, "demangled", kernel->demangled);
-    add_text(object, "mangled", kernel->mangled);
-    add(object, "registers_per_thread_compiled", known(!is_graph, kernel->record.registers_per_thread));
-    add(object, "static_shared_memory_bytes", known(!is_graph, kernel->record.static_smem_bytes));
-    return object;
+    const bool is_graph = kprof_launch_is_graph(&launch->record);
+    return KPROF_JSON_OBJECT({"function", text_of(kernel->function)}, {"demangled", text_of(kernel->demangled)},
+                             {"mangled", text_of(kernel->mangled)},
+                             {"registers_per_thread_compiled", known(!is_graph, kernel->record.registers_per_thread)},
+                             {"static_shared_memory_bytes", known(!is_graph, kernel->record.static_smem_bytes)});
 }
 
 static cJSON *device_object(const kprof_model_device *device)
 {
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
-    cJSON *object = cJSON_CreateObject();
-    add(object, "id", kprof_json_integer(device->record.device));
-    add_text(object, "name", device->name);
-    add_text(object, "chip", device->chip);
-    add_text(object, "compute_capability", cc);
-    return object;
+    return KPROF_JSON_OBJECT({"id", kprof_json_integer(device->record.device)}, {"name", text_of(device->name)},
+                             {"chip", text_of(device->chip)}, {"compute_capability", text_of(cc)});
 }
 
 static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -135,36 +123,30 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
     kprof_disagreement *found;
     const size_t count = kprof_disagreements(emitter->launches.model, launch, &found);
     cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < count; i++) {
-        cJSON *object = append_object(array);
-        add_text(object, "witness", found[i].witness);
-        add(object, "spread_pct", kprof_json_number(found[i].spread_pct));
-    }
+    for (size_t i = 0; i < count; i++)
+        append(array, KPROF_JSON_OBJECT({"witness", text_of(found[i].witness)},
+                                        {"spread_pct", kprof_json_number(found[i].spread_pct)}));
     kprof_disagreements_free(found, count);
     return array;
 }
 
 static cJSON *multiplexed_object(const kprof_model_samples *samples)
 {
-    cJSON *object = cJSON_CreateObject();
-    add(object, "launches", kprof_json_integer((int64_t)samples->launches));
-    add(object, "last_launch", kprof_json_integer(samples->last_launch));
-    add(object, "samples", kprof_json_integer((int64_t)samples->count));
-    add(object, "partial", kprof_json_integer((int64_t)samples->partial));
-    add(object, "set_apart", kprof_json_integer((int64_t)samples->set_apart));
-    add(object, "used", kprof_json_integer((int64_t)samples->used));
-    return object;
+    return KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)samples->launches)},
+                             {"last_launch", kprof_json_integer(samples->last_launch)},
+                             {"samples", kprof_json_integer((int64_t)samples->count)},
+                             {"partial", kprof_json_integer((int64_t)samples->partial)},
+                             {"set_apart", kprof_json_integer((int64_t)samples->set_apart)},
+                             {"used", kprof_json_integer((int64_t)samples->used)});
 }
 
 static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     json_emitter *json = of(emitter);
-    cJSON *object = json->launch = cJSON_CreateObject();
-    add(object, "id", kprof_json_integer(launch->id));
-    add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
-    add(object, "kernel", kernel_object(launch));
-    add(object, "process", kprof_json_process(launch->process));
-    add(object, "device", device_object(launch->device));
+    const char *name = kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base);
+    cJSON *object = json->launch = KPROF_JSON_OBJECT(
+        {"id", kprof_json_integer(launch->id)}, {"kernel_name", text_of(name)}, {"kernel", kernel_object(launch)},
+        {"process", kprof_json_process(launch->process)}, {"device", device_object(launch->device)});
     KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
         const kprof_column *column = &kprof_launch_columns[i];
@@ -188,28 +170,21 @@ static void json_section_begin(kprof_emitter *emitter, const kprof_section *sect
 {
     json_emitter *json = of(emitter);
     json->section = append_object(json->sections);
-    add_text(json->section, "id", section->id);
-    add_text(json->section, "name", section->name);
-    add_array(json->section, "items");
-    add_array(json->section, "tables");
-    add_array(json->section, "rooflines");
+    KPROF_JSON_ADD(json->section, {"id", text_of(section->id)}, {"name", text_of(section->name)},
+                   {"items", cJSON_CreateArray()}, {"tables", cJSON_CreateArray()}, {"rooflines", cJSON_CreateArray()});
 }
 
 static void add_spread(cJSON *object, const kprof_model_spread *spread)
 {
-    if (!spread)
-        return;
-    add(object, "samples", kprof_json_integer((int64_t)spread->samples));
-    add(object, "mad", kprof_json_number(spread->mad));
+    if (spread)
+        KPROF_JSON_ADD(object, {"samples", kprof_json_integer((int64_t)spread->samples)},
+                       {"mad", kprof_json_number(spread->mad)});
 }
 
 static cJSON *metric_object(const kprof_emit_metric *metric)
 {
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "name", metric->name);
-    add_text(object, "label", metric->label);
-    add_text(object, "unit", metric->unit);
-    add(object, "value", kprof_json_number(metric->value));
+    cJSON *object = KPROF_JSON_OBJECT({"name", text_of(metric->name)}, {"label", text_of(metric->label)},
+                                      {"unit", text_of(metric->unit)}, {"value", kprof_json_number(metric->value)});
     add_spread(object, metric->spread);
     return object;
 }
@@ -219,16 +194,15 @@ static cJSON *evidence(const kprof_found *found)
     const kprof_finding *finding = found->finding;
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < finding->value_count; i++) {
+        const kprof_finding_value *value = &finding->values[i];
         kprof_strbuf option = KPROF_STRBUF_INIT;
-        if (!finding->values[i].label)
+        if (!value->label)
             continue;
-        cJSON *value = append_object(array);
-        add_text(value, "name", finding->values[i].name);
-        add_text(value, "label", finding->values[i].label);
-        add_text(value, "unit", finding->values[i].unit);
-        add(value, "value", kprof_json_number(found->values[finding->threshold_count + i]));
         kprof_found_option(found, i, false, &option);
-        add(value, "option", kprof_json_take(&option));
+        append(array, KPROF_JSON_OBJECT({"name", text_of(value->name)}, {"label", text_of(value->label)},
+                                        {"unit", text_of(value->unit)},
+                                        {"value", kprof_json_number(found->values[finding->threshold_count + i])},
+                                        {"option", kprof_json_take(&option)}));
     }
     return array;
 }
@@ -238,11 +212,9 @@ static cJSON *thresholds(const kprof_finding *finding)
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < finding->threshold_count; i++) {
         const kprof_finding_threshold *threshold = &finding->thresholds[i];
-        cJSON *object = append_object(array);
-        add_text(object, "name", threshold->name);
-        add(object, "value", kprof_json_number(threshold->value));
-        add_text(object, "unit", threshold->unit);
-        add_text(object, "source", threshold->source);
+        append(array,
+               KPROF_JSON_OBJECT({"name", text_of(threshold->name)}, {"value", kprof_json_number(threshold->value)},
+                                 {"unit", text_of(threshold->unit)}, {"source", text_of(threshold->source)}));
     }
     return array;
 }
@@ -252,33 +224,24 @@ static cJSON *speedup(const kprof_found *found)
     const kprof_finding *finding = found->finding;
     if (!finding->gain)
         return cJSON_CreateNull();
-    cJSON *object = cJSON_CreateObject();
-    add(object, "pct", kprof_json_number(found->gain_pct));
-    add_text(object, "scope", finding->gain_is_local ? "local" : "global");
-    add_text(object, "formula", finding->gain_formula);
-    add_text(object, "source", finding->gain_source);
-    return object;
+    return KPROF_JSON_OBJECT({"pct", kprof_json_number(found->gain_pct)},
+                             {"scope", text_of(finding->gain_is_local ? "local" : "global")},
+                             {"formula", text_of(finding->gain_formula)}, {"source", text_of(finding->gain_source)});
 }
 
 static cJSON *code_place_object(const kprof_code_place *place)
 {
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "place", place->name);
-    add_text(object, "file", place->path);
-    add(object, "line", place->line ? kprof_json_integer(place->line) : cJSON_CreateNull());
-    add_text(object, "called_from", place->caller);
-    return object;
+    return KPROF_JSON_OBJECT({"place", text_of(place->name)}, {"file", text_of(place->path)},
+                             {"line", known(place->line > 0, place->line)}, {"called_from", text_of(place->caller)});
 }
 
 static cJSON *place_object(const kprof_found_place *place)
 {
     cJSON *object = code_place_object(&place->at);
-    if (place->waits) {
-        cJSON *waited = code_place_object(&place->waits_for);
-        add_text(waited, "space", place->space);
-        add_text(waited, "operation", place->operation);
-        add(object, "waits_for", waited);
-    }
+    if (place->waits)
+        add(object, "waits_for",
+            KPROF_JSON_ADD(code_place_object(&place->waits_for), {"space", text_of(place->space)},
+                           {"operation", text_of(place->operation)}));
     if (place->is_sampled_behind)
         add(object, "sampled_at", code_place_object(&place->sampled_at));
     add(object, "share_pct", kprof_json_number(place->share_pct));
@@ -288,17 +251,12 @@ static cJSON *place_object(const kprof_found_place *place)
 static cJSON *found_object(const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "id", finding->id);
-    add_text(object, "name", finding->name);
-    add_text(object, "section", finding->sections[0]);
-    add_text(object, "confidence", kprof_confidence_name(finding->confidence));
-    add(object, "message", kprof_json_found(found, finding->message));
-    add(object, "advice", kprof_json_found(found, finding->advice));
-    add(object, "estimated_speedup", speedup(found));
-    add(object, "evidence", evidence(found));
-    add(object, "thresholds", thresholds(finding));
-    add_text(object, "next", kprof_found_next(found));
+    cJSON *object = KPROF_JSON_OBJECT(
+        {"id", text_of(finding->id)}, {"name", text_of(finding->name)}, {"section", text_of(finding->sections[0])},
+        {"confidence", text_of(kprof_confidence_name(finding->confidence))},
+        {"message", kprof_json_found(found, finding->message)}, {"advice", kprof_json_found(found, finding->advice)},
+        {"estimated_speedup", speedup(found)}, {"evidence", evidence(found)}, {"thresholds", thresholds(finding)},
+        {"next", text_of(kprof_found_next(found))});
     cJSON *places = found->place_count > 0 ? add_array(object, "places") : NULL;
     for (size_t i = 0; i < found->place_count; i++)
         append(places, place_object(&found->places[i]));
@@ -308,13 +266,8 @@ static cJSON *found_object(const kprof_found *found)
 static cJSON *unknown_object(const kprof_found *found)
 {
     KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "id", found->finding->id);
     kprof_found_missing(found, &missing);
-    cJSON *names = add_array(object, "missing");
-    for (size_t i = 0; i < missing.count; i++)
-        append(names, cJSON_CreateString(missing.items[i]));
-    return object;
+    return KPROF_JSON_OBJECT({"id", text_of(found->finding->id)}, {"missing", texts_of(&missing)});
 }
 
 static cJSON *verdict_object(const kprof_findings *findings)
@@ -327,10 +280,9 @@ static cJSON *verdict_object(const kprof_findings *findings)
         } else if (row.name.length == 0 && (i != KPROF_ROW_BEST || !row.is_known)) {
             add(object, row.key, cJSON_CreateNull());
         } else {
-            cJSON *line = add_object(object, row.key);
-            add(line, i == KPROF_ROW_BEST ? "id" : "name", kprof_json_take(&row.name));
-            add(line, "pct", kprof_json_number(row.value));
-            add(line, "text", kprof_json_take(&row.text));
+            add(object, row.key,
+                KPROF_JSON_OBJECT({i == KPROF_ROW_BEST ? "id" : "name", kprof_json_take(&row.name)},
+                                  {"pct", kprof_json_number(row.value)}, {"text", kprof_json_take(&row.text)}));
         }
     }
     add_text(object, "little_to_gain", kprof_verdict_little_to_gain(&findings->verdict));
@@ -356,15 +308,12 @@ static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     if (line->reason)
         return;
-    cJSON *object = add_object(of(emitter)->launch, "hot_line");
-    add_text(object, "at", line->place);
-    add_text(object, "file", line->file ? line->file->path : NULL);
-    add(object, "line", known(line->file != NULL, line->line));
-    add_text(object, "called_from", *line->caller ? line->caller : NULL);
-    add(object, "pct", kprof_json_number(line->pct));
-    add_text(object, "stall", *line->stall ? line->stall : NULL);
-    if (*line->caused_at)
-        add_text(object, "caused_at", line->caused_at);
+    add(of(emitter)->launch, "hot_line",
+        KPROF_JSON_OBJECT({"at", text_of(line->place)}, {"file", text_of(line->file ? line->file->path : NULL)},
+                          {"line", known(line->file != NULL, line->line)},
+                          {"called_from", text_of(*line->caller ? line->caller : NULL)},
+                          {"pct", kprof_json_number(line->pct)}, {"stall", text_of(*line->stall ? line->stall : NULL)},
+                          {"caused_at", *line->caused_at ? text_of(line->caused_at) : NULL}));
 }
 
 static cJSON *member(const cJSON *object, const char *key)
@@ -387,17 +336,13 @@ static void json_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     const kprof_table *shape_of = table->table;
-    cJSON *object = append_object(member(of(emitter)->section, "tables"));
-    add_text(object, "id", shape_of->id);
-    add_text(object, "title", shape_of->title);
-    cJSON *columns = add_array(object, "columns");
-    for (size_t i = 0; i < shape_of->column_count; i++)
-        append(columns, cJSON_CreateString(shape_of->column_labels[i]));
-    cJSON *rows = add_array(object, "rows");
+    cJSON *rows = cJSON_CreateArray();
+    append(member(of(emitter)->section, "tables"),
+           KPROF_JSON_OBJECT({"id", text_of(shape_of->id)}, {"title", text_of(shape_of->title)},
+                             {"columns", kprof_json_columns(shape_of)}, {"rows", rows}));
     for (size_t i = 0; i < shape_of->row_count; i++) {
-        cJSON *row = append_object(rows);
-        add_text(row, "label", shape_of->rows[table->order[i]].label);
-        cJSON *cells = add_array(row, "cells");
+        cJSON *cells = cJSON_CreateArray();
+        append(rows, KPROF_JSON_OBJECT({"label", text_of(shape_of->rows[table->order[i]].label)}, {"cells", cells}));
         for (size_t k = 0; k < shape_of->column_count; k++) {
             const kprof_emit_metric *cell = table->cells[table->order[i] * shape_of->column_count + k];
             append(cells, cell ? metric_object(cell) : cJSON_CreateNull());
@@ -405,32 +350,27 @@ static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
     }
 }
 
-static void add_point(cJSON *points, const kprof_emit_point *point)
+static cJSON *point_object(const kprof_emit_point *point)
 {
-    cJSON *object = append_object(points);
-    add_text(object, "level", point->level);
-    add(object, "traffic", metric_object(point->traffic));
-    add(object, "peak", metric_object(point->peak));
-    add(object, "intensity", metric_object(point->intensity));
-    add(object, "pct_of_roof", metric_object(point->pct));
-    add(object, "ridge_flop_per_byte", kprof_json_number(point->at.ridge));
-    add(object, "attainable_flop_per_second", kprof_json_number(point->at.attainable));
-    add(object, "headroom", kprof_json_number(point->at.headroom));
-    add_text(object, "limited_by", !point->at.has_work ? NULL : point->at.memory_bound ? "memory" : "compute");
+    const char *limit = !point->at.has_work ? NULL : point->at.memory_bound ? "memory" : "compute";
+    return KPROF_JSON_OBJECT({"level", text_of(point->level)}, {"traffic", metric_object(point->traffic)},
+                             {"peak", metric_object(point->peak)}, {"intensity", metric_object(point->intensity)},
+                             {"pct_of_roof", metric_object(point->pct)},
+                             {"ridge_flop_per_byte", kprof_json_number(point->at.ridge)},
+                             {"attainable_flop_per_second", kprof_json_number(point->at.attainable)},
+                             {"headroom", kprof_json_number(point->at.headroom)}, {"limited_by", text_of(limit)});
 }
 
 static void json_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     cJSON *array = member(of(emitter)->section, "rooflines");
     for (size_t i = 0; i < count; i++) {
-        cJSON *object = append_object(array);
-        add_text(object, "id", rooflines[i].id);
-        add_text(object, "label", rooflines[i].label);
-        add(object, "work", metric_object(rooflines[i].work));
-        add(object, "peak", metric_object(rooflines[i].peak));
-        cJSON *points = add_array(object, "points");
+        cJSON *points = cJSON_CreateArray();
         for (size_t k = 0; k < rooflines[i].point_count; k++)
-            add_point(points, &rooflines[i].points[k]);
+            append(points, point_object(&rooflines[i].points[k]));
+        append(array, KPROF_JSON_OBJECT({"id", text_of(rooflines[i].id)}, {"label", text_of(rooflines[i].label)},
+                                        {"work", metric_object(rooflines[i].work)},
+                                        {"peak", metric_object(rooflines[i].peak)}, {"points", points}));
     }
 }
 
@@ -556,7 +496,6 @@ static void json_free(kprof_emitter *emitter)
     json_emitter *json = of(emitter);
     cJSON_Delete(json->launch);
     cJSON_Delete(json->record);
-    free(json);
 }
 
 /* One document and lines of JSON share these operations. */

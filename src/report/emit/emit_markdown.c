@@ -327,7 +327,6 @@ static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
 static void markdown_free(kprof_emitter *emitter)
 {
     KPROF_FREE_TEXTS(&of(emitter)->heading, &of(emitter)->line, &of(emitter)->notes);
-    free(emitter);
 }
 
 const kprof_emitter_ops kprof_emit_markdown = {

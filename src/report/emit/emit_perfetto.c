@@ -33,19 +33,14 @@ static perfetto_emitter *of(kprof_emitter *emitter)
     return (perfetto_emitter *)emitter;
 }
 
-static void add_integer(cJSON *object, const char *key, int64_t value)
-{
-    add(object, key, kprof_json_integer(value));
-}
-
 /* The format wants microseconds. Print their decimals from whole nanoseconds, since a double would round them. */
-static void add_time(cJSON *object, const char *key, int64_t ns)
+static cJSON *time_of(int64_t ns)
 {
     char text[48];
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     snprintf(text, sizeof text, "%s%llu.%03u", ns < 0 ? "-" : "", (unsigned long long)(size / 1000),
              (unsigned)(size % 1000));
-    add(object, key, cJSON_CreateRaw(text));
+    return cJSON_CreateRaw(text);
 }
 
 static void write_event(perfetto_emitter *trace, cJSON *event)
@@ -58,14 +53,10 @@ static void write_event(perfetto_emitter *trace, cJSON *event)
 /* An event that names a process or, with `row`, one of its rows. */
 static void write_name(perfetto_emitter *trace, int64_t process, int64_t row, const char *name)
 {
-    cJSON *event = cJSON_CreateObject(), *args = cJSON_CreateObject();
-    add_text(event, "name", row > 0 ? "thread_name" : "process_name");
-    add_text(event, "ph", "M");
-    add_integer(event, "pid", process);
-    add_integer(event, "tid", row);
-    add_text(args, "name", name);
-    add(event, "args", args);
-    write_event(trace, event);
+    write_event(trace,
+                KPROF_JSON_OBJECT({"name", text_of(row > 0 ? "thread_name" : "process_name")}, {"ph", text_of("M")},
+                                  {"pid", kprof_json_integer(process)}, {"tid", kprof_json_integer(row)},
+                                  {"args", KPROF_JSON_OBJECT({"name", text_of(name)})}));
 }
 
 /* Processes have the numbers of their rows in the report: two machines may have used one pid. */
@@ -84,6 +75,7 @@ static void perfetto_launches_begin(kprof_emitter *emitter)
 {
     perfetto_emitter *trace = of(emitter);
     const kprof_model *model = emitter->launches.model;
+    trace->stream_numbers.pool = &emitter->pool;
     begin_trace(trace);
     for (size_t i = 0; i < model->process_count; i++) {
         const kprof_model_process *process = &model->processes[i];
@@ -106,7 +98,7 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
         return row;
     row = trace->stream_count;
     kprof_names_keep(&trace->stream_numbers, key, row);
-    KPROF_ADD(trace->streams, trace->stream_count)->end_ns = INT64_MIN;
+    KPROF_POOL_ADD(&trace->base.pool, trace->streams, trace->stream_count)->end_ns = INT64_MIN;
     snprintf(name, sizeof name, "device %u, context %u, stream %llu", record->device, record->context,
              (unsigned long long)record->stream);
     write_name(trace, process, (int64_t)row + 1, name);
@@ -134,12 +126,9 @@ static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_laun
     if (__builtin_sub_overflow(launch->record.start_unix_ns, emitter->launches.model->start_unix_ns, &trace->start_ns))
         trace->start_ns = 0;
     trace->counters = cJSON_CreateArray();
-    trace->args = cJSON_CreateObject();
-    add_integer(trace->args, "launch", launch->id);
-    add_integer(trace->args, "start_unix_ns", launch->record.start_unix_ns);
-    add_text(trace->args, "replay_mode", launch->replay_mode);
-    if (*launch->reason)
-        add_text(trace->args, "reason", launch->reason);
+    trace->args = KPROF_JSON_OBJECT(
+        {"launch", kprof_json_integer(launch->id)}, {"start_unix_ns", kprof_json_integer(launch->record.start_unix_ns)},
+        {"replay_mode", text_of(launch->replay_mode)}, {"reason", *launch->reason ? text_of(launch->reason) : NULL});
     if (launch->samples)
         add_samples(trace, launch);
 }
@@ -168,11 +157,9 @@ static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *met
         trace->duration_ns = metric->value;
     if (!isfinite(metric->value) || !is_headline(trace, metric))
         return;
-    cJSON *counter = cJSON_CreateObject(), *args = cJSON_CreateObject();
-    add_text(counter, "name", metric->name);
-    add(args, *metric->unit ? metric->unit : "value", kprof_json_number(metric->value));
-    add(counter, "args", args);
-    cJSON_AddItemToArray(trace->counters, counter);
+    const char *unit = *metric->unit ? metric->unit : "value";
+    append(trace->counters, KPROF_JSON_OBJECT({"name", text_of(metric->name)},
+                                              {"args", KPROF_JSON_OBJECT({unit, kprof_json_number(metric->value)})}));
 }
 
 /* Applications launch ahead of the GPU, but slices of one row must not overlap: a slice begins at the call, or when the
@@ -183,12 +170,11 @@ static void place(perfetto_emitter *trace, cJSON *event)
     const bool has_length = trace->duration_ns >= 0 && trace->duration_ns < 1e15;
     if (trace->start_ns < own->end_ns)
         trace->start_ns = own->end_ns;
-    add_text(event, "ph", has_length ? "X" : "i");
-    add_time(event, "ts", trace->start_ns);
+    KPROF_JSON_ADD(event, {"ph", text_of(has_length ? "X" : "i")}, {"ts", time_of(trace->start_ns)});
     own->end_ns = trace->start_ns;
     if (has_length) {
         int64_t length_ns = (int64_t)trace->duration_ns;
-        add_time(event, "dur", length_ns);
+        add(event, "dur", time_of(length_ns));
         if (__builtin_add_overflow(trace->start_ns, length_ns, &own->end_ns))
             own->end_ns = INT64_MAX;
     } else {
@@ -199,11 +185,9 @@ static void place(perfetto_emitter *trace, cJSON *event)
 static void write_counters(perfetto_emitter *trace, int64_t process)
 {
     for (cJSON *counter; (counter = cJSON_DetachItemFromArray(trace->counters, 0));) {
-        add_text(counter, "ph", "C");
-        add_integer(counter, "pid", process);
-        add_integer(counter, "id", (int64_t)trace->row + 1);
-        add_time(counter, "ts", trace->start_ns);
-        write_event(trace, counter);
+        write_event(trace, KPROF_JSON_ADD(counter, {"ph", text_of("C")}, {"pid", kprof_json_integer(process)},
+                                          {"id", kprof_json_integer((int64_t)trace->row + 1)},
+                                          {"ts", time_of(trace->start_ns)}));
     }
     cJSON_Delete(trace->counters);
     trace->counters = NULL;
@@ -213,11 +197,10 @@ static void perfetto_launch_end(kprof_emitter *emitter)
 {
     perfetto_emitter *trace = of(emitter);
     const int64_t process = number_of_process(trace, trace->launch);
-    cJSON *event = cJSON_CreateObject();
-    add_text(event, "name", kprof_model_kernel_name(trace->launch->kernel, emitter->options->kernel_base));
-    add_text(event, "cat", "kernel");
-    add_integer(event, "pid", process);
-    add_integer(event, "tid", (int64_t)trace->row + 1);
+    const char *name = kprof_model_kernel_name(trace->launch->kernel, emitter->options->kernel_base);
+    cJSON *event =
+        KPROF_JSON_OBJECT({"name", text_of(name)}, {"cat", text_of("kernel")}, {"pid", kprof_json_integer(process)},
+                          {"tid", kprof_json_integer((int64_t)trace->row + 1)});
     place(trace, event);
     add(event, "args", trace->args);
     trace->args = NULL;
@@ -241,15 +224,6 @@ static void perfetto_page_end(kprof_emitter *emitter)
     kprof_output_puts(emitter->out, "\n]}\n");
 }
 
-static void perfetto_free(kprof_emitter *emitter)
-{
-    perfetto_emitter *trace = of(emitter);
-    perfetto_launches_end(emitter);
-    free(trace->streams);
-    kprof_names_free(&trace->stream_numbers);
-    free(trace);
-}
-
 const kprof_emitter_ops kprof_emit_perfetto = {
     .size = sizeof(perfetto_emitter),
     .launches_begin = perfetto_launches_begin,
@@ -258,5 +232,5 @@ const kprof_emitter_ops kprof_emit_perfetto = {
     .launch_end = perfetto_launch_end,
     .launches_end = perfetto_launches_end,
     .page_end = perfetto_page_end,
-    .free = perfetto_free,
+    .free = perfetto_launches_end,
 };

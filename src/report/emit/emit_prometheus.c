@@ -34,15 +34,15 @@ static const char *const metric_labels[] = {"metric", "unit", "section"};
 
 /* The numbers of a kernel, or of a metric of a kernel. */
 typedef struct numbers {
-    size_t kernel, metric; /* into the labels */
+    const char *labels;    /* of a kernel, as they are printed */
+    size_t kernel, metric; /* into the numbers of kernels, and the labels of metrics */
     double values[MOST_GAUGES];
 } numbers;
 
 typedef struct prometheus_emitter {
     kprof_emitter base;
-    char **kernels; /* labels, as they are printed */
-    size_t kernel_count;
     numbers *of_kernels; /* [kernel_count] */
+    size_t kernel_count;
     kprof_names metrics; /* the labels of each, by their numbers */
     numbers *of_metrics;
     size_t count;
@@ -94,34 +94,24 @@ static void prometheus_record_begin(kprof_emitter *emitter, const kprof_emit_rec
     const kprof_emit_field *samples = kprof_record_find(record, "samples");
     put_labels(&labels, record, kernel_labels, sizeof kernel_labels / sizeof *kernel_labels);
     put_label(&labels, "multiplexed", samples && !kprof_field_is_missing(samples) ? "yes" : "no");
-    numbers *own = KPROF_APPEND(all->of_kernels, all->kernel_count);
-    own->kernel = all->kernel_count;
-    *KPROF_ADD(all->kernels, all->kernel_count) = kprof_strbuf_take(&labels);
+    numbers *own = KPROF_POOL_ADD(&emitter->pool, all->of_kernels, all->kernel_count);
+    own->kernel = all->kernel_count - 1;
+    own->labels = kprof_pool_keep(&emitter->pool, kprof_strbuf_take(&labels));
     read_gauges(record, kernel_gauges, KERNEL_GAUGES, own->values);
-}
-
-/* The number of the labels of a metric; takes the text over. */
-static size_t number_of_metric(prometheus_emitter *all, char *labels)
-{
-    size_t number = kprof_names_find(&all->metrics, labels);
-    if (number == KPROF_NAMES_NONE) {
-        number = all->metrics.count;
-        kprof_names_keep(&all->metrics, labels, number);
-    }
-    free(labels);
-    return number;
 }
 
 static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     prometheus_emitter *all = of(emitter);
-    kprof_strbuf labels = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) labels = KPROF_STRBUF_INIT;
     if (all->kernel_count == 0)
         return;
     put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
-    numbers *own = KPROF_ADD(all->of_metrics, all->count);
+    numbers *own = KPROF_POOL_ADD(&emitter->pool, all->of_metrics, all->count);
+    all->metrics.pool = &emitter->pool;
+    kprof_names_keep(&all->metrics, labels.data, all->metrics.count);
     own->kernel = all->kernel_count - 1;
-    own->metric = number_of_metric(all, kprof_strbuf_take(&labels));
+    own->metric = kprof_names_find(&all->metrics, labels.data);
     read_gauges(row, metric_gauges, METRIC_GAUGES, own->values);
 }
 
@@ -138,7 +128,7 @@ static void print_gauge(prometheus_emitter *all, const gauge *what, const number
         char number[KPROF_NUMBER_SIZE];
         const char *parts[] = {what->name,
                                "{",
-                               all->kernels[rows[i].kernel],
+                               all->of_kernels[rows[i].kernel].labels,
                                is_of_kernel ? "" : ",",
                                is_of_kernel ? "" : all->metrics.copies.items[rows[i].metric],
                                "} ",
@@ -161,20 +151,9 @@ static void prometheus_page_end(kprof_emitter *emitter)
         print_gauge(all, &metric_gauges[i], all->of_metrics, all->count);
 }
 
-static void prometheus_free(kprof_emitter *emitter)
-{
-    prometheus_emitter *all = of(emitter);
-    for (size_t i = 0; i < all->kernel_count; i++)
-        free(all->kernels[i]);
-    KPROF_FREE(all->kernels, all->of_kernels);
-    kprof_names_free(&all->metrics);
-    KPROF_FREE(all->of_metrics, all);
-}
-
 const kprof_emitter_ops kprof_emit_prometheus = {
     .size = sizeof(prometheus_emitter),
     .record_begin = prometheus_record_begin,
     .row = prometheus_row,
     .page_end = prometheus_page_end,
-    .free = prometheus_free,
 };

@@ -1107,7 +1107,6 @@ static void text_free(kprof_emitter *emitter)
     kprof_grid_free(&text->items);
     kprof_grid_free(&text->rows);
     free(text->heading);
-    free(text);
 }
 
 const kprof_emitter_ops kprof_emit_text = {

@@ -31,16 +31,15 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
     const kprof_profiled_code *code = emitted->code;
     const kprof_profiled_instruction *instruction = &code->instructions[number];
     const kprof_profiled_frame *frame = instruction->frame_count > 0 ? &code->frames[instruction->first_frame] : NULL;
-    cJSON *array = cJSON_CreateArray(), *waits = cJSON_CreateArray();
-    append(array, kprof_json_integer((int64_t)instruction->function));
-    append(array, kprof_json_integer((int64_t)instruction->offset));
-    append(array, text_or_null(instruction->text));
     const size_t awaited = kprof_profiled_awaited(code, number);
+    cJSON *waits = cJSON_CreateArray();
     if (awaited != SIZE_MAX)
         append(waits, kprof_json_integer((int64_t)awaited));
-    append(array, known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0));
-    append(array, known(frame != NULL, frame ? frame->line : 0));
-    append(array, waits);
+    cJSON *array =
+        KPROF_JSON_ARRAY(kprof_json_integer((int64_t)instruction->function),
+                         kprof_json_integer((int64_t)instruction->offset), text_of(instruction->text),
+                         known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0),
+                         known(frame != NULL, frame ? frame->line : 0), waits);
     append_values(array, emitted, kprof_profiled_values(code, number));
     return array;
 }
@@ -54,14 +53,12 @@ static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
     const kprof_profiled_instruction *first = &code->instructions[emitted->lines->members[line->first]];
     const kprof_profiled_frame *caller =
         first->frame_count > 1 ? &code->frames[first->first_frame + first->frame_count - 1] : NULL;
-    cJSON *array = cJSON_CreateArray(), *members = cJSON_CreateArray();
-    append(array, known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0));
-    append(array, known(line->file != NULL, line->line));
-    append(array, text_or_null(line->function));
-    append(array, text_or_null(emitted->sources[number]));
+    cJSON *members = cJSON_CreateArray();
     for (size_t i = 0; i < line->count; i++)
         append(members, kprof_json_integer((int64_t)emitted->lines->members[line->first + i]));
-    append(array, members);
+    cJSON *array = KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
+                                    known(line->file != NULL, line->line), text_of(line->function),
+                                    text_of(emitted->sources[number]), members);
     append_values(array, emitted, line->values);
     append(array, known(caller != NULL, caller ? caller->file - emitted->profiles->files : 0));
     append(array, known(caller != NULL, caller ? caller->line : 0));
@@ -75,53 +72,45 @@ static void add_columns(cJSON *object, const kprof_emit_code *emitted)
         const double all = kprof_profiled_number(emitted->code, emitted->code->totals, (kprof_code_number)i);
         if (emitted->is_idle[i] && all == 0)
             append(zeros, cJSON_CreateString(kprof_code_numbers[i].label));
-        if (emitted->is_idle[i])
-            continue;
-        cJSON *column = append_object(columns);
-        add_text(column, "key", kprof_code_numbers[i].key);
-        add_text(column, "label", kprof_code_numbers[i].label);
-        add(column, "total", kprof_json_number(all));
+        if (!emitted->is_idle[i])
+            append(columns, KPROF_JSON_OBJECT({"key", text_of(kprof_code_numbers[i].key)},
+                                              {"label", text_of(kprof_code_numbers[i].label)},
+                                              {"total", kprof_json_number(all)}));
     }
 }
 
-static void add_reasons(cJSON *object, const kprof_profiled_code *code)
+static cJSON *reasons_of(const kprof_profiled_code *code)
 {
-    cJSON *reasons = add_array(object, "reasons");
+    cJSON *reasons = cJSON_CreateArray();
     for (size_t i = 0; i < code->reason_count; i++) {
         const kprof_profiled_reason *reason = &code->reasons[i];
         char name[128];
         kprof_profiled_reason_name(reason, name, sizeof name);
         append(reasons, cJSON_CreateString(name));
     }
+    return reasons;
 }
 
 cJSON *kprof_html_code(const kprof_emit_code *emitted)
 {
     const kprof_profiled_code *code = emitted->code;
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "part", "code");
-    add(object, "id", kprof_json_integer(code->profile->id));
-    add_text(object, "kernel", emitted->kernel);
-    add_text(object, "shape", emitted->shape);
-    add_text(object, "device", code->profile->device->name);
-    add_text(object, "measured", emitted->measured);
-    cJSON *notes = add_array(object, "notes"), *files = add_array(object, "files");
-    for (size_t i = 0; i < emitted->note_count; i++)
-        append(notes, cJSON_CreateString(emitted->notes[i]));
-    for (size_t i = 0; i < emitted->profiles->file_count; i++) {
-        cJSON *file = append_object(files);
-        add_text(file, "name", emitted->profiles->files[i].name);
-        add_text(file, "path", emitted->profiles->files[i].path);
-    }
+    cJSON *files = cJSON_CreateArray(), *functions = cJSON_CreateArray(), *lines = cJSON_CreateArray();
+    for (size_t i = 0; i < emitted->profiles->file_count; i++)
+        append(files, KPROF_JSON_OBJECT({"name", text_of(emitted->profiles->files[i].name)},
+                                        {"path", text_of(emitted->profiles->files[i].path)}));
+    cJSON *object = KPROF_JSON_OBJECT(
+        {"part", text_of("code")}, {"id", kprof_json_integer(code->profile->id)}, {"kernel", text_of(emitted->kernel)},
+        {"shape", text_of(emitted->shape)}, {"device", text_of(code->profile->device->name)},
+        {"measured", text_of(emitted->measured)},
+        {"notes", cJSON_CreateStringArray(emitted->notes, (int)emitted->note_count)}, {"files", files});
     add_columns(object, emitted);
-    add_reasons(object, code);
-    cJSON *functions = add_array(object, "functions"), *lines = add_array(object, "lines");
     for (size_t i = 0; i < code->function_count; i++)
-        append(functions, text_or_null(code->functions[i].demangled));
+        append(functions, text_of(code->functions[i].demangled));
     for (size_t i = 0; kprof_profiled_has_lines(code) && i < emitted->lines->count; i++)
         append(lines, line_array(emitted, i));
-    cJSON *instructions = add_array(object, "instructions");
+    cJSON *instructions = cJSON_CreateArray();
     for (size_t i = 0; i < code->instruction_count; i++)
         append(instructions, instruction_array(emitted, i));
-    return object;
+    return KPROF_JSON_ADD(object, {"reasons", reasons_of(code)}, {"functions", functions}, {"lines", lines},
+                          {"instructions", instructions});
 }

@@ -53,11 +53,8 @@ cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell)
 
 cJSON *kprof_json_process(const kprof_model_process *process)
 {
-    cJSON *object = cJSON_CreateObject();
-    add(object, "id", kprof_json_integer(process->pid));
-    add_text(object, "name", process->name);
-    add_text(object, "host", process->host);
-    return object;
+    return KPROF_JSON_OBJECT({"id", kprof_json_integer(process->pid)}, {"name", text_of(process->name)},
+                             {"host", text_of(process->host)});
 }
 
 void kprof_json_add_range(cJSON *object, const kprof_model *model, const kprof_model_launch *launch)
@@ -65,8 +62,7 @@ void kprof_json_add_range(cJSON *object, const kprof_model *model, const kprof_m
     const size_t metric = kprof_names_find(&model->metric_names, KPROF_RANGE_LAUNCHES);
     if (metric == KPROF_NAMES_NONE || !(launch->values[metric] > 0) || !kprof_launch_is_graph(&launch->record))
         return;
-    add_text(object, "kind", "range");
-    add(object, "launches", kprof_json_number(launch->values[metric]));
+    KPROF_JSON_ADD(object, {"kind", text_of("range")}, {"launches", kprof_json_number(launch->values[metric])});
 }
 
 cJSON *kprof_json_metrics(const kprof_emit_launches *launches)
@@ -76,30 +72,21 @@ cJSON *kprof_json_metrics(const kprof_emit_launches *launches)
         const kprof_emit_metric *column = &launches->columns[i];
         const char *description =
             column->metric < launches->model->metric_count ? launches->model->metrics[column->metric].description : "";
-        cJSON *metric = append_object(metrics);
-        add_text(metric, "name", column->name);
-        add_text(metric, "unit", column->unit);
-        add_text(metric, "description", description);
-        add_text(metric, "help", column->help);
+        append(metrics, KPROF_JSON_OBJECT({"name", text_of(column->name)}, {"unit", text_of(column->unit)},
+                                          {"description", text_of(description)}, {"help", text_of(column->help)}));
     }
     return metrics;
 }
 
 cJSON *kprof_json_what_if(const kprof_what_if *curve)
 {
-    cJSON *object = cJSON_CreateObject();
-    add_text(object, "id", curve->id);
-    add_text(object, "label", curve->label);
-    add_text(object, "unit", curve->unit);
-    add(object, "now", kprof_json_integer(curve->now));
-    cJSON *steps = add_array(object, "steps");
-    for (size_t i = 0; i < curve->step_count; i++) {
-        cJSON *step = append_object(steps);
-        add(step, "from", kprof_json_integer(curve->steps[i].from));
-        add(step, "to", kprof_json_integer(curve->steps[i].to));
-        add(step, "occupancy_pct", kprof_json_number(curve->steps[i].warps_pct));
-    }
-    return object;
+    cJSON *steps = cJSON_CreateArray();
+    for (size_t i = 0; i < curve->step_count; i++)
+        append(steps, KPROF_JSON_OBJECT({"from", kprof_json_integer(curve->steps[i].from)},
+                                        {"to", kprof_json_integer(curve->steps[i].to)},
+                                        {"occupancy_pct", kprof_json_number(curve->steps[i].warps_pct)}));
+    return KPROF_JSON_OBJECT({"id", text_of(curve->id)}, {"label", text_of(curve->label)},
+                             {"unit", text_of(curve->unit)}, {"now", kprof_json_integer(curve->now)}, {"steps", steps});
 }
 
 /* Return the first byte that is DEL or not ASCII, or `end`. Looks at whole words, since nearly all bytes are ASCII. */

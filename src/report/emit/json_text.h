@@ -2,9 +2,8 @@
  * their texts cannot steer a terminal. Keys are literals or live as long as the report's model. */
 #pragma once
 
+#include "metricset/json.h"
 #include "report/emit/emit.h"
-
-#include <cjson/cJSON.h>
 
 /* Numbers as text: cJSON's printing follows the locale and is slow. null: it is not finite. */
 cJSON *kprof_json_number(double value);
@@ -15,6 +14,12 @@ cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell);
 
 /* A curve of theoretical occupancy. */
 cJSON *kprof_json_what_if(const kprof_what_if *curve);
+
+/* The labels of a table's columns. */
+static inline cJSON *kprof_json_columns(const kprof_table *table)
+{
+    return cJSON_CreateStringArray((const char *const *)table->column_labels, (int)table->column_count);
+}
 
 /* A process, and all metrics that launches may show, with what each one means. */
 cJSON *kprof_json_process(const kprof_model_process *process);
@@ -37,9 +42,9 @@ static inline cJSON *known(bool is_known, int64_t value)
     return is_known ? kprof_json_integer(value) : cJSON_CreateNull();
 }
 
-static inline cJSON *text_or_null(const char *text)
+static inline cJSON *text_of(const char *of)
 {
-    return text ? cJSON_CreateString(text) : cJSON_CreateNull();
+    return of ? cJSON_CreateString(of) : cJSON_CreateNull();
 }
 
 static inline void append(cJSON *array, cJSON *value)
@@ -54,7 +59,7 @@ static inline void add(cJSON *object, const char *key, cJSON *value)
 
 static inline void add_text(cJSON *object, const char *key, const char *text)
 {
-    add(object, key, text_or_null(text));
+    add(object, key, text_of(text));
 }
 
 static inline cJSON *add_array(cJSON *object, const char *key)
@@ -62,6 +67,12 @@ static inline cJSON *add_array(cJSON *object, const char *key)
     cJSON *array = cJSON_CreateArray();
     add(object, key, array);
     return array;
+}
+
+/* An array of the list's texts. */
+static inline cJSON *texts_of(const kprof_strlist *list)
+{
+    return cJSON_CreateStringArray((const char *const *)list->items, (int)list->count);
 }
 
 static inline cJSON *add_object(cJSON *object, const char *key)

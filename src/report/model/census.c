@@ -38,15 +38,10 @@ static int compare_shapes(const kprof_census_total *a, const kprof_census_total 
 
 static comparison *const comparisons[] = {compare_kernels, compare_devices, compare_shapes};
 
-/* qsort passes nothing to its function that could choose a comparison, so each has its own. */
-#define COMPARE(name)                                                                                                  \
-    static int sort_##name(const void *a, const void *b)                                                               \
-    {                                                                                                                  \
-        return compare_##name(a, b);                                                                                   \
-    }
-COMPARE(kernels)
-COMPARE(devices)
-COMPARE(shapes)
+static int by_parts(const void *a, const void *b, void *parts)
+{
+    return comparisons[*(const kprof_census_parts *)parts](a, b);
+}
 
 static int by_time(const void *a, const void *b)
 {
@@ -132,7 +127,6 @@ static void sum_up(const kprof_model *model, comparison *compare, kprof_census *
 
 kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts, kprof_census *out)
 {
-    static int (*const sorts[])(const void *, const void *) = {sort_kernels, sort_devices, sort_shapes};
     const kprof_model *model = walk->model;
     *out = (kprof_census){.parts = parts, .count = model->census_count};
     if (model->census_count == 0)
@@ -148,7 +142,7 @@ kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts 
                                              .shortest_ns = (double)row->shortest_ns,
                                              .longest_ns = (double)row->longest_ns};
     }
-    qsort(out->items, out->count, sizeof *out->items, sorts[parts]);
+    qsort_r(out->items, out->count, sizeof *out->items, by_parts, &parts);
     sum_up(model, comparisons[parts], out);
     return kprof_model_launches(walk, count_measured, out);
 }

@@ -4,7 +4,6 @@
 #include "report/store/rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct launch_walker {

@@ -5,7 +5,6 @@
 #include "report/store/store.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LEAST_SHARE_PCT 10.0 /* of further lines: what has less is no place to look at */

@@ -4,7 +4,6 @@
 #include "report/store/derived.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum metric_kind { KIND_AMOUNT, KIND_RATIO, KIND_PROPERTY } metric_kind;

@@ -8,7 +8,6 @@
 #include "report/store/limits.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define KEY_SIZE        256

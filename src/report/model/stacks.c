@@ -4,7 +4,6 @@
 #include "report/store/stack_ingest.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct loader {

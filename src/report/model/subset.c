@@ -5,7 +5,6 @@
 #include "metricset/instruction.h"
 #include "report/model/view.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The names that may be chosen from. */

@@ -49,12 +49,18 @@ void kprof_trace_end_table(kprof_report *report)
         sqlite3_exec(report->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
 }
 
+static void make(kprof_report *report, const char *table, const char *sql)
+{
+    if (!kprof_trace_begin_table(report, table))
+        return;
+    kprof_trace_add_functions(report);
+    kprof_store_exec(report, sql);
+    kprof_trace_end_table(report);
+}
+
 void kprof_trace_find_calls(kprof_report *report)
 {
-    if (!kprof_trace_begin_table(report, "first_call"))
-        return;
-    kprof_store_exec(report, calls);
-    kprof_trace_end_table(report);
+    make(report, "first_call", calls);
 }
 
 void kprof_trace_find_callers(kprof_report *report)
@@ -71,17 +77,10 @@ void kprof_trace_find_callers(kprof_report *report)
 
 void kprof_trace_find_shapes(kprof_report *report)
 {
-    if (!kprof_trace_begin_table(report, "trace_shape"))
-        return;
-    kprof_trace_add_functions(report);
-    kprof_store_exec(report, shapes);
-    kprof_trace_end_table(report);
+    make(report, "trace_shape", shapes);
 }
 
 void kprof_trace_find_names(kprof_report *report)
 {
-    if (!kprof_trace_begin_table(report, "name_key"))
-        return;
-    kprof_store_exec(report, names);
-    kprof_trace_end_table(report);
+    make(report, "name_key", names);
 }

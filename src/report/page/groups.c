@@ -7,7 +7,6 @@
 #include "report/store/limits.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_CALLERS 3

@@ -2,7 +2,6 @@
 #include "report/page/page.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* NULL: the launch has not got it. */

@@ -6,8 +6,6 @@
 #include "report/store/limits.h"
 #include "report/store/store.h"
 
-#include <stdlib.h>
-
 #define PAGE_ROW(id, name, reports) [KPROF_PAGE_##id] = {#name, reports, kprof_page_##name},
 static const kprof_page_row pages[] = {KPROF_PAGES(PAGE_ROW)};
 
