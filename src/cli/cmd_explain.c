@@ -76,8 +76,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
                                              : kprof_field_text("passes", "Passes", NULL),
                               has_passes ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         if_any("closest", "Closest", closest),
-        kprof_field_with_role(kprof_field_text("sections", "Sections", sections),
-                              is_value ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN),
+        kprof_field_text("sections", "Sections", sections, .role = is_value ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN),
         if_any("sets", "Sets", sets),
         if_any("places", "Lines by", places),
     };
@@ -96,10 +95,10 @@ enum { OWNER_FIELDS = 2, MAX_ROW_FIELDS = 6 };
 static void show_row(const row_maker *by, const answer *owner, const kprof_emit_field *own, size_t count)
 {
     kprof_emit_field fields[MAX_ROW_FIELDS] = {
-        kprof_field_with_role(kprof_field_text("name", "Name", owner->word),
-                              by->of->count > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_text("chip", "Chip", owner->chip),
-                              by->of->chips.names.count > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_text("name", "Name", owner->word,
+                         .role = by->of->count > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_text("chip", "Chip", owner->chip,
+                         .role = by->of->chips.names.count > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
     };
     for (size_t i = 0; i < count; i++)
         fields[OWNER_FIELDS + i] = own[i];

@@ -76,8 +76,7 @@ static kprof_emit_field gpu_field(const kprof_workload *workload, const kprof_co
         snprintf(text, 96, "of an %s", kprof_prices.measured_on);
     else
         snprintf(text, 96, "of an %s, %.0f GB", kprof_prices.measured_on, cost->device_bytes / 1e9);
-    return kprof_field_with_role(kprof_field_text("prices", is_here ? "Prices" : "Prices and memory", text),
-                                 KPROF_ROLE_PEOPLE);
+    return kprof_field_text("prices", is_here ? "Prices" : "Prices and memory", text, .role = KPROF_ROLE_PEOPLE);
 }
 
 /* A field about instructions: people see it where some are measured. */

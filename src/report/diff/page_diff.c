@@ -48,7 +48,7 @@ static kprof_emit_field visible_if(kprof_emit_field field, bool is_visible)
 
 static kprof_emit_field pct_field(const char *key, const char *label, double pct)
 {
-    return kprof_field_signed(kprof_field_pct(key, label, pct));
+    return kprof_field_pct(key, label, pct, .is_signed = true);
 }
 
 /* People see nothing where it is missing. */
@@ -252,8 +252,7 @@ static void free_texts(kernel_texts *texts)
 
 static kprof_emit_field kernel_field(const char *key, const char *label, const kernel_texts *texts)
 {
-    return kprof_field_shortened(kprof_field_text(key, label, kprof_strbuf_text(&texts->kernel)),
-                                 texts->short_kernel.data);
+    return kprof_field_text(key, label, kprof_strbuf_text(&texts->kernel), .short_text = texts->short_kernel.data);
 }
 
 /* A change that the reports do not tell of. */
@@ -311,7 +310,7 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         or_nothing(pct_field("cycles_pct", "Cycles", estimate_pct(cycles))),
         or_nothing(kprof_field_ns("baseline", "Baseline", time->centers[KPROF_BASELINE].median)),
         or_nothing(kprof_field_ns("new", "New", time->centers[KPROF_NEW].median)),
-        kprof_field_folding(kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : "")),
+        kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : "", .folds = true),
         machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)time->centers[KPROF_BASELINE].count)),
         machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)time->centers[KPROF_NEW].count)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
@@ -576,8 +575,8 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
     make_texts(page, kernel, &texts);
     const kprof_emit_field fields[] = {
         visible_if(kprof_field_plain(kernel_field("launch", "Launch", &texts)), is_visible),
-        visible_if(kprof_field_plain(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict])), is_visible),
-        visible_if(kprof_field_plain(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note))),
+        visible_if(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict], .plain = true), is_visible),
+        visible_if(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note), .plain = true),
                    is_visible && texts.note.length),
         machine(kprof_field_real("p", "p", kernel->p)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
@@ -634,9 +633,9 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
         kprof_field_text("place", line->is_line ? "Line" : "Instruction", line->place),
         kprof_field_pct("baseline_pct", "Baseline", line->pct[KPROF_BASELINE]),
         kprof_field_pct("new_pct", "New", line->pct[KPROF_NEW]),
-        kprof_field_signed(
-            kprof_field_real("change_points", "Points", line->pct[KPROF_NEW] - line->pct[KPROF_BASELINE])),
-        kprof_field_folding(kprof_field_text("stall", "Waits for", line->stall)),
+        kprof_field_real("change_points", "Points", line->pct[KPROF_NEW] - line->pct[KPROF_BASELINE],
+                         .is_signed = true),
+        kprof_field_text("stall", "Waits for", line->stall, .folds = true),
         machine(kprof_field_integer("moved", "Moved", line->has_moved)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
         visible_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),

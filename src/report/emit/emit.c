@@ -71,17 +71,14 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
     mad.missing = "";             /* as of what is known without counters */
     value.is_value = in_sections; /* the passes tell elsewhere */
     const kprof_emit_field fields[] = {
-        kprof_field_with_role(kprof_field_text("section", "Section", metric->section ? metric->section->id : ""),
-                              KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section ? metric->section->name : ""),
-                              of_headings),
-        kprof_field_with_role(kprof_field_text("metric", "Metric", metric->name), of_names),
-        kprof_field_with_role(kprof_field_text("label", "Metric", metric->label), of_sections),
-        kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
+        kprof_field_text("section", "Section", metric->section ? metric->section->id : "", .role = KPROF_ROLE_MACHINE),
+        kprof_field_text("section_name", "Section", metric->section ? metric->section->name : "", .role = of_headings),
+        kprof_field_text("metric", "Metric", metric->name, .role = of_names),
+        kprof_field_text("label", "Metric", metric->label, .role = of_sections),
+        kprof_field_text("unit", "Unit", metric->unit, .role = KPROF_ROLE_MACHINE),
         value,
-        kprof_field_with_role(kprof_field_text("passes", "Passes", metric->passes), of_names),
-        kprof_field_with_role(kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN),
-                              KPROF_ROLE_MACHINE),
+        kprof_field_text("passes", "Passes", metric->passes, .role = of_names),
+        kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN, .role = KPROF_ROLE_MACHINE),
         kprof_field_with_role(mad, emitter->launches.has_spreads ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
     };
     emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
@@ -314,28 +311,6 @@ kprof_status kprof_emitter_status(const kprof_emitter *emitter)
     return emitter->status;
 }
 
-kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text)
-{
-    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_TEXT, .text = text};
-}
-
-kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value)
-{
-    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_INTEGER, .integer = value};
-}
-
-kprof_emit_field kprof_field_amount(const char *key, const char *label, int64_t value)
-{
-    kprof_emit_field field = kprof_field_integer(key, label, value);
-    field.is_amount = true;
-    return field;
-}
-
-kprof_emit_field kprof_field_real(const char *key, const char *label, double value)
-{
-    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
-}
-
 kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_column_id column, char shape[48])
 {
     const kprof_column *own = &kprof_launch_columns[column];
@@ -371,23 +346,6 @@ bool kprof_record_is_shown(const kprof_emit_record *record)
     return false;
 }
 
-kprof_emit_field kprof_field_ns(const char *key, const char *label, double ns)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, ns), "ns");
-}
-
-kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
-}
-
-kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit)
-{
-    kprof_emit_field field = kprof_field_with_unit(kprof_field_real(key, label, value), unit);
-    field.is_value = true;
-    return field;
-}
-
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
 {
     field.role = role;
@@ -400,12 +358,6 @@ kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit)
     return field;
 }
 
-kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text)
-{
-    field.short_text = short_text;
-    return field;
-}
-
 kprof_emit_field kprof_field_plain(kprof_emit_field field)
 {
     field.plain = true;
@@ -415,19 +367,6 @@ kprof_emit_field kprof_field_plain(kprof_emit_field field)
 kprof_emit_field kprof_field_folding(kprof_emit_field field)
 {
     field.folds = true;
-    return field;
-}
-
-kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told)
-{
-    field.folds = true;
-    field.is_told = is_told;
-    return field;
-}
-
-kprof_emit_field kprof_field_signed(kprof_emit_field field)
-{
-    field.is_signed = true;
     return field;
 }
 

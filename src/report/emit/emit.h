@@ -190,16 +190,23 @@ kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model
 /* The status so far, with failed writes; to stop early. */
 kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK;
 
-/* Fields of records. */
-kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
-kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
+/* Fields of records. What makes one special may follow: kprof_field_text("kernel", "Kernel", name, .plain = true). */
+#define KPROF_FIELD(its_key, its_label, ...) ((kprof_emit_field){.key = (its_key), .label = (its_label), __VA_ARGS__})
+#define kprof_field_text(key, label, value, ...)                                                                       \
+    KPROF_FIELD(key, label, .unit = "", .type = KPROF_FIELD_TEXT, .text = (value), __VA_ARGS__)
+#define kprof_field_integer(key, label, value, ...)                                                                    \
+    KPROF_FIELD(key, label, .unit = "", .type = KPROF_FIELD_INTEGER, .integer = (value), __VA_ARGS__)
 /* It counts something, and does not name it. */
-kprof_emit_field kprof_field_amount(const char *key, const char *label, int64_t value);
-kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
-kprof_emit_field kprof_field_ns(const char *key, const char *label, double ns);
-kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);
+#define kprof_field_amount(key, label, value, ...)                                                                     \
+    kprof_field_integer(key, label, value, .is_amount = true, __VA_ARGS__)
+#define kprof_field_with(key, label, value, its_unit, ...)                                                             \
+    KPROF_FIELD(key, label, .unit = (its_unit), .type = KPROF_FIELD_REAL, .real = (value), __VA_ARGS__)
+#define kprof_field_real(key, label, value, ...) kprof_field_with(key, label, value, "", __VA_ARGS__)
+#define kprof_field_ns(key, label, value, ...)   kprof_field_with(key, label, value, "ns", __VA_ARGS__)
+#define kprof_field_pct(key, label, value, ...)  kprof_field_with(key, label, value, "%", __VA_ARGS__)
 /* A value of a metric. */
-kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit);
+#define kprof_field_value(key, label, value, unit, ...)                                                                \
+    kprof_field_with(key, label, value, unit, .is_value = true, __VA_ARGS__)
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
 /* Does the record have anything for people? Text and Markdown leave out records that do not. */
 bool kprof_record_is_shown(const kprof_emit_record *record);
@@ -210,12 +217,8 @@ kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_co
 /* "(65536, 1, 1)"; NULL for a graph as a whole, which has no shape. */
 const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48]);
 kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);
-kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text);
 kprof_emit_field kprof_field_plain(kprof_emit_field field);
-kprof_emit_field kprof_field_signed(kprof_emit_field field);
 kprof_emit_field kprof_field_folding(kprof_emit_field field);
-/* A folding field; `is_told`: another column of the row says the same. */
-kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told);
 /* Is its value missing? */
 bool kprof_field_is_missing(const kprof_emit_field *field);
 /* The value of a REAL as people read it; "n/a" if it is missing. */

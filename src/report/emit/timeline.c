@@ -75,14 +75,14 @@ void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launc
     const double end_ns = timeline->series_count > 0 ? (double)timeline->end_ns : NAN;
     const double interval_ns = timeline->series_count > 0 ? (double)timeline->interval_ns : NAN;
     const kprof_emit_field fields[] = {
-        kprof_field_plain(kprof_field_text("kernel", "Kernel", texts.kernel)),
+        kprof_field_text("kernel", "Kernel", texts.kernel, .plain = true),
         kprof_field_integer("launch", "Launch", launch->id),
         kprof_field_ns("sampled_ns", "Sampled", end_ns),
         kprof_field_ns("interval_ns", "Every", interval_ns),
-        kprof_field_with_role(kprof_field_amount("laid_over", "Mean of launches", (int64_t)timeline->laid_over),
-                              timeline->laid_over > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_text("reason", "Note", timeline->reason),
-                              timeline->reason ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_amount("laid_over", "Mean of launches", (int64_t)timeline->laid_over,
+                           .role = timeline->laid_over > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_text("reason", "Note", timeline->reason,
+                         .role = timeline->reason ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
     show_rows(emitter, timeline);

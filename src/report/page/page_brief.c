@@ -510,7 +510,7 @@ static void make_lines(const brief *of, brief_lines *out)
 /* People see it where it is there. */
 static kprof_emit_field line_field(const char *label, const char *line)
 {
-    return kprof_field_with_role(kprof_field_text("line", label, line && *line ? line : NULL), KPROF_ROLE_PEOPLE);
+    return kprof_field_text("line", label, line && *line ? line : NULL, .role = KPROF_ROLE_PEOPLE);
 }
 
 static void show_hot_lines(kprof_emitter *emitter, const brief *of)

@@ -72,13 +72,13 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
     const kprof_emit_field fields[] = {
         kprof_field_amount("kernels", "Kernels", (int64_t)census->kernels),
         kprof_field_amount("launches", "Launches", (int64_t)census->launches),
-        kprof_field_with_role(kprof_field_amount("untimed", "Launches not timed", (int64_t)untimed),
-                              untimed ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_amount("untimed", "Launches not timed", (int64_t)untimed,
+                           .role = untimed ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         kprof_field_ns("time", "GPU time", census->total_ns),
         machine(kprof_field_amount("rows", "Rows", (int64_t)census->count)),
         machine(kprof_field_amount("measured_rows", "Rows with measured launches", (int64_t)measured)),
         machine(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct)),
-        kprof_field_with_role(kprof_field_text("coverage", "Measured", coverage), KPROF_ROLE_PEOPLE),
+        kprof_field_text("coverage", "Measured", coverage, .role = KPROF_ROLE_PEOPLE),
     };
     emitter->ops->list_begin(emitter,
                              &(kprof_emit_list){"census_total", "Census of all launches", KPROF_LIST_BLOCKS, true});

@@ -362,17 +362,17 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     out[count++] = shown_if(location, has_lines);
     out[count++] = machine(kprof_field_text("file", "File", file ? file->path : NULL));
     out[count++] = machine(optional_integer("line", "Line", line > 0, line));
-    out[count++] = shown_if(kprof_field_folding(kprof_field_text("function", "Function", function)),
-                            shown->code->function_count > 1);
+    out[count++] =
+        shown_if(kprof_field_text("function", "Function", function, .folds = true), shown->code->function_count > 1);
     out[count++] = shown_if(address, shown->view == KPROF_VIEW_SASS);
     out[count++] =
         machine(optional_integer("offset", "Offset", instruction != NULL, instruction ? instruction->offset : 0));
     out[count++] = machine(optional_integer("code_offset", "Offset in the code", instruction != NULL, in_code));
     out[count++] = shown_if(text, shown->view == KPROF_VIEW_SASS && kprof_profiled_has_text(shown->code));
     if (shown->view == KPROF_VIEW_BOTH) /* for formats that show no short texts */
-        out[count++] = kprof_field_with_role(
-            kprof_field_text("below", "Instruction", instruction ? texts->below + strspn(texts->below, " ") : ""),
-            KPROF_ROLE_PEOPLE);
+        out[count++] =
+            kprof_field_text("below", "Instruction", instruction ? texts->below + strspn(texts->below, " ") : "",
+                             .role = KPROF_ROLE_PEOPLE);
     out[count++] = machine(kprof_field_text("space", "Space", instruction ? instruction->space : NULL));
     out[count++] = machine(kprof_field_text("operation", "Operation", instruction ? instruction->operation : NULL));
     out[count++] = machine(optional_integer("access_bits", "Access size", instruction && instruction->space,
@@ -388,8 +388,8 @@ static size_t put_sample_fields(const shown_code *shown, const shown_row *row, c
     const double samples = kprof_profiled_number(shown->code, row->values, KPROF_NUMBER_SAMPLES);
     const bool was_sampled = shown->samples > 0;
     size_t count = 0;
-    kprof_emit_field stalls = kprof_field_folding(
-        kprof_field_text("stalls", "Top stalls", texts->stalls.length > 0 ? texts->stalls.data : NULL));
+    kprof_emit_field stalls =
+        kprof_field_text("stalls", "Top stalls", texts->stalls.length > 0 ? texts->stalls.data : NULL, .folds = true);
     stalls.missing = "";
     out[count++] = shown_if(
         kprof_field_pct("samples_pct", "Samples", was_sampled ? 100 * samples / shown->samples : NAN), was_sampled);
@@ -428,8 +428,7 @@ static void show_row(shown_code *shown, const shown_row *row)
         field.is_idle = shown->is_idle[i] && is_out_of_place(shown, (kprof_code_number)i);
         fields[count++] = shown_if(field, is_column(shown, (kprof_code_number)i));
     }
-    kprof_emit_field source =
-        kprof_field_plain(kprof_field_shortened(kprof_field_text("source", "Source", texts.source), NULL));
+    kprof_emit_field source = kprof_field_text("source", "Source", texts.source, .plain = true);
     source.short_text = start_of_source(&texts);
     fields[count++] = note(source);
     fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller)));
@@ -558,12 +557,12 @@ static void show_heading(shown_code *shown)
     KPROF_AUTO(kprof_strbuf) measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
-        kprof_field_plain(kprof_field_text("kernel", "Kernel", name_of(shown->page, profile))),
+        kprof_field_text("kernel", "Kernel", name_of(shown->page, profile), .plain = true),
         machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
         shown_if(kprof_field_integer("process_id", "Process", profile->process->pid),
                  has_several_processes(&shown->page->profiles)),
-        shown_if(kprof_field_plain(kprof_field_text("shape", "Shape", shape)), shape != NULL),
-        kprof_field_plain(kprof_field_text("device_name", "Device", profile->device->name)),
+        shown_if(kprof_field_text("shape", "Shape", shape, .plain = true), shape != NULL),
+        kprof_field_text("device_name", "Device", profile->device->name, .plain = true),
         shown_if(kprof_field_integer("launch", "Launch", profile->launch), is_one_of_several(shown->page, profile)),
         machine(kprof_field_integer("launches_counted", "Counted", (int64_t)profile->counted)),
         machine(kprof_field_integer("launches_sampled", "Sampled", (int64_t)profile->sampled)),
@@ -572,7 +571,7 @@ static void show_heading(shown_code *shown)
         machine(kprof_field_integer("samples_dropped", "Dropped", (int64_t)profile->dropped)),
         machine(kprof_field_text("reason", "Reason", text_or_null(profile->reason))),
         machine(kprof_field_text("view", "View", views[shown->view])),
-        kprof_field_plain(kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing")),
+        kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing", .plain = true),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }

@@ -301,14 +301,14 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const kprof_source_spread spread = spread_of(all, own);
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     describe_note(own, &text);
-    kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", kprof_strbuf_or_null(&text)));
+    kprof_emit_field note = kprof_field_text("note", "Note", kprof_strbuf_or_null(&text), .folds = true);
     note.missing = "";
     const kprof_emit_field fields[] = {
-        kprof_field_folding(kprof_field_plain(
-            kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
+        kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base),
+                         .plain = true, .folds = true),
         kprof_field_amount("launches", "Launches", (int64_t)own->launches),
         kprof_field_amount("sources", "Sources", (int64_t)spread.count),
-        kprof_field_folding_unless(kprof_field_ns("minimum", "Least total", spread.least_ns), spread.count == 1),
+        kprof_field_ns("minimum", "Least total", spread.least_ns, .folds = true, .is_told = spread.count == 1),
         kprof_field_ns("median", "Median total", spread.median_ns),
         kprof_field_ns("maximum", "Largest total", spread.most_ns),
         kprof_field_pct("imbalance", "Above mean",

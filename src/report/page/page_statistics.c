@@ -33,7 +33,7 @@ static void show_metric(const statistics_page *page, const kprof_group *group, c
     enum { LABEL_FIELD = 3, SUM_FIELD = 9 };
     kprof_emit_field fields[] = {
         machine(kprof_field_text("section", "Section", metric->section->id)),
-        kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
+        kprof_field_text("section_name", "Section", metric->section->name, .role = KPROF_ROLE_HEADING),
         machine(kprof_field_text("metric", "Name", metric->name)),
         kprof_field_text("label", "Metric", metric->label),
         machine(kprof_field_text("unit", "Unit", metric->unit)),
@@ -70,19 +70,19 @@ static void show_group(const statistics_page *page, const kprof_group *group)
     char cc[24], grid[48], block[48];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     kprof_group_describe(page->groups, group, &part);
-    kprof_emit_field part_field = kprof_field_plain(kprof_field_text("group", "Group", kprof_strbuf_or_null(&part)));
+    kprof_emit_field part_field = kprof_field_text("group", "Group", kprof_strbuf_or_null(&part), .plain = true);
     const kprof_emit_field fields[] = {
         machine(kprof_field_integer("process_id", "Process", group->process->pid)),
         machine(kprof_field_text("process", "Process", group->process->name)),
         machine(kprof_field_text("host", "Host", group->process->host)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
-        kprof_field_plain(kprof_field_text("kernel", "Kernel",
-                                           kprof_model_kernel_name(group->kernel, emitter->options->kernel_base))),
+        kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(group->kernel, emitter->options->kernel_base),
+                         .plain = true),
         part.length ? part_field : machine(part_field),
         machine(kprof_field_text("block", "Block", has_shape ? kprof_shape_text(shape, shape->block, block) : NULL)),
         machine(kprof_field_text("grid", "Grid", has_shape ? kprof_shape_text(shape, shape->grid, grid) : NULL)),
         machine(kprof_field_integer("device", "Device", group->device->record.device)),
-        kprof_field_plain(kprof_field_text("device_name", "Device", group->device->name)),
+        kprof_field_text("device_name", "Device", group->device->name, .plain = true),
         kprof_field_text("cc", "CC", cc),
         kprof_field_amount("invocations", "Invocations", (int64_t)group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),

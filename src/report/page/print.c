@@ -49,7 +49,7 @@ kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const 
 {
     const size_t number = (size_t)(kernel - context->reports->model.kernels);
     const char *name = kprof_model_kernel_name(kernel, context->options->kernel_base);
-    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
+    kprof_emit_field field = kprof_field_text("kernel", "Kernel", name, .plain = true);
     field.short_text = names->is_beside ? names->beside[number] : names->below[number];
     field.longer_text = names->below[number];
     return names->is_beside ? field : kprof_field_with_role(field, KPROF_ROLE_NOTE);

@@ -209,15 +209,15 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
         count_field("disagreeing", "Passes disagree in", group->disagreeing),
         count_field("configurations", "Shapes", group->configurations),
-        kprof_field_folding_unless(kprof_field_ns("minimum", "Minimum", row->minimum_ns), is_one),
+        kprof_field_ns("minimum", "Minimum", row->minimum_ns, .folds = true, .is_told = is_one),
         kprof_field_ns("median", "Median", row->median_ns),
-        kprof_field_folding_unless(kprof_field_ns("maximum", "Maximum", row->maximum_ns), is_one),
+        kprof_field_ns("maximum", "Maximum", row->maximum_ns, .folds = true, .is_told = is_one),
         machine(kprof_field_ns("mad", "Median deviation", row->repeats.center.mad)),
         machine(kprof_field_ns("low", "Median from", row->repeats.interval.low)),
         machine(kprof_field_ns("high", "Median to", row->repeats.interval.high)),
         kprof_field_folding(stable_field(row)),
-        kprof_field_folding(kprof_field_pct("compute_pct", "Compute", row->compute_pct)),
-        kprof_field_folding(kprof_field_pct("memory_pct", "Memory", row->memory_pct)),
+        kprof_field_pct("compute_pct", "Compute", row->compute_pct, .folds = true),
+        kprof_field_pct("memory_pct", "Memory", row->memory_pct, .folds = true),
     }};
 }
 
