@@ -67,10 +67,8 @@ OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
                                 {"jsonl", KPROF_FORMAT_JSONL}, {"prometheus", KPROF_FORMAT_PROMETHEUS},
                                 {"perfetto", KPROF_FORMAT_PERFETTO}, {"chrome", KPROF_EXPORT_CHROME},
-                                {"timeline", KPROF_EXPORT_TIMELINE},
-                                {"parquet", KPROF_EXPORT_PARQUET},
-                                {"folded", KPROF_EXPORT_FOLDED},
-                                {"instructions", KPROF_EXPORT_INSTRUCTIONS}))
+                                {"timeline", KPROF_EXPORT_TIMELINE}, {"parquet", KPROF_EXPORT_PARQUET},
+                                {"folded", KPROF_EXPORT_FOLDED}, {"instructions", KPROF_EXPORT_INSTRUCTIONS}))
 OPTION(CLI, STRING, import_path, "import", RUN | REPORT, "print an existing report: kprof report FILE.kprof",
        .letter = 'i', .argument = "FILE.kprof")
 OPTION(CLI, STRING, baseline, "baseline", REPORT, "compare with this report: kprof diff FILE.kprof REPORT.kprof",

@@ -65,26 +65,20 @@ static kprof_status fill_run(const kprof_shares_wish *wish, uint32_t passes, kpr
     return KPROF_OK;
 }
 
-static void leave_repeats_out(kprof_plan *plan)
-{
-    if (kprof_plan_pass_count(plan) == plan->pass_count)
-        return;
-    kprof_log(
-        KPROF_LOG_WARNING,
-        "%s: what is counted or sampled of instructions, or sampled over time, takes repeated launches and is left "
-        "out; --replay-mode auto measures it",
-        plan->chip);
-    kprof_instruction_wish_free(&plan->instructions);
-    kprof_timeline_free(&plan->timeline);
-}
-
 kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, kprof_shares *out)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     *out = (kprof_shares){0};
     kprof_status status = list_names(wish, plan, out, &names);
-    if (!wish->keeps_repeats)
-        leave_repeats_out(plan);
+    if (!wish->keeps_repeats && kprof_plan_pass_count(plan) != plan->pass_count) {
+        kprof_log(
+            KPROF_LOG_WARNING,
+            "%s: what is counted or sampled of instructions, or sampled over time, takes repeated launches and is left "
+            "out; --replay-mode auto measures it",
+            plan->chip);
+        kprof_instruction_wish_free(&plan->instructions);
+        kprof_timeline_free(&plan->timeline);
+    }
     while (names.count > 0 && status == KPROF_OK && (wish->most == 0 || out->count < wish->most)) {
         status = fill_run(wish, 1, &names, out);
         if (status == KPROF_USAGE) /* none of them fits into one pass */

@@ -297,14 +297,6 @@ static char *make_image(const reader *r, size_t *size)
     return image;
 }
 
-static const window *find_window(const reader *r, uint64_t address)
-{
-    const window *windows = (const window *)r->windows.data;
-    size_t low;
-    KPROF_BISECT(low, window_count(r), windows[middle].base + windows[middle].bytes < address)
-    return low < window_count(r) && windows[low].base <= address ? &windows[low] : NULL;
-}
-
 /* The number of a line that libdw gave; its array holds them one after the other. */
 static size_t number_of(const table *t, const Dwarf_Line *line)
 {
@@ -399,6 +391,7 @@ static void add_row(reader *r, const table *t, size_t index, row added)
 
 static void read_table(reader *r, table *t)
 {
+    const window *windows = (const window *)r->windows.data;
     Dwarf_Addr address, next = 0;
     bool ends = false;
     for (size_t i = 0; i < t->count && !r->state; i++) {
@@ -407,8 +400,10 @@ static void read_table(reader *r, table *t)
             t->first = i;
         if (dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &ends) != 0)
             return;
+        size_t low;
+        KPROF_BISECT(low, window_count(r), windows[middle].base + windows[middle].bytes < address)
+        const window *in = low < window_count(r) && windows[low].base <= address ? &windows[low] : NULL;
         /* The last one of rows with one address holds; the others are callers. */
-        const window *in = find_window(r, address);
         if (in && r->is_read[in->section] && (ends || !after || dwarf_lineaddr(after, &next) != 0 || next != address))
             add_row(r, t, i, (row){in->section, in->section_offset + (address - in->base), 0, 0, ends});
     }

@@ -210,8 +210,6 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
         return true;
     KPROF_AUTO_FREE char *name = name_to_match(filter, mangled);
     if (!name)
-        kprof_memory_note_lack();
-    if (!name)
         return false;
     kprof_regex_result match;
     if (filter->regex)

@@ -226,29 +226,23 @@ static bool scan_token(scan *s)
     }
 }
 
-/* Leave the last component of the function's qualified name between begin and end. */
-static void find_base(scan *s)
-{
-    const size_t length = strlen("operator");
-    bool more = true;
-    while (more && *s->p) {
-        if (s->p == s->begin && kprof_begins_with(s->p, "operator") && s->p[length] != '\0' && !is_word(s->p[length]))
-            s->end = s->p = operator_end(s->p, s->stack);
-        else
-            more = scan_token(s);
-    }
-    if (more)
-        end_component(s);
-}
-
+/* A copy of the last component of the function's qualified name. */
 static char *base_copy(const char *demangled)
 {
-    size_t length = strlen(demangled);
-    KPROF_AUTO_FREE char *stack = kprof_calloc(length + 1, 1);
+    const size_t length = strlen("operator");
+    KPROF_AUTO_FREE char *stack = kprof_calloc(strlen(demangled) + 1, 1);
     if (!stack)
         return NULL;
     scan s = {demangled, demangled, NULL, stack};
-    find_base(&s);
+    bool more = true;
+    while (more && *s.p) {
+        if (s.p == s.begin && kprof_begins_with(s.p, "operator") && s.p[length] != '\0' && !is_word(s.p[length]))
+            s.end = s.p = operator_end(s.p, s.stack);
+        else
+            more = scan_token(&s);
+    }
+    if (more)
+        end_component(&s);
     while (s.end > s.begin && s.end[-1] == ' ')
         s.end--;
     return s.end > s.begin ? kprof_strndup(s.begin, (size_t)(s.end - s.begin)) : kprof_strdup(demangled);

@@ -15,9 +15,9 @@
 #define KEPT_ANSWERS 65536
 
 struct kprof_numbers {
-    uint64_t number;                /* where there is no pattern */
-    kprof_regex *regex;             /* or NULL */
-    _Atomic unsigned char *answers; /* [KEPT_ANSWERS], by number: 0 not known yet, 1 no, 2 yes */
+    uint64_t number;                             /* where there is no pattern */
+    kprof_regex *regex;                          /* or NULL */
+    _Atomic unsigned char answers[KEPT_ANSWERS]; /* by number: 0 not known yet, 1 no, 2 yes */
 };
 
 /* Has the pattern a letter that no number has? One behind a \ has another meaning. */
@@ -47,8 +47,6 @@ kprof_status kprof_numbers_new(const char *option, const char *text, kprof_numbe
         status = kprof_fail(KPROF_USAGE,
                             "%s: \"%s\" is no number from 1, and no pattern of numbers; write 3, \"2|5\" or \"[2-4]\"",
                             option, text);
-    else if (!is_plain && !(numbers->answers = kprof_calloc(KEPT_ANSWERS, sizeof *numbers->answers)))
-        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option);
     else if (!is_plain)
         status = kprof_regex_new_whole(option, text, &numbers->regex);
     if (status == KPROF_OK)
@@ -63,7 +61,7 @@ void kprof_numbers_free(kprof_numbers *numbers)
     if (!numbers)
         return;
     kprof_regex_free(numbers->regex);
-    KPROF_FREE(numbers->answers, numbers);
+    free(numbers);
 }
 
 bool kprof_numbers_have(kprof_numbers *numbers, uint64_t number)

@@ -17,8 +17,7 @@
 /* The same of a range that was repeated as a whole. */
 #define KPROF_TIME_OF_REPLAY                                                                                           \
     "the time is that of the repeated work: it begins 2 to 18 us before the first kernel on an H200, and has no "      \
-    "pauses "                                                                                                          \
-    "of the host between launches"
+    "pauses of the host between launches"
 
 typedef enum kprof_replay_mode {
     KPROF_REPLAY_NONE,      /* not measured; `reason` says why */
