@@ -8,6 +8,7 @@
 #include "inject/range.h"
 
 #define OTHER_STREAM 1 /* of the same context */
+#define ALL_LANES    ((1u << KPROF_LANES) - 1)
 
 /* What is told of a range. */
 typedef struct told_range {
@@ -243,14 +244,14 @@ static size_t outputs_nothing(const kprof_operation *operation)
     return 0;
 }
 
-/* What the work waits for. */
+/* What the work waits for. The host waits in copies in streams of the program. */
 static unsigned note_work(kprof_batch_state *state, void *stream, kprof_kernel *kernel)
 {
     static kprof_open_launch items[1];
     const kprof_call call = {.stream = stream};
     state->list.items = items;
     state->list.count = 1;
-    kprof_span_note_work(state, &(kprof_batch_launch){.call = &call, .kernel = kernel});
+    kprof_span_note_work(state, &(kprof_batch_launch){.call = &call, .kernel = kernel, .awaited = !kernel && stream});
     return items[0].waits_for;
 }
 
@@ -259,7 +260,7 @@ static void default_streams(void **state)
 {
     static kprof_kernel kernel;
     static kprof_batch_state batch;
-    static char streams[3];
+    static char streams[KPROF_LANES];
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
     const struct {
@@ -277,7 +278,17 @@ static void default_streams(void **state)
                  {&streams[0], &kernel, 1u << 3},
                  {&streams[0], &kernel, 0},
                  {NULL, NULL, 1u << 1 | 1u << 2 | 1u << 4},
-                 {&independent_stream, &kernel, (1u << KPROF_LANES) - 1}};
+                 {&independent_stream, &kernel, ALL_LANES},
+                 {&streams[1], &kernel, ALL_LANES},
+                 {&independent_stream, NULL, 0},
+                 {&streams[1], &kernel, ALL_LANES},
+                 {&streams[3], &kernel, ALL_LANES},
+                 {&streams[4], &kernel, ALL_LANES},
+                 {&streams[5], &kernel, ALL_LANES},
+                 {&streams[6], &kernel, ALL_LANES}, /* it shares a lane, as the next one does */
+                 {&streams[7], &kernel, ALL_LANES},
+                 {&streams[5], &kernel, ALL_LANES},
+                 {&streams[5], &kernel, 0}};
     (void)state;
     ops.target_stream_blocks = blocks;
     ops.operation_output_bytes = outputs_nothing;

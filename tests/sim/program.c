@@ -580,7 +580,7 @@ static void add_dice(generator *g, unsigned stream)
     step->large = is_likely(g, 3);
 }
 
-/* Nothing in it but launches, sets, copies and what orders them, in one stream or two. */
+/* Nothing in it but launches, sets, copies, waits and what orders them, in one stream or two. */
 static void add_range(generator *g, unsigned stream)
 {
     static const sim_op ops[] = {SIM_COPY_IN,        SIM_COPY_IN_ASYNC, SIM_COPY_OUT,
@@ -590,7 +590,9 @@ static void add_range(generator *g, unsigned stream)
     add_launch(g, stream);
     for (unsigned i = pick(g, 8); i > 0; i--) {
         const unsigned in = is_likely(g, 2) ? stream : other;
-        if (is_likely(g, 2))
+        if (is_likely(g, 6))
+            add_wait(g, in);
+        else if (is_likely(g, 2))
             add_launch(g, in);
         else
             add_copy(g, in, ops[pick(g, 6)]);
