@@ -127,6 +127,7 @@ static kprof_status start(const char *dir)
         process->config.starts_unarmed && !kprof_trace_is_alone(); /* a trace drops what it is not to have */
     atomic_store(&process->waits, waits);
     atomic_store(&process->armed, !waits);
+    process->exit_handler = at_exit; /* for threads that begin below */
     write_process();
     kprof_launch_prepare();
     if (kprof_measures_instructions())
@@ -147,7 +148,6 @@ static kprof_status start(const char *dir)
     if (status != KPROF_OK)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
-    process->exit_handler = at_exit;
     atexit(at_exit);
     at_quick_exit(at_exit);
     process->pid = getpid();

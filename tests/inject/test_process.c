@@ -37,7 +37,8 @@ enum { FINISHED = 71, STOPPED }; /* how a process has ended */
 
 static unsigned forgotten[PARTS]; /* in this process */
 static unsigned started, preloads_ended, watched_signals;
-static bool ends; /* this process is a child that looks how it ends */
+static bool had_exit_handler; /* when the device was started, whose threads may register it from then on */
+static bool ends;             /* this process is a child that looks how it ends */
 static unsigned finishes;
 static kprof_owner owner = KPROF_OWNER_LIVES; /* what looking at the session directory gives */
 static bool folder_is_gone;
@@ -51,6 +52,7 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
 {
     (void)hooks;
     started++;
+    had_exit_handler = kprof_engine.process.exit_handler != NULL;
     return KPROF_OK;
 }
 
@@ -217,6 +219,7 @@ static void test_started_once(void **state)
     kprof_life_begin(&device_ops);
     kprof_life_begin(&device_ops);
     assert_int_equal(started, 1);
+    assert_true(had_exit_handler);
     assert_true(atomic_load(&kprof_engine.process.armed));
     assert_non_null(kprof_engine.process.spool);
 }
