@@ -12,6 +12,7 @@
 #include "spool/activities.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,12 +33,6 @@ typedef struct kprof_trace_turn {
     int64_t start_ns, end_ns, thread;
 } kprof_trace_turn;
 
-/* An NVTX range that ended before the process began to use CUDA, and with it its spool. */
-typedef struct kprof_trace_early {
-    kprof_trace_range range; /* without its name */
-    char *name;
-} kprof_trace_early;
-
 static struct trace {
     pthread_mutex_t mutex; /* guards all below */
     kprof_names names;     /* by their numbers from 1 */
@@ -48,12 +43,18 @@ static struct trace {
     uint64_t dropped, unknown;
     bool is_told; /* these two, as they are now */
     kprof_trace_turn turns[TURNS_KEPT];
-    uint64_t turn_count;      /* there were so far */
-    kprof_trace_early *early; /* [early_count], of EARLY_MOST */
-    size_t early_count;
-    pid_t early_pid; /* of the process that had them: a forked child has a copy */
-    bool has_begun;
+    uint64_t turn_count; /* there were so far */
 } the_trace = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* NVTX ranges that ended before the process began to use CUDA, and with it its spool. */
+static struct early {
+    pthread_mutex_t mutex; /* guards all below but is_over */
+    kprof_trace_range ranges[EARLY_MOST];
+    char *names[EARLY_MOST]; /* of these, owned */
+    size_t count, lost;
+    pid_t pid;           /* whose they are */
+    atomic_bool is_over; /* the process has begun */
+} early = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t unix_ns(void)
 {
@@ -185,56 +186,73 @@ int64_t kprof_trace_now_ns(void)
     return kprof_recording_runs() ? kprof_engine.device->activities_now_ns() : unix_ns();
 }
 
+static void lock_early(void)
+{
+    pthread_mutex_lock(&early.mutex);
+}
+
+static void unlock_early(void)
+{
+    pthread_mutex_unlock(&early.mutex);
+}
+
+/* A child of fork has a copy of what its parent has kept, and none of its parent's other threads. */
+static void prepare_for_fork(void)
+{
+    pthread_atfork(lock_early, unlock_early, unlock_early);
+}
+
+/* Keep a range, or without one count another that is lost. */
+static void keep_early(const kprof_trace_range *range)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (atomic_load(&early.is_over))
+        return;
+    pthread_once(&once, prepare_for_fork);
+    lock_early();
+    if (early.pid != getpid())
+        early.count = early.lost = 0;
+    early.pid = getpid();
+    const bool has_space = early.count < EARLY_MOST && !atomic_load(&early.is_over);
+    char *name = range && has_space ? strdup(range->name) : NULL;
+    if (name) {
+        free(early.names[early.count]); /* of a parent */
+        early.names[early.count] = name;
+        early.ranges[early.count] = *range;
+        early.ranges[early.count++].name = name;
+    } else {
+        early.lost++;
+    }
+    unlock_early();
+}
+
+/* Behind the start of recording. No thread keeps any from then on. */
+static void take_early(void)
+{
+    lock_early();
+    atomic_store(&early.is_over, true);
+    const bool is_own = early.pid == getpid();
+    const size_t count = is_own ? early.count : 0, lost = is_own ? early.lost : 0;
+    unlock_early();
+    for (size_t i = 0; i < count; i++)
+        kprof_trace_take_range(&early.ranges[i]);
+    for (size_t i = 0; i < lost; i++)
+        kprof_trace_lose_range();
+    for (size_t i = 0; i < EARLY_MOST; i++)
+        free(early.names[i]);
+    memset(early.names, 0, sizeof early.names);
+}
+
 void kprof_trace_lose_range(void)
 {
     struct trace *trace = &the_trace;
-    if (pthread_mutex_lock(&trace->mutex) != 0)
-        return;
-    trace->dropped++;
-    trace->is_told = false;
-    pthread_mutex_unlock(&trace->mutex);
-}
-
-static void forget_early(struct trace *trace)
-{
-    while (trace->early_count > 0)
-        free(trace->early[--trace->early_count].name);
-    KPROF_FREE(trace->early);
-    trace->early = NULL;
-}
-
-static void keep_early(const kprof_trace_range *range)
-{
-    struct trace *trace = &the_trace;
-    if (pthread_mutex_lock(&trace->mutex) != 0)
-        return;
-    if (trace->early_pid != getpid())
-        forget_early(trace);
-    trace->early_pid = getpid();
-    if (!trace->early && !trace->has_begun)
-        trace->early = calloc(EARLY_MOST, sizeof *trace->early);
-    const bool has_space = trace->early && trace->early_count < EARLY_MOST && !trace->has_begun;
-    char *name = has_space ? strdup(range->name) : NULL;
-    if (name)
-        trace->early[trace->early_count++] = (kprof_trace_early){*range, name};
-    else
+    if (!kprof_recording_runs())
+        keep_early(NULL);
+    else if (pthread_mutex_lock(&trace->mutex) == 0) {
         trace->dropped++;
-    pthread_mutex_unlock(&trace->mutex);
-}
-
-/* Behind the start of recording. No other thread keeps any from then on. */
-static void take_early(void)
-{
-    struct trace *trace = &the_trace;
-    if (pthread_mutex_lock(&trace->mutex) != 0)
-        return;
-    trace->has_begun = true;
-    pthread_mutex_unlock(&trace->mutex);
-    for (size_t i = 0; i < trace->early_count && trace->early_pid == getpid(); i++) {
-        trace->early[i].range.name = trace->early[i].name;
-        kprof_trace_take_range(&trace->early[i].range);
+        trace->is_told = false;
+        pthread_mutex_unlock(&trace->mutex);
     }
-    forget_early(trace);
 }
 
 void kprof_trace_take_range(const kprof_trace_range *range)

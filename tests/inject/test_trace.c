@@ -13,7 +13,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -88,6 +90,22 @@ static void *take_range(void *unused)
     return unused;
 }
 
+/* A forked child that uses NVTX does not wait for a thread that only its parent has. */
+static int end_of_child(void)
+{
+    int status = -1;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60); /* if it does */
+        kprof_recording_forget();
+        take_range(NULL);
+        kprof_trace_lose_range();
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    return status;
+}
+
 static void end_beside_a_thread_that_adds(void **state)
 {
     (void)state;
@@ -95,6 +113,7 @@ static void end_beside_a_thread_that_adds(void **state)
     assert_int_equal(pthread_create(&thread, NULL, take_range, NULL), 0);
     while (!atomic_load(&holds))
         wait_ms(1);
+    assert_int_equal(end_of_child(), 0);
     kprof_trace_end();
     pthread_join(thread, NULL);
     assert_int_equal(ends, 1);
