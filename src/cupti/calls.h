@@ -42,8 +42,8 @@ typedef struct kprof_transfer {
     kprof_transfer_kind kind;
     bool waits;                      /* the call returns when it is done */
     CUdeviceptr destination, source; /* source: of a copy */
-    unsigned value;                  /* of a set */
-    size_t element_bytes;            /* of a set: 1, 2 or 4 */
+    uint64_t value;                  /* of a set */
+    size_t element_bytes;            /* of a set: 1, 2 or 4; of a set of one element also 8 */
     size_t pitch_bytes;              /* of several rows, at the destination */
     size_t source_pitch_bytes;       /* of a copy of several rows */
     size_t width, height;            /* elements, or bytes of a copy; rows */

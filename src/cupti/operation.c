@@ -533,8 +533,11 @@ static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *s
     if (t->width == 0 || t->height == 0)
         return KPROF_OK;
     if (t->kind == KPROF_TRANSFER_SET) {
-        kprof_set set = {t->destination, t->pitch_bytes, t->width, t->height, t->value, (unsigned)t->element_bytes};
-        return kprof_snapshot_set(snapshot, &set);
+        const unsigned bytes = t->element_bytes < 8 ? (unsigned)t->element_bytes : 4;
+        const kprof_set set = {t->destination, t->pitch_bytes, t->width, t->height, (unsigned)t->value, bytes},
+                        upper = {t->destination + bytes, 0, 1, 1, (unsigned)(t->value >> 32), bytes};
+        const kprof_status status = kprof_snapshot_set(snapshot, &set);
+        return status != KPROF_OK || t->element_bytes == bytes ? status : kprof_snapshot_set(snapshot, &upper);
     }
     kprof_rows rows = {t->destination, t->source, t->pitch_bytes, t->source_pitch_bytes, t->width, t->height};
     if (t->kind == KPROF_TRANSFER_IN) {
@@ -584,7 +587,10 @@ static CUresult set_row_by_driver(const kprof_driver_api *driver, const kprof_tr
         return driver->cuMemsetD8Async_(t->destination, (unsigned char)t->value, t->width, stream);
     if (t->element_bytes == 2)
         return driver->cuMemsetD16Async_(t->destination, (unsigned short)t->value, t->width, stream);
-    return driver->cuMemsetD32Async_(t->destination, t->value, t->width, stream);
+    const CUresult result = driver->cuMemsetD32Async_(t->destination, (unsigned)t->value, t->width, stream);
+    return t->element_bytes == 4 || result != CUDA_SUCCESS
+               ? result
+               : driver->cuMemsetD32Async_(t->destination + 4, (unsigned)(t->value >> 32), 1, stream);
 }
 
 static CUresult set_by_driver(const kprof_driver_api *driver, const kprof_transfer *t, CUstream stream)
@@ -597,7 +603,7 @@ static CUresult set_by_driver(const kprof_driver_api *driver, const kprof_transf
     if (t->element_bytes == 2)
         return driver->cuMemsetD2D16Async_(t->destination, t->pitch_bytes, (unsigned short)t->value, t->width,
                                            t->height, stream);
-    return driver->cuMemsetD2D32Async_(t->destination, t->pitch_bytes, t->value, t->width, t->height, stream);
+    return driver->cuMemsetD2D32Async_(t->destination, t->pitch_bytes, (unsigned)t->value, t->width, t->height, stream);
 }
 
 static CUresult copy_by_driver(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)

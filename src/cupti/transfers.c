@@ -109,6 +109,44 @@ bool kprof_transfer_may_be_kept(const kprof_transfer *t)
     return t->height <= MOST_KEPT_ROWS && (t->height == 0 || t->width <= MOST_KEPT_BYTES / t->height);
 }
 
+static kprof_transfer set_one(CUdeviceptr address, uint64_t value, size_t bytes, CUstream stream)
+{
+    return (kprof_transfer){.kind = KPROF_TRANSFER_SET,
+                            .destination = address,
+                            .value = value,
+                            .element_bytes = bytes,
+                            .width = 1,
+                            .height = 1,
+                            .stream = stream};
+}
+
+/* A value that is written to memory in the order of a stream. All versions of the call have the same arguments. */
+static bool read_written(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)
+{
+    const cuStreamWriteValue32_v2_params *short_one = parameters;
+    const cuStreamWriteValue64_v2_params *long_one = parameters;
+    switch (id) {
+    case ID(cuStreamWriteValue32_ptsz):
+    case ID(cuStreamWriteValue32_v2_ptsz):
+        *per_thread = true;
+        __attribute__((fallthrough));
+    case ID(cuStreamWriteValue32):
+    case ID(cuStreamWriteValue32_v2):
+        *out = set_one(short_one->addr, short_one->value, 4, short_one->stream);
+        return true;
+    case ID(cuStreamWriteValue64_ptsz):
+    case ID(cuStreamWriteValue64_v2_ptsz):
+        *per_thread = true;
+        __attribute__((fallthrough));
+    case ID(cuStreamWriteValue64):
+    case ID(cuStreamWriteValue64_v2):
+        *out = set_one(long_one->addr, long_one->value, 8, long_one->stream);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)
 {
     switch (id) {
@@ -138,7 +176,7 @@ static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfe
         COPY_ROWS(cuMemcpy3D_v2, _ptds, read_layers, true, NULL)
         COPY_ROWS(cuMemcpy3DAsync_v2, _ptsz, read_layers, false, p->hStream)
     default:
-        return false;
+        return read_written(id, parameters, out, per_thread);
     }
 }
 

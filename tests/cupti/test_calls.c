@@ -448,6 +448,31 @@ static void test_transfers(void **state)
     assert_true(t.destination == 64 && t.source == 128 && t.width == 16 && t.stream == stream);
 }
 
+/* Such a write is a set of one value. */
+static void test_values_that_are_written_in_the_order_of_a_stream(void **state)
+{
+    (void)state;
+    kprof_transfer t;
+    CUstream stream = (CUstream)0x100;
+    cuStreamWriteValue32_params of4 = {.stream = stream, .addr = 64, .value = 4000000000u};
+    cuStreamWriteValue64_params of8 = {.addr = 64, .value = UINT64_C(0x123456789)};
+    static const CUpti_CallbackId ids[] = {ID(cuStreamWriteValue32), ID(cuStreamWriteValue32_ptsz),
+                                           ID(cuStreamWriteValue32_v2), ID(cuStreamWriteValue32_v2_ptsz)},
+                                  longer[] = {ID(cuStreamWriteValue64), ID(cuStreamWriteValue64_ptsz),
+                                              ID(cuStreamWriteValue64_v2), ID(cuStreamWriteValue64_v2_ptsz)};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(kind_of(ids[i], &of4), KPROF_CALL_TRANSFER);
+        assert_true(kprof_call_transfer(ids[i], &of4, &t));
+        assert_true(t.kind == KPROF_TRANSFER_SET && !t.waits && t.destination == 64 && t.stream == stream);
+        assert_true(t.value == 4000000000u && t.element_bytes == 4 && t.width == 1 && t.height == 1);
+        assert_true(kprof_call_transfer(longer[i], &of8, &t));
+        assert_true(t.kind == KPROF_TRANSFER_SET && t.destination == 64 && t.element_bytes == 8);
+        assert_true(t.value == UINT64_C(0x123456789) && t.width == 1 && t.height == 1);
+        assert_ptr_equal(t.stream, i % 2 == 1 ? CU_STREAM_PER_THREAD : NULL);
+        assert_int_equal(kprof_transfer_destination_bytes(&t), 8);
+    }
+}
+
 /* The host's side is none of the device's addresses. */
 static void test_transfers_from_and_to_the_host(void **state)
 {
@@ -1124,6 +1149,7 @@ int main(void)
         cmocka_unit_test(test_allocations_in_streams),
         cmocka_unit_test(test_streams_that_wait),
         cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_values_that_are_written_in_the_order_of_a_stream),
         cmocka_unit_test(test_transfers_from_and_to_the_host),
         cmocka_unit_test(test_each_transfer),
         cmocka_unit_test(test_copies_of_rows),

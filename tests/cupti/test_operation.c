@@ -422,6 +422,10 @@ static void test_sets(void **state)
     assert_string_equal(repeat(ID(cuMemsetD16Async), &p16), "repeated: set16 10000 0 60000 6 1;");
     cuMemsetD32Async_params p32 = {.dstDevice = DEVICE, .ui = 4000000000u, .N = 7, .hStream = (void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemsetD32Async_ptsz), &p32), "repeated: set32 10000 0 4000000000 7 1;");
+    cuStreamWriteValue32_v2_params w4 = {.addr = DEVICE, .value = 5};
+    assert_string_equal(repeat(ID(cuStreamWriteValue32_v2), &w4), "repeated: set32 10000 0 5 1 1;");
+    cuStreamWriteValue64_params w8 = {.addr = DEVICE + 8, .value = UINT64_C(0x300000007)};
+    assert_string_equal(repeat(ID(cuStreamWriteValue64), &w8), "repeated: set32 10008 0 7 1 1;set32 1000c 0 3 1 1;");
     cuMemsetD2D8_v2_params r8 = {.dstDevice = DEVICE, .dstPitch = 512, .uc = 1, .Width = 9, .Height = 3};
     assert_string_equal(repeat(ID(cuMemsetD2D8_v2), &r8), "repeated: set8 10000 512 1 9 3;");
     cuMemsetD2D16_v2_params r16 = {.dstDevice = DEVICE, .dstPitch = 512, .us = 2, .Width = 9, .Height = 3};
@@ -471,11 +475,13 @@ static void test_by_the_driver(void **state)
     cuMemsetD2D32Async_params r32 = {DEVICE, 512, 3, 9, 3, stream};
     cuMemcpyDtoD_v2_params p = {.dstDevice = DEVICE, .srcDevice = POOL, .ByteCount = 64};
     cuMemsetD8_v2_params none = {.dstDevice = DEVICE};
+    cuStreamWriteValue64_v2_params w8 = {.addr = DEVICE, .value = UINT64_C(0x300000007)};
     const struct {
         CUpti_CallbackId id;
         const void *parameters;
         const char *wanted;
-    } calls[] = {{ID(cuMemsetD8_v2), &p8, "set8 10001 200 5 replay;"},
+    } calls[] = {{ID(cuStreamWriteValue64_v2), &w8, "set32 10000 7 1 replay;set32 10004 3 1 replay;"},
+                 {ID(cuMemsetD8_v2), &p8, "set8 10001 200 5 replay;"},
                  {ID(cuMemsetD16Async), &p16, "set16 10000 60000 6 replay;"},
                  {ID(cuMemsetD32Async), &p32, "set32 10000 4000000000 7 replay;"},
                  {ID(cuMemsetD2D8Async), &r8, "rows8 10000+512 1 9 3 replay;"},
