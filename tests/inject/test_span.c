@@ -8,7 +8,6 @@
 #include "inject/range.h"
 
 #define OTHER_STREAM 1 /* of the same context */
-#define ALL_LANES    ((1u << KPROF_LANES) - 1)
 
 /* What is told of a range. */
 typedef struct told_range {
@@ -278,16 +277,16 @@ static void default_streams(void **state)
                  {&streams[0], &kernel, 1u << 3},
                  {&streams[0], &kernel, 0},
                  {NULL, NULL, 1u << 1 | 1u << 2 | 1u << 4},
-                 {&independent_stream, &kernel, ALL_LANES},
-                 {&streams[1], &kernel, ALL_LANES},
+                 {&independent_stream, &kernel, 0x1e}, /* all that have had work */
+                 {&streams[1], &kernel, 0x1b},
                  {&independent_stream, NULL, 0},
-                 {&streams[1], &kernel, ALL_LANES},
-                 {&streams[3], &kernel, ALL_LANES},
-                 {&streams[4], &kernel, ALL_LANES},
-                 {&streams[5], &kernel, ALL_LANES},
-                 {&streams[6], &kernel, ALL_LANES}, /* it shares a lane, as the next one does */
-                 {&streams[7], &kernel, ALL_LANES},
-                 {&streams[5], &kernel, ALL_LANES},
+                 {&streams[1], &kernel, 0x1b},
+                 {&streams[3], &kernel, 0x1f},
+                 {&streams[4], &kernel, 0x3f},
+                 {&streams[5], &kernel, 0x7f},
+                 {&streams[6], &kernel, 0x7f}, /* it shares a lane, as the next one does */
+                 {&streams[7], &kernel, 0x7f},
+                 {&streams[5], &kernel, 0x7f},
                  {&streams[5], &kernel, 0}};
     (void)state;
     ops.target_stream_blocks = blocks;

@@ -86,11 +86,10 @@ static unsigned order_by_default_stream(kprof_lanes *lanes, unsigned bit, void *
     const bool is_legacy = name_of(stream) == LEGACY, is_new = !(lanes->seen & bit);
     if (is_new && !is_legacy && !kprof_engine.device->target_stream_blocks(stream))
         atomic_fetch_or(&lanes->independent, bit);
-    lanes->seen |= bit;
     if (!is_legacy)
         return 0;
     order(lanes, blocking(lanes) & ~bit, bit);
-    return blocking(lanes) & lanes->seen & ~bit;
+    return blocking(lanes);
 }
 
 /* The host may act upon what it got, with no call, and wait in a copy of a default stream. What it has changed itself
@@ -103,10 +102,13 @@ void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *wo
     const unsigned found = find_lane(lanes, stream);
     last->lane = state->needs ? 0 : found < KPROF_LANES ? found : KPROF_LANES - 1;
     const bool shares = found != last->lane;
+    const unsigned bit = 1u << last->lane;
     if (shares)
         snprintf(state->note, sizeof state->note, "%s", IN_ONE_LANE);
     last->waits_for = atomic_exchange(&lanes->waiting[last->lane], 0);
-    last->waits_for |= shares ? ALL_LANES : order_by_default_stream(lanes, 1u << last->lane, stream);
+    last->waits_for |= shares ? ALL_LANES : order_by_default_stream(lanes, bit, stream);
+    last->waits_for &= lanes->seen & ~bit; /* each wait takes the GPU time */
+    lanes->seen |= bit;
     const bool may_wait = !work->kernel && (name_of(stream) == LEGACY || stream == PER_THREAD);
     if (shares || may_wait || work->awaited || kprof_engine.device->operation_output_bytes(last->operation) > 0)
         order(lanes, ALL_LANES, ALL_LANES);
