@@ -1017,6 +1017,7 @@ void kprof_snapshot_release(kprof_snapshot *s)
     if (s->taken || s->stuck)
         return;
     kprof_backing_release(&s->backing, s->driver, true);
+    kprof_backing_release(&s->locked, s->driver, true);
     kprof_freed_let_go(&s->freed, s->context);
 }
 

@@ -810,10 +810,13 @@ static void test_page_locked_space_has_a_bound(void **state)
         assert_int_equal(fake.pinned_count, first + 2);
         kprof_snapshot_drop(snapshot, false);
         assert_int_equal(fake.pinned_count, first + 2); /* to free it might wait */
-        kprof_snapshot_drop(snapshot, true);
+        if (batch == 0)
+            kprof_snapshot_drop(snapshot, true);
+        else
+            kprof_snapshot_release(snapshot);
         assert_int_equal(fake.pinned_count, first);
     }
-    assert_int_equal(fake.chunks, chunks);
+    assert_true(fake.chunks <= chunks);
 }
 
 #define ALL ((1u << KPROF_LANES) - 1)
