@@ -86,7 +86,7 @@ compile transpose-after "$root/samples/transpose/transpose.cu" -cudart static -l
 for source in "$here"/programs/*.cu; do
   options=(-cudart static)
   case $(basename "$source") in
-    driver_api.cu | compression.cu) options+=(-L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda) ;;
+    driver_api.cu | compression.cu | waits.cu) options+=(-L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda) ;;
   esac
   compile "$(basename "$source" .cu)" "$source" "${options[@]}" & jobs+=($!)
   make_room

@@ -41,6 +41,7 @@ def rows():
     return [Row("handshake", 13, 5, 2.5), Row("held", 26, 24, 2.5), Row("fed", 6, 3, 1.5),
             Row("ranks", 20, 16, 3), Row("pools", 121, 121, 2.5), Row("workers", 12, 12, 3),
             Row("forked", 80, 80, 30), Row("killed", 200, 150, 25, status=137, lost=50),
+            Row("slow", 16, 10, 30), Row("written", 40, 40, 3),
             exact("frees", 4), exact("managed", 4),
             Row("jax", 100, 95, 10, argv=jax, options=["-c", "100"], same=False)]
 

@@ -10,7 +10,11 @@
 //   workers    two forked workers, which their parent ends by SIGTERM
 //   forked     40 forked workers with a launch each
 //   killed     200 launches, one each 20 ms, and SIGKILL
+//   slow       kernels that take longer than a call may be held, beside one that reaches memory of the host
+//   written    40 launches with a value written between them in the order of the stream
 #include "check.h"
+
+#include <cuda.h>
 
 #include <csignal>
 #include <sys/wait.h>
@@ -333,14 +337,82 @@ static void run_killed(void)
     raise(SIGKILL);
 }
 
+// It ends by itself.
+__global__ void take_long(Vector v, unsigned long long ns)
+{
+    const unsigned long long end = nanoseconds() + ns;
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < v.count)
+        v.data[i] = v.data[i] * 0.5f + 1;
+    while (nanoseconds() < end) {
+    }
+}
+
+// Its arguments do not show that it reaches memory of the host.
+__global__ void reach(float **where)
+{
+    **where += 1;
+}
+
+// To destroy a stream closes the batch, so that what reaches the host is apart from what takes long.
+static void end_batch(void)
+{
+    cudaStream_t stream;
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+// 5 launches that reach memory of the host, and 10 of 0.15 s.
+static void run_slow(void)
+{
+    Vector v = make(1 << 10, 1);
+    float *pinned, **where;
+    CHECK(cudaMallocHost(&pinned, sizeof *pinned));
+    CHECK(cudaMalloc(&where, sizeof *where));
+    CHECK(cudaMemcpy(where, &pinned, sizeof pinned, cudaMemcpyHostToDevice));
+    *pinned = 0;
+    for (int i = 0; i < 5; i++) {
+        reach<<<1, 1>>>(where);
+        CHECK(cudaGetLastError());
+        end_batch();
+        for (int j = 0; j < 2; j++)
+            take_long<<<grid(v), BLOCK>>>(v, 150000000);
+        CHECK(cudaGetLastError());
+        end_batch();
+    }
+    printf("reached %g, first %g\n", *pinned, copy_to_host(v.data, 1)[0]);
+}
+
+__global__ void add_written(float *sum, const unsigned *written)
+{
+    *sum = *sum * 0.5f + *written;
+}
+
+static void run_written(void)
+{
+    float *sum;
+    unsigned *written;
+    CHECK(cudaMalloc(&sum, sizeof *sum));
+    CHECK(cudaMalloc(&written, sizeof *written));
+    CHECK(cudaMemset(sum, 0, sizeof *sum));
+    for (unsigned i = 0; i < 40; i++) {
+        require(cuStreamWriteValue32(nullptr, (CUdeviceptr)written, i, 0) == CUDA_SUCCESS, "a value is written");
+        add_written<<<1, 1>>>(sum, written);
+        CHECK(cudaGetLastError());
+    }
+    CHECK(cudaDeviceSynchronize());
+    printf("sum %g\n", copy_to_host(sum, 1)[0]);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"handshake", run_handshake}, {"held", run_held},    {"fed", run_fed},
-                 {"ranks", run_ranks},         {"pools", run_pools},  {"workers", run_workers},
-                 {"forked", run_forked},       {"killed", run_killed}};
+    } modes[] = {{"handshake", run_handshake}, {"held", run_held},       {"fed", run_fed},       {"ranks", run_ranks},
+                 {"pools", run_pools},         {"workers", run_workers}, {"forked", run_forked}, {"killed", run_killed},
+                 {"slow", run_slow},           {"written", run_written}};
     for (const auto &mode : modes) {
         if (argc != 2 || strcmp(argv[1], mode.name) != 0)
             continue;
