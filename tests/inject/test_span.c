@@ -298,34 +298,47 @@ static void default_streams(void **state)
     kprof_engine.device = before;
 }
 
+static unsigned waits_for_host(void)
+{
+    return KPROF_WAITS_FOR_HOST;
+}
+
 /* After calls that tell the program nothing of the GPU, work goes on side by side. */
 static void calls_that_order_streams(void **state)
 {
     static const struct {
         kprof_call call;
         bool has_returned;
-        bool orders;
+        bool orders, orders_beside_functions; /* the latter: where functions of the host tell the program of it */
     } calls[] = {
-        {{.kind = KPROF_CALL_LAUNCH}, true, false},
-        {{.kind = KPROF_CALL_LAUNCH, .failed = true}, true, true},
-        {{.kind = KPROF_CALL_HARMLESS}, true, false},
-        {{.kind = KPROF_CALL_WAIT}, false, false},
-        {{.kind = KPROF_CALL_WAIT}, true, true},
-        {{.kind = KPROF_CALL_WAIT, .failed = true}, true, false}, /* not yet */
-        {{.kind = KPROF_CALL_ALLOCATE}, true, true},
-        {{.kind = KPROF_CALL_POOL_FREE}, true, true},
-        {{.kind = KPROF_CALL_SETUP}, true, false},
-        {{.kind = KPROF_CALL_ORDER}, false, true}, /* in the default stream */
-        {{.kind = KPROF_CALL_TRANSFER}, false, true},
-        {{.kind = KPROF_CALL_TRANSFER, .stream = &kprof_engine}, false, false},
+        {{.kind = KPROF_CALL_LAUNCH}, true, false, false},
+        {{.kind = KPROF_CALL_LAUNCH, .failed = true}, true, true, true},
+        {{.kind = KPROF_CALL_GRAPH_LAUNCH}, true, false, true},
+        {{.kind = KPROF_CALL_GRAPH_LAUNCH, .failed = true}, true, true, true},
+        {{.kind = KPROF_CALL_HARMLESS}, true, false, false},
+        {{.kind = KPROF_CALL_WAIT}, false, false, false},
+        {{.kind = KPROF_CALL_WAIT}, true, true, true},
+        {{.kind = KPROF_CALL_WAIT, .failed = true}, true, false, false}, /* not yet */
+        {{.kind = KPROF_CALL_ALLOCATE}, true, true, true},
+        {{.kind = KPROF_CALL_POOL_FREE}, true, true, true},
+        {{.kind = KPROF_CALL_SETUP}, true, false, true},
+        {{.kind = KPROF_CALL_ORDER}, false, true, true}, /* in the default stream */
+        {{.kind = KPROF_CALL_TRANSFER}, false, true, true},
+        {{.kind = KPROF_CALL_TRANSFER, .stream = &kprof_engine}, false, false, false},
     };
     kprof_lanes lanes;
+    kprof_device_ops ops = *kprof_engine.device;
+    const kprof_device_ops *before = kprof_engine.device;
     (void)state;
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    ops.target_sharing = waits_for_host;
+    for (size_t i = 0; i < 2 * sizeof calls / sizeof *calls; i++) {
+        const bool orders = i % 2 ? calls[i / 2].orders_beside_functions : calls[i / 2].orders;
+        kprof_engine.device = i % 2 ? &ops : before;
         kprof_span_reset(&lanes);
-        kprof_span_note_order(&lanes, &calls[i].call, calls[i].has_returned);
-        if ((count_waiting(&lanes) > 0) != calls[i].orders)
-            fail_msg("call %zu orders: %d", i, !calls[i].orders);
+        kprof_span_note_order(&lanes, &calls[i / 2].call, calls[i / 2].has_returned);
+        kprof_engine.device = before;
+        if ((count_waiting(&lanes) > 0) != orders)
+            fail_msg("call %zu orders: %d", i / 2, !orders);
     }
 }
 

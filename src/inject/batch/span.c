@@ -134,12 +134,12 @@ static bool tells_of_end(const kprof_call *call)
     switch (call->kind) {
     case KPROF_CALL_LAUNCH:
     case KPROF_CALL_TRANSFER:
-    case KPROF_CALL_GRAPH_LAUNCH:
         return call->failed;
     case KPROF_CALL_WAIT: /* or it asks, and work has not ended */
         return !call->failed;
     case KPROF_CALL_SETUP:
-        return kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST;
+    case KPROF_CALL_GRAPH_LAUNCH: /* with a function of the host among its nodes */
+        return call->failed || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
     case KPROF_CALL_HARMLESS:
     case KPROF_CALL_ORDER:
         return false;
