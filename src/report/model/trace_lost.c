@@ -80,9 +80,9 @@ static void find_work_in_ranges(kprof_report *report)
 static const char steps[] =
     "CREATE TEMP TABLE trace_step AS SELECT coalesce(g.text, '') || ':' || n.text AS range, end_ns-start_ns AS ns, "
     "end_ns-start_ns-(d.c0-c.c0)+(b.c0-a.c0) AS known_ns, b.c0-a.c0 AS busy_ns FROM trace_range r JOIN trace_name n ON "
-    "n.id=name_id LEFT JOIN trace_name g ON "
-    "g.id=domain_id JOIN temp.range_work a ON a.point=2*r.id JOIN temp.range_work b ON b.point=2*r.id+1 "
-    "JOIN temp.range_cover c ON c.point=2*r.id JOIN temp.range_cover d ON d.point=2*r.id+1";
+    "n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id JOIN temp.range_work a ON a.point=2*r.id JOIN "
+    "temp.range_work b ON b.point=2*r.id+1 JOIN temp.range_cover c ON c.point=2*r.id JOIN temp.range_cover d ON "
+    "d.point=2*r.id+1";
 
 /* operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes behind another one
  * in its stream, and the thread launches nothing between them, within 1,000 calls) */
