@@ -171,7 +171,7 @@ def check_repeated(session):
     alone, told = dict(counts_of(base)), []
     for name, launches in (("plain", (2, 3, 4)), ("wait", (5, 6)), ("copies", (7, 8, 9)), ("graph", (10, 11, 12)),
                            ("streams", (13, 14)), ("input", (15, 16, 17)), ("beside", (18, 19)),
-                           ("ordered", (20, 21))):
+                           ("ordered", (20, 21)), ("default", (22, 23))):
         status, base = session.profile(["--set", "default", *metrics, "--replay-mode", "range", INCLUDE, f"{name}/"],
                                        program, plain)
         mode, counts, missing, reason = read_range(base)
@@ -199,11 +199,11 @@ def times_of(base):
 
 def check_streams(session):
     """Kernels of two streams are repeated as the program's own run has them under a profiler: side by side, and one
-    after the other where an event orders them."""
+    after the other where an event orders them, or one in the default stream does."""
     program, told = [harness.programs() / "ranges"], []
     plain = harness.run(program)
     alone = times_of(session.profile([], program, plain)[1])
-    for name, launches in (("beside", (18, 19)), ("ordered", (20, 21))):
+    for name, launches in (("beside", (18, 19)), ("ordered", (20, 21)), ("default", (22, 23))):
         one = sum(alone[launch] for launch in launches) / 2
         took = {}
         for mode in ("range", "app-range"):

@@ -115,9 +115,11 @@ static void run_pool_destroyed(void)
     properties.location.type = cudaMemLocationTypeDevice;
     CHECK(cudaStreamCreate(&stream));
     for (unsigned n = 1; n <= 4; n++) {
-        cudaMemPool_t pool;
+        cudaMemPool_t pool, used, own;
         unsigned *block, *other;
         CHECK(cudaMemPoolCreate(&pool, &properties));
+        if (n == 4)
+            CHECK(cudaDeviceSetMemPool(0, pool));
         CHECK(cudaMallocFromPoolAsync((void **)&block, BYTES, pool, stream));
         CHECK(cudaMallocFromPoolAsync((void **)&other, BYTES, pool, stream));
         CHECK(cudaMemcpyAsync(block, x, BYTES, cudaMemcpyDeviceToDevice, stream));
@@ -126,6 +128,9 @@ static void run_pool_destroyed(void)
         if (n > 2)
             CHECK(cudaFreeAsync(other, stream));
         CHECK(cudaMemPoolDestroy(pool));
+        CHECK(cudaDeviceGetMemPool(&used, 0));
+        CHECK(cudaDeviceGetDefaultMemPool(&own, 0));
+        printf("pool %u: the device uses %s\n", n, used == own ? "its own" : "another");
         if (n % 2 != 0)
             step(block, 3, n, stream);
         step(block, 7, n, stream);

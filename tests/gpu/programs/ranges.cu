@@ -1,8 +1,8 @@
 // NVTX ranges that come once: of launches alone, with a wait, with sets and copies, with a graph, in two streams, and
-// with copies from the host and to it alone; and two of one long kernel in each of two streams, which are side by side
-// in "beside" and one after the other in "ordered". The
-// number of blocks of a launch is its number, so that a profiler's results tell which one it is; tests/gpu/nvtx.py
-// knows the launches of each range.
+// with copies from the host and to it alone; and three of one long kernel in each of two streams that block, which are
+// side by side in "beside" and one after the other in "ordered", and in "default", where an event is recorded in the
+// default stream between them. The number of blocks of a launch is its number, so that a profiler's results tell which
+// one it is; tests/gpu/nvtx.py knows the launches of each range.
 //
 // Usage: ranges
 #include "check.h"
@@ -119,6 +119,12 @@ static void run_beside(float *x, const cudaStream_t *streams)
     CHECK(cudaEventRecord(event, streams[0]));
     CHECK(cudaStreamWaitEvent(streams[1], event, 0));
     work_long<<<21, BLOCK, 0, streams[1]>>>(x, LONG_STEPS);
+    nvtxRangePop();
+    CHECK(cudaDeviceSynchronize());
+    nvtxRangePushA("default");
+    work_long<<<22, BLOCK, 0, streams[0]>>>(x, LONG_STEPS);
+    CHECK(cudaEventRecord(event, cudaStreamLegacy));
+    work_long<<<23, BLOCK, 0, streams[1]>>>(x, LONG_STEPS);
     nvtxRangePop();
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaEventDestroy(event));
