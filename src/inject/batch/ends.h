@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 /* Why a batch takes nothing more. */
-#define KPROF_OTHER_STREAM "work in another stream, behind a launch that does not end by itself"
+#define KPROF_OTHER_STREAM "work in another stream, behind a launch that had not ended"
 
 typedef struct kprof_ends {
     size_t unproved;      /* launches from this number on may wait for later work */
