@@ -89,7 +89,8 @@ bool kprof_decision_is_proved(const kprof_batch_launch *launch, const kprof_oper
 static bool may_be_by_itself(const kprof_batch_launch *launch)
 {
     return launch->chosen && !launch->repeats && launch->record.graph_node == 0 &&
-           !atomic_load(&launch->kernel->ends_late) && atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
+           !atomic_load(&launch->kernel->ends_late) && !atomic_load(&launch->kernel->takes_long) &&
+           atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
 }
 
 /* Can kprof hide what replays print? It drops all output meanwhile, so no other context may print. */
@@ -113,6 +114,8 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     }
     if (atomic_load(&launch->kernel->ends_late) && !atomic_load(&launch->kernel->ends_alone))
         return KPROF_MAY_WAIT;
+    if (atomic_load(&launch->kernel->takes_long) && (kprof_engine.device->target_sharing() & KPROF_MANAGED))
+        return "launches of the kernel take longer than a call is held, and the host may use managed memory meanwhile";
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
     why = why_not_saved(launch->call->context);

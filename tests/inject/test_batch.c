@@ -1358,6 +1358,34 @@ static void test_managed_memory(void **state)
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
+static unsigned launch_for_ms(sim_function *function, int64_t ms)
+{
+    sim.may_wait = true;
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .function = function, .a = MANAGED_SLOT, .b = SLOT, .slow_ms = ms, .tag = ++last_tag});
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    await_work();
+    sim.may_wait = false;
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    return last_tag;
+}
+
+/* The call of a launch would have to be held until that has ended. Later ones are measured as they run. */
+static void test_managed_memory_of_a_kernel_that_takes_long(void **state)
+{
+    (void)state;
+    static sim_function slow = {"slow, managed", .kernel = SIM_ADD};
+    unsigned first = launch_for_ms(&slow, 0);
+    close_batch();
+    assert_measured(first);
+    assert_unmeasured(launch_for_ms(&slow, 250), "the GPU's work did not end within 0.1 s");
+    assert_unmeasured(launch_for_ms(&slow, 250), "a kernel's first launches are only watched");
+    unsigned last = launch_for_ms(&slow, 250);
+    close_when_ended();
+    end_samples();
+    assert_report(last, 1, "launches of the kernel take longer than a call is held");
+}
+
 /* What the host did takes too much space: the batch ends before the next launch. */
 static void test_managed_memory_that_is_not_kept(void **state)
 {
@@ -1585,6 +1613,7 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
         cmocka_unit_test_teardown(test_managed_memory, mend),
+        cmocka_unit_test_teardown(test_managed_memory_of_a_kernel_that_takes_long, mend),
         cmocka_unit_test_teardown(test_managed_memory_that_is_not_kept, mend),
         cmocka_unit_test_teardown(test_managed_memory_before_a_thread, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_with_managed_memory, mend),

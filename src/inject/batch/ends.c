@@ -145,12 +145,15 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state)
         return kprof_fail(KPROF_NOT_COLLECTED, KPROF_BESIDE_CAPTURE);
     }
     const kprof_launch_list *list = &state->list;
-    const kprof_kernel *kernel = state->needs && list->count > 0 ? list->items[list->count - 1].kernel : NULL;
-    if (kernel && !atomic_load(&kernel->ends_alone))
-        limit_ns = kprof_kernel_patience_ns(kernel);
+    kprof_kernel *last = list->count > 0 ? list->items[list->count - 1].kernel : NULL;
+    if (state->needs && last && !atomic_load(&last->ends_alone))
+        limit_ns = kprof_kernel_patience_ns(last);
     kprof_status status = kprof_wait_at_most(state->context->context, limit_ns);
-    if (!kprof_wait_is_idle(status) && (kprof_state_has_managed(state) || state->needs))
+    if (!kprof_wait_is_idle(status) && (kprof_state_has_managed(state) || state->needs)) {
+        if (last && atomic_load(&last->ends_alone))
+            atomic_store(&last->takes_long, true);
         note_late(ends, state); /* the host waits for each launch: do not wait for these again */
+    }
     state->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
