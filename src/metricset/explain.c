@@ -392,7 +392,7 @@ static kprof_status count_passes(explainer *by)
     return status;
 }
 
-/* The section or finding that a word, which is no metric's name, is a misspelling of; or NULL. */
+/* The section or finding that a word, which is no metric's name, is a misspelling or a part of; or NULL. */
 static const char *find_nearest_id(const kprof_catalog *catalog, const char *word)
 {
     KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + catalog->finding_count + 1, sizeof *ids);
@@ -401,8 +401,13 @@ static const char *find_nearest_id(const kprof_catalog *catalog, const char *wor
         ids[count++] = catalog->sections[i].id;
     for (size_t i = 0; i < catalog->finding_count; i++)
         ids[count++] = catalog->findings[i].id;
-    const bool may_be = !strstr(word, "__") && !kprof_catalog_why_not(catalog, word);
-    return may_be ? kprof_nearest_spelling(word, ids, count) : NULL;
+    if (strstr(word, "__") || kprof_catalog_why_not(catalog, word))
+        return NULL;
+    const char *nearest = kprof_nearest_spelling(word, ids, count);
+    const bool is_part = strlen(word) > 3 && kprof_catalog_find_set(catalog, word) == catalog->set_count;
+    for (size_t i = 0; is_part && !nearest && i < count; i++)
+        nearest = strcasestr(ids[i], word) ? ids[i] : NULL;
+    return nearest;
 }
 
 /* The chip does not have the name: it is a derived value, stands for an alias, is misspelled, or nobody can know. */

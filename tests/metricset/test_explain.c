@@ -240,6 +240,7 @@ static void test_refused(void **state)
     refuse("occupancy.achievd", KPROF_UNKNOWN_NAME, "did you mean \"occupancy.achieved\"?");
     refuse("tensor.actve", KPROF_UNKNOWN_NAME, "did you mean \"tensor.active\"?");
     refuse("l2.hitrate", KPROF_UNKNOWN_NAME, "did you mean \"l2.hit_rate\"?");
+    refuse("uncoalesced", KPROF_UNKNOWN_NAME, "no metric, section or finding; did you mean \"UncoalescedGlobal\"?");
     refuse("no__such.sum", KPROF_UNSUPPORTED, "no__such.sum");
     refuse("regex:dram", KPROF_USAGE, "several metrics");
     refuse("group:SpeedOfLight", KPROF_USAGE, "several metrics");
