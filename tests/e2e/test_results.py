@@ -1459,7 +1459,7 @@ class Parts(Case):
         for words in (("SpeedOfLight_RooflineChart",), ("SourceCounters",),
                       ("Bandwidth", "--section-folder", OWN_SETS)):
             self.show(SAMPLE, "--section", *words, code=102,
-                      err="the report has no such section, which only a run collects; it has SpeedOfLight, ")
+                      err=f"the report has no such section (a run with --section {words[0]} collects it); it has Sp")
         self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section; it has ")
         self.show(SAMPLE, "--section-folder", OWN_SETS, "--set", "bandwidth", err="not in this report: Bandwidth\n")
         self.show(SAMPLE, "--set", "agent", code=102,

@@ -42,7 +42,7 @@ static bool tell_section(const name_list *list, const char *word, kprof_strbuf *
     if (why)
         kprof_strbuf_printf(hint, ": %s", why);
     else if (list->catalog && kprof_catalog_section_id(list->catalog, word)) {
-        kprof_strbuf_puts(hint, ", which only a run collects");
+        kprof_strbuf_printf(hint, " (a run with --section %s collects it)", word);
         tell_what_there_is(list, hint);
     }
     return hint->length > 0;
