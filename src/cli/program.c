@@ -51,10 +51,11 @@ kprof_status kprof_program_fail(const char *name, int reason)
                           name, interpreter,
                           strchr(interpreter, '\r') ? "; the line ends with a carriage return, as in files of Windows"
                                                     : "");
+    if (!strchr(name, '/') && is_program(name))
+        return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: it is not in PATH; did you mean ./%s?", name, name);
     const bool is_nsys = kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name));
     return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name,
-                      is_nsys ? "; what nsys profile does, kprof trace does, and kprof stats what nsys stats does"
-                              : "");
+                      is_nsys ? "; write kprof trace for nsys profile, and kprof stats for nsys stats" : "");
 }
 
 kprof_status kprof_program_check(const char *name)

@@ -70,6 +70,10 @@ class ExitStatus(Case):
                 run = self.kprof(program, env={"KPROF_SIM_PROBE": "no-gpu"})
                 self.assert_run(run, 109)
                 self.assertIn(err, run.err)
+        shutil.copy("/bin/true", f"{self.dir}/here")
+        run = self.kprof("here", env={"KPROF_SIM_PROBE": "no-gpu"})
+        self.assert_run(run, 109)
+        self.assertIn("cannot start here: it is not in PATH; did you mean ./here?", run.err)
         for words in ((METRIC + ",", "dram__bytes.sum"), (METRIC, "dram__bytes.sum"), (METRIC, ",dram__bytes.sum,")):
             run = self.kprof("--metrics", *words, APP, env={"KPROF_SIM_PROBE": "no-gpu"})
             self.assert_run(run, 109)
