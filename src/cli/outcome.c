@@ -170,10 +170,22 @@ static void append_each(const char *option, const kprof_strlist *values, kprof_s
         kprof_strbuf_printf(out, " --%s \"%s\"", option, values->items[i]);
 }
 
+/* The options of nsys that stand for filters, as they were given. */
+static void append_capture(const kprof_options *options, kprof_strbuf *out)
+{
+    kprof_strbuf_printf(out, " --capture-range %s", options->capture_range ? options->capture_range : "nvtx");
+    if (options->nvtx_capture)
+        kprof_strbuf_printf(out, " --nvtx-capture \"%s\"", options->nvtx_capture);
+    if (options->capture_range_end)
+        kprof_strbuf_printf(out, " --capture-range-end %s", options->capture_range_end);
+}
+
 /* The filters that were given, as options. */
 static void append_filters(const kprof_options *options, kprof_strbuf *out)
 {
     const kprof_filter_spec *filter = &options->filter;
+    const bool is_captured =
+        options->nvtx_capture || (options->capture_range && strcmp(options->capture_range, "none") != 0);
     if (filter->context || filter->stream || filter->invocation)
         kprof_strbuf_printf(out, " --kernel-id %s:%s:%s:%s", filter->context ? filter->context : "",
                             filter->stream ? filter->stream : "", filter->kernel ? filter->kernel : "",
@@ -182,9 +194,12 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     if (kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)
         kprof_strbuf_printf(out, " --replay-mode %s without --nvtx-include", kprof_replay_name(options->replay_choice));
+    else if (is_captured)
+        append_capture(options, out);
     else if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
         kprof_strbuf_puts(out, " --profile-from-start off");
-    append_each("nvtx-include", &filter->nvtx_include, out);
+    if (!is_captured)
+        append_each("nvtx-include", &filter->nvtx_include, out);
     append_each("nvtx-exclude", &filter->nvtx_exclude, out);
     append_each("python-include", &filter->python_include, out);
     append_each("python-exclude", &filter->python_exclude, out);
@@ -192,9 +207,9 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
     append_each("native-exclude", &filter->native_exclude, out);
     if (filter->range_filter)
         kprof_strbuf_printf(out, " --range-filter \"%s\"", filter->range_filter);
-    if (filter->schedule)
+    if (filter->schedule && !is_captured)
         kprof_strbuf_printf(out, " --schedule %s", filter->schedule);
-    if (filter->step)
+    if (filter->step && !is_captured)
         kprof_strbuf_printf(out, " --step \"%s\"", filter->step);
     if (filter->launch_skip)
         kprof_strbuf_printf(out, " -s %llu", (unsigned long long)filter->launch_skip);
@@ -235,15 +250,20 @@ static void explain_kind(const char *option, const char *text)
                   option, text, text);
 }
 
+static void explain_kinds(const kprof_filter_spec *filter)
+{
+    for (size_t i = 0; i < filter->nvtx_include.count; i++)
+        explain_kind("--nvtx-include", filter->nvtx_include.items[i]);
+    if (filter->step)
+        explain_kind("--step", filter->step);
+}
+
 static void explain_nvtx(const kprof_options *options, kprof_report *report)
 {
     const kprof_filter_spec *filter = &options->filter;
     if (filter->nvtx_include.count > 0 && !options->application)
         list_ranges(report);
-    for (size_t i = 0; i < filter->nvtx_include.count; i++)
-        explain_kind("--nvtx-include", filter->nvtx_include.items[i]);
-    if (filter->step)
-        explain_kind("--step", filter->step);
+    explain_kinds(filter);
     if (filter->step && kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)
         kprof_log(KPROF_LOG_ERROR,
                   "--step names what --schedule counts; add --nvtx-include \"%s\" to measure these ranges",
@@ -353,6 +373,8 @@ static void explain_empty_trace(const kprof_outcome *outcome, const kprof_option
                   filters.data);
     else
         kprof_log(KPROF_LOG_ERROR, "the trace is empty: %s", why);
+    if (!options->nvtx_capture && outcome->spools.cut_short == 0)
+        explain_kinds(&options->filter);
 }
 
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)

@@ -684,12 +684,15 @@ class Limited(Tracing):
     def test_what_nothing_is_in_is_told(self):
         for options, text in ((("--profile-from-start", "off"), "it never called cudaProfilerStart"),
                               (("--nvtx-include", "step/"), "it was in no NVTX range that --nvtx-include asks for"),
+                              (("--capture-range cudaProfilerApi",), "it never called cudaProfilerStart"),
                               (("--schedule", "9,0,0,1,1", "--step", "a/"), "it had no active step of --schedule")):
             with self.subTest(text):
-                run = self.trace("push=a", *self.OUT, "pop", options=options)
+                run = self.trace("push=a", *self.OUT, "pop", options=[word for o in options for word in o.split()])
                 self.assertIn(f"has an empty trace: {text}", run.err)
                 self.assertIn(f"the application did is in what {options[0]}", run.err)
                 self.assertEqual(run.code, 106)
+        run = self.trace("push=a", *self.OUT, "pop", options=("--nvtx-include", "a"))
+        self.assertIn('--nvtx-include a is about ranges of nvtxRangeStart; those of nvtxRangePush are "a/"', run.err)
         run = self.trace("init")
         self.assertIn("error: the trace is empty: the application called CUDA for nothing", run.err)
         run = self.kprof("stats", "run.kprof")
