@@ -3,6 +3,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
+#include "core/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #define LEAST_CHUNK_BYTES ((size_t)32 << 20)
 #define CHUNK_GRANULE     ((size_t)2 << 20)
 #define MEGABYTE          1e6
+#define HOST_SHARE        4 /* page-locked memory takes no more than this share of what is left: it cannot be swapped */
 
 struct kprof_backing_chunk {
     kprof_backing_chunk *next;
@@ -28,6 +30,9 @@ static CUresult allocate(const kprof_backing *backing, const kprof_driver_api *d
     void *host = NULL;
     if (!backing->is_host)
         return driver->cuMemAlloc_(out, bytes);
+    const size_t left_bytes = kprof_memory_available_bytes("");
+    if (left_bytes > 0 && bytes > left_bytes / HOST_SHARE)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     const CUresult result = driver->cuMemAllocHost_(&host, bytes);
     *out = (CUdeviceptr)(uintptr_t)host;
     return result;

@@ -56,8 +56,9 @@ typedef struct kprof_rows {
 /* Return space on the device, until _drop, for what a transfer moves, row behind row; 0 when there is none, or when the
  * transfers of the batch would take more than a quarter of what was free. */
 uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t width, size_t height);
-/* Return page-locked memory of the host, until _drop; 0 when there is none, or when the batch would have more than 1
- * GiB of it. `is_scratch`: what is there is of no use, and all who ask so share it. */
+/* Return page-locked memory of the host, until _drop; 0 when there is none, when it would take more than a quarter of
+ * what the machine has left, or when the batch would have more than 1 GiB of it. `is_scratch`: what is there is of no
+ * use, and all who ask so share it. */
 uint64_t kprof_snapshot_locked_space(kprof_snapshot *snapshot, size_t size_bytes, bool is_scratch);
 /* Is what is at `from` the same as what is kept at `to`, in _space? Waits for all work of kprof's stream. */
 kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_rows *rows, bool *same) KPROF_MUST_CHECK;

@@ -848,6 +848,18 @@ static void test_lanes(void **state)
     assert_int_equal(kprof_snapshot_open(&context, &snapshot), KPROF_OK);
 }
 
+/* The program and others need the rest. */
+static void test_page_locked_space_of_a_small_machine(void **state)
+{
+    (void)state;
+    take();
+    fake.host_bytes = 400 * MEBIBYTE;
+    assert_int_equal(kprof_snapshot_locked_space(snapshot, 101 * MEBIBYTE, false), 0);
+    assert_true(kprof_snapshot_locked_space(snapshot, 90 * MEBIBYTE, false) != 0);
+    kprof_snapshot_drop(snapshot, true);
+    fake.host_bytes = 0;
+}
+
 /* A launch that was submitted after memory was saved, and ends later: what it leaves is the start. */
 static void test_launch_that_is_followed(void **state)
 {
@@ -1153,6 +1165,7 @@ int main(void)
         TEST(test_copying_rows),
         TEST(test_space_for_transfers_has_a_bound),
         TEST(test_page_locked_space_has_a_bound),
+        TEST(test_page_locked_space_of_a_small_machine),
         TEST(test_lanes),
         TEST(test_launch_that_is_followed),
         TEST(test_memory_of_the_host_that_is_left),
