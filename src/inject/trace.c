@@ -353,9 +353,10 @@ kprof_status kprof_trace_start(void)
     kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
     kprof_process_write(&record);
     if (!config->only_records)
-        kprof_log(KPROF_LOG_INFO,
-                  "the trace has times in which kprof measured launches: nothing is recorded in them but "
-                  "calls, and no GPU counts as idle; calls that kprof measured in last longer by them");
+        kprof_log(
+            KPROF_LOG_INFO,
+            "while kprof measures launches, the trace has calls alone, and no GPU counts as idle; a call in which "
+            "kprof measures lasts longer by that time");
     const bool is_whole = config->graph_profiling == KPROF_GRAPH_WHOLE;
     const kprof_status status =
         kprof_recording_start(&sink, is_whole ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES, &turns);
