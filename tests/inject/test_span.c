@@ -303,13 +303,18 @@ static unsigned waits_for_host(void)
     return KPROF_WAITS_FOR_HOST;
 }
 
+static bool writes_to_host(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_TRANSFER;
+}
+
 /* After calls that tell the program nothing of the GPU, work goes on side by side. */
 static void calls_that_order_streams(void **state)
 {
     static const struct {
         kprof_call call;
         bool has_returned;
-        bool orders, orders_beside_functions; /* the latter: where functions of the host tell the program of it */
+        bool orders, orders_beside_functions; /* the latter: where the host is told by functions of it or by a write */
     } calls[] = {
         {{.kind = KPROF_CALL_LAUNCH}, true, false, false},
         {{.kind = KPROF_CALL_LAUNCH, .failed = true}, true, true, true},
@@ -324,13 +329,14 @@ static void calls_that_order_streams(void **state)
         {{.kind = KPROF_CALL_SETUP}, true, false, true},
         {{.kind = KPROF_CALL_ORDER}, false, true, true}, /* in the default stream */
         {{.kind = KPROF_CALL_TRANSFER}, false, true, true},
-        {{.kind = KPROF_CALL_TRANSFER, .stream = &kprof_engine}, false, false, false},
+        {{.kind = KPROF_CALL_TRANSFER, .stream = &kprof_engine}, false, false, true},
     };
     kprof_lanes lanes;
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
     (void)state;
     ops.target_sharing = waits_for_host;
+    ops.transfer_is_hosts = writes_to_host;
     for (size_t i = 0; i < 2 * sizeof calls / sizeof *calls; i++) {
         const bool orders = i % 2 ? calls[i / 2].orders_beside_functions : calls[i / 2].orders;
         kprof_engine.device = i % 2 ? &ops : before;

@@ -115,12 +115,12 @@ void kprof_span_note_work(kprof_batch_state *state, const kprof_batch_launch *wo
 }
 
 /* Return the lanes in which the work behind a call waits for others: a call tells its stream as it enters. A copy may
- * wait that is not repeated. */
+ * wait that is not repeated, and what is written to memory of the host tells the program how far the stream is. */
 static unsigned waiting_from(kprof_lanes *lanes, const kprof_call *call)
 {
     const bool is_legacy = name_of(call->stream) == LEGACY;
     if (call->kind == KPROF_CALL_TRANSFER)
-        return is_legacy || call->stream == PER_THREAD ? ALL_LANES : 0;
+        return is_legacy || call->stream == PER_THREAD || kprof_engine.device->transfer_is_hosts(call) ? ALL_LANES : 0;
     if (call->kind != KPROF_CALL_ORDER)
         return 0;
     const unsigned lane = find_lane(lanes, call->stream);
