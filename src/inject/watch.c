@@ -101,13 +101,13 @@ static void tell_unreached(uint64_t launches)
 {
     if (launches > 0 && kprof_filter_awaits_start(kprof_engine.process.filter))
         kprof_log(KPROF_LOG_WARNING,
-                  "process %d never called cudaProfilerStart or cuProfilerStart, which %s waits for: none of its %llu "
-                  "launch%s was measured",
+                  "process %d never called cudaProfilerStart or cuProfilerStart, which %s waits for: none of its "
+                  "launches was measured, %llu in all",
                   (int)kprof_engine.process.pid,
                   kprof_replay_is_of_ranges(kprof_engine.process.config.replay_choice)
                       ? "measuring ranges without --nvtx-include"
                       : "--profile-from-start off",
-                  (unsigned long long)launches, launches == 1 ? "" : "es");
+                  (unsigned long long)launches);
     if (launches > 0 && atomic_load(&kprof_engine.process.matched) == 0) {
         tell_steps(launches);
         tell_ranges();
