@@ -81,8 +81,10 @@ static kprof_status check_commands(const kprof_options *options)
             kprof_strbuf_printf(&owners, "%s%s%s", owners.length ? ", " : "", *name ? "kprof " : "a run", name);
     }
     const char *name = options->command->name;
-    return kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s", row->name,
-                      *name ? "kprof " : "a run", name, owners.data ? owners.data : "");
+    const bool may_be_both = strcmp(name, "trace") == 0 && row->commands & kprof_commands[0].mask;
+    return kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s%s", row->name,
+                      *name ? "kprof " : "a run", name, kprof_strbuf_text(&owners),
+                      may_be_both ? "; kprof --trace measures launches and records a trace in one run" : "");
 }
 
 /* A command that takes a word says which words it takes. */

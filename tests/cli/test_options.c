@@ -364,6 +364,8 @@ static void lists_have_words(void **state)
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
     assert_refused("list metrics --budget 3", "--budget is no option of kprof list");
+    assert_refused("trace --set full ./app",
+                   "kprof ctl; kprof --trace measures launches and records a trace in one run");
     assert_command("--replay-mode kernel --list-sets", "list", "sets");
 }
 
