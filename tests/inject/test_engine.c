@@ -954,6 +954,24 @@ static void test_kernels_behind_one_that_waits_for_the_host(void **state)
     sim.saves_host = false;
 }
 
+/* The proof looks for writes alone there, so nobody would see it read. */
+static void test_kernel_that_reads_the_host_behind_one_that_waits(void **state)
+{
+    (void)state;
+    static sim_function waits = {"waits before a reader", .kernel = SIM_SPIN}, reads = {"reader", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    (void)launch_holder(&waits, 27);
+    sim.hides_host = true;
+    unsigned known = launch(SIM_ADD), reader = launch_holder(&reads, 1); /* which the host has written long ago */
+    let_holder_go(27);
+    close_batch();
+    assert_measured(known);
+    assert_unmeasured(reader, KPROF_NOT_WATCHED);
+    sim.saves_host = false;
+}
+
 /* Its arguments do not show that it takes memory of the host: the proof does, and then a search, in which it does not
  * end. */
 static void test_kernel_that_waits_for_hidden_memory_of_the_host(void **state)
@@ -1433,6 +1451,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kernel_that_ran_unwatched_is_not_proved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_has_reached_the_host_behind_one_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_reads_the_host_behind_one_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_marks_of_launches_that_are_not_chosen, set_up, tear_down),
