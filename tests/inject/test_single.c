@@ -19,7 +19,7 @@
 static int end_other_context(void **state)
 {
     (void)state;
-    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
+    let_go(OTHER_STREAM);
     sim_call(&(sim_step){.op = SIM_DESTROY_CONTEXT, .stream = OTHER_STREAM}, NULL);
     return 0;
 }
