@@ -239,6 +239,28 @@ static unsigned launch_held(sim_function *function)
     return last_tag;
 }
 
+/* The range stays open behind earlier work, and has no launch. */
+static void test_refused_launch_behind_work_that_does_not_end(void **state)
+{
+    (void)state;
+    static sim_function function = {"refused", .kernel = SIM_ADD};
+    const sim_step refused = {
+        .op = SIM_LAUNCH, .function = &function, .a = SLOT, .b = SLOT, .tag = ++last_tag, .refused = true};
+    close_batch();
+    holds_own_run = true;
+    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
+    assert_int_equal(sim_call(&refused, NULL), SIM_REFUSED);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_true(kprof_batch_is_sealed() && kprof_the_batch.own.range_open && kprof_the_batch.state.list.count == 0);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
+    end_own_run();
+    close_when_ended();
+    assert_unmeasured(last_tag, "the driver refused the launch");
+    const unsigned next = launch(SIM_ADD);
+    close_batch();
+    assert_measured(next);
+}
+
 /* CUPTI would wait for its end. Its range goes on until it has ended, whatever the host does meanwhile. */
 static void test_launch_that_does_not_end(void **state)
 {
@@ -425,6 +447,7 @@ int main(void)
         cmocka_unit_test_teardown(test_context_in_error, end_error),
         cmocka_unit_test_teardown(test_range_without_an_end, end_error),
         cmocka_unit_test_teardown(test_launch_that_does_not_end, end_error),
+        cmocka_unit_test_teardown(test_refused_launch_behind_work_that_does_not_end, end_error),
         cmocka_unit_test_teardown(test_sample_that_does_not_end, end_error),
         cmocka_unit_test_teardown(test_another_tool, end_error),
         cmocka_unit_test(test_flushes_wait_for_launches),

@@ -235,8 +235,10 @@ void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state)
 {
     if (!atomic_load(&own->range_open))
         return;
-    if (state->kind != KPROF_REPLAYED && !atomic_load(&own->lost_range))
-        atomic_fetch_add(&state->list.items[state->list.count - 1].kernel->lost_runs, 1);
+    const kprof_launch_list *list = &state->list; /* empty where the driver has refused the launch */
+    kprof_kernel *kernel = list->count > 0 ? list->items[list->count - 1].kernel : NULL;
+    if (kernel && state->kind != KPROF_REPLAYED && !atomic_load(&own->lost_range))
+        atomic_fetch_add(&kernel->lost_runs, 1);
     lose_range(own, state, "other work came before the launch had ended");
 }
 
