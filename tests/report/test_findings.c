@@ -387,6 +387,34 @@ static void estimates_are_told_as_they_are(void **state)
     cJSON_Delete(json);
 }
 
+/* A share of 0 has no value, though no metric is missing. */
+static void what_divides_by_0_misses_no_metric(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":"
+        "\"low\",\"when\":\"1 / 0 > 1\",\"message\":\"M\"}";
+    kprof_finding finding;
+    kprof_report *report = NULL;
+    kprof_status status;
+    char path[512];
+    cJSON *json = cJSON_Parse(text);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
+    snprintf(path, sizeof path, "%s", fixture_path("divides.kprof"));
+    fixture_write(path);
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    const kprof_finding *items[] = {&finding};
+    kprof_print_options options = {.format = KPROF_FORMAT_JSONL, .findings = &(kprof_finding_list){items, 1}};
+    char *page = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(page, "\"not_evaluated\":[{\"id\":\"F\",\"missing\":[]}]"));
+    free(page);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    unlink(path);
+    kprof_pool_free(&pool);
+    cJSON_Delete(json);
+}
+
 static void expect_gain(kprof_finding *finding, double a, double expected)
 {
     kprof_rules *rules;
@@ -486,6 +514,7 @@ int main(void)
         cmocka_unit_test(findings_are_chosen_by_id),
         cmocka_unit_test(growing_texts_are_cut),
         cmocka_unit_test(estimates_are_told_as_they_are),
+        cmocka_unit_test(what_divides_by_0_misses_no_metric),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

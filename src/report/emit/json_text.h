@@ -72,7 +72,8 @@ static inline cJSON *add_array(cJSON *object, const char *key)
 /* An array of the list's texts. */
 static inline cJSON *texts_of(const kprof_strlist *list)
 {
-    return cJSON_CreateStringArray((const char *const *)list->items, (int)list->count);
+    return list->count > 0 ? cJSON_CreateStringArray((const char *const *)list->items, (int)list->count)
+                           : cJSON_CreateArray();
 }
 
 static inline cJSON *add_object(cJSON *object, const char *key)
