@@ -51,9 +51,10 @@ kprof_status kprof_program_fail(const char *name, int reason)
                           name, interpreter,
                           strchr(interpreter, '\r') ? "; the line ends with a carriage return, as in files of Windows"
                                                     : "");
-    if (!strchr(name, '/') && is_program(name))
+    if (reason == ENOENT && !strchr(name, '/') && is_program(name))
         return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: it is not in PATH; did you mean ./%s?", name, name);
     const bool is_nsys = kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name));
+    errno = reason; /* not why there is no program of that name here */
     return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name,
                       is_nsys ? "; write kprof trace for nsys profile, and kprof stats for nsys stats" : "");
 }

@@ -5,6 +5,7 @@
 #include "cli/program.h"
 #include "log_capture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -116,6 +117,15 @@ static void programs_are_found_as_by_the_shell(void **state)
     assert_null(kprof_program_find("/"));
 }
 
+/* A program in PATH that somebody is writing: nothing of that name in the working folder is asked instead. */
+static void why_a_program_cannot_start_is_told(void **state)
+{
+    (void)state;
+    log_capture_start(&captured);
+    assert_int_equal(kprof_program_fail("no-program-of-this-name", ETXTBSY), KPROF_NO_APPLICATION);
+    assert_non_null(strstr(captured.last, strerror(ETXTBSY)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +134,7 @@ int main(void)
         cmocka_unit_test(numbers_are_the_lowest_free),
         cmocka_unit_test(a_report_is_found_without_its_extension),
         cmocka_unit_test(programs_are_found_as_by_the_shell),
+        cmocka_unit_test(why_a_program_cannot_start_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
