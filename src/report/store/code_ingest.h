@@ -21,7 +21,7 @@ typedef struct kprof_known_profile {
 
 /* The state of a process. All 0 before its first record but the pools. */
 typedef struct kprof_code_ingest {
-    kprof_pool *pool, *of_launch;   /* the latter of the launch of the last record; NULL: there was none */
+    kprof_pool *pool, *of_launch;   /* the latter of the launch of the last record */
     struct kprof_known_code *codes; /* [code_count] */
     size_t code_count;
     kprof_names profiles;                /* indexes of known_profiles, by kernel, device and shape */

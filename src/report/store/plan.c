@@ -2,8 +2,6 @@
 #include "report/store/derived.h"
 #include "report/store/rows.h"
 
-#include <string.h>
-
 static kprof_status add_metric(kprof_report *report, kprof_host *host, const char *name, const char *kind)
 {
     kprof_metric_info info = {NULL, NULL, NULL, NULL, KPROF_METRIC_COUNTER};
