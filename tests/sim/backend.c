@@ -1293,6 +1293,8 @@ static kprof_status snapshot_has_changed(kprof_snapshot *snapshot, bool *changed
 
 static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream, bool becomes_start)
 {
+    if (!stream)
+        sim_violation("what follows a launch that does not end is in no stream");
     lock();
     bool fault = has_fault();
     if (snapshot->context != sim_current || !snapshot->taken)
