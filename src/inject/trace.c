@@ -246,6 +246,8 @@ static void take_early(void)
 void kprof_trace_lose_range(void)
 {
     struct trace *trace = &the_trace;
+    if (!kprof_engine.process.config.traces)
+        return;
     if (!kprof_recording_runs())
         keep_early(NULL);
     else if (pthread_mutex_lock(&trace->mutex) == 0) {
