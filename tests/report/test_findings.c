@@ -358,28 +358,23 @@ static void growing_texts_are_cut(void **state)
     cJSON_Delete(value);
 }
 
-/* They have no placeholders, whatever they look like. */
-static void estimates_are_told_as_they_are(void **state)
+/* Print a report by one finding, which `text` has as JSON. The page has `wanted`. */
+static void assert_tells(const char *text, kprof_print_options options, const char *wanted)
 {
-    (void)state;
-    static const char text[] =
-        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
-        "\"when\":\"1 > 0\",\"message\":\"M\",\"advice\":\"\",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],"
-        "\"speedup\":{\"expression\":\"5\",\"formula\":\"a {x} {v}\",\"source\":\"b {v.text}\"}}";
     kprof_finding finding;
     kprof_report *report = NULL;
     kprof_status status;
     char path[512];
     cJSON *json = cJSON_Parse(text);
     assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
-    snprintf(path, sizeof path, "%s", fixture_path("estimates.kprof"));
+    snprintf(path, sizeof path, "%s", fixture_path("one-finding.kprof"));
     fixture_write(path);
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     const kprof_finding *items[] = {&finding};
-    kprof_print_options options = {.details_help = true, .findings = &(kprof_finding_list){items, 1}};
+    options.findings = &(kprof_finding_list){items, 1};
     char *page = fixture_print(report, &options, &status);
     assert_int_equal(status, KPROF_OK);
-    assert_non_null(strstr(page, "      Estimate: a {x} {v}\n      Estimate from: b {v.text}\n"));
+    assert_non_null(strstr(page, wanted));
     free(page);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     unlink(path);
@@ -387,32 +382,25 @@ static void estimates_are_told_as_they_are(void **state)
     cJSON_Delete(json);
 }
 
+/* They have no placeholders, whatever they look like. */
+static void estimates_are_told_as_they_are(void **state)
+{
+    (void)state;
+    assert_tells(
+        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
+        "\"when\":\"1 > 0\",\"message\":\"M\",\"advice\":\"\",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],"
+        "\"speedup\":{\"expression\":\"5\",\"formula\":\"a {x} {v}\",\"source\":\"b {v.text}\"}}",
+        (kprof_print_options){.details_help = true}, "      Estimate: a {x} {v}\n      Estimate from: b {v.text}\n");
+}
+
 /* A share of 0 has no value, though no metric is missing. */
 static void what_divides_by_0_misses_no_metric(void **state)
 {
     (void)state;
-    static const char text[] =
-        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":"
-        "\"low\",\"when\":\"1 / 0 > 1\",\"message\":\"M\"}";
-    kprof_finding finding;
-    kprof_report *report = NULL;
-    kprof_status status;
-    char path[512];
-    cJSON *json = cJSON_Parse(text);
-    assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
-    snprintf(path, sizeof path, "%s", fixture_path("divides.kprof"));
-    fixture_write(path);
-    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
-    const kprof_finding *items[] = {&finding};
-    kprof_print_options options = {.format = KPROF_FORMAT_JSONL, .findings = &(kprof_finding_list){items, 1}};
-    char *page = fixture_print(report, &options, &status);
-    assert_int_equal(status, KPROF_OK);
-    assert_non_null(strstr(page, "\"not_evaluated\":[{\"id\":\"F\",\"missing\":[]}]"));
-    free(page);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
-    unlink(path);
-    kprof_pool_free(&pool);
-    cJSON_Delete(json);
+    assert_tells("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
+                 "\"when\":\"1 / 0 > 1\",\"message\":\"M\"}",
+                 (kprof_print_options){.format = KPROF_FORMAT_JSONL},
+                 "\"not_evaluated\":[{\"id\":\"F\",\"missing\":[]}]");
 }
 
 static void expect_gain(kprof_finding *finding, double a, double expected)
