@@ -114,7 +114,7 @@ static kprof_status list_findings(const request *of)
     return status;
 }
 
-/* Where the chip's metrics cannot be known, the first choice of each alias is listed. */
+/* List the first choice of each alias where the chip's metrics cannot be known. */
 static kprof_status list_aliases(const request *of)
 {
     kprof_host *host = NULL;

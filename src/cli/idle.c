@@ -115,7 +115,7 @@ static bool is_named(const kprof_option_row *row, const char *names)
                                     : kprof_word_is_among(names, row->name, strlen(row->name));
 }
 
-/* Of the reasons for one option the first is told. */
+/* Tell the first reason for each option. */
 static void tell(const kprof_options *options, const idle_row *rows, size_t count)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {

@@ -352,7 +352,7 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
                                    "--replay-mode app-range runs the program once for each pass");
 }
 
-/* Where processes were cut short. */
+/* Told where processes were cut short. */
 static const char none_came[] =
     "CUPTI hands records over twice a second, and none had come yet; let the application end by exit, wait for its "
     "processes, or live for half a second more";

@@ -13,8 +13,8 @@ typedef struct kprof_parts_run {
     const kprof_plans *plans; /* number 0 */
 } kprof_parts_run;
 
-/* What kprof ctl has started and not stopped yet, for all processes or for one that did so for itself. Begins as zeros
- * but for `run`. */
+/* Parts that kprof ctl has started and not stopped yet, for all processes or for one that did so for itself. They begin
+ * as zeros but for `run`. */
 typedef struct kprof_parts {
     kprof_parts_run run;
     kprof_strlist wanted;          /* what plan i + 1 was asked for with */

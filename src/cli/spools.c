@@ -385,7 +385,7 @@ static void explain_open(kprof_spools *spools, const spool *item)
               item->open == 1 ? " was" : "es were");
 }
 
-/* What is left of a process that was cut short. The caller frees the text. */
+/* Describe what is left of a process that was cut short. The caller frees the text. */
 static char *describe_kept(const spool *item, const char *of_trace)
 {
     if (item->is_traced && item->measured == 0)

@@ -113,7 +113,7 @@ static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
            used_bytes > 0;
 }
 
-/* Where a batch holds the pool, it lets go of it later, and has it keep no more than so much then. */
+/* A batch that holds the pool has it keep no more than so much once it lets go. Return whether one does. */
 static bool note_threshold(CUmemoryPool pool, cuuint64_t threshold)
 {
     bool is_held = false;

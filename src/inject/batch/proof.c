@@ -5,7 +5,7 @@
 #include "inject/engine.h"
 #include "inject/recording.h"
 
-/* What the launches of a range did with memory outside their GPU; bits. */
+/* Bits: the launches of a range read memory outside their GPU, or wrote it. */
 enum { READ = 1, WROTE = 2 /* or what that was cannot be told */ };
 
 static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, unsigned *did)

@@ -66,7 +66,7 @@ static unsigned find_lane(kprof_lanes *lanes, void *stream)
     return i;
 }
 
-/* What comes next in some lanes waits for others. */
+/* Have what comes next in some lanes wait for others. */
 static void order(kprof_lanes *lanes, unsigned some, unsigned others)
 {
     for (unsigned i = 0; i < KPROF_LANES; i++)

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Of the whole trace: work in a part of it may have been asked for before. */
+/* They are those of the whole trace: work in a part of it may have been asked for before. */
 static const char calls[] =
     "CREATE TEMP TABLE first_call(process_id INTEGER, correlation INTEGER, start_ns INTEGER, end_ns INTEGER, thread "
     "INTEGER, name_id INTEGER, PRIMARY KEY(process_id, correlation)) WITHOUT ROWID;"
