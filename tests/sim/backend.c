@@ -828,7 +828,8 @@ static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
     return fault ? kprof_fail(KPROF_INTERNAL, "the range did not begin (simulated)") : KPROF_OK;
 }
 
-/* The proof has no counters of the SMs: the host goes on. In other passes it waits for the range. */
+/* The proof has no counters of the SMs: the host goes on. In other passes it waits for the range. Events that another
+ * thread has had recorded since the engine waited are no work that waits. */
 static kprof_status profiler_pop(kprof_profiler *profiler)
 {
     lock();
@@ -836,6 +837,8 @@ static kprof_status profiler_pop(kprof_profiler *profiler)
     bool waits = !profiler->proved || present_pass(profiler) > 0, pushed = profiler->pushed > 0;
     if (waits)
         sim_end_slow(context);
+    else
+        sim_drain_context(context);
     if (sim_is_busy(context))
         sim_violation("a range ends behind work that waits, so that later work in other streams does not run");
     profiler->pushed = 0;
