@@ -380,13 +380,13 @@ static void explain_empty_trace(const kprof_outcome *outcome, const kprof_option
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
 {
     if (outcome->spools.processes == 0 && !is_telling(outcome->spools.told))
-        kprof_log(KPROF_LOG_ERROR,
-                  "nothing was collected: the application did not initialise CUDA, was started without the variables "
-                  "that kprof sets (env -i, sudo, ssh), could not reach kprof's folder in TMPDIR, or ended before the "
-                  "injection library was loaded%s",
-                  options->follow_children
-                      ? ""
-                      : "; its child processes are left out by --target-processes application-only");
+        kprof_log(
+            KPROF_LOG_ERROR,
+            "nothing was collected: the application did not initialise CUDA, was started without the variables "
+            "that kprof sets (env -i, sudo, ssh), could not reach kprof's folder in TMPDIR, or ended before the "
+            "injection library was loaded%s%s",
+            options->follow_children ? "" : "; its child processes are left out by --target-processes application-only",
+            outcome->is_trace ? "; kprof doctor tells whether this machine can run CUDA" : "");
     else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR, "nothing was measured: %s",
                   options->delay_s > 0 ? "the application ended, or called CUDA no more, before --delay had passed"

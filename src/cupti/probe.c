@@ -43,10 +43,15 @@ static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti
 {
     unsetenv("CUDA_INJECTION64_PATH"); /* else the driver loads another profiler into kprof itself */
     CUresult result = driver->cuInit_(0);
-    if (result != CUDA_SUCCESS)
+    if (result == CUDA_ERROR_STUB_LIBRARY)
+        return kprof_fail(KPROF_NO_GPU,
+                          "libcuda.so.1 is the stub of a CUDA toolkit, which is for linking and starts no "
+                          "GPU: take its folder out of LD_LIBRARY_PATH");
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NO_DEVICE)
         return kprof_fail(KPROF_NO_GPU, "the NVIDIA driver does not start: cuInit gives %s",
                           kprof_driver_error(result));
-    result = driver->cuDeviceGetCount_(count);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDeviceGetCount_(count);
     if (result != CUDA_SUCCESS || *count == 0)
         return kprof_fail(KPROF_NO_GPU, "the NVIDIA driver finds no GPU (is CUDA_VISIBLE_DEVICES empty?)");
     CUpti_Profiler_Initialize_Params params = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};

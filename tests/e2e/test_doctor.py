@@ -2,6 +2,7 @@
 import json
 import os
 import stat
+import subprocess
 
 from harness import APP, BUILD, INJECTION, VECTOR_ADD, Case
 
@@ -82,6 +83,10 @@ class Doctor(Case):
         row = self.doctor(code=103, env={"LD_LIBRARY_PATH": stubs})["library"]
         self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 103))
         self.assertIn("LD_LIBRARY_PATH", row["fix"])
+        run = subprocess.run([os.path.join(BUILD, "src/cli/kprof"), APP], capture_output=True, text=True,
+                             env=self.environment({"LD_LIBRARY_PATH": stubs, "KPROF_SIM_STUB": "1"}))
+        self.assertEqual(run.returncode, 103)
+        self.assertRegex(run.stderr, "stub of a CUDA toolkit.*: take its folder out of LD_LIBRARY_PATH")
 
     def test_a_newer_cupti_is_a_warning(self):
         rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
@@ -110,3 +115,6 @@ class Doctor(Case):
         self.assertIn("kprof doctor tells what is wrong", run.err)
         run = self.kprof("--injection-path", INJECTION, APP, "say=ran")
         self.assertNotIn("kprof doctor", run.err)
+        run = self.kprof("trace", "--injection-path", INJECTION, APP, "say=ran") # it has not looked for a GPU
+        self.assertEqual(run.code, 106)
+        self.assertIn("kprof doctor tells whether this machine can run CUDA", run.err)

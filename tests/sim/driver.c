@@ -1,4 +1,5 @@
-/* A driver that finds no GPU, in place of libcuda.so.1: tells whether it would have loaded another profiler. */
+/* A driver that finds no GPU, in place of libcuda.so.1: tells whether it would have loaded another profiler. With
+ * KPROF_SIM_STUB it is the library of a toolkit that programs are linked with. */
 #include "cupti/driver.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ CUresult find_nothing(void)
     const char *profiler = getenv("CUDA_INJECTION64_PATH");
     if (profiler)
         fprintf(stderr, "loads %s\n", profiler);
-    return CUDA_ERROR_NO_DEVICE;
+    return getenv("KPROF_SIM_STUB") ? CUDA_ERROR_STUB_LIBRARY : CUDA_ERROR_NO_DEVICE;
 }
 
 KPROF_DRIVER_FUNCTIONS(SAME)
