@@ -137,25 +137,30 @@ typedef struct named {
     const kprof_other_option *ncu;
 } named;
 
+static kprof_status fail_ambiguous(const char *beginning, const kprof_strlist *names)
+{
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < names->count; i++)
+        kprof_strbuf_printf(&text, "%s--%s", i == 0 ? "" : i + 1 < names->count ? ", " : " or ", names->items[i]);
+    return kprof_fail(KPROF_USAGE, "--%s could be %s", beginning, text.data);
+}
+
 /* A unique beginning of one: kprof's go before ncu's. */
 static kprof_status find_beginning(const kprof_command *command, const char *name, named *out)
 {
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     *out = (named){NULL, NULL};
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_option_row *row = &kprof_option_rows[i];
-        if (strncmp(row->name, name, strlen(name)) != 0)
-            continue;
-        if (out->row)
-            return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->row->name, row->name);
-        out->row = row;
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        if (kprof_begins_with(kprof_option_rows[i].name, name)) {
+            out->row = &kprof_option_rows[i];
+            kprof_strlist_add(&names, out->row->name);
+        }
+    const kprof_other_option *other = names.count == 0 ? kprof_ncu_option_next(name, NULL) : NULL;
+    for (; other; other = kprof_ncu_option_next(name, other)) {
+        out->ncu = other;
+        kprof_strlist_add(&names, other->name);
     }
-    if (out->row)
-        return KPROF_OK;
-    out->ncu = kprof_ncu_option_next(name, NULL);
-    const kprof_other_option *second = out->ncu ? kprof_ncu_option_next(name, out->ncu) : NULL;
-    if (second)
-        return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->ncu->name, second->name);
-    return out->ncu ? KPROF_OK : fail_unknown(command, name);
+    return names.count == 1 ? KPROF_OK : names.count ? fail_ambiguous(name, &names) : fail_unknown(command, name);
 }
 
 static kprof_status take_row(cursor *at, const kprof_option_row *row, char *value)

@@ -942,7 +942,8 @@ static void options_of_ncu_without_effect(void **state)
     assert_refused("--kill", "--kill needs an argument");
     assert_refused("--app-replay-buffer --csv app", "--app-replay-buffer needs an argument");
     assert_refused("--call-stack=1 app", "--call-stack takes no argument");
-    assert_refused("--lockstep x app", "could be --lockstep-kernel-launch or --lockstep-nvtx-exclude");
+    assert_refused("--lockstep x app",
+                   "could be --lockstep-kernel-launch, --lockstep-nvtx-exclude or --lockstep-nvtx-include");
 }
 
 static void all_refusals_of_a_line(void **state)
