@@ -368,7 +368,7 @@ class Control(Case):
         for words, code, text in ((["start"], 109, "no application runs under kprof --armed no"),
                                   (["start", str(os.getpid())], 109, "was not started under kprof"),
                                   (["start", str(gone.pid)], 109, "does not exist, or has ended"),
-                                  (["start", "nowhere"], 109, "neither a process id nor the directory of a run"),
+                                  (["start", "nowhere"], 109, "nor the directory of a run; kprof ctl status lists"),
                                   (["start", self.tmp], 109, "other users have access to it"),
                                   (["strat"], 101, "did you mean start"),
                                   ([], 101, "start|stop|status")):

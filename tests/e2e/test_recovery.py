@@ -244,7 +244,8 @@ class Refused(CutShort):
         os.mkdir(precious, 0o700)
         with open(os.path.join(precious, "config"), "w") as file:
             file.write("mine")
-        self.refuse(precious, "no directory of a run")
+        self.refuse(precious, "no directory of a run; a run that was cut short has named its folder")
+        self.refuse("/tmp", "a run that was cut short has named its folder")
         self.refuse("/", "no directory of a run")
         self.refuse(self.path("none"), f"No such file or directory; a run that was cut short has named its folder, and "
                                        f"kprof recover without a name looks for it in {self.tmp}\n")
