@@ -730,8 +730,9 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
     for (size_t i = 0; i < catalog->finding_count; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             return explain_finding(&by, &catalog->findings[i]);
-    const bool may_be_on_pages =
-        strlen(word) > 1 && !strstr(word, "__") && (strchr(word, ' ') || !kprof_catalog_why_not(catalog, word));
+    const bool may_be_on_pages = strlen(word) > 1 && !strstr(word, "__") &&
+                                 kprof_catalog_find_set(catalog, word) == catalog->set_count &&
+                                 (strchr(word, ' ') || !kprof_catalog_why_not(catalog, word));
     bool is_on_pages = false;
     if (may_be_on_pages)
         status = explain_page_word(&by, word, &is_on_pages);

@@ -150,7 +150,8 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
         status = match_instructions(host, regex, out);
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of %s", word, kprof_host_label(host));
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of %s; kprof list metrics has all", word,
+                            kprof_host_label(host));
     kprof_regex_free(regex);
     KPROF_FREE_LISTS(&bases, &candidates);
     return status;
@@ -443,7 +444,7 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
     if (nearest)
         kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, known_base ? "" : suffix);
     else
-        kprof_strbuf_puts(out, "; --query-metrics lists those that are");
+        kprof_strbuf_puts(out, "; kprof list metrics has those that are");
     return status;
 }
 
@@ -494,7 +495,8 @@ static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kpro
     if (kprof_catalog_find_section(catalog, word) < catalog->section_count)
         kprof_strbuf_printf(out, "; it is a section: see --section %s, or group:%s for its metrics", word, word);
     else if (kprof_catalog_find_set(catalog, word) < catalog->set_count)
-        kprof_strbuf_printf(out, "; it is a set: see --set %s", word);
+        kprof_strbuf_printf(out, "; it is a set: --set %s collects it, kprof list collected --set %s shows its metrics",
+                            word, word);
     for (size_t i = 0; i < catalog->finding_count && out->length == 0; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             kprof_strbuf_puts(out, "; it is a finding: see kprof list findings");

@@ -1790,12 +1790,13 @@ class Aliases(Case):
                               ("NVLink", "for the whole GPU"), ("PCIe", "system sectors"),
                               ("pmsampling:dram__bytes.sum", "takes no names for that"),
                               ("SpeedOfLight", "it is a section: see --section SpeedOfLight"),
-                              ("full", "it is a set: see --set full"), ("WarpStall", "see kprof list findings"),
+                              ("full", "it is a set: --set full collects it"), ("WarpStall", "see kprof list findings"),
                               ("gld_eficiency", '"gld_efficiency"?'),
                               ("dram.bandwith", '"dram.bandwidth"?')):
             run = self.kprof("--plan", "--chips", "GH100", "--metrics", name)
             self.assertEqual(run.code, 102, run.err)
             self.assertIn(message, run.err)
+        self.assertIn("it is a set: --set full", self.kprof("explain", "full", "--chips", "GH100").err)
         for option, name in (("--section", "Nvlink_Tables"), ("--section", "C2CLink"), ("--set", "nvlink")):
             run = self.kprof("--plan", "--chips", "GH100", option, name)
             self.assertEqual(run.code, 102, run.err)

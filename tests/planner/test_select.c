@@ -117,10 +117,11 @@ static void test_unknown(void **state)
 {
     (void)state;
     assert_refused("dram__bytes.sum.per_secnd", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum.per_second\"?");
-    assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "--query-metrics lists those that are");
+    assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "kprof list metrics has those that are");
     assert_refused("drom__bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum\"?");
     assert_refused("launch__grid_sise", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
-    assert_refused("regex:^nothing_like_it$", KPROF_UNKNOWN_NAME, "matches no metric of chip GH100");
+    assert_refused("regex:^nothing_like_it$", KPROF_UNKNOWN_NAME,
+                   "matches no metric of chip GH100; kprof list metrics has all");
     assert_refused("regex:(", KPROF_USAGE, "character 2");
     assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
     assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
@@ -298,7 +299,7 @@ static void assert_query_fails(const char *name, const char *reason)
 static void test_query_unknown(void **state)
 {
     (void)state;
-    assert_query_fails("regex:^nothing_like_it$", "matches no metric of chip GH100");
+    assert_query_fails("regex:^nothing_like_it$", "matches no metric of chip GH100; kprof list metrics has all");
     assert_query_fails("dram__byte", "did you mean \"dram__bytes\"?");
     assert_query_fails("breakdown:dram__bytes", "is not a throughput metric");
     assert_query_fails("group:Nothing", "there is no section of that name");
