@@ -1,6 +1,6 @@
-/* Gives a report the line, the sets, and a plan for each chip, before the application starts. Words of the line are
- * quoted by single quotes. */
+/* Gives a report the line, the sets, and a plan for each chip, before the application starts. */
 #include "cli/begin.h"
+#include "cli/words.h"
 #include "core/folder.h"
 #include "core/log.h"
 
@@ -83,31 +83,4 @@ kprof_code_options kprof_code_options_of(const kprof_options *options, const kpr
                                 .keeps_source = options->import_source == 1,
                                 .keeps_sass = options->import_sass == 1,
                                 .places = {&options->source_folders, &options->resolve_source_files}};
-}
-
-char *kprof_words_join(char *const *words)
-{
-    kprof_strbuf joined = KPROF_STRBUF_INIT;
-    for (char *const *word = words; *word; word++) {
-        kprof_strbuf_puts(&joined, word == words ? "" : " ");
-        kprof_strbuf_quote(&joined, *word);
-    }
-    return kprof_strbuf_take(&joined);
-}
-
-void kprof_words_split(const char *text, kprof_strlist *out)
-{
-    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-        kprof_strbuf word = KPROF_STRBUF_INIT;
-        bool is_quoted = false;
-        for (; *text && (is_quoted || *text != ' '); text++) {
-            if (*text == '\'')
-                is_quoted = !is_quoted;
-            else if (*text == '\\' && !is_quoted && text[1])
-                kprof_strbuf_append(&word, ++text, 1);
-            else
-                kprof_strbuf_append(&word, text, 1);
-        }
-        kprof_strlist_take(out, kprof_strbuf_take(&word));
-    }
 }

@@ -20,9 +20,3 @@ kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_
                                       const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
 /* The place of the code of a run's kernels, and how to read it. */
 kprof_code_options kprof_code_options_of(const kprof_options *options, const kprof_session *session);
-
-/* Join the words of a command line with blanks, as a report keeps its own. A word that is empty or has other characters
- * than a shell takes as they are is quoted as for sh. Caller frees. */
-char *kprof_words_join(char *const *words);
-/* Split a text that was joined so. */
-void kprof_words_split(const char *text, kprof_strlist *out);

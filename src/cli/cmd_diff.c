@@ -1,10 +1,10 @@
 /* kprof diff: compare a report with a baseline. kprof report --baseline does the same. */
 #include "cli/aliases.h"
-#include "cli/begin.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/words.h"
 #include "core/config.h"
 #include "core/log.h"
 #include "report/diff/diff.h"

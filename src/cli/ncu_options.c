@@ -16,7 +16,6 @@
 
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each other";
-static const char no_config[] = "kprof reads no configuration file: give the options on the command line";
 static const char no_mps[] = "kprof has no support of MPS: run the processes without it";
 static const char no_own_files[] = "kprof takes its own files; --injection-path gives another library";
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
@@ -36,8 +35,6 @@ static const kprof_other_option rows[] = {
     {NCU, "communicator-tcp-hostname", 0, true, NULL, SAME(no_communicator)},
     {NCU, "communicator-tcp-num-peers", 0, true, NULL, SAME(no_communicator)},
     {NCU, "communicator-tcp-port", 0, true, NULL, SAME(no_communicator)},
-    {NCU, "config-file", 0, true, NO, SAME(no_config)},
-    {NCU, "config-file-path", 0, true, NULL, ELSE(no_config)},
     {NCU, "disable-extra-suffixes", 0, false, NULL, SAME("a base name stands for its avg, max, min and sum")},
     {NCU, "disable-pm-warp-sampling", 0, false, ANY, SAME("")},
     {NCU, "forward-signals", 0, false, ANY, SAME("")},

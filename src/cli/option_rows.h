@@ -69,6 +69,11 @@ OPTION(CLI, CHOICE, export_format, "to", EXPORT,
                                 {"perfetto", KPROF_FORMAT_PERFETTO}, {"chrome", KPROF_EXPORT_CHROME},
                                 {"timeline", KPROF_EXPORT_TIMELINE}, {"parquet", KPROF_EXPORT_PARQUET},
                                 {"folded", KPROF_EXPORT_FOLDED}, {"instructions", KPROF_EXPORT_INSTRUCTIONS}))
+OPTION(CLI, CHOICE, reads_config, "config-file", RUN | REPORT | LIST,
+       "also take options from ncu's file config.ncu-cfg, of this folder or of the user (no; yes in a link named ncu)",
+       .argument = "yes|no", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
+OPTION(CLI, STRING, config_path, "config-file-path", RUN | REPORT | LIST,
+       "also take options from FILE, which has them as config.ncu-cfg does", .argument = "FILE")
 OPTION(CLI, STRING, import_path, "import", RUN | REPORT, "print an existing report: kprof report FILE.kprof",
        .letter = 'i', .argument = "FILE.kprof")
 OPTION(CLI, STRING, baseline, "baseline", REPORT, "compare with this report: kprof diff FILE.kprof REPORT.kprof",

@@ -4,6 +4,7 @@
 
 #include "core/filter.h"
 #include "core/option.h"
+#include "core/pool.h"
 #include "metricset/metricset.h"
 #include "report/report.h"
 
@@ -17,7 +18,7 @@
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
 
 /* Rows that the table of options may have. */
-#define KPROF_OPTIONS_MAX 128
+#define KPROF_OPTIONS_MAX 136
 
 /* --call-stack-type both */
 #define KPROF_CALL_STACK_NATIVE 1
@@ -59,6 +60,7 @@ typedef struct kprof_options {
 
     char *kernel_regex, *kernel_regex_exclude;              /* of ncu: they become filter.kernel */
     char *kernel_made;                                      /* owned: filter.kernel, where it is none of the words */
+    kprof_pool words_of_files;                              /* owned: words that stand in files */
     char *capture_range, *capture_range_end, *nvtx_capture; /* of nsys: they become the filter's, ... */
     char *schedule_made, *step_made;                        /* ... which these are then; owned */
     kprof_strlist reports;                                  /* of a command that takes many; `argument` is the first */

@@ -4,6 +4,8 @@
 #include "cli/commands.h"
 #include "cli/idle.h"
 #include "cli/nsys_options.h"
+#include "cli/paths.h"
+#include "cli/words.h"
 #include "core/config.h"
 #include "core/log.h"
 #include "core/regex.h"
@@ -19,18 +21,22 @@ typedef struct cursor {
     kprof_options *options;
     const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
     kprof_strlist idle;                    /* options of other tools that have no effect, each before the reason */
+    size_t files;                          /* that words were taken from */
     bool has_run;                          /* the word "run" has come */
     bool is_lost;                          /* it is not clear what the next words belong to */
 } cursor;
 
+static bool takes_many(const kprof_option_row *row)
+{
+    return row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS;
+}
+
 /* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
 static kprof_status check_repeated(cursor *at, const kprof_option_row *row, const char *text)
 {
-    const bool is_list =
-        row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS;
     const char **place = &at->values[row - kprof_option_rows], *before = *place;
     *place = text;
-    if (is_list || !before || strcmp(before, text) == 0)
+    if (takes_many(row) || !before || strcmp(before, text) == 0)
         return KPROF_OK;
     return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
 }
@@ -245,6 +251,16 @@ static kprof_status take_nsys(cursor *at, const nsys_given *given, bool *is_take
     return is_same ? KPROF_OK : take_other(at, row, value);
 }
 
+/* Find what a long option means, by its whole name, another tool's name for it, its letter, or a beginning. */
+static kprof_status find_named(const kprof_options *options, const char *name, named *out)
+{
+    const char *other = kprof_ncu_other_name(name);
+    *out = (named){find_whole(other ? other : name), kprof_ncu_option_find(name)};
+    if (!out->row && !out->ncu && name[0] && !name[1]) /* a letter with two dashes */
+        *out = (named){find_letter(options, name[0]), kprof_ncu_option_of_letter(name[0])};
+    return out->row || out->ncu ? KPROF_OK : find_beginning(options->command, name, out);
+}
+
 static kprof_status parse_long(cursor *at)
 {
     char *word = *at->word, *value = strchr(word, '=');
@@ -256,12 +272,8 @@ static kprof_status parse_long(cursor *at)
         status = take_nsys(at, &(nsys_given){nsys, find_whole(name), value ? value + 1 : NULL}, &is_taken);
     if (is_taken)
         return status;
-    const char *other = kprof_ncu_other_name(name);
-    named found = {find_whole(other ? other : name), kprof_ncu_option_find(name)};
-    if (!found.row && !found.ncu && name[0] && !name[1]) /* a letter with two dashes */
-        found = (named){find_letter(at->options, name[0]), kprof_ncu_option_of_letter(name[0])};
-    if (!found.row && !found.ncu)
-        status = find_beginning(at->options->command, name, &found);
+    named found = {NULL, NULL};
+    status = find_named(at->options, name, &found);
     at->is_lost = status != KPROF_OK && !value;
     if (status == KPROF_OK && found.row)
         status = take_row(at, found.row, value ? value + 1 : NULL);
@@ -339,14 +351,41 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
     return KPROF_OK;
 }
 
+/* "@FILE" in the place of an option stands for the words of a file. */
+static bool may_be_file(const cursor *at)
+{
+    const char *word = *at->word;
+    return word[0] == '@' && word[1] && at->options->command->operand == KPROF_OPERAND_APPLICATION;
+}
+
+static kprof_status insert_file(cursor *at)
+{
+    enum { MOST_FILES = 64 };
+    if (at->files++ == MOST_FILES)
+        return kprof_fail(KPROF_USAGE, "%s: options from more than %d files; does a file name itself?", *at->word,
+                          MOST_FILES);
+    kprof_options *options = at->options;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_words_read(*at->word + 1, &words);
+    const size_t place = (size_t)(at->word - options->words);
+    options->words = kprof_words_replace(&options->words_of_files, options->words, place, 1, &words);
+    at->word = options->words + place;
+    return status;
+}
+
 /* Report every error, as long as it is clear which option each word belongs to. */
 static kprof_status parse_words(cursor *at)
 {
     kprof_status result = KPROF_OK;
     bool only_words = false, done = false;
-    for (; *at->word && !done && !at->is_lost; at->word++) {
+    while (*at->word && !done && !at->is_lost) {
         kprof_status status = KPROF_OK;
-        if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0') {
+        if (!only_words && may_be_file(at)) {
+            status = insert_file(at);
+            if (status == KPROF_OK)
+                continue;
+            at->is_lost = true;
+        } else if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0') {
             status = take_word(at, !only_words, &done);
             at->is_lost = status != KPROF_OK;
         } else if (strcmp(*at->word, "--") == 0) {
@@ -357,8 +396,90 @@ static kprof_status parse_words(cursor *at)
             status = parse_letters(at);
         }
         result = status != KPROF_OK ? status : result;
+        at->word++;
     }
     return result;
+}
+
+/* The heading of ncu's configuration that is about such a line; NULL: none is. */
+static const char *mode_of(const kprof_options *options)
+{
+    const unsigned command = options->command->mask;
+    if (options->import_path || command & KPROF_IN(report))
+        return "Import";
+    if (kprof_option_is_given(options, offsetof(kprof_options, query_mode)) ||
+        (options->alias && strcmp(options->alias->name, "query-metrics") == 0))
+        return "Query";
+    if (options->alias || command & KPROF_IN(list))
+        return "List";
+    return command & KPROF_IN(profile) ? "Launch-and-attach" : NULL;
+}
+
+/* Append to `out` an option of the configuration, unless the line has given it. A list has what either gives; where a
+ * line would repeat an option, the configuration has one with commas. */
+static kprof_status choose_configured(const cursor *at, const char *word, kprof_strlist *out)
+{
+    const bool is_long = kprof_begins_with(word, "--");
+    const size_t length = strcspn(word, "=");
+    KPROF_AUTO_FREE char *name = is_long ? kprof_strndup(word + 2, length - 2) : NULL;
+    named found = {is_long ? NULL : find_letter(at->options, word[1]), NULL};
+    kprof_status status = is_long ? find_named(at->options, name, &found) : KPROF_OK;
+    const kprof_option_row *row = found.row;
+    if (status != KPROF_OK || (row && !takes_many(row) && at->options->given[row - kprof_option_rows]))
+        return status;
+    KPROF_AUTO(kprof_strlist) values = KPROF_STRLIST_INIT;
+    if (row && row->type == KPROF_OPTION_PATHS && word[length])
+        kprof_value_list(word + length + 1, &values);
+    for (size_t i = 0; i < values.count; i++)
+        kprof_strlist_take(out, kprof_strprintf("%.*s=%s", (int)length, word, values.items[i]));
+    if (values.count == 0)
+        kprof_strlist_add(out, word);
+    return status;
+}
+
+/* Take these options as if they stood in front of the line. */
+static kprof_status take_words(cursor *at, const kprof_strlist *words)
+{
+    kprof_options *options = at->options;
+    const size_t application = options->application ? (size_t)(options->application - options->words) : 0;
+    options->words = kprof_words_replace(&options->words_of_files, options->words, 1, 0, words);
+    if (application)
+        options->application = options->words + application + words->count;
+    char *rest = options->words[1 + words->count];
+    options->words[1 + words->count] = NULL;
+    at->word = options->words + 1;
+    kprof_status status = parse_words(at);
+    options->words[1 + words->count] = rest;
+    return status;
+}
+
+/* ncu reads its configuration unless told not to; under kprof's own name somebody has to ask for it. */
+static kprof_status take_configuration(cursor *at)
+{
+    kprof_options *options = at->options;
+    const char *mode = mode_of(options);
+    const bool is_wanted = options->reads_config == KPROF_UNSET ? kprof_is_called_ncu() : options->reads_config != 0;
+    if (!mode || options->help || options->version || options->complete || options->reads_config == 0)
+        return KPROF_OK;
+    KPROF_AUTO_FREE char *found = options->config_path || !is_wanted ? NULL : kprof_config_find();
+    const char *path = options->config_path ? options->config_path : found;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) taken = KPROF_STRLIST_INIT;
+    kprof_status status = path ? kprof_config_read(path, mode, &words) : KPROF_OK;
+    for (size_t i = 0; i < words.count && status == KPROF_OK; i++)
+        status = choose_configured(at, words.items[i], &taken);
+    if (status == KPROF_OK && taken.count > 0)
+        status = take_words(at, &taken);
+    if (words.count > 0 && status != KPROF_OK)
+        return kprof_fail(status, "%s has that under [%s]", path, mode);
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < taken.count && !options->quiet; i++) {
+        kprof_strbuf_puts(&text, " ");
+        kprof_strbuf_quote(&text, taken.items[i]);
+    }
+    if (text.length > 0)
+        kprof_log(KPROF_LOG_INFO, "%s adds to the command line:%s", path, text.data);
+    return status;
 }
 
 /* "A*" is a name, and no pattern. */
@@ -396,6 +517,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
+    KPROF_THEN(status, take_configuration(&at));
     KPROF_THEN(status, kprof_options_settle(out));
     if (status == KPROF_OK && !out->complete) { /* the whole line is right: warn of options that have no effect */
         kprof_idle_tell(out, NULL);
@@ -420,4 +542,5 @@ void kprof_options_free(kprof_options *options)
             kprof_strlist_free((kprof_strlist *)((char *)options + row->field));
     }
     kprof_strlist_free(&options->reports);
+    kprof_pool_free(&options->words_of_files);
 }

@@ -189,7 +189,8 @@ static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *o
 
 bool kprof_is_called_ncu(void)
 {
-    return strcmp(program_invocation_short_name, "ncu") == 0;
+    return strcmp(program_invocation_short_name, "ncu") == 0 ||
+           strcmp(program_invocation_short_name, "nv-nsight-cu-cli") == 0;
 }
 
 bool kprof_has_extension(const char *path)

@@ -39,8 +39,8 @@ kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUS
 kprof_status kprof_export_path_claim(const kprof_options *options, char **out,
                                      kprof_create_mode *mode) KPROF_MUST_CHECK;
 
-/* Is this a link named ncu? Then scripts made for ncu run unchanged: --csv has ncu's columns, text goes to stdout also
- * where that is no terminal, and reports are named x.ncu-rep. */
+/* Is this a link named ncu, or as ncu was called before 2020? Then scripts made for ncu run unchanged: --csv has ncu's
+ * columns, text goes to stdout also where that is no terminal, and reports are named x.ncu-rep. */
 bool kprof_is_called_ncu(void);
 /* Does the name end in ".kprof"? */
 bool kprof_has_extension(const char *path);

@@ -695,6 +695,111 @@ static void unknown_options(void **state)
                    "unknown option --warp-sampling-intervall; did you mean --warp-sampling-interval?");
 }
 
+static char files[] = "/tmp/kprof-options-XXXXXX";
+
+/* Write a text to a file of that name in a folder of the test. */
+static void write_file(const char *name, const char *text)
+{
+    char path[sizeof files + 32];
+    snprintf(path, sizeof path, "%s/%s", files, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void words_of_files(void **state)
+{
+    (void)state;
+    char line[200];
+    write_file("own", "--metrics 'a, b'\n\t-k \"a b\"\n-c");
+    snprintf(line, sizeof line, "--csv @%s/own 3 -s 1 app @x", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "a b");
+    assert_int_equal(options.selection.metrics.count, 2);
+    assert_true(options.filter.launch_count == 3 && options.filter.launch_skip == 1);
+    assert_string_equal(options.application[0], "app");
+    assert_string_equal(options.application[1], "@x");
+    assert_string_equal(options.application[-1], "1");
+    assert_string_equal(options.words[1], "--csv");
+    assert_int_equal(parse("-- @x"), KPROF_OK);
+    assert_string_equal(options.application[0], "@x");
+    assert_int_equal(parse("-o @x app"), KPROF_OK);
+    assert_string_equal(options.export_path, "@x");
+    write_file("app", "app 1");
+    snprintf(line, sizeof line, "@%s/app 2", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_string_equal(options.application[2], "2");
+    snprintf(line, sizeof line, "@%s/itself", files);
+    write_file("itself", line);
+    assert_refused(line, "options from more than 64 files; does a file name itself?");
+    snprintf(line, sizeof line, "@%s/none app", files);
+    assert_refused(line, "/none: No such file or directory; \"-- @FILE\" starts a program whose name begins so");
+    snprintf(line, sizeof line, "@%s app", files);
+    assert_refused(line, "Is a directory");
+    assert_refused("@/dev/zero app", "is no file of options: it is longer than 1 MiB, or no text");
+}
+
+static void configuration_of_ncu(void **state)
+{
+    (void)state;
+    char line[200];
+    write_file("c", "; a comment\n[launch-and-attach , Import]\n -c = 1 \n--section=LaunchStats, Occupancy\r\n"
+                    "--nvtx-include = a/, b/\n# and\n[Import]\n--open-in-ui\n-c=2\n[Query]\n--chips=GH100\n"
+                    "--query-metrics-mode = all\n[List]\n--set = full\n[Attach]\n--hostname=x\n");
+    snprintf(line, sizeof line, "--config-file-path %s/c app -c 7", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(options.filter.launch_count, 1);
+    assert_int_equal(options.selection.sections.count, 2);
+    assert_int_equal(options.filter.nvtx_include.count, 2);
+    assert_string_equal(options.filter.nvtx_include.items[1], "b/");
+    assert_string_equal(options.application[0], "app");
+    assert_string_equal(options.application[2], "7");
+    assert_string_equal(options.application[-1], strchr(options.words[6], '/'));
+    assert_non_null(strstr(captured.last, "/c adds to the command line: -c1 '--section=LaunchStats, Occupancy' "));
+    snprintf(line, sizeof line, "-q --config-file-path %s/c -c 7 --section SpeedOfLight app", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(options.filter.launch_count, 7);
+    assert_int_equal(options.selection.sections.count, 3);
+    snprintf(line, sizeof line, "--list-sections --config-file-path %s/c", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 1);
+    snprintf(line, sizeof line, "--query-metrics --config-file-path %s/c", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(options.chips.count, 1);
+    snprintf(line, sizeof line, "--config-file no --config-file-path %s/c app", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(options.selection.sections.count, 0);
+    snprintf(line, sizeof line, "-i r.kprof --config-file-path %s/c", files); /* a line and a heading cannot both */
+    assert_int_equal(parse(line), KPROF_USAGE);
+    assert_non_null(strstr(captured.last, "/c has that under [Import]"));
+    static const char *const bad[][2] = {{"-c = 1", "\"-c = 1\" is no option below a heading"},
+                                         {"[Import]\nc = 1", "\"c = 1\" is no option below a heading"},
+                                         {"[Launch-and-attach]\n--nothing", "has that under [Launch-and-attach]"}};
+    for (size_t i = 0; i < LENGTH(bad); i++) {
+        write_file("bad", bad[i][0]);
+        snprintf(line, sizeof line, "--config-file-path %s/bad app", files);
+        assert_int_equal(parse(line), KPROF_USAGE);
+        assert_non_null(strstr(captured.last, bad[i][1]));
+    }
+    assert_refused("--config-file-path /none app", "reading options from /none: No such file or directory");
+    assert_refused("--config-file maybe app", "--config-file: \"maybe\" is not valid, give yes|no");
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    return mkdtemp(files) ? 0 : -1;
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", files);
+    return system(command);
+}
+
 static const char *const ncu_options[] = {"help h",
                                           "version v",
                                           "mode",
@@ -1370,6 +1475,8 @@ int main(void)
         cmocka_unit_test(misspelt_choices_find_their_word),
         cmocka_unit_test(options_of_one_value_take_one),
         cmocka_unit_test(unknown_options),
+        cmocka_unit_test(words_of_files),
+        cmocka_unit_test(configuration_of_ncu),
         cmocka_unit_test(every_option_of_ncu_is_answered),
         cmocka_unit_test(options_of_nsys),
         cmocka_unit_test(samples_over_time),
@@ -1388,7 +1495,7 @@ int main(void)
         cmocka_unit_test(help_lists_what_a_command_takes),
         cmocka_unit_test(completion_words),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, make_files, remove_files);
     kprof_options_free(&options);
     return failed;
 }

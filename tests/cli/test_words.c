@@ -1,7 +1,7 @@
 /* A command line that is joined and split again is the same. */
 #include "cmocka_all.h"
 
-#include "cli/begin.h"
+#include "cli/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,14 @@ static void odd_lines_are_split_too(void **state)
     (void)state;
     static const struct {
         const char *line, *words;
-    } rows[] = {{"", ""}, {"  ", ""}, {" a  b ", "[a][b]"}, {"'open", "[open]"}, {"a\\", "[a\\]"}, {"''", "[]"}};
+    } rows[] = {{"", ""},
+                {"  ", ""},
+                {" a  b ", "[a][b]"},
+                {"'open", "[open]"},
+                {"a\\", "[a\\]"},
+                {"''", "[]"},
+                {"a\t\"b 'c\"\r\n\\ d", "[a][b 'c][ d]"},
+                {"\"a\\\"b\" '\"'", "[a\"b][\"]"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[64] = "";
         kprof_strlist split = KPROF_STRLIST_INIT;

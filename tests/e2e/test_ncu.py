@@ -298,6 +298,39 @@ class Scripts(Case):
             self.assertRegex(file.read(), f"^{profiled}{report}$")
         self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--quiet").out, "")
 
+    def test_configuration(self):
+        """ncu reads config.ncu-cfg of the working folder, then that of the user; kprof only where it is asked to."""
+        home = {"HOME": self.path("home")}
+        folder = os.path.join(home["HOME"], ".config", "NVIDIA Corporation")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "config.ncu-cfg"), "w") as file:
+            file.write("[Launch-and-attach]\n-o = by-user\n")
+
+        def run(name, *words):
+            seen = subprocess.run([name, *words, "--injection-path", INJECTION, "--metrics", METRIC, APP,
+                                   f"launch={SCALE}*3"], env=self.environment(home), cwd=self.dir, text=True,
+                                  capture_output=True, timeout=PATIENCE_S)
+            self.assertEqual(seen.returncode, 0, seen.stderr)
+            return seen.stderr
+        self.assertIn("/config.ncu-cfg adds to the command line: -oby-user\n", run(self.ncu))
+        self.assertTrue(os.path.exists(self.path("by-user.ncu-rep")))
+        with open(self.path("config.ncu-cfg"), "w") as file:
+            file.write("[Launch-and-attach]\n-c = 1\n-o = here\n")
+        self.assertIn("kprof: config.ncu-cfg adds to the command line: -c1 -ohere\n", run(self.ncu))
+        self.assertEqual(self.launches("here.ncu-rep"), ["scale"])
+        [line] = self.query("here.ncu-rep", "SELECT command_line FROM run")
+        self.assertIn("/ncu -c1 -ohere --injection-path ", line[0])
+        self.assertNotIn("config.ncu-cfg", run(self.ncu, "--config-file", "off", "-o", "off"))
+        self.assertNotIn("config.ncu-cfg", run(KPROF, "-o", "own"))
+        self.assertIn(" -c1 -ohere\n", run(KPROF, "--config-file", "on", "-f"))
+        self.assertEqual([len(self.launches(name)) for name in ("off.ncu-rep", "own.kprof", "here.kprof")], [3, 3, 1])
+
+    def test_old_name(self):
+        old = self.path("nv-nsight-cu-cli")
+        os.symlink(KPROF, old)
+        self.ncu = old
+        self.assertRegex(self.profile_ncu("--csv").out, '(?m)^"ID",')
+
     def test_nothing_is_profiled(self):
         for words, told in (([], r"==WARNING== No kernels were profiled\.\n"), (["--quiet"], "")):
             run = subprocess.run([self.ncu, *words, "--injection-path", INJECTION, "--metrics", METRIC, "-k", "none",

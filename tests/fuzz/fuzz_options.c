@@ -2,8 +2,8 @@
  * asks for them; words that are joined into a text split into the same words. */
 #include "fuzz.h"
 
-#include "cli/begin.h"
 #include "cli/commands.h"
+#include "cli/words.h"
 
 #include <string.h>
 
