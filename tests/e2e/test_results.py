@@ -765,6 +765,43 @@ class Pages(Case):
                     self.assertEqual({len(row) for row in csv.reader(io.StringIO(out))}, {len(rows[0])})
                 self.assertEqual(len([row for row in rows if row["Metric Name"] == "gpu__time_duration.sum"]), 1)
 
+    def test_ncu_has_rooflines_on_request(self):
+        """Work and traffic are what their rows give, multiplied by the clocks beside them, as scripts do."""
+        def rows(report, *words):
+            out = self.kprof("report", report, "--csv-layout", "ncu", *words).out
+            return [row for row in csv.DictReader(io.StringIO(out)) if "Roofline Chart" in row["Section Name"]]
+
+        def product(item, labels, clock, of=""):
+            values = {row["Metric Name"]: float(row["Metric Value"]) for row in found
+                      if row["Body Item Label"] == item and of in row["Section Name"]}
+            return sum(values[label] for label in labels) * values[clock]
+
+        self.assertFalse([row for row in rows(SAMPLE) if "Body Item Label" in row])
+        found = rows(SAMPLE, "--print-details", "all")
+        single = "GPU Speed Of Light Hierarchical Roofline Chart (Single Precision)"
+        known = dict(self.query(SAMPLE, "SELECT metric, value FROM launch_metrics"))
+        added = [f"Predicated-On {kind} Thread Instructions Executed Per Cycle" for kind in ("FADD", "FMUL")]
+        work = [*added, "Predicated-On FFMA Operations Per Cycle"]
+        peak, bytes_of_l2 = "Theoretical Predicated-On FFMA Operations", "Theoretical L2 Cache Bytes Accessible"
+        tensor = "DRAM Roofline (Tensor FP16/BF16)"
+        for got, name in (
+                (product("DRAM Roofline", [peak], "SM Frequency", single), "derived__peak_flops_fp32"),
+                (product("L2 Roofline", [bytes_of_l2], "L2 Cache Frequency", single), "derived__l2_peak_bytes"),
+                (product("DRAM Achieved Value", work, "SM Frequency", single), "derived__flops_fp32"),
+                (product(tensor, ["Theoretical Tensor Operations"], "SM Frequency"),
+                 "derived__peak_flops_tensor_fp16")):
+            self.assertAlmostEqual(got / known[f"{name}.per_second"], 1, places=4, msg=name)
+        self.assertEqual({len(row) for row in found}, {len(found[0])})
+        named = rows(SAMPLE, "--print-details", "all", "--print-metric-name", "name")
+        self.assertIn("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed",
+                      [row["Metric Name"] for row in named])
+        self.assert_run(self.collect(["--section", "SpeedOfLight_RooflineChart"], [f"launch={SCALE}"]), 0)
+        found = rows("run", "--print-details", "body")
+        self.assertEqual([row["Body Item Label"] for row in found if row["Metric Name"] == "DRAM Bandwidth"],
+                         [f"{precision} Precision Achieved Value" for precision in ("Double", "Single", "Half")])
+        self.assertGreater(product("Single Precision Roofline", ["Theoretical DRAM Bytes Accessible"],
+                                   "DRAM Frequency"), 0)
+
     def test_ncu_has_instances_on_request(self):
         source = os.path.join(os.path.dirname(SAMPLE), "source-h200.kprof")
 

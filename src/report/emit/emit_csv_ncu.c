@@ -3,6 +3,7 @@
  * CSV. */
 #include "core/nvtx.h"
 #include "report/emit/csv_code.h"
+#include "report/emit/ncu_rooflines.h"
 #include "report/model/number.h"
 #include "report/model/units.h"
 
@@ -93,7 +94,9 @@ static bool has_rules(const kprof_emitter *emitter)
 typedef struct ncu_emitter {
     kprof_csv csv;
     kprof_csv_code code;
-    kprof_strbuf *instances; /* [column_count], of the launch, on the raw page: what stands behind the value */
+    const kprof_model_launch *launch; /* at hand, ... */
+    const kprof_section *section;     /* ... and one of its sections */
+    kprof_strbuf *instances;          /* [column_count], of the launch, on the raw page: what stands behind the value */
 } ncu_emitter;
 
 /* Readers of ncu's files do not know kprof's own comparison of passes. */
@@ -187,6 +190,7 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     const bool renames = emitter->options->nvtx_renames && !kprof_launch_is_graph(&launch->record);
     KPROF_AUTO_FREE char *renamed = renames ? name_in_range(launch, texts.kernel) : NULL;
     texts.kernel = renamed ? renamed : texts.kernel;
+    ((ncu_emitter *)emitter)->launch = launch;
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     put_cells(row, &texts, process_columns, COUNT_OF(process_columns));
     if (emitter->launches.model->has_nvtx)
@@ -230,17 +234,39 @@ static void put_label(kprof_csv_line *tail, const kprof_emit_metric *metric)
     kprof_csv_put_comma(tail);
 }
 
+/* ncu calls a roofline a roofline chart. */
+static void put_section_name(kprof_csv_line *row, const char *name)
+{
+    static const char roofline[] = "Roofline";
+    const char *found = strstr(name, roofline);
+    const size_t length = found ? (size_t)(found - name) + strlen(roofline) : 0;
+    KPROF_AUTO_FREE char *chart = found ? kprof_strprintf("%.*s Chart%s", (int)length, name, name + length) : NULL;
+    kprof_csv_put_text(row, chart ? chart : name);
+}
+
+static void put_section(kprof_csv_line *row, const kprof_section *section)
+{
+    put_section_name(row, section ? section->name : "");
+    kprof_csv_put_comma(row);
+}
+
 static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
-    kprof_csv_text(tail, metric->section ? metric->section->name : "");
+    put_section(tail, metric->section);
     put_label(tail, metric);
 }
 
 static void put_texts_with_table(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
-    kprof_csv_text(tail, metric->section ? metric->section->name : "");
+    put_section(tail, metric->section);
     kprof_csv_text(tail, metric->table ? metric->table : "");
     put_label(tail, metric);
+}
+
+static void put_no_rule(ncu_emitter *ncu)
+{
+    for (const char *const *name = rule_columns; has_rules(&ncu->csv.base) && *name; name++)
+        kprof_csv_text(&ncu->csv.row, "");
 }
 
 static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
@@ -257,8 +283,7 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv_begin_metric(csv, metric, emitter->options->with_tables ? put_texts_with_table : put_texts);
     put_value(&csv->row, metric->value, emitter->options->with_decimals);
     kprof_csv_put_comma(&csv->row);
-    for (const char *const *name = rule_columns; has_rules(emitter) && *name; name++)
-        kprof_csv_text(&csv->row, "");
+    put_no_rule((ncu_emitter *)emitter);
     kprof_csv_end_row(csv);
 }
 
@@ -295,11 +320,33 @@ static void ncu_table(kprof_emitter *emitter, const kprof_emit_table *table)
         kprof_emit_cells(emitter, table);
 }
 
-static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+/* Rows of a roofline are cells of the section's body. */
+static void put_roofline_row(void *user, const kprof_ncu_row *row)
 {
-    (void)emitter;
-    (void)rooflines;
-    (void)count;
+    ncu_emitter *ncu = user;
+    kprof_csv_line *line = &ncu->csv.row;
+    kprof_csv_begin_row(&ncu->csv);
+    put_section(line, ncu->section);
+    kprof_csv_text(line, row->item);
+    kprof_csv_text(line, row->label);
+    put_unit(line, row->unit);
+    kprof_csv_put_comma(line);
+    put_value(line, row->value, ncu->csv.base.options->with_decimals);
+    kprof_csv_put_comma(line);
+    put_no_rule(ncu);
+    kprof_csv_end_row(&ncu->csv);
+}
+
+static void ncu_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    ncu_emitter *ncu = (ncu_emitter *)emitter;
+    for (size_t i = 0; emitter->options->with_tables && i < count; i++)
+        kprof_ncu_rooflines(emitter, ncu->launch, &rooflines[i], put_roofline_row, ncu);
+}
+
+static void ncu_section_begin(kprof_emitter *emitter, const kprof_section *section)
+{
+    ((ncu_emitter *)emitter)->section = section;
 }
 
 static void ncu_launch_end(kprof_emitter *emitter)
@@ -358,6 +405,8 @@ static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
         kprof_strbuf_printf(&row->text, "\"%lld\"", (long long)field->integer);
     else if (strcmp(field->key, "unit") == 0)
         put_unit(row, field->text);
+    else if (strcmp(field->key, "section_name") == 0 && field->text)
+        put_section_name(row, field->text);
     else
         kprof_csv_put_text(row, field->text ? field->text : "");
 }
@@ -405,7 +454,8 @@ const kprof_emitter_ops kprof_emit_csv_ncu = {
     .metric = ncu_metric,
     .finding = ncu_finding,
     .table = ncu_table,
-    .rooflines = no_rooflines,
+    .section_begin = ncu_section_begin,
+    .rooflines = ncu_rooflines,
     .launch_end = ncu_launch_end,
     .launches_end = kprof_csv_launches_end,
     .list_begin = kprof_csv_list_begin,

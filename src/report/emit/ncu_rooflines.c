@@ -1,0 +1,149 @@
+/* Takes rooflines apart as ncu does, for programs that draw them from its CSV: operations in a cycle, bytes in a cycle,
+ * and the clocks by which to multiply both. */
+#include "report/emit/ncu_rooflines.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SM_CLOCK "sm__cycles_elapsed.avg.per_second"
+
+/* The level of a roof, as kprof labels it, and ncu's labels for it. */
+typedef struct level_words {
+    const char *level, *bytes, *bytes_name, *clock, *clock_name, *other_clock_name, *traffic;
+} level_words;
+static const level_words levels[] = {
+    {"DRAM", "Theoretical DRAM Bytes Accessible", "dram__bytes.sum.peak_sustained", "DRAM Frequency",
+     "dram__cycles_elapsed.avg.per_second", "mcc__cycles_elapsed.avg.per_second", "DRAM Bandwidth"},
+    {"L2", "Theoretical L2 Cache Bytes Accessible", "derived__lts__lts2xbar_bytes.sum.peak_sustained",
+     "L2 Cache Frequency", "lts__cycles_elapsed.avg.per_second", NULL, "L2 Cache Bandwidth"},
+    {"L1", "Theoretical L1/TEX Cache Bytes Accessible", "derived__l1tex__lsu_writeback_bytes.sum.peak_sustained",
+     "L1/TEX Cache Frequency", "l1tex__cycles_elapsed.avg.per_second", NULL, "L1 Cache Bandwidth"},
+};
+
+/* The work of the ordinary pipes, whose instructions ncu counts by kind. The letter is that of SASS: FADD, DADD, HADD.
+ */
+typedef struct precision_words {
+    const char *id, *title;
+    char letter;
+    int lanes; /* operations of an addition: HADD adds two numbers */
+} precision_words;
+static const precision_words precisions[] = {
+    {"fp64", "Double Precision", 'D', 1}, {"fp32", "Single Precision", 'F', 1}, {"fp16", "Half Precision", 'H', 2}};
+
+typedef struct writer {
+    const kprof_emitter *emitter;
+    const kprof_model_launch *launch;
+    void (*put)(void *user, const kprof_ncu_row *row);
+    void *user;
+} writer;
+
+static double value_of(const writer *to, const char *name)
+{
+    const size_t index = name ? kprof_names_find(&to->emitter->launches.model->metric_names, name) : KPROF_NAMES_NONE;
+    return index == KPROF_NAMES_NONE ? NAN : to->launch->values[index];
+}
+
+static double clock_of(const writer *to, const level_words *level)
+{
+    const double clock = value_of(to, level->clock_name);
+    return isnan(clock) ? value_of(to, level->other_clock_name) : clock;
+}
+
+/* `name`: of the metric, for those who want names. */
+static void put(const writer *to, kprof_ncu_row row, const char *name)
+{
+    const kprof_metric_title title = to->emitter->options->metric_title;
+    KPROF_AUTO_FREE char *both = title == KPROF_TITLE_BOTH ? kprof_strprintf("%s (%s)", row.label, name) : NULL;
+    row.label = both ? both : title == KPROF_TITLE_NAME ? name : row.label;
+    to->put(to->user, &row);
+}
+
+static void put_clock(const writer *to, const char *item)
+{
+    put(to, (kprof_ncu_row){item, "SM Frequency", "cycle/second", value_of(to, SM_CLOCK)}, SM_CLOCK);
+}
+
+/* The instructions of one kind: "add", "mul" or "fma", of which the last does two operations a lane. */
+static void put_instructions(const writer *to, const char *item, const precision_words *precision, const char *kind)
+{
+    const int factor = precision->lanes * (strcmp(kind, "fma") == 0 ? 2 : 1);
+    const char lower = (char)(precision->letter + 'a' - 'A');
+    KPROF_AUTO_FREE char *counter = kprof_strprintf("smsp__sass_thread_inst_executed_op_%c%s_pred_on", lower, kind);
+    KPROF_AUTO_FREE char *sum = kprof_strprintf("%s.sum", counter);
+    KPROF_AUTO_FREE char *name = factor == 1 ? kprof_strprintf("%s.per_cycle_elapsed", sum)
+                                             : kprof_strprintf("derived__%s_x%d", counter, factor);
+    KPROF_AUTO_FREE char *label =
+        kprof_strprintf(factor == 1 ? "Predicated-On %c%c%c%c Thread Instructions Executed Per Cycle"
+                                    : "Predicated-On %c%c%c%c "
+                                      "Operations Per Cycle",
+                        precision->letter, kind[0] + 'A' - 'a', kind[1] + 'A' - 'a', kind[2] + 'A' - 'a');
+    const double cycles = value_of(to, "gpu__time_duration.sum") * value_of(to, SM_CLOCK) / 1e9;
+    put(to, (kprof_ncu_row){item, label, factor == 1 ? "inst/cycle" : "inst", factor * value_of(to, sum) / cycles},
+        name);
+}
+
+static void put_roof(const writer *to, const char *item, const precision_words *precision,
+                     const kprof_emit_roofline *roofline)
+{
+    const char letter = precision ? precision->letter : 0, lower = (char)(letter + 'a' - 'A');
+    KPROF_AUTO_FREE char *label = precision ? kprof_strprintf("Theoretical Predicated-On %cFMA Operations", letter)
+                                            : kprof_strdup("Theoretical Tensor Operations");
+    KPROF_AUTO_FREE char *name = precision
+                                     ? kprof_strprintf("derived__sm__sass_thread_inst_executed_op_%cfma_pred_on_x%d",
+                                                       lower, 2 * precision->lanes)
+                                     : kprof_strdup(roofline->peak->name);
+    const double in_cycle = roofline->peak->value / value_of(to, SM_CLOCK);
+    put(to, (kprof_ncu_row){item, label, precision ? "inst" : "op/cycle", in_cycle}, name);
+    put_clock(to, item);
+}
+
+static void put_work(const writer *to, const char *item, const precision_words *precision,
+                     const kprof_emit_roofline *roofline)
+{
+    static const char *const kinds[] = {"add", "mul", "fma"};
+    for (size_t i = 0; precision && i < COUNT_OF(kinds); i++)
+        put_instructions(to, item, precision, kinds[i]);
+    if (!precision)
+        put(to,
+            (kprof_ncu_row){item, "Tensor Operations Per Cycle", "op/cycle",
+                            roofline->work->value / value_of(to, SM_CLOCK)},
+            roofline->work->name);
+    put_clock(to, item);
+}
+
+/* Of several roofs each is called by its level, and one alone by its precision. Roofs stand before points. */
+static void put_level(const writer *to, const kprof_emit_roofline *roofline, const kprof_emit_point *point,
+                      bool is_roof)
+{
+    const precision_words *precision = NULL;
+    const level_words *words = NULL;
+    for (size_t i = 0; i < COUNT_OF(precisions); i++)
+        precision = strcmp(precisions[i].id, roofline->id) == 0 ? &precisions[i] : precision;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        words = strcmp(levels[i].level, point->level) == 0 ? &levels[i] : words;
+    if (!words)
+        return;
+    const char *what = is_roof ? "Roofline" : "Achieved Value";
+    const char *of = precision && roofline->point_count == 1 ? precision->title : point->level;
+    KPROF_AUTO_FREE char *item =
+        precision ? kprof_strprintf("%s %s", of, what) : kprof_strprintf("%s %s (%s)", of, what, roofline->label);
+    if (is_roof) {
+        put_roof(to, item, precision, roofline);
+        put(to, (kprof_ncu_row){item, words->bytes, "byte/cycle", point->peak->value / clock_of(to, words)},
+            words->bytes_name);
+        put(to, (kprof_ncu_row){item, words->clock, "cycle/second", clock_of(to, words)}, words->clock_name);
+    } else {
+        put_work(to, item, precision, roofline);
+        put(to, (kprof_ncu_row){item, words->traffic, "byte/second", point->traffic->value}, point->traffic->name);
+    }
+}
+
+void kprof_ncu_rooflines(const kprof_emitter *emitter, const kprof_model_launch *launch,
+                         const kprof_emit_roofline *roofline, void (*put_row)(void *user, const kprof_ncu_row *row),
+                         void *user)
+{
+    const writer to = {emitter, launch, put_row, user};
+    for (int is_roof = 1; is_roof >= 0; is_roof--)
+        for (size_t i = 0; i < roofline->point_count; i++)
+            put_level(&to, roofline, &roofline->points[i], is_roof != 0);
+}

@@ -1,0 +1,16 @@
+/* The rows that ncu prints of a roofline: what its roof and its point are made of. */
+#pragma once
+
+#include "report/emit/emit.h"
+
+typedef struct kprof_ncu_row {
+    const char *item;  /* the roof or the point */
+    const char *label; /* of the value, as the options title metrics */
+    const char *unit;
+    double value; /* NaN: not measured */
+} kprof_ncu_row;
+
+/* Call `put` with each row. Its texts live as long as the call. */
+void kprof_ncu_rooflines(const kprof_emitter *emitter, const kprof_model_launch *launch,
+                         const kprof_emit_roofline *roofline, void (*put)(void *user, const kprof_ncu_row *row),
+                         void *user);
