@@ -6,6 +6,7 @@
 #include "callstack/native.h"
 #include "callstack/python.h"
 #include "core/bytes.h"
+#include "core/hold.h"
 #include "core/log.h"
 
 #include <pthread.h>
@@ -282,7 +283,7 @@ static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, 
 size_t kprof_stacks_read(uint32_t number, bool native, kprof_stack_frame *out, size_t most)
 {
     size_t count = 0;
-    pthread_mutex_lock(&all.mutex);
+    KPROF_HOLD(all.mutex);
     const known_stack *stack = number > 0 && number <= all.stack_table.count ? &all.stacks[number - 1] : NULL;
     for (uint32_t i = 0; stack && i < stack->count && count < most; i++) {
         known_frame *frame = &all.frames[stack->frames[i] - 1];
@@ -295,7 +296,6 @@ size_t kprof_stacks_read(uint32_t number, bool native, kprof_stack_frame *out, s
         const char *function = frame->symbol ? frame->symbol : frame->function;
         out[count++] = (kprof_stack_frame){stack->frames[i], native, function, frame->file, frame->place};
     }
-    pthread_mutex_unlock(&all.mutex);
     return count;
 }
 
@@ -315,8 +315,6 @@ uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hoo
         native_count = kprof_native_walk(found->addresses, KPROF_STACK_FRAMES_MAX, &is_native_cut);
     kprof_stack stack = {.frames = found->frames, .is_cut = python.is_cut || is_native_cut, .reason = python.reason};
     stack.count = (uint32_t)(python.count + native_count);
-    pthread_mutex_lock(&all.mutex);
-    const uint32_t number = number_of(found, &stack, python.count, hooks);
-    pthread_mutex_unlock(&all.mutex);
-    return number;
+    KPROF_HOLD(all.mutex);
+    return number_of(found, &stack, python.count, hooks);
 }

@@ -12,8 +12,9 @@ typedef enum kprof_status {
 } kprof_status;
 
 #define KPROF_MUST_CHECK __attribute__((warn_unused_result))
-/* The next step of several: unless one before it has failed, `status` becomes that of the call. */
-#define KPROF_THEN(status, ...) ((status) = (status) == KPROF_OK ? (__VA_ARGS__) : (status))
+/* The next step of several: unless one before it has failed, `status` becomes that of the call. It may also be a result
+ * of CUDA's or CUPTI's, whose successes are 0, too. */
+#define KPROF_THEN(status, ...) ((status) = (status) == 0 ? (__VA_ARGS__) : (status))
 
 /* Name ("NO_MATCH"), one-line message and exit code of a status; never NULL, "?" for a value outside the enum. */
 const char *kprof_status_name(kprof_status status);

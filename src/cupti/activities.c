@@ -545,8 +545,7 @@ kprof_status kprof_activities_follow_managed(void)
         configs[i].enable = 1;
     }
     CUptiResult result = activities.cupti->cuptiActivityConfigureUnifiedMemoryCounter(configs, COUNT);
-    if (result == CUPTI_SUCCESS)
-        result = activities.cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+    KPROF_THEN(result, activities.cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
     return result == CUPTI_SUCCESS ? KPROF_OK : refused("how unified memory moves", result);
 }
 

@@ -1,6 +1,7 @@
 /* A list in no order: programs have few allocations, since frameworks keep pools of their own. */
 #include "cupti/allocations.h"
 
+#include "core/hold.h"
 #include "core/strbuf.h"
 #include "cupti/driver.h"
 
@@ -33,8 +34,7 @@ static struct {
 
 static void add_locked(allocation added)
 {
-    atomic_fetch_add(&list.version,
-                     1); /* also if memory runs out: a caller that has listed all before must ask again */
+    atomic_fetch_add(&list.version, 1); /* also if memory runs out: whoever has listed all before must ask again */
     if (!KPROF_APPEND(list.allocations, list.count)) {
         list.incomplete = true;
         return;
@@ -54,9 +54,8 @@ static void add(allocation added)
 {
     if (added.size_bytes == 0)
         return;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     add_locked(added);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 /* Memory of a pool belongs to its device; the pool's device may be another one than the current. */
@@ -69,24 +68,24 @@ static void add_of_device(CUdeviceptr address, size_t size_bytes)
     add((allocation){address, size_bytes, NULL, device, false, false});
     if (known)
         return;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     list.incomplete = true;
     atomic_fetch_add(&list.version, 1);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 static void free_at(uint64_t address)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.allocations[i].address == address)
             remove_locked(i);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 /* Take a range out of memory without a context. An allocation may lose its beginning, its end, or a part between. */
-static void take_out_locked(uint64_t start, uint64_t end, bool of_host)
+static void take_out(uint64_t start, size_t size_bytes, bool of_host)
 {
+    const uint64_t end = start + size_bytes;
+    KPROF_HOLD(list.mutex);
     for (size_t i = list.count; i-- > 0;) {
         allocation a = list.allocations[i];
         uint64_t a_end = a.address + a.size_bytes;
@@ -98,18 +97,6 @@ static void take_out_locked(uint64_t start, uint64_t end, bool of_host)
         if (a_end > end)
             add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device, false, of_host});
     }
-}
-
-static void take_out(uint64_t address, size_t size_bytes, bool of_host)
-{
-    pthread_mutex_lock(&list.mutex);
-    take_out_locked(address, address + size_bytes, of_host);
-    pthread_mutex_unlock(&list.mutex);
-}
-
-static void unmap(uint64_t address, size_t size_bytes)
-{
-    take_out(address, size_bytes, false);
 }
 
 /* If there is new memory at an address in the list, the old memory went with its context. */
@@ -124,12 +111,11 @@ static void make_way(const kprof_memory_change *change)
 
 static allocation *copy_list(size_t *count)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     allocation *copy = kprof_calloc(list.count + 1, sizeof *copy);
     *count = copy ? list.count : 0;
     for (size_t i = 0; i < *count; i++)
         copy[i] = list.allocations[i];
-    pthread_mutex_unlock(&list.mutex);
     return copy;
 }
 
@@ -157,36 +143,33 @@ static void drop_what_is_gone(void)
 
 static void forget_unmapped(unsigned long long handle)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = list.unmapped_count; i-- > 0;)
         if (list.unmapped[i] == handle)
             list.unmapped[i] = list.unmapped[--list.unmapped_count];
-    pthread_mutex_unlock(&list.mutex);
 }
 
 static void note_unmapped(unsigned long long handle)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     if (list.unmapped_count < MAX_UNMAPPED)
         list.unmapped[list.unmapped_count++] = handle;
-    pthread_mutex_unlock(&list.mutex);
 }
 
 bool kprof_allocations_is_unmapped(unsigned long long handle)
 {
-    bool found = false;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = 0; i < list.unmapped_count; i++)
-        found = found || list.unmapped[i] == handle;
-    pthread_mutex_unlock(&list.mutex);
-    return found;
+        if (list.unmapped[i] == handle)
+            return true;
+    return false;
 }
 
 /* Leave out a mapping that may only be read: a write to it ends the context, and who changes its memory does so by
  * another address. */
 static void set_access(const kprof_memory_change *change)
 {
-    unmap(change->address, change->size_bytes);
+    take_out(change->address, change->size_bytes, false);
     for (size_t i = 0; i < change->access_count; i++)
         if (change->access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
             change->access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
@@ -215,7 +198,7 @@ void kprof_allocations_note(const kprof_memory_change *change, const void *conte
         set_access(change);
         break;
     case KPROF_MEMORY_UNMAPPED:
-        unmap(change->address, change->size_bytes);
+        take_out(change->address, change->size_bytes, false);
         break;
     case KPROF_MEMORY_CREATED:
         note_unmapped(change->handle);
@@ -242,7 +225,7 @@ typedef struct wanted {
 static bool list_those(wanted w, kprof_span **out, size_t *out_count)
 {
     drop_what_is_gone();
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     *out_count = 0;
     *out = list.incomplete ? NULL : kprof_calloc(list.count + 1, sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
@@ -251,7 +234,6 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
         if (in_reach && a->is_host == w.only_host && (a->is_managed || !w.only_managed))
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
-    pthread_mutex_unlock(&list.mutex);
     return *out != NULL;
 }
 
@@ -272,50 +254,45 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count)
 
 bool kprof_allocations_find(uint64_t address, const void *context, kprof_memory_change *out)
 {
-    bool is_found = false;
-    pthread_mutex_lock(&list.mutex);
-    for (size_t i = 0; i < list.count && !is_found; i++) {
+    KPROF_HOLD(list.mutex);
+    for (size_t i = 0; i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        is_found = a->address == address && (!a->context || a->context == context);
-        if (is_found)
-            *out = (kprof_memory_change){.kind = a->is_host      ? KPROF_MEMORY_OF_HOST
-                                                 : a->is_managed ? KPROF_MEMORY_MANAGED
-                                                 : a->context    ? KPROF_MEMORY_OF_CONTEXT
-                                                                 : KPROF_MEMORY_OF_DEVICE,
-                                         .address = address,
-                                         .size_bytes = a->size_bytes};
+        if (a->address != address || (a->context && a->context != context))
+            continue;
+        *out = (kprof_memory_change){.kind = a->is_host      ? KPROF_MEMORY_OF_HOST
+                                             : a->is_managed ? KPROF_MEMORY_MANAGED
+                                             : a->context    ? KPROF_MEMORY_OF_CONTEXT
+                                                             : KPROF_MEMORY_OF_DEVICE,
+                                     .address = address,
+                                     .size_bytes = a->size_bytes};
+        return true;
     }
-    pthread_mutex_unlock(&list.mutex);
-    return is_found;
+    return false;
 }
 
 uint64_t kprof_allocations_bytes(void)
 {
-    pthread_mutex_lock(&list.mutex);
-    const uint64_t bytes = list.incomplete ? 0 : list.device_bytes;
-    pthread_mutex_unlock(&list.mutex);
-    return bytes;
+    KPROF_HOLD(list.mutex);
+    return list.incomplete ? 0 : list.device_bytes;
 }
 
 size_t kprof_allocations_size(uint64_t address, const void *context)
 {
     size_t size_bytes = 0;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = 0; i < list.count; i++) {
         const allocation *a = &list.allocations[i];
         if (a->address == address && a->context == context && context && !a->is_managed)
             size_bytes = a->size_bytes;
     }
-    pthread_mutex_unlock(&list.mutex);
     return size_bytes;
 }
 
 void kprof_allocations_forget(const void *context)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.allocations[i].context == context)
             remove_locked(i);
     atomic_store(&list.doubtful, true);
-    pthread_mutex_unlock(&list.mutex);
 }

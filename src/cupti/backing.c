@@ -49,8 +49,7 @@ static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *dr
     kprof_backing_chunk *chunk = calloc(1, sizeof *chunk);
     if (!chunk)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to keep track of copies");
-    if (result == CUDA_SUCCESS)
-        result = allocate(backing, driver, bytes, &chunk->address);
+    KPROF_THEN(result, allocate(backing, driver, bytes, &chunk->address));
     if (result != CUDA_SUCCESS) {
         free(chunk);
         return kprof_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? KPROF_NO_MEMORY : KPROF_INTERNAL,

@@ -5,258 +5,116 @@
 #include "cupti/driver.h"
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
-/* A call, and its variant for the default stream of each thread. */
-#define BOTH(name, kind) [CUPTI_DRIVER_TRACE_CBID_##name] = (kind), [CUPTI_DRIVER_TRACE_CBID_##name##_ptsz] = (kind)
-/* A call, and its second version. */
-#define WITH_V2(name, kind) [CUPTI_DRIVER_TRACE_CBID_##name] = (kind), [CUPTI_DRIVER_TRACE_CBID_##name##_v2] = (kind)
 
 /* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0, unless its parameters tell
- * more: see find_kind. */
+ * more: see find_kind. "_ptsz" is the variant of a call for the default stream of each thread. */
+#define CALL(kind, name) [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_##kind,
+#define SETUP(name)      [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_SETUP,
+#define HARMLESS(name)   [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_HARMLESS,
+/* clang-format off */
 static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
-    [ID(cuLaunch)] = KPROF_CALL_LAUNCH,
-    [ID(cuLaunchGrid)] = KPROF_CALL_LAUNCH,
-    [ID(cuLaunchGridAsync)] = KPROF_CALL_LAUNCH,
-    BOTH(cuLaunchKernel, KPROF_CALL_LAUNCH),
-    BOTH(cuLaunchKernelEx, KPROF_CALL_LAUNCH),
-    BOTH(cuLaunchCooperativeKernel, KPROF_CALL_LAUNCH),
+    CALL(LAUNCH, cuLaunch) CALL(LAUNCH, cuLaunchCooperativeKernel) CALL(LAUNCH, cuLaunchCooperativeKernel_ptsz)
+    CALL(LAUNCH, cuLaunchGrid) CALL(LAUNCH, cuLaunchGridAsync) CALL(LAUNCH, cuLaunchKernel)
+    CALL(LAUNCH, cuLaunchKernel_ptsz) CALL(LAUNCH, cuLaunchKernelEx) CALL(LAUNCH, cuLaunchKernelEx_ptsz)
+    CALL(GRAPH_LAUNCH, cuGraphLaunch) CALL(GRAPH_LAUNCH, cuGraphLaunch_ptsz)
+    CALL(GRAPH_LAUNCH, cuLaunchCooperativeKernelMultiDevice)
+    CALL(GRAPH_CHANGE, cuGraphExecChildGraphNodeSetParams) CALL(GRAPH_CHANGE, cuGraphExecDestroy)
+    CALL(GRAPH_CHANGE, cuGraphExecKernelNodeSetParams_v2) CALL(GRAPH_CHANGE, cuGraphExecMemcpyNodeSetParams)
+    CALL(GRAPH_CHANGE, cuGraphExecMemsetNodeSetParams) CALL(GRAPH_CHANGE, cuGraphExecNodeSetParams)
+    CALL(GRAPH_CHANGE, cuGraphExecUpdate_v2) CALL(GRAPH_CHANGE, cuGraphNodeSetEnabled)
+    CALL(GRAPH_CHANGE, cuGraphUpload) CALL(GRAPH_CHANGE, cuGraphUpload_ptsz)
+    CALL(UNLOAD, cuLibraryUnload) CALL(UNLOAD, cuModuleUnload)
+    CALL(ALLOCATE, cuMemAlloc_v2) CALL(ALLOCATE, cuMemAllocAsync) CALL(ALLOCATE, cuMemAllocAsync_ptsz)
+    CALL(ALLOCATE, cuMemAllocFromPoolAsync) CALL(ALLOCATE, cuMemAllocFromPoolAsync_ptsz)
+    CALL(ALLOCATE, cuMemAllocPitch_v2) CALL(ALLOCATE, cuMemSetAccess)
+    CALL(FREE, cuMemFree_v2)
+    CALL(POOL_FREE, cuMemFreeAsync) CALL(POOL_FREE, cuMemFreeAsync_ptsz)
+    CALL(MEMORY_INFO, cuMemGetInfo_v2)
+    CALL(WAIT, cuCtxSynchronize) CALL(WAIT, cuCtxSynchronize_v2) CALL(WAIT, cuEventElapsedTime)
+    CALL(WAIT, cuEventElapsedTime_v2) CALL(WAIT, cuEventQuery) CALL(WAIT, cuEventSynchronize) CALL(WAIT, cuStreamQuery)
+    CALL(WAIT, cuStreamQuery_ptsz) CALL(WAIT, cuStreamSynchronize) CALL(WAIT, cuStreamSynchronize_ptsz)
+    CALL(CAPTURE, cuStreamBeginCapture) CALL(CAPTURE, cuStreamBeginCapture_ptsz) CALL(CAPTURE, cuStreamBeginCapture_v2)
+    CALL(CAPTURE, cuStreamBeginCapture_v2_ptsz) CALL(CAPTURE, cuStreamBeginCaptureToGraph)
+    CALL(CAPTURE, cuStreamBeginCaptureToGraph_ptsz)
+    CALL(CAPTURE_END, cuStreamEndCapture) CALL(CAPTURE_END, cuStreamEndCapture_ptsz)
+    CALL(STOP, cuCtxDestroy) CALL(STOP, cuCtxDestroy_v2) CALL(STOP, cuCtxDetach) CALL(STOP, cuDevicePrimaryCtxRelease)
+    CALL(STOP, cuDevicePrimaryCtxRelease_v2) CALL(STOP, cuDevicePrimaryCtxReset) CALL(STOP, cuDevicePrimaryCtxReset_v2)
+    CALL(ORDER, cuEventRecord) CALL(ORDER, cuEventRecord_ptsz) CALL(ORDER, cuEventRecordWithFlags)
+    CALL(ORDER, cuEventRecordWithFlags_ptsz) CALL(ORDER, cuStreamWaitEvent) CALL(ORDER, cuStreamWaitEvent_ptsz)
 
-    BOTH(cuGraphLaunch, KPROF_CALL_GRAPH_LAUNCH),
-    [ID(cuLaunchCooperativeKernelMultiDevice)] = KPROF_CALL_GRAPH_LAUNCH,
+    /* Kernels write arrays through surfaces only, and mappings keep the memory that cuMemRelease gives back. */
+    SETUP(cuArray3DCreate_v2) SETUP(cuArrayCreate_v2) SETUP(cuEventDestroy_v2) SETUP(cuFuncLoad)
+    SETUP(cuFuncSetCacheConfig) SETUP(cuGraphAddChildGraphNode) SETUP(cuGraphAddDependencies)
+    SETUP(cuGraphAddDependencies_v2) SETUP(cuGraphAddEmptyNode) SETUP(cuGraphAddKernelNode)
+    SETUP(cuGraphAddKernelNode_v2) SETUP(cuGraphAddMemcpyNode) SETUP(cuGraphAddMemsetNode) SETUP(cuGraphAddNode)
+    SETUP(cuGraphAddNode_v2) SETUP(cuGraphChildGraphNodeGetGraph) SETUP(cuGraphClone) SETUP(cuGraphCreate)
+    SETUP(cuGraphDebugDotPrint) SETUP(cuGraphDestroy) SETUP(cuGraphDestroyNode) SETUP(cuGraphEventRecordNodeGetEvent)
+    SETUP(cuGraphEventWaitNodeGetEvent) SETUP(cuGraphExecGetFlags) SETUP(cuGraphGetEdges) SETUP(cuGraphGetEdges_v2)
+    SETUP(cuGraphGetNodes) SETUP(cuGraphGetRootNodes) SETUP(cuGraphHostNodeGetParams)
+    SETUP(cuGraphInstantiateWithFlags) SETUP(cuGraphInstantiateWithParams) SETUP(cuGraphInstantiateWithParams_ptsz)
+    SETUP(cuGraphKernelNodeCopyAttributes) SETUP(cuGraphKernelNodeGetAttribute) SETUP(cuGraphKernelNodeGetParams)
+    SETUP(cuGraphKernelNodeGetParams_v2) SETUP(cuGraphKernelNodeSetAttribute) SETUP(cuGraphKernelNodeSetParams_v2)
+    SETUP(cuGraphMemAllocNodeGetParams) SETUP(cuGraphMemcpyNodeGetParams) SETUP(cuGraphMemcpyNodeSetParams)
+    SETUP(cuGraphMemFreeNodeGetParams) SETUP(cuGraphMemsetNodeGetParams) SETUP(cuGraphMemsetNodeSetParams)
+    SETUP(cuGraphNodeFindInClone) SETUP(cuGraphNodeGetDependencies) SETUP(cuGraphNodeGetDependencies_v2)
+    SETUP(cuGraphNodeGetDependentNodes) SETUP(cuGraphNodeGetDependentNodes_v2) SETUP(cuGraphNodeGetEnabled)
+    SETUP(cuGraphNodeGetType) SETUP(cuGraphNodeSetParams) SETUP(cuGraphReleaseUserObject)
+    SETUP(cuGraphRemoveDependencies) SETUP(cuGraphRemoveDependencies_v2) SETUP(cuGraphRetainUserObject)
+    SETUP(cuKernelGetFunction) SETUP(cuKernelSetCacheConfig) SETUP(cuLaunchHostFunc) SETUP(cuLaunchHostFunc_ptsz)
+    SETUP(cuLibraryEnumerateKernels) SETUP(cuLibraryGetGlobal) SETUP(cuLibraryGetKernel) SETUP(cuLibraryGetKernelCount)
+    SETUP(cuLibraryGetModule) SETUP(cuLibraryLoadData) SETUP(cuLibraryLoadFromFile) SETUP(cuLinkAddData_v2)
+    SETUP(cuLinkAddFile_v2) SETUP(cuLinkComplete) SETUP(cuLinkCreate_v2) SETUP(cuLinkDestroy)
+    SETUP(cuMemAddressReserve) SETUP(cuMemAllocHost_v2) SETUP(cuMemCreate) SETUP(cuMemFreeHost) SETUP(cuMemHostAlloc)
+    SETUP(cuMemHostRegister_v2) SETUP(cuMemHostUnregister) SETUP(cuMemPoolCreate) SETUP(cuMemRelease)
+    SETUP(cuMipmappedArrayCreate) SETUP(cuMipmappedArrayGetLevel) SETUP(cuModuleEnumerateFunctions)
+    SETUP(cuModuleGetFunction) SETUP(cuModuleGetFunctionCount) SETUP(cuModuleGetGlobal_v2) SETUP(cuModuleLoad)
+    SETUP(cuModuleLoadData) SETUP(cuModuleLoadDataEx) SETUP(cuModuleLoadFatBinary) SETUP(cuStreamAddCallback)
+    SETUP(cuStreamAddCallback_ptsz) SETUP(cuStreamCreate) SETUP(cuStreamCreateWithPriority) SETUP(cuTexObjectCreate)
+    SETUP(cuUserObjectRelease) SETUP(cuUserObjectRetain)
 
-    [ID(cuGraphExecChildGraphNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphExecDestroy)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphExecKernelNodeSetParams_v2)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphExecMemcpyNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphExecMemsetNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphExecNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphExecUpdate_v2)] = KPROF_CALL_GRAPH_CHANGE,
-    [ID(cuGraphNodeSetEnabled)] = KPROF_CALL_GRAPH_CHANGE,
-    BOTH(cuGraphUpload, KPROF_CALL_GRAPH_CHANGE),
-
-    [ID(cuModuleUnload)] = KPROF_CALL_UNLOAD,
-    [ID(cuLibraryUnload)] = KPROF_CALL_UNLOAD,
-
-    [ID(cuMemAlloc_v2)] = KPROF_CALL_ALLOCATE,
-    [ID(cuMemAllocPitch_v2)] = KPROF_CALL_ALLOCATE,
-    BOTH(cuMemAllocAsync, KPROF_CALL_ALLOCATE),
-    BOTH(cuMemAllocFromPoolAsync, KPROF_CALL_ALLOCATE),
-    [ID(cuMemSetAccess)] = KPROF_CALL_ALLOCATE,
-
-    [ID(cuMemGetInfo_v2)] = KPROF_CALL_MEMORY_INFO,
-
-    [ID(cuArrayCreate_v2)] = KPROF_CALL_SETUP, /* kernels write arrays through surfaces only */
-    [ID(cuArray3DCreate_v2)] = KPROF_CALL_SETUP,
-    [ID(cuMipmappedArrayCreate)] = KPROF_CALL_SETUP,
-    [ID(cuEventDestroy_v2)] = KPROF_CALL_SETUP,
-    [ID(cuFuncLoad)] = KPROF_CALL_SETUP,
-    [ID(cuFuncSetCacheConfig)] = KPROF_CALL_SETUP,
-    [ID(cuGraphAddChildGraphNode)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphAddDependencies, KPROF_CALL_SETUP),
-    [ID(cuGraphAddEmptyNode)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphAddKernelNode, KPROF_CALL_SETUP),
-    [ID(cuGraphAddMemcpyNode)] = KPROF_CALL_SETUP,
-    [ID(cuGraphAddMemsetNode)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphAddNode, KPROF_CALL_SETUP),
-    [ID(cuGraphChildGraphNodeGetGraph)] = KPROF_CALL_SETUP,
-    [ID(cuGraphClone)] = KPROF_CALL_SETUP,
-    [ID(cuGraphCreate)] = KPROF_CALL_SETUP,
-    [ID(cuGraphDebugDotPrint)] = KPROF_CALL_SETUP,
-    [ID(cuGraphDestroy)] = KPROF_CALL_SETUP,
-    [ID(cuGraphDestroyNode)] = KPROF_CALL_SETUP,
-    [ID(cuGraphEventRecordNodeGetEvent)] = KPROF_CALL_SETUP,
-    [ID(cuGraphEventWaitNodeGetEvent)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecGetFlags)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphGetEdges, KPROF_CALL_SETUP),
-    [ID(cuGraphGetNodes)] = KPROF_CALL_SETUP,
-    [ID(cuGraphGetRootNodes)] = KPROF_CALL_SETUP,
-    [ID(cuGraphHostNodeGetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphInstantiateWithFlags)] = KPROF_CALL_SETUP,
-    BOTH(cuGraphInstantiateWithParams, KPROF_CALL_SETUP),
-    [ID(cuGraphKernelNodeCopyAttributes)] = KPROF_CALL_SETUP,
-    [ID(cuGraphKernelNodeGetAttribute)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphKernelNodeGetParams, KPROF_CALL_SETUP),
-    [ID(cuGraphKernelNodeSetAttribute)] = KPROF_CALL_SETUP,
-    [ID(cuGraphKernelNodeSetParams_v2)] = KPROF_CALL_SETUP,
-    [ID(cuGraphMemAllocNodeGetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphMemFreeNodeGetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphMemcpyNodeGetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphMemcpyNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphMemsetNodeGetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphMemsetNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphNodeFindInClone)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphNodeGetDependencies, KPROF_CALL_SETUP),
-    WITH_V2(cuGraphNodeGetDependentNodes, KPROF_CALL_SETUP),
-    [ID(cuGraphNodeGetEnabled)] = KPROF_CALL_SETUP,
-    [ID(cuGraphNodeGetType)] = KPROF_CALL_SETUP,
-    [ID(cuGraphNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphReleaseUserObject)] = KPROF_CALL_SETUP,
-    WITH_V2(cuGraphRemoveDependencies, KPROF_CALL_SETUP),
-    [ID(cuGraphRetainUserObject)] = KPROF_CALL_SETUP,
-    [ID(cuKernelGetFunction)] = KPROF_CALL_SETUP,
-    [ID(cuKernelSetCacheConfig)] = KPROF_CALL_SETUP,
-    BOTH(cuLaunchHostFunc, KPROF_CALL_SETUP),
-    [ID(cuLibraryEnumerateKernels)] = KPROF_CALL_SETUP,
-    [ID(cuLibraryGetGlobal)] = KPROF_CALL_SETUP,
-    [ID(cuLibraryGetKernel)] = KPROF_CALL_SETUP,
-    [ID(cuLibraryGetKernelCount)] = KPROF_CALL_SETUP,
-    [ID(cuLibraryGetModule)] = KPROF_CALL_SETUP,
-    [ID(cuLibraryLoadData)] = KPROF_CALL_SETUP,
-    [ID(cuLibraryLoadFromFile)] = KPROF_CALL_SETUP,
-    [ID(cuLinkAddData_v2)] = KPROF_CALL_SETUP,
-    [ID(cuLinkAddFile_v2)] = KPROF_CALL_SETUP,
-    [ID(cuLinkComplete)] = KPROF_CALL_SETUP,
-    [ID(cuLinkCreate_v2)] = KPROF_CALL_SETUP,
-    [ID(cuLinkDestroy)] = KPROF_CALL_SETUP,
-    [ID(cuMemAddressReserve)] = KPROF_CALL_SETUP,
-    [ID(cuMemAllocHost_v2)] = KPROF_CALL_SETUP,
-    [ID(cuMemCreate)] = KPROF_CALL_SETUP,
-    [ID(cuMemFreeHost)] = KPROF_CALL_SETUP,
-    [ID(cuMemFree_v2)] = KPROF_CALL_FREE,
-    BOTH(cuMemFreeAsync, KPROF_CALL_POOL_FREE),
-    [ID(cuMemHostAlloc)] = KPROF_CALL_SETUP,
-    [ID(cuMemHostRegister_v2)] = KPROF_CALL_SETUP,
-    [ID(cuMemHostUnregister)] = KPROF_CALL_SETUP,
-    [ID(cuMemPoolCreate)] = KPROF_CALL_SETUP,
-    [ID(cuMemPoolGetAccess)] = KPROF_CALL_HARMLESS,
-    [ID(cuMemRelease)] = KPROF_CALL_SETUP, /* mappings keep the memory */
-    [ID(cuMipmappedArrayGetLevel)] = KPROF_CALL_SETUP,
-    [ID(cuModuleEnumerateFunctions)] = KPROF_CALL_SETUP,
-    [ID(cuModuleGetFunction)] = KPROF_CALL_SETUP,
-    [ID(cuModuleGetFunctionCount)] = KPROF_CALL_SETUP,
-    [ID(cuModuleGetGlobal_v2)] = KPROF_CALL_SETUP,
-    [ID(cuModuleLoad)] = KPROF_CALL_SETUP,
-    [ID(cuModuleLoadData)] = KPROF_CALL_SETUP,
-    [ID(cuModuleLoadDataEx)] = KPROF_CALL_SETUP,
-    [ID(cuModuleLoadFatBinary)] = KPROF_CALL_SETUP,
-    [ID(cuProfilerStart)] = KPROF_CALL_HARMLESS,
-    [ID(cuProfilerStop)] = KPROF_CALL_HARMLESS,
-    BOTH(cuStreamAddCallback, KPROF_CALL_SETUP),
-    [ID(cuStreamCreate)] = KPROF_CALL_SETUP,
-    [ID(cuStreamCreateWithPriority)] = KPROF_CALL_SETUP,
-    [ID(cuTexObjectCreate)] = KPROF_CALL_SETUP,
-    [ID(cuUserObjectRelease)] = KPROF_CALL_SETUP,
-    [ID(cuUserObjectRetain)] = KPROF_CALL_SETUP,
-
-    WITH_V2(cuCtxSynchronize, KPROF_CALL_WAIT),
-    BOTH(cuStreamSynchronize, KPROF_CALL_WAIT),
-    BOTH(cuStreamQuery, KPROF_CALL_WAIT),
-    [ID(cuEventSynchronize)] = KPROF_CALL_WAIT,
-    [ID(cuEventQuery)] = KPROF_CALL_WAIT,
-    WITH_V2(cuEventElapsedTime, KPROF_CALL_WAIT),
-
-    BOTH(cuStreamBeginCapture, KPROF_CALL_CAPTURE),
-    BOTH(cuStreamBeginCapture_v2, KPROF_CALL_CAPTURE),
-    BOTH(cuStreamBeginCaptureToGraph, KPROF_CALL_CAPTURE),
-    BOTH(cuStreamEndCapture, KPROF_CALL_CAPTURE_END),
-    WITH_V2(cuCtxDestroy, KPROF_CALL_STOP),
-    [ID(cuCtxDetach)] = KPROF_CALL_STOP,
-    WITH_V2(cuDevicePrimaryCtxReset, KPROF_CALL_STOP),
-    WITH_V2(cuDevicePrimaryCtxRelease, KPROF_CALL_STOP),
-
-    [ID(cuArray3DGetDescriptor_v2)] = KPROF_CALL_HARMLESS,
-    [ID(cuArrayGetDescriptor_v2)] = KPROF_CALL_HARMLESS,
-    [ID(cuArrayGetMemoryRequirements)] = KPROF_CALL_HARMLESS,
-    [ID(cuArrayGetPlane)] = KPROF_CALL_HARMLESS,
-    [ID(cuArrayGetSparseProperties)] = KPROF_CALL_HARMLESS,
-    [ID(cuCoredumpGetAttribute)] = KPROF_CALL_HARMLESS,
-    [ID(cuCoredumpGetAttributeGlobal)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetApiVersion)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetCacheConfig)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetCurrent)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetDevResource)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuCtxGetDevice, KPROF_CALL_HARMLESS),
-    [ID(cuCtxGetExecAffinity)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetFlags)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetId)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetLimit)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetSharedMemConfig)] = KPROF_CALL_HARMLESS,
-    [ID(cuCtxGetStreamPriorityRange)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuCtxPopCurrent, KPROF_CALL_HARMLESS),
-    WITH_V2(cuCtxPushCurrent, KPROF_CALL_HARMLESS),
-    [ID(cuCtxSetCurrent)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceCanAccessPeer)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceComputeCapability)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGet)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetAttribute)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetByPCIBusId)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetCount)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetDefaultMemPool)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetDevResource)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetExecAffinitySupport)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetHostAtomicCapabilities)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetLuid)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetMemPool)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetName)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetP2PAtomicCapabilities)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetP2PAttribute)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetPCIBusId)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetProperties)] = KPROF_CALL_HARMLESS,
-    [ID(cuDeviceGetTexture1DLinearMaxWidth)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuDeviceGetUuid, KPROF_CALL_HARMLESS),
-    [ID(cuDevicePrimaryCtxGetState)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuDeviceTotalMem, KPROF_CALL_HARMLESS),
-    [ID(cuDriverGetGpuCodeIsaVersion)] = KPROF_CALL_HARMLESS,
-    [ID(cuDriverGetVersion)] = KPROF_CALL_HARMLESS,
-    [ID(cuEventCreate)] = KPROF_CALL_HARMLESS,
-    BOTH(cuEventRecord, KPROF_CALL_ORDER),
-    BOTH(cuEventRecordWithFlags, KPROF_CALL_ORDER),
-    [ID(cuFuncGetAttribute)] = KPROF_CALL_HARMLESS,
-    [ID(cuFuncGetModule)] = KPROF_CALL_HARMLESS,
-    [ID(cuFuncGetName)] = KPROF_CALL_HARMLESS,
-    [ID(cuFuncGetParamInfo)] = KPROF_CALL_HARMLESS,
-    [ID(cuFuncIsLoaded)] = KPROF_CALL_HARMLESS,
-    [ID(cuGetErrorName)] = KPROF_CALL_HARMLESS,
-    [ID(cuGetErrorString)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuGetProcAddress, KPROF_CALL_HARMLESS),
-    [ID(cuGreenCtxGetDevResource)] = KPROF_CALL_HARMLESS,
-    [ID(cuGreenCtxGetId)] = KPROF_CALL_HARMLESS,
-    [ID(cuInit)] = KPROF_CALL_HARMLESS,
-    [ID(cuKernelGetAttribute)] = KPROF_CALL_HARMLESS,
-    [ID(cuKernelGetLibrary)] = KPROF_CALL_HARMLESS,
-    [ID(cuKernelGetName)] = KPROF_CALL_HARMLESS,
-    [ID(cuKernelGetParamInfo)] = KPROF_CALL_HARMLESS,
-    [ID(cuLogsCurrent)] = KPROF_CALL_HARMLESS,
-    [ID(cuMemGetAccess)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuMemGetAddressRange, KPROF_CALL_HARMLESS),
-    [ID(cuMemGetAllocationGranularity)] = KPROF_CALL_HARMLESS,
-    [ID(cuMemGetAllocationPropertiesFromHandle)] = KPROF_CALL_HARMLESS,
-    WITH_V2(cuMemHostGetDevicePointer, KPROF_CALL_HARMLESS),
-    [ID(cuMemHostGetFlags)] = KPROF_CALL_HARMLESS,
-    [ID(cuMipmappedArrayGetMemoryRequirements)] = KPROF_CALL_HARMLESS,
-    [ID(cuMipmappedArrayGetSparseProperties)] = KPROF_CALL_HARMLESS,
-    [ID(cuModuleGetLoadingMode)] = KPROF_CALL_HARMLESS,
-    [ID(cuMulticastGetGranularity)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyAvailableDynamicSMemPerBlock)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyMaxActiveBlocksPerMultiprocessor)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyMaxActiveClusters)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyMaxPotentialBlockSize)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyMaxPotentialBlockSizeWithFlags)] = KPROF_CALL_HARMLESS,
-    [ID(cuOccupancyMaxPotentialClusterSize)] = KPROF_CALL_HARMLESS,
-    [ID(cuPointerGetAttribute)] = KPROF_CALL_HARMLESS,
-    [ID(cuPointerGetAttributes)] = KPROF_CALL_HARMLESS,
-    BOTH(cuStreamGetAttribute, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetCaptureInfo, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetCaptureInfo_v2, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetCaptureInfo_v3, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetCtx, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetCtx_v2, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetDevice, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetFlags, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetId, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamGetPriority, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamIsCapturing, KPROF_CALL_HARMLESS),
-    BOTH(cuStreamWaitEvent, KPROF_CALL_ORDER),
-    [ID(cuSurfObjectGetResourceDesc)] = KPROF_CALL_HARMLESS,
-    [ID(cuTensorMapEncodeIm2col)] = KPROF_CALL_HARMLESS, /* in memory of the host's own */
-    [ID(cuTensorMapEncodeIm2colWide)] = KPROF_CALL_HARMLESS,
-    [ID(cuTensorMapEncodeTiled)] = KPROF_CALL_HARMLESS,
-    [ID(cuTensorMapReplaceAddress)] = KPROF_CALL_HARMLESS,
-    [ID(cuTexObjectGetResourceDesc)] = KPROF_CALL_HARMLESS,
-    [ID(cuTexObjectGetResourceViewDesc)] = KPROF_CALL_HARMLESS,
-    [ID(cuTexObjectGetTextureDesc)] = KPROF_CALL_HARMLESS,
-    [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
+    /* Maps of tensors are made in memory of the host's own. */
+    HARMLESS(cuArray3DGetDescriptor_v2) HARMLESS(cuArrayGetDescriptor_v2) HARMLESS(cuArrayGetMemoryRequirements)
+    HARMLESS(cuArrayGetPlane) HARMLESS(cuArrayGetSparseProperties) HARMLESS(cuCoredumpGetAttribute)
+    HARMLESS(cuCoredumpGetAttributeGlobal) HARMLESS(cuCtxGetApiVersion) HARMLESS(cuCtxGetCacheConfig)
+    HARMLESS(cuCtxGetCurrent) HARMLESS(cuCtxGetDevice) HARMLESS(cuCtxGetDevice_v2) HARMLESS(cuCtxGetDevResource)
+    HARMLESS(cuCtxGetExecAffinity) HARMLESS(cuCtxGetFlags) HARMLESS(cuCtxGetId) HARMLESS(cuCtxGetLimit)
+    HARMLESS(cuCtxGetSharedMemConfig) HARMLESS(cuCtxGetStreamPriorityRange) HARMLESS(cuCtxPopCurrent)
+    HARMLESS(cuCtxPopCurrent_v2) HARMLESS(cuCtxPushCurrent) HARMLESS(cuCtxPushCurrent_v2) HARMLESS(cuCtxSetCurrent)
+    HARMLESS(cuDeviceCanAccessPeer) HARMLESS(cuDeviceComputeCapability) HARMLESS(cuDeviceGet)
+    HARMLESS(cuDeviceGetAttribute) HARMLESS(cuDeviceGetByPCIBusId) HARMLESS(cuDeviceGetCount)
+    HARMLESS(cuDeviceGetDefaultMemPool) HARMLESS(cuDeviceGetDevResource) HARMLESS(cuDeviceGetExecAffinitySupport)
+    HARMLESS(cuDeviceGetHostAtomicCapabilities) HARMLESS(cuDeviceGetLuid) HARMLESS(cuDeviceGetMemPool)
+    HARMLESS(cuDeviceGetName) HARMLESS(cuDeviceGetP2PAtomicCapabilities) HARMLESS(cuDeviceGetP2PAttribute)
+    HARMLESS(cuDeviceGetPCIBusId) HARMLESS(cuDeviceGetProperties) HARMLESS(cuDeviceGetTexture1DLinearMaxWidth)
+    HARMLESS(cuDeviceGetUuid) HARMLESS(cuDeviceGetUuid_v2) HARMLESS(cuDevicePrimaryCtxGetState)
+    HARMLESS(cuDeviceTotalMem) HARMLESS(cuDeviceTotalMem_v2) HARMLESS(cuDriverGetGpuCodeIsaVersion)
+    HARMLESS(cuDriverGetVersion) HARMLESS(cuEventCreate) HARMLESS(cuFuncGetAttribute) HARMLESS(cuFuncGetModule)
+    HARMLESS(cuFuncGetName) HARMLESS(cuFuncGetParamInfo) HARMLESS(cuFuncIsLoaded) HARMLESS(cuGetErrorName)
+    HARMLESS(cuGetErrorString) HARMLESS(cuGetProcAddress) HARMLESS(cuGetProcAddress_v2)
+    HARMLESS(cuGreenCtxGetDevResource) HARMLESS(cuGreenCtxGetId) HARMLESS(cuInit) HARMLESS(cuKernelGetAttribute)
+    HARMLESS(cuKernelGetLibrary) HARMLESS(cuKernelGetName) HARMLESS(cuKernelGetParamInfo) HARMLESS(cuLogsCurrent)
+    HARMLESS(cuMemGetAccess) HARMLESS(cuMemGetAddressRange) HARMLESS(cuMemGetAddressRange_v2)
+    HARMLESS(cuMemGetAllocationGranularity) HARMLESS(cuMemGetAllocationPropertiesFromHandle)
+    HARMLESS(cuMemHostGetDevicePointer) HARMLESS(cuMemHostGetDevicePointer_v2) HARMLESS(cuMemHostGetFlags)
+    HARMLESS(cuMemPoolGetAccess) HARMLESS(cuMipmappedArrayGetMemoryRequirements)
+    HARMLESS(cuMipmappedArrayGetSparseProperties) HARMLESS(cuModuleGetLoadingMode) HARMLESS(cuMulticastGetGranularity)
+    HARMLESS(cuOccupancyAvailableDynamicSMemPerBlock) HARMLESS(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+    HARMLESS(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) HARMLESS(cuOccupancyMaxActiveClusters)
+    HARMLESS(cuOccupancyMaxPotentialBlockSize) HARMLESS(cuOccupancyMaxPotentialBlockSizeWithFlags)
+    HARMLESS(cuOccupancyMaxPotentialClusterSize) HARMLESS(cuPointerGetAttribute) HARMLESS(cuPointerGetAttributes)
+    HARMLESS(cuProfilerStart) HARMLESS(cuProfilerStop) HARMLESS(cuStreamGetAttribute)
+    HARMLESS(cuStreamGetAttribute_ptsz) HARMLESS(cuStreamGetCaptureInfo) HARMLESS(cuStreamGetCaptureInfo_ptsz)
+    HARMLESS(cuStreamGetCaptureInfo_v2) HARMLESS(cuStreamGetCaptureInfo_v2_ptsz) HARMLESS(cuStreamGetCaptureInfo_v3)
+    HARMLESS(cuStreamGetCaptureInfo_v3_ptsz) HARMLESS(cuStreamGetCtx) HARMLESS(cuStreamGetCtx_ptsz)
+    HARMLESS(cuStreamGetCtx_v2) HARMLESS(cuStreamGetCtx_v2_ptsz) HARMLESS(cuStreamGetDevice)
+    HARMLESS(cuStreamGetDevice_ptsz) HARMLESS(cuStreamGetFlags) HARMLESS(cuStreamGetFlags_ptsz) HARMLESS(cuStreamGetId)
+    HARMLESS(cuStreamGetId_ptsz) HARMLESS(cuStreamGetPriority) HARMLESS(cuStreamGetPriority_ptsz)
+    HARMLESS(cuStreamIsCapturing) HARMLESS(cuStreamIsCapturing_ptsz) HARMLESS(cuSurfObjectGetResourceDesc)
+    HARMLESS(cuTensorMapEncodeIm2col) HARMLESS(cuTensorMapEncodeIm2colWide) HARMLESS(cuTensorMapEncodeTiled)
+    HARMLESS(cuTensorMapReplaceAddress) HARMLESS(cuTexObjectGetResourceDesc) HARMLESS(cuTexObjectGetResourceViewDesc)
+    HARMLESS(cuTexObjectGetTextureDesc) HARMLESS(cuThreadExchangeStreamCaptureMode)
 };
+/* clang-format on */
 
 /* Return the attribute that the call sets of a function; _MAX: none. */
 static CUfunction_attribute set_attribute(CUpti_CallbackId id, const void *parameters)

@@ -1,6 +1,7 @@
 /* A short list. A capture also ends with its stream or context: if kprof took it for open, it would measure nothing. */
 #include "cupti/capturing.h"
 
+#include "core/hold.h"
 #include "cupti/calls.h"
 
 #include <pthread.h>
@@ -51,13 +52,12 @@ static CUstream find_stream(CUpti_CallbackId id, const void *parameters)
 
 static void begin(CUstream stream, const void *context)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     if (list.listed < MOST_LISTED)
         list.captures[list.listed++] = (capture){stream, context, pthread_self()};
     else
         list.unlisted++;
     atomic_fetch_add(&list.count, 1);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 static bool is_of(const capture *c, CUstream stream)
@@ -67,18 +67,17 @@ static bool is_of(const capture *c, CUstream stream)
 
 static bool is_listed(CUstream stream)
 {
-    bool found = false;
-    pthread_mutex_lock(&list.mutex);
-    for (int i = 0; i < list.listed && !found; i++)
-        found = is_of(&list.captures[i], stream);
-    pthread_mutex_unlock(&list.mutex);
-    return found;
+    KPROF_HOLD(list.mutex);
+    for (int i = 0; i < list.listed; i++)
+        if (is_of(&list.captures[i], stream))
+            return true;
+    return false;
 }
 
 /* `is_end`: the call certainly ends a capture: one of the list, or else one that is not listed. */
 static void end(CUstream stream, bool is_end)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     int before = list.listed;
     for (int i = list.listed; i-- > 0;)
         if (is_of(&list.captures[i], stream))
@@ -86,7 +85,6 @@ static void end(CUstream stream, bool is_end)
     if (list.listed == before && is_end && list.unlisted > 0)
         list.unlisted--;
     atomic_store(&list.count, list.listed + list.unlisted);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 void kprof_capturing_note(CUpti_CallbackId id, const void *parameters, const void *context, CUresult result)
@@ -115,12 +113,11 @@ void kprof_capturing_note(CUpti_CallbackId id, const void *parameters, const voi
 
 void kprof_capturing_forget(const void *context)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (int i = list.listed; i-- > 0;)
         if (list.captures[i].context == context)
             list.captures[i] = list.captures[--list.listed];
     atomic_store(&list.count, list.listed + list.unlisted);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 bool kprof_capturing(void)

@@ -2,6 +2,7 @@
  * never come. */
 #include "cupti/codes.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "host/load.h"
 
@@ -88,34 +89,29 @@ static void take_crc(code *c)
 
 const void *kprof_codes_find(uint64_t crc, size_t *size)
 {
-    const void *found = NULL;
-    pthread_mutex_lock(&kept.asking);
+    KPROF_HOLD(kept.asking);
     pthread_mutex_lock(&kept.mutex);
     code *first = kept.first;
     pthread_mutex_unlock(&kept.mutex);
-    for (code *c = first; c && !found; c = c->next) {
-        if (!c->bytes)
+    for (code *c = first; c; c = c->next) {
+        if (c->bytes)
+            take_crc(c);
+        if (!c->bytes || !c->has_crc || c->crc != crc)
             continue;
-        take_crc(c);
-        if (c->has_crc && c->crc == crc) {
-            found = c->bytes;
-            *size = c->size;
-        }
+        *size = c->size;
+        return c->bytes;
     }
-    pthread_mutex_unlock(&kept.asking);
-    return found;
+    return NULL;
 }
 
 void kprof_codes_drop(uint64_t crc)
 {
-    pthread_mutex_lock(&kept.asking);
-    pthread_mutex_lock(&kept.mutex);
+    KPROF_HOLD(kept.asking);
+    KPROF_HOLD(kept.mutex);
     for (code *c = kept.first; c; c = c->next)
         if (c->bytes && c->has_crc && c->crc == crc) {
             kept.bytes -= c->size;
             free(c->bytes);
             c->bytes = NULL;
         }
-    pthread_mutex_unlock(&kept.mutex);
-    pthread_mutex_unlock(&kept.asking);
 }

@@ -1,6 +1,7 @@
 /* Asks the driver and CUPTI, and keeps what does not change. */
 #include "cupti/device.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "cupti/driver.h"
 #include "host/load.h"
@@ -92,10 +93,9 @@ kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
     static kprof_device_record known[MAX_DEVICES];
     if (device >= MAX_DEVICES)
         return kprof_fail(KPROF_UNSUPPORTED, "device %u: kprof counts to %d", device, MAX_DEVICES - 1);
-    pthread_mutex_lock(&mutex);
+    KPROF_HOLD(mutex);
     kprof_status status = known[device].name ? KPROF_OK : read_device(device, &known[device]);
     *out = known[device];
-    pthread_mutex_unlock(&mutex);
     return status;
 }
 

@@ -65,8 +65,7 @@ static CUresult prepare(kprof_flush *flush)
     CUdevice device;
     int l2_bytes = 0;
     CUresult result = driver->cuCtxGetDevice_(&device);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuDeviceGetAttribute_(&l2_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
+    KPROF_THEN(result, driver->cuDeviceGetAttribute_(&l2_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device));
     if (result != CUDA_SUCCESS)
         return result;
     CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -74,12 +73,9 @@ static CUresult prepare(kprof_flush *flush)
     flush->slices = (size_t)l2_bytes / 100 * SOURCE_PCT / (SLICE_ROWS * ROW_BYTES) + 1;
     flush->rows = flush->slices * SLICE_ROWS;
     result = driver->cuMemGetAllocationGranularity_(&flush->granule_bytes, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuEventCreate_(&flush->event, CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuMemAlloc_(&flush->source, flush->rows * ROW_BYTES);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuMemsetD8_(flush->source, 0, flush->rows * ROW_BYTES);
+    KPROF_THEN(result, driver->cuEventCreate_(&flush->event, CU_EVENT_DISABLE_TIMING));
+    KPROF_THEN(result, driver->cuMemAlloc_(&flush->source, flush->rows * ROW_BYTES));
+    KPROF_THEN(result, driver->cuMemsetD8_(flush->source, 0, flush->rows * ROW_BYTES));
     return result == CUDA_SUCCESS ? map_window(flush, &property) : result;
 }
 
@@ -108,8 +104,7 @@ static CUresult compile_code(kprof_flush *flush)
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuLinkAddData_(link, CU_JIT_INPUT_PTX, (void *)ptx, sizeof ptx, "kprof", 0, NULL, NULL);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuLinkComplete_(link, &code, &code_bytes);
+    KPROF_THEN(result, driver->cuLinkComplete_(link, &code, &code_bytes));
     if (result == CUDA_SUCCESS) {
         flush->code = malloc(code_bytes);
         if (flush->code)
@@ -248,8 +243,7 @@ static void empty_code_caches(kprof_flush *flush)
     if (!flush->code)
         return;
     CUresult result = flush->driver->cuModuleLoadData_(&module, flush->code);
-    if (result == CUDA_SUCCESS)
-        result = flush->driver->cuModuleUnload_(module);
+    KPROF_THEN(result, flush->driver->cuModuleUnload_(module));
     if (result != CUDA_SUCCESS)
         leave_code_from_now_on(flush, result);
 }

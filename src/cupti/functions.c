@@ -21,11 +21,8 @@ CUfunction kprof_function_resolve(const kprof_driver_api *driver, CUfunction han
 
 CUfunction kprof_function_find(const kprof_driver_api *driver, CUfunction handle)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    CUfunction function = kprof_function_resolve(driver, handle);
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    return function;
+    KPROF_RELAX(driver);
+    return kprof_function_resolve(driver, handle);
 }
 
 const char *kprof_function_name(const kprof_driver_api *driver, CUfunction handle, const char *name)

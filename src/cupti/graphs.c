@@ -2,6 +2,7 @@
  * that it was made of may go, and changes the copies with each call that changes a node. */
 #include "cupti/graphs.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
@@ -506,7 +507,15 @@ static void set_any(node *n, const CUgraphNodeParams *p)
     }                                                                                                                  \
     static void on_##call(const call##_params *p)
 
-/* These differ in their parameters alone. */
+/* Likewise a call that changes the node `n`. */
+#define ON_NODE(call, ...)                                                                                             \
+    ON(call)                                                                                                           \
+    {                                                                                                                  \
+        node *n = find_node(p->hGraphExec, p->hNode);                                                                  \
+        if (n)                                                                                                         \
+            __VA_ARGS__;                                                                                               \
+    }
+
 /* clang-format off */
 ON(cuGraphInstantiate) { add(*p->phGraphExec, p->hGraph); }
 ON(cuGraphInstantiate_v2) { add(*p->phGraphExec, p->hGraph); }
@@ -514,44 +523,19 @@ ON(cuGraphInstantiateWithFlags) { add(*p->phGraphExec, p->hGraph); }
 ON(cuGraphInstantiateWithParams) { add(*p->phGraphExec, p->hGraph); }
 ON(cuGraphExecUpdate) { update(p->hGraphExec, p->hGraph); }
 ON(cuGraphExecUpdate_v2) { update(p->hGraphExec, p->hGraph); }
+ON(cuGraphExecDestroy) { forget(p->hGraphExec); }
+ON(cuGraphExecChildGraphNodeSetParams) { update_child(p->hGraphExec, p->hNode, p->childGraph); }
+ON_NODE(cuGraphExecKernelNodeSetParams_v2, set_kernel(n, p->nodeParams))
+ON_NODE(cuGraphExecMemsetNodeSetParams, set_memset(n, p->memsetParams))
+ON_NODE(cuGraphExecMemcpyNodeSetParams, set_memcpy(n, p->copyParams))
+ON_NODE(cuGraphNodeSetEnabled, n->disabled = !p->isEnabled)
 /* clang-format on */
-
-ON(cuGraphExecDestroy)
-{
-    forget(p->hGraphExec);
-}
 
 ON(cuGraphExecKernelNodeSetParams)
 {
     graph *g = find(p->hGraphExec);
     if (g)
         g->obstacle = "one of its nodes was changed by a call that is not followed";
-}
-
-ON(cuGraphExecKernelNodeSetParams_v2)
-{
-    node *n = find_node(p->hGraphExec, p->hNode);
-    if (n)
-        set_kernel(n, p->nodeParams);
-}
-
-ON(cuGraphExecMemsetNodeSetParams)
-{
-    node *n = find_node(p->hGraphExec, p->hNode);
-    if (n)
-        set_memset(n, p->memsetParams);
-}
-
-ON(cuGraphExecMemcpyNodeSetParams)
-{
-    node *n = find_node(p->hGraphExec, p->hNode);
-    if (n)
-        set_memcpy(n, p->copyParams);
-}
-
-ON(cuGraphExecChildGraphNodeSetParams)
-{
-    update_child(p->hGraphExec, p->hNode, p->childGraph);
 }
 
 ON(cuGraphExecNodeSetParams)
@@ -562,13 +546,6 @@ ON(cuGraphExecNodeSetParams)
         update_child(p->hGraphExec, p->hNode, p->nodeParams->graph.graph);
     else if (n)
         set_any(n, p->nodeParams);
-}
-
-ON(cuGraphNodeSetEnabled)
-{
-    node *n = find_node(p->hGraphExec, p->hNode);
-    if (n)
-        n->disabled = !p->isEnabled;
 }
 
 typedef void graph_note(const void *parameters);
@@ -593,14 +570,11 @@ static graph_note *const notes[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
 
 void kprof_graphs_note(CUpti_CallbackId id, const void *parameters)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load modules */
     if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE || !notes[id] || kprof_driver_load(&driver) != KPROF_OK)
         return;
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    pthread_mutex_lock(&list.mutex);
+    KPROF_RELAX(driver); /* asking may load modules */
+    KPROF_HOLD(list.mutex);
     notes[id](parameters);
-    pthread_mutex_unlock(&list.mutex);
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
 }
 
 /* Launches */
@@ -784,38 +758,31 @@ static graph *find_launched(const kprof_call *launch)
 
 const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *count, const char **why)
 {
-    const kprof_graph_call *calls = NULL;
     *count = 0;
     *why = UNKNOWN_GRAPH;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     graph *g = find_launched(launch);
-    if (g)
-        calls = list_calls(g, launch, count, why);
-    pthread_mutex_unlock(&list.mutex);
-    return calls;
+    return g ? list_calls(g, launch, count, why) : NULL;
 }
 
 /* Launches as a whole */
 
 bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user)
 {
-    bool all = true;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     graph *g = find_launched(launch);
-    for (node *n = g ? g->first : NULL; n && all; n = n->next) {
-        if (n->does_nothing || n->disabled || !n->callback)
-            continue;
-        kprof_graph_call call = describe(n, launch);
-        all = visit(&call.call, user);
+    for (node *n = g ? g->first : NULL; n; n = n->next) {
+        const kprof_graph_call call = describe(n, launch);
+        if (!n->does_nothing && !n->disabled && n->callback && !visit(&call.call, user))
+            return false;
     }
-    pthread_mutex_unlock(&list.mutex);
-    return all;
+    return true;
 }
 
 kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
 {
     kprof_graph_identity out = {0};
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     graph *g = find_launched(launch);
     bool known = g && !g->obstacle;
     if (known) {
@@ -830,7 +797,6 @@ kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
             out.number = is_kernel ? hash_bytes(out.number, &n->hash, sizeof n->hash)
                                    : hash_bytes(out.number, &n->callback, sizeof n->callback);
     }
-    pthread_mutex_unlock(&list.mutex);
     return out;
 }
 
@@ -850,12 +816,8 @@ static const char *find_any_obstacle(const graph *g, const kprof_call *launch, b
 
 const char *kprof_graphs_obstacle(const kprof_call *launch, bool *waits)
 {
-    const char *why = UNKNOWN_GRAPH;
     *waits = true;
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     graph *g = find_launched(launch);
-    if (g)
-        why = find_any_obstacle(g, launch, waits);
-    pthread_mutex_unlock(&list.mutex);
-    return why;
+    return g ? find_any_obstacle(g, launch, waits) : UNKNOWN_GRAPH;
 }

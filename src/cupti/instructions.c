@@ -1,6 +1,7 @@
 /* CUPTI's SASS metrics: configured once for each device of the process, enabled around the launches of one replay. */
 #include "cupti/instructions.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "cupti/profiler.h"
 #include "cupti/target.h"
@@ -96,10 +97,8 @@ static kprof_status configure_once(const kprof_instructions *s)
 {
     if (s->device >= MOST_DEVICES)
         return kprof_fail(KPROF_UNSUPPORTED, "kprof counts the instructions of %d devices", MOST_DEVICES);
-    pthread_mutex_lock(&devices.mutex);
-    kprof_status status = configure(s);
-    pthread_mutex_unlock(&devices.mutex);
-    return status;
+    KPROF_HOLD(devices.mutex);
+    return configure(s);
 }
 
 /* Have CUPTI forget the context while it is there. */
@@ -107,14 +106,13 @@ static void unset_config(const kprof_instructions *s)
 {
     CUpti_SassMetricsUnsetConfig_Params params = {.structSize = CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE};
     params.deviceIndex = s->device;
-    pthread_mutex_lock(&devices.mutex);
+    KPROF_HOLD(devices.mutex);
     if (devices.contexts[s->device] == s->context) {
         if (s->cupti->cuptiSassMetricsUnsetConfig(&params) != CUPTI_SUCCESS)
             kprof_log(KPROF_LOG_DEBUG, "counters of instructions are still configured as their context ends");
         devices.contexts[s->device] = NULL;
         devices.ended |= UINT64_C(1) << s->device;
     }
-    pthread_mutex_unlock(&devices.mutex);
 }
 
 kprof_status kprof_instructions_open(const kprof_instructions_place *place, kprof_instructions **out)

@@ -1,6 +1,7 @@
 /* A mark is an event of a ring, one ring for each context. */
 #include "cupti/marks.h"
 
+#include "core/hold.h"
 #include "core/monotonic.h"
 #include "cupti/driver.h"
 
@@ -94,7 +95,7 @@ void *kprof_marks_set(void *context, void *stream, void *what)
     const kprof_driver_api *driver;
     if (!context || kprof_driver_load(&driver) != KPROF_OK)
         return NULL;
-    pthread_mutex_lock(&marks.mutex);
+    KPROF_HOLD(marks.mutex);
     const int64_t now_ns = kprof_monotonic_ns();
     ring *r = find_or_make(context);
     void *is_short = r ? find_short(driver, r, now_ns) : NULL;
@@ -105,8 +106,7 @@ void *kprof_marks_set(void *context, void *stream, void *what)
     CUresult result = r && !is_full ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && !r->events[r->newest])
         result = driver->cuEventCreate_(&r->events[r->newest], CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuEventRecord_(r->events[r->newest], stream);
+    KPROF_THEN(result, driver->cuEventRecord_(r->events[r->newest], stream));
     if (result == CUDA_SUCCESS) {
         r->is_past[r->newest] = 0;
         r->set++;
@@ -114,7 +114,6 @@ void *kprof_marks_set(void *context, void *stream, void *what)
         r->what = what;
         r->set_ns = now_ns;
     }
-    pthread_mutex_unlock(&marks.mutex);
     return is_short;
 }
 
@@ -124,7 +123,7 @@ kprof_progress kprof_marks_look(const void *context)
     kprof_progress progress = {0};
     if (kprof_driver_load(&driver) != KPROF_OK)
         return progress;
-    pthread_mutex_lock(&marks.mutex);
+    KPROF_HOLD(marks.mutex);
     for (ring *r = marks.rings; r; r = r->next) {
         if (context && r->context != context)
             continue;
@@ -135,14 +134,13 @@ kprof_progress kprof_marks_look(const void *context)
         if (context && r->oldest != r->newest)
             progress.first = r->set - (r->newest - r->oldest + RING) % RING + 1;
     }
-    pthread_mutex_unlock(&marks.mutex);
     return progress;
 }
 
 /* Its events go with it. */
 void kprof_marks_forget(const void *context)
 {
-    pthread_mutex_lock(&marks.mutex);
+    KPROF_HOLD(marks.mutex);
     for (ring **link = &marks.rings; *link; link = &(*link)->next) {
         ring *going = *link;
         if (going->context != context)
@@ -151,5 +149,4 @@ void kprof_marks_forget(const void *context)
         free(going);
         break;
     }
-    pthread_mutex_unlock(&marks.mutex);
 }

@@ -2,6 +2,7 @@
  * with callees by symbol index. The input comes from the application: every offset is checked. */
 #include "cupti/modules.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 
 #include <elf.h>
@@ -298,7 +299,7 @@ void kprof_modules_add(const void *cubin, size_t size)
         free_record(record);
         return;
     }
-    pthread_mutex_lock(&seen.mutex);
+    KPROF_HOLD(seen.mutex);
     for (size_t i = 0; i < view.section_count; i++)
         read_section(&view, i, record);
     spread_side_effects(record);
@@ -312,41 +313,36 @@ void kprof_modules_add(const void *cubin, size_t size)
         record->next = seen.cubins;
         seen.cubins = record;
     }
-    pthread_mutex_unlock(&seen.mutex);
 }
 
 const char *kprof_modules_side_effect(const char *kernel)
 {
     const char *side_effect = NULL;
     bool is_known = false;
-    pthread_mutex_lock(&seen.mutex);
+    KPROF_HOLD(seen.mutex);
     for (const cubin_record *record = seen.cubins; record; record = record->next) {
         const cubin_kernel *found = find_kernel(record, kernel);
         is_known = is_known || found;
         if (found && !outweighs(side_effect, found->side_effect))
             side_effect = found->side_effect;
     }
-    pthread_mutex_unlock(&seen.mutex);
     return is_known ? side_effect : "?";
 }
 
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
 {
-    const kprof_strlist *names = NULL;
-    pthread_mutex_lock(&seen.mutex);
-    for (const cubin_record *record = seen.cubins; record && !names; record = record->next)
+    KPROF_HOLD(seen.mutex);
+    for (const cubin_record *record = seen.cubins; record; record = record->next)
         if (find_kernel(record, kernel) && index-- == 0)
-            names = &record->variables;
-    pthread_mutex_unlock(&seen.mutex);
-    return names;
+            return &record->variables;
+    return NULL;
 }
 
 void kprof_modules_note_variables(const kprof_strlist *variables)
 {
-    pthread_mutex_lock(&seen.mutex);
+    KPROF_HOLD(seen.mutex);
     for (cubin_record *record = seen.cubins; record; record = record->next)
         record->is_noted = record->is_noted || &record->variables == variables;
-    pthread_mutex_unlock(&seen.mutex);
 }
 
 /* A cubin without a kernel has left no addresses anywhere: CUPTI tells of calls that ask for them all the time. */
@@ -355,49 +351,35 @@ static bool is_unnoted(const cubin_record *record)
     return record->variables.count > 0 && record->kernel_count > 0 && !record->is_noted;
 }
 
-/* `kernel` NULL: in all cubins. */
-static size_t count_unnoted(const char *kernel)
-{
-    size_t count = 0;
-    pthread_mutex_lock(&seen.mutex);
-    for (const cubin_record *record = seen.cubins; record; record = record->next)
-        count += is_unnoted(record) && (!kernel || find_kernel(record, kernel));
-    pthread_mutex_unlock(&seen.mutex);
-    return count;
-}
-
-bool kprof_modules_lack_variables(const char *kernel)
-{
-    return count_unnoted(kernel) > 0;
-}
-
 void kprof_modules_tell_unnoted(void)
 {
-    pthread_mutex_lock(&seen.mutex);
+    KPROF_HOLD(seen.mutex);
     for (const cubin_record *record = seen.cubins; record; record = record->next)
         if (is_unnoted(record))
             kprof_log(KPROF_LOG_DEBUG,
                       "nobody has noted the %zu variables, such as %s, of the cubin of %zu kernels, such as %s",
                       record->variables.count, record->variables.items[0], record->kernel_count,
                       record->kernels[0].name);
-    pthread_mutex_unlock(&seen.mutex);
 }
 
-size_t kprof_modules_count_unnoted(void)
+size_t kprof_modules_count_unnoted(const char *kernel)
 {
-    return count_unnoted(NULL);
+    size_t count = 0;
+    KPROF_HOLD(seen.mutex);
+    for (const cubin_record *record = seen.cubins; record; record = record->next)
+        count += is_unnoted(record) && (!kernel || find_kernel(record, kernel));
+    return count;
 }
 
 kprof_device_launches kprof_modules_device_launches(const char *kernel)
 {
     kprof_device_launches answer = KPROF_DEVICE_LAUNCHES_UNKNOWN;
-    pthread_mutex_lock(&seen.mutex);
+    KPROF_HOLD(seen.mutex);
     for (const cubin_record *record = seen.cubins; record; record = record->next) {
         const cubin_kernel *found = find_kernel(record, kernel);
         if (found && answer != KPROF_DEVICE_LAUNCHES_SOME)
             answer = found->launches ? KPROF_DEVICE_LAUNCHES_SOME : KPROF_DEVICE_LAUNCHES_NONE;
     }
-    pthread_mutex_unlock(&seen.mutex);
     return answer;
 }
 
@@ -405,12 +387,11 @@ unsigned kprof_modules_barriers(const char *kernel)
 {
     unsigned barriers = 0;
     bool differ = false;
-    pthread_mutex_lock(&seen.mutex);
+    KPROF_HOLD(seen.mutex);
     for (const cubin_record *record = seen.cubins; record; record = record->next) {
         const cubin_kernel *found = find_kernel(record, kernel);
         differ = differ || (found && barriers && found->barriers != barriers);
         barriers = found ? found->barriers : barriers;
     }
-    pthread_mutex_unlock(&seen.mutex);
     return differ ? 0 : barriers;
 }

@@ -32,10 +32,8 @@ unsigned kprof_modules_barriers(const char *kernel);
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index);
 /* The variables of this list, which _variables has returned, are noted where they are. Thread-safe. */
 void kprof_modules_note_variables(const kprof_strlist *variables);
-/* Has a cubin with this kernel variables that nobody has noted since it was loaded? Thread-safe. */
-bool kprof_modules_lack_variables(const char *kernel);
-/* How many cubins have variables that nobody has noted since they were loaded, and kernels? One that kprof did not see
- * may have left their addresses anywhere. Thread-safe. */
-size_t kprof_modules_count_unnoted(void);
+/* How many cubins have variables that nobody has noted since they were loaded, and kernels, or this kernel? A kernel
+ * that kprof did not see may have left their addresses anywhere. NULL: any kernel. Thread-safe. */
+size_t kprof_modules_count_unnoted(const char *kernel);
 /* Name a kernel and a variable of each with --verbose. */
 void kprof_modules_tell_unnoted(void);

@@ -1,6 +1,8 @@
 /* A tree by the nodes' handles: programs make graphs of many thousand nodes, and end them in any order. */
 #include "cupti/node_notes.h"
 
+#include "core/hold.h"
+
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
@@ -51,20 +53,17 @@ static void keep(const note *wanted)
 void kprof_node_notes_set(const void *node, uint32_t number)
 {
     const note wanted = {node, number};
-    pthread_mutex_lock(&notes.mutex);
+    KPROF_HOLD(notes.mutex);
     if (number > 0)
         keep(&wanted);
     else
         forget(&wanted);
-    pthread_mutex_unlock(&notes.mutex);
 }
 
 uint32_t kprof_node_notes_find(const void *node)
 {
     const note wanted = {node, 0};
-    pthread_mutex_lock(&notes.mutex);
+    KPROF_HOLD(notes.mutex);
     note **found = tfind(&wanted, &notes.root, by_node);
-    const uint32_t number = found ? (*found)->number : 0;
-    pthread_mutex_unlock(&notes.mutex);
-    return number;
+    return found ? (*found)->number : 0;
 }

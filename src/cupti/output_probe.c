@@ -36,10 +36,8 @@ static CUresult print_nothing(const kprof_driver_api *driver, CUstream stream)
     CUmodule module;
     CUfunction kernel;
     CUresult result = driver->cuModuleLoadData_(&module, ptx);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&kernel, module, "kprof_print_nothing");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuLaunchKernel_(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    KPROF_THEN(result, driver->cuModuleGetFunction_(&kernel, module, "kprof_print_nothing"));
+    KPROF_THEN(result, driver->cuLaunchKernel_(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
     return result == CUDA_SUCCESS ? driver->cuCtxSynchronize_() : result;
 }
 

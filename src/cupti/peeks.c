@@ -2,6 +2,7 @@
  * not tell of any more: then the next launch of its kernels is looked at. */
 #include "cupti/peeks.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "cupti/calls.h"
 #include "cupti/modules.h"
@@ -34,30 +35,27 @@ static void turn(bool on)
 
 void kprof_peeks_allow(bool allow)
 {
-    pthread_mutex_lock(&peeks.lock);
+    KPROF_HOLD(peeks.lock);
     peeks.is_allowed = allow;
     if (!allow)
         atomic_store(&peeks.runs, false);
-    pthread_mutex_unlock(&peeks.lock);
 }
 
 void kprof_peeks_begin(void)
 {
-    pthread_mutex_lock(&peeks.lock);
-    if (peeks.is_allowed && kprof_modules_count_unnoted() > 0) {
+    KPROF_HOLD(peeks.lock);
+    if (peeks.is_allowed && kprof_modules_count_unnoted(NULL) > 0) {
         atomic_store(&peeks.left, MOST_LAUNCHES);
         if (!atomic_load(&peeks.runs))
             turn(true);
     }
-    pthread_mutex_unlock(&peeks.lock);
 }
 
 static void end(void)
 {
-    pthread_mutex_lock(&peeks.lock);
+    KPROF_HOLD(peeks.lock);
     if (atomic_load(&peeks.runs))
         turn(false);
-    pthread_mutex_unlock(&peeks.lock);
 }
 
 bool kprof_peeks_run(void)
@@ -72,11 +70,11 @@ bool kprof_peeks_want(const kprof_call *call)
         continue;
     if (left <= 1)
         end();
-    return left > 0 && !call->failed && kprof_modules_lack_variables(call->kernel_name);
+    return left > 0 && !call->failed && kprof_modules_count_unnoted(call->kernel_name) > 0;
 }
 
 void kprof_peeks_settle(void)
 {
-    if (kprof_modules_count_unnoted() == 0)
+    if (kprof_modules_count_unnoted(NULL) == 0)
         end();
 }

@@ -86,10 +86,8 @@ kprof_status kprof_pm_sampling_open(uint32_t device, const char *chip, kprof_pm_
     s->ends_ns = calloc(KPROF_PM_MOST_SAMPLES, sizeof *s->ends_ns);
     kprof_status status = s->starts_ns && s->ends_ns ? kprof_cupti_load(&s->cupti)
                                                      : kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
-    if (status == KPROF_OK)
-        status = kprof_profilers_initialize(s->cupti);
-    if (status == KPROF_OK)
-        status = kprof_host_open_sampler(chip, &s->host);
+    KPROF_THEN(status, kprof_profilers_initialize(s->cupti));
+    KPROF_THEN(status, kprof_host_open_sampler(chip, &s->host));
     if (status != KPROF_OK) {
         kprof_pm_sampling_close(s);
         *out = NULL;
@@ -197,8 +195,7 @@ static kprof_status fit_image(kprof_pm_sampling *s, const kprof_chip_timeline *p
         return KPROF_OK;
     drop_image(s);
     kprof_status status = measure_image(s, pass, 1, &one);
-    if (status == KPROF_OK)
-        status = measure_image(s, pass, 2, &two);
+    KPROF_THEN(status, measure_image(s, pass, 2, &two));
     if (status == KPROF_OK) /* last: CUPTI may keep the size it was asked for */
         status = measure_image(s, pass, samples, &s->image_size);
     if (status != KPROF_OK)
@@ -225,8 +222,7 @@ static kprof_status make_values(kprof_pm_sampling *s, const kprof_chip_timeline 
 static kprof_status take_new_object(kprof_pm_sampling *s)
 {
     kprof_status status = s->is_used ? kprof_pm_sampling_disable(s) : KPROF_OK;
-    if (status == KPROF_OK)
-        status = kprof_pm_sampling_enable(s);
+    KPROF_THEN(status, kprof_pm_sampling_enable(s));
     s->is_used = true;
     return status;
 }
@@ -242,11 +238,9 @@ kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_se
     drop_image(s); /* that of another pass */
     kprof_status status = take_new_object(s);
     int64_t at_ns = kprof_monotonic_ns();
-    if (status == KPROF_OK)
-        status = set_config(s, setup);
+    KPROF_THEN(status, set_config(s, setup));
     s->spent.configuring_ms += kprof_monotonic_lap_ms(&at_ns);
-    if (status == KPROF_OK)
-        status = make_values(s, setup->pass);
+    KPROF_THEN(status, make_values(s, setup->pass));
     if (status == KPROF_OK)
         s->pass = setup->pass;
     return status;
@@ -364,8 +358,7 @@ kprof_status kprof_pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
     size_t completed = 0;
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
     kprof_status status = fit_image(s, s->pass, s->most);
-    if (status == KPROF_OK)
-        status = fill_image(s, &completed, &out->is_cut);
+    KPROF_THEN(status, fill_image(s, &completed, &out->is_cut));
     for (size_t i = 0; i < completed && status == KPROF_OK; i++)
         status = append(s, i, out);
     return status;
@@ -409,12 +402,10 @@ kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, size_t expected
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
     kprof_status status = fit_image(s, s->pass, count_wanted(s, expected));
     s->spent.fitting_ms += kprof_monotonic_lap_ms(&at_ns);
-    if (status == KPROF_OK)
-        status = fill_image(s, &completed, &out->is_cut);
+    KPROF_THEN(status, fill_image(s, &completed, &out->is_cut));
     s->spent.readings++;
     s->spent.decoding_ms += kprof_monotonic_lap_ms(&at_ns);
-    if (status == KPROF_OK)
-        status = find_launch(s, completed, &first, &end);
+    KPROF_THEN(status, find_launch(s, completed, &first, &end));
     s->spent.finding_ms += kprof_monotonic_lap_ms(&at_ns);
     if (end > 0) {
         s->lead = first;

@@ -4,6 +4,7 @@
  */
 #include "cupti/pools.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "cupti/driver.h"
@@ -62,26 +63,23 @@ bool kprof_pools_hold(CUdeviceptr address)
         return false;
     if (found.threshold == UINT64_MAX)
         return true;
-    pthread_mutex_lock(&held.mutex);
+    KPROF_HOLD(held.mutex);
     bool holds = KPROF_APPEND(held.items, held.count) && set_threshold(driver, found.pool, UINT64_MAX) == CUDA_SUCCESS;
     if (holds)
         held.items[held.count++] = found;
-    pthread_mutex_unlock(&held.mutex);
     return holds;
 }
 
 bool kprof_pools_are_held(void)
 {
-    pthread_mutex_lock(&held.mutex);
-    bool any = held.count > 0;
-    pthread_mutex_unlock(&held.mutex);
-    return any;
+    KPROF_HOLD(held.mutex);
+    return held.count > 0;
 }
 
 void kprof_pools_let_go(bool is_idle)
 {
     const kprof_driver_api *driver;
-    pthread_mutex_lock(&held.mutex);
+    KPROF_HOLD(held.mutex);
     bool can = held.count > 0 && kprof_driver_load(&driver) == KPROF_OK;
     for (size_t i = 0; can && i < held.count; i++) {
         const held_pool *pool = &held.items[i];
@@ -93,17 +91,15 @@ void kprof_pools_let_go(bool is_idle)
             (void)driver->cuMemPoolTrimTo_(pool->pool, (size_t)pool->threshold);
     }
     held.count = 0;
-    pthread_mutex_unlock(&held.mutex);
 }
 
 /* The application destroys the pool, or has said what it is to keep: leave it alone. */
 static void forget(CUmemoryPool pool)
 {
-    pthread_mutex_lock(&held.mutex);
+    KPROF_HOLD(held.mutex);
     for (size_t i = held.count; i-- > 0;)
         if (held.items[i].pool == pool)
             held.items[i] = held.items[--held.count];
-    pthread_mutex_unlock(&held.mutex);
 }
 
 static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
@@ -117,12 +113,11 @@ static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
 static bool note_threshold(CUmemoryPool pool, cuuint64_t threshold)
 {
     bool is_held = false;
-    pthread_mutex_lock(&held.mutex);
+    KPROF_HOLD(held.mutex);
     for (size_t i = 0; i < held.count && !is_held; i++) {
         is_held = held.items[i].pool == pool;
         held.items[i].threshold = is_held ? threshold : held.items[i].threshold;
     }
-    pthread_mutex_unlock(&held.mutex);
     return is_held;
 }
 
@@ -193,13 +188,10 @@ void kprof_pools_let_outlive(CUmemoryPool *pool)
 {
     const kprof_driver_api *driver;
     const CUmemoryPool destroyed = *pool;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may capture */
     if (!kprof_redirect_is_refused() && kprof_driver_load(&driver) == KPROF_OK) {
-        (void)driver->cuThreadExchangeStreamCaptureMode_(&mode);
-        pthread_mutex_lock(&outlived.mutex);
+        KPROF_RELAX(driver);
+        KPROF_HOLD(outlived.mutex);
         *pool = outlive_locked(driver, destroyed);
-        pthread_mutex_unlock(&outlived.mutex);
-        (void)driver->cuThreadExchangeStreamCaptureMode_(&mode);
     }
     if (*pool == destroyed)
         forget(destroyed);
@@ -207,9 +199,8 @@ void kprof_pools_let_outlive(CUmemoryPool *pool)
 
 void kprof_pools_forget(void)
 {
-    pthread_mutex_lock(&outlived.mutex);
+    KPROF_HOLD(outlived.mutex);
     outlived.count = 0;
-    pthread_mutex_unlock(&outlived.mutex);
 }
 
 void kprof_pools_note(CUpti_CallbackId id, const void *parameters)

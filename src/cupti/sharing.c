@@ -4,87 +4,64 @@
 #include "cupti/driver.h"
 #include "cupti/mappings.h"
 
-#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
-/* A call, and its variant for the default stream of each thread. */
-#define BOTH(name, bits) [CUPTI_DRIVER_TRACE_CBID_##name] = (bits), [CUPTI_DRIVER_TRACE_CBID_##name##_ptsz] = (bits)
-#define MAPPING_GRANULE  ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
+#define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
+#define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
 
 enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
 
-/* Other calls of CUPTI's list share nothing. */
+#define SHARES(name, bits)  [CUPTI_DRIVER_TRACE_CBID_##name] = (bits),
+#define DEVICES(name)       [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_SHARES_WITH_DEVICES,
+#define MAY_NOT_SAVE(name)  [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_MAY_NOT_SAVE,
+#define WAITS(name)         [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_WAITS_FOR_HOST,
+#define BY_PARAMETERS(name) [CUPTI_DRIVER_TRACE_CBID_##name] = PARAMETERS_TELL,
+
+/* Other calls of CUPTI's list share nothing. "_ptsz" is the variant of a call for the default stream of each thread. */
+/* clang-format off */
 static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
-    [ID(cuMemAllocHost)] = KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST,
-    [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST,
-    [ID(cuMemAllocManaged)] = KPROF_MANAGED,
-    [ID(cuLibraryGetManaged)] = KPROF_MANAGED,
+    SHARES(cuMemAllocHost, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST)
+    SHARES(cuMemHostAlloc_v2, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST)
+    SHARES(cuMemAllocHost_v2, KPROF_SHARES_WITH_HOST) SHARES(cuMemHostAlloc, KPROF_SHARES_WITH_HOST)
+    SHARES(cuMemAllocManaged, KPROF_MANAGED) SHARES(cuLibraryGetManaged, KPROF_MANAGED)
+    SHARES(cuLaunchHostFunc, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
+    SHARES(cuLaunchHostFunc_ptsz, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
+    SHARES(cuGraphAddHostNode, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
+    SHARES(cuStreamAddCallback, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
+    SHARES(cuStreamAddCallback_ptsz, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
+    SHARES(cuUserObjectCreate, KPROF_RUNS_HOST_CODE) SHARES(cuDeviceRegisterAsyncNotification, KPROF_RUNS_HOST_CODE)
+    SHARES(cuLogsRegisterCallback, KPROF_RUNS_HOST_CODE)
 
-    [ID(cuCtxEnablePeerAccess)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuIpcGetMemHandle)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuIpcOpenMemHandle)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuIpcOpenMemHandle_v2)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuImportExternalMemory)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemPoolExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemPoolImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemGetHandleForAddressRange)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemPeerRegister)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMemPeerGetDevicePointer)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuMulticastCreate)] = KPROF_SHARES_WITH_DEVICES,
-    BOTH(cuGraphicsMapResources, KPROF_SHARES_WITH_DEVICES),
-    BOTH(cuMemMapArrayAsync, KPROF_MAY_NOT_SAVE),  /* it has no address */
-    [ID(cuGreenCtxCreate)] = KPROF_MAY_NOT_SAVE,   /* the memory is another context's, the primary one's */
-    [ID(cuSurfObjectCreate)] = KPROF_MAY_NOT_SAVE, /* kernels write arrays through it */
-    [ID(cuSurfRefSetArray)] = KPROF_MAY_NOT_SAVE,
-    [ID(cuMemAlloc)] = KPROF_MAY_NOT_SAVE, /* of the driver's first version, whose memory is not listed */
-    [ID(cuMemAllocPitch)] = KPROF_MAY_NOT_SAVE,
-    [ID(cuGraphicsEGLRegisterImage)] = KPROF_SHARES_WITH_DEVICES, /* which needs no mapping */
-    [ID(cuGraphicsResourceGetMappedEglFrame)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGLMapBufferObject)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGLMapBufferObject_v2)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGLMapBufferObject_v2_ptds)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuGLMapBufferObjectAsync)] = KPROF_SHARES_WITH_DEVICES,
-    BOTH(cuGLMapBufferObjectAsync_v2, KPROF_SHARES_WITH_DEVICES),
-    [ID(cuEGLStreamConsumerConnect)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuEGLStreamConsumerConnectWithFlags)] = KPROF_SHARES_WITH_DEVICES,
-    [ID(cuEGLStreamProducerConnect)] = KPROF_SHARES_WITH_DEVICES,
+    DEVICES(cuCtxEnablePeerAccess) DEVICES(cuIpcGetMemHandle) DEVICES(cuIpcOpenMemHandle)
+    DEVICES(cuIpcOpenMemHandle_v2) DEVICES(cuImportExternalMemory) DEVICES(cuMemExportToShareableHandle)
+    DEVICES(cuMemImportFromShareableHandle) DEVICES(cuMemPoolExportToShareableHandle)
+    DEVICES(cuMemPoolImportFromShareableHandle) DEVICES(cuMemGetHandleForAddressRange) DEVICES(cuMemPeerRegister)
+    DEVICES(cuMemPeerGetDevicePointer) DEVICES(cuMulticastCreate) DEVICES(cuGraphicsMapResources)
+    DEVICES(cuGraphicsMapResources_ptsz) DEVICES(cuGraphicsEGLRegisterImage)
+    DEVICES(cuGraphicsResourceGetMappedEglFrame) DEVICES(cuGLMapBufferObject) DEVICES(cuGLMapBufferObject_v2)
+    DEVICES(cuGLMapBufferObject_v2_ptds) DEVICES(cuGLMapBufferObjectAsync) DEVICES(cuGLMapBufferObjectAsync_v2)
+    DEVICES(cuGLMapBufferObjectAsync_v2_ptsz) DEVICES(cuEGLStreamConsumerConnect)
+    DEVICES(cuEGLStreamConsumerConnectWithFlags) DEVICES(cuEGLStreamProducerConnect)
 
-    BOTH(cuLaunchHostFunc, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
-    [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
-    [ID(cuGraphAddBatchMemOpNode)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuGraphAddExternalSemaphoresWaitNode)] = KPROF_WAITS_FOR_HOST,
-    BOTH(cuStreamAddCallback, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
-    BOTH(cuStreamBatchMemOp, KPROF_WAITS_FOR_HOST),
-    BOTH(cuStreamBatchMemOp_v2, KPROF_WAITS_FOR_HOST),
-    BOTH(cuStreamWaitValue32, KPROF_WAITS_FOR_HOST),
-    BOTH(cuStreamWaitValue32_v2, KPROF_WAITS_FOR_HOST),
-    BOTH(cuStreamWaitValue64, KPROF_WAITS_FOR_HOST),
-    BOTH(cuStreamWaitValue64_v2, KPROF_WAITS_FOR_HOST),
-    BOTH(cuWaitExternalSemaphoresAsync, KPROF_WAITS_FOR_HOST),
-    [ID(cuIpcOpenEventHandle)] = KPROF_WAITS_FOR_HOST, /* for another process, which may wait for this one */
-    [ID(cuEventCreateFromEGLSync)] = KPROF_WAITS_FOR_HOST,
+    MAY_NOT_SAVE(cuMemMapArrayAsync) MAY_NOT_SAVE(cuMemMapArrayAsync_ptsz) /* it has no address */
+    MAY_NOT_SAVE(cuGreenCtxCreate)                                /* the memory is the primary context's */
+    MAY_NOT_SAVE(cuSurfObjectCreate) MAY_NOT_SAVE(cuSurfRefSetArray) /* kernels write arrays through it */
+    MAY_NOT_SAVE(cuMemAlloc) MAY_NOT_SAVE(cuMemAllocPitch)        /* the driver's first versions, which no list has */
 
-    [ID(cuUserObjectCreate)] = KPROF_RUNS_HOST_CODE,
-    [ID(cuDeviceRegisterAsyncNotification)] = KPROF_RUNS_HOST_CODE,
-    [ID(cuLogsRegisterCallback)] = KPROF_RUNS_HOST_CODE,
+    WAITS(cuGraphAddBatchMemOpNode) WAITS(cuGraphAddExternalSemaphoresWaitNode) WAITS(cuStreamBatchMemOp)
+    WAITS(cuStreamBatchMemOp_ptsz) WAITS(cuStreamBatchMemOp_v2) WAITS(cuStreamBatchMemOp_v2_ptsz)
+    WAITS(cuStreamWaitValue32) WAITS(cuStreamWaitValue32_ptsz) WAITS(cuStreamWaitValue32_v2)
+    WAITS(cuStreamWaitValue32_v2_ptsz) WAITS(cuStreamWaitValue64) WAITS(cuStreamWaitValue64_ptsz)
+    WAITS(cuStreamWaitValue64_v2) WAITS(cuStreamWaitValue64_v2_ptsz) WAITS(cuWaitExternalSemaphoresAsync)
+    WAITS(cuWaitExternalSemaphoresAsync_ptsz) WAITS(cuEventCreateFromEGLSync)
+    WAITS(cuIpcOpenEventHandle) /* for another process, which may wait for this one */
 
-    BOTH(cuMemAllocAsync, PARAMETERS_TELL),
-    BOTH(cuMemAllocFromPoolAsync, PARAMETERS_TELL),
-    [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
-    [ID(cuMemHostRegister)] = PARAMETERS_TELL,
-    [ID(cuMemHostRegister_v2)] = PARAMETERS_TELL,
-    [ID(cuMemCreate)] = PARAMETERS_TELL,
-    [ID(cuMemPoolCreate)] = PARAMETERS_TELL,
-    [ID(cuMemGetDefaultMemPool)] = PARAMETERS_TELL,
-    [ID(cuMemGetMemPool)] = PARAMETERS_TELL,
-    [ID(cuMemSetAccess)] = PARAMETERS_TELL,
-    [ID(cuMemPoolSetAccess)] = PARAMETERS_TELL,
-    [ID(cuGraphAddMemAllocNode)] = PARAMETERS_TELL,
-    [ID(cuGraphAddNode)] = PARAMETERS_TELL,
-    [ID(cuGraphAddNode_v2)] = PARAMETERS_TELL,
+    BY_PARAMETERS(cuMemAllocAsync) BY_PARAMETERS(cuMemAllocAsync_ptsz) BY_PARAMETERS(cuMemAllocFromPoolAsync)
+    BY_PARAMETERS(cuMemAllocFromPoolAsync_ptsz) BY_PARAMETERS(cuPointerSetAttribute) BY_PARAMETERS(cuMemHostRegister)
+    BY_PARAMETERS(cuMemHostRegister_v2) BY_PARAMETERS(cuMemCreate) BY_PARAMETERS(cuMemPoolCreate)
+    BY_PARAMETERS(cuMemGetDefaultMemPool) BY_PARAMETERS(cuMemGetMemPool) BY_PARAMETERS(cuMemSetAccess)
+    BY_PARAMETERS(cuMemPoolSetAccess) BY_PARAMETERS(cuGraphAddMemAllocNode) BY_PARAMETERS(cuGraphAddNode)
+    BY_PARAMETERS(cuGraphAddNode_v2)
 };
+/* clang-format on */
 
 bool kprof_stream_is_captured(CUstream stream)
 {

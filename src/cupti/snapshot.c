@@ -3,6 +3,7 @@
 #include "cupti/snapshot.h"
 
 #include "core/bisect.h"
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "core/strbuf.h"
@@ -96,13 +97,6 @@ static kprof_status fail(const char *operation, CUresult result)
     return kprof_fail(status, "%s: %s", operation, kprof_driver_error(result));
 }
 
-/* Calls made here must not end a capture that another thread has under way. */
-static CUstreamCaptureMode relax(const kprof_driver_api *driver, CUstreamCaptureMode mode)
-{
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    return mode;
-}
-
 static kprof_status wait(kprof_snapshot *s, int64_t limit_ns)
 {
     int64_t start_ns = kprof_monotonic_ns(), spent_ns = 0;
@@ -132,31 +126,21 @@ static kprof_status check_ready(kprof_snapshot *s)
 static CUresult open_device_side(kprof_snapshot *s)
 {
     const kprof_driver_api *driver = s->driver;
+    const struct {
+        CUfunction *function;
+        const char *name;
+    } kernels[] = {{&s->scan, "kprof_scan"},     {&s->keep, "kprof_keep"}, {&s->compare, "kprof_compare"},
+                   {&s->follow, "kprof_follow"}, {&s->copy, "kprof_copy"}, {&s->set, "kprof_set"}};
     int sms = 1;
     CUresult result = driver->cuCtxGetDevice_(&s->device);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device);
+    KPROF_THEN(result, driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device));
     s->grid = (unsigned)sms * BLOCKS_PER_SM;
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleLoadData_(&s->module, kprof_blocks_ptx);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->scan, s->module, "kprof_scan");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->keep, s->module, "kprof_keep");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->compare, s->module, "kprof_compare");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->follow, s->module, "kprof_follow");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->copy, s->module, "kprof_copy");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->set, s->module, "kprof_set");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuEventCreate_(&s->followed, CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuEventCreate_(&s->reached, CU_EVENT_DISABLE_TIMING);
+    KPROF_THEN(result, driver->cuModuleLoadData_(&s->module, kprof_blocks_ptx));
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        KPROF_THEN(result, driver->cuModuleGetFunction_(kernels[i].function, s->module, kernels[i].name));
+    KPROF_THEN(result, driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING));
+    KPROF_THEN(result, driver->cuEventCreate_(&s->followed, CU_EVENT_DISABLE_TIMING));
+    KPROF_THEN(result, driver->cuEventCreate_(&s->reached, CU_EVENT_DISABLE_TIMING));
     if (result == CUDA_SUCCESS && driver->cuMemAllocHost_(&s->peeked, KPROF_PEEK_BYTES) != CUDA_SUCCESS)
         s->peeked = NULL; /* _peek tells nothing then */
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
@@ -165,6 +149,7 @@ static CUresult open_device_side(kprof_snapshot *s)
 /* Undo what was made, also if the rest could not be: each batch tries anew. */
 static void close_device_side(const kprof_snapshot *s)
 {
+    const CUevent events[] = {s->event, s->followed, s->reached};
     if (s->stream)
         (void)s->driver->cuStreamDestroy_(s->stream);
     for (unsigned i = 0; i < KPROF_LANES - 1; i++)
@@ -172,12 +157,9 @@ static void close_device_side(const kprof_snapshot *s)
             (void)s->driver->cuStreamDestroy_(s->lanes[i]);
     if (s->peeked)
         (void)s->driver->cuMemFreeHost_(s->peeked);
-    if (s->event)
-        (void)s->driver->cuEventDestroy_(s->event);
-    if (s->followed)
-        (void)s->driver->cuEventDestroy_(s->followed);
-    if (s->reached)
-        (void)s->driver->cuEventDestroy_(s->reached);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (events[i])
+            (void)s->driver->cuEventDestroy_(events[i]);
     if (s->module)
         (void)s->driver->cuModuleUnload_(s->module);
 }
@@ -193,13 +175,12 @@ kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
     pthread_mutex_init(&s->following, NULL);
     kprof_status status = kprof_driver_load(&s->driver);
     if (status == KPROF_OK) {
-        CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+        KPROF_RELAX(s->driver);
         CUresult result = open_device_side(s);
-        if (result != CUDA_SUCCESS)
+        if (result != CUDA_SUCCESS) {
             close_device_side(s);
-        relax(s->driver, mode);
-        if (result != CUDA_SUCCESS)
             status = fail("preparing to save memory", result);
+        }
     }
     if (status != KPROF_OK) {
         free(s);
@@ -498,8 +479,7 @@ static kprof_status keep_blocks(kprof_snapshot *s, block_table *table, size_t fr
     if (status != KPROF_OK)
         return status;
     CUresult result = upload(s, table, from);
-    if (result == CUDA_SUCCESS)
-        result = run(s, s->keep, table, from);
+    KPROF_THEN(result, run(s, s->keep, table, from));
     return result == CUDA_SUCCESS ? wait(s, limit_ns) : fail("saving memory", result);
 }
 
@@ -576,7 +556,7 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
 {
     if (s->allocations_version == kprof_allocations_version() && s->variables_version == kprof_variables_version())
         return KPROF_OK;
-    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(s->driver);
     kprof_status status = check_ready(s);
     CUresult result = CUDA_SUCCESS;
     s->covered = true;
@@ -587,7 +567,6 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
     if (status == KPROF_OK && stream)
         status = result == CUDA_SUCCESS ? wait(s, BUSY_LIMIT_NS) : fail("waiting for new memory", result);
     KPROF_THEN(status, add_what_is_there(s, BUSY_LIMIT_NS));
-    relax(s->driver, mode);
     return status;
 }
 
@@ -610,8 +589,7 @@ kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream, bool becomes
         result = launch_behind(s, stream, s->compare, &s->differing);
     if (becomes_start && result == CUDA_SUCCESS)
         result = launch_behind(s, stream, s->follow, &s->start);
-    if (result == CUDA_SUCCESS)
-        result = s->driver->cuEventRecord_(s->followed, stream);
+    KPROF_THEN(result, s->driver->cuEventRecord_(s->followed, stream));
     return result == CUDA_SUCCESS ? KPROF_OK : fail("saving memory behind a launch", result);
 }
 
@@ -638,13 +616,12 @@ static CUresult empty_list(kprof_snapshot *s, const block_table *table)
 /* If the launch has not ended once the lists are empty, the kernels behind find nothing to do. Else they end soon. */
 void kprof_snapshot_stop_following(kprof_snapshot *s)
 {
-    pthread_mutex_lock(&s->following);
-    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_HOLD(s->following);
+    KPROF_RELAX(s->driver);
     CUresult result = s->is_behind ? s->driver->cuEventQuery_(s->followed) : CUDA_SUCCESS;
     if (result == CUDA_ERROR_NOT_READY) {
         result = empty_list(s, &s->seen);
-        if (result == CUDA_SUCCESS)
-            result = empty_list(s, &s->differing);
+        KPROF_THEN(result, empty_list(s, &s->differing));
         if (result == CUDA_SUCCESS && s->follows)
             result = empty_list(s, &s->start);
         const bool ends = result != CUDA_SUCCESS || s->driver->cuEventQuery_(s->reached) == CUDA_SUCCESS;
@@ -654,8 +631,6 @@ void kprof_snapshot_stop_following(kprof_snapshot *s)
             usleep(POLL_US);
     }
     s->is_behind = false;
-    relax(s->driver, mode);
-    pthread_mutex_unlock(&s->following);
 }
 
 /* Return how much of what transfers move, and of what _watch sees, a batch may keep: its end will need space, too. */
@@ -750,10 +725,9 @@ static kprof_status watch(kprof_snapshot *s, bool is_start)
 
 kprof_status kprof_snapshot_watch(kprof_snapshot *s, bool is_start)
 {
-    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(s->driver);
     kprof_status status = check_ready(s);
     KPROF_THEN(status, watch(s, is_start));
-    relax(s->driver, mode);
     s->watches = status == KPROF_OK;
     s->seen_is_start = is_start;
     return status;
@@ -781,9 +755,8 @@ kprof_status kprof_snapshot_has_changed(kprof_snapshot *s, bool *changed)
     *changed = false;
     if (status == KPROF_OK && !s->watches)
         status = kprof_fail(KPROF_INTERNAL, "nothing was watched");
-    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(s->driver);
     KPROF_THEN(status, find_changed(s, now, changed));
-    relax(s->driver, mode);
     s->watches = false;
     return status;
 }
@@ -850,10 +823,8 @@ kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_rows *rows, b
     if (status != KPROF_OK)
         return status;
     CUresult result = upload(s, table, 0);
-    if (result == CUDA_SUCCESS)
-        result = run(s, s->compare, table, 0);
-    if (result == CUDA_SUCCESS)
-        result = download(s, table, 0);
+    KPROF_THEN(result, run(s, s->compare, table, 0));
+    KPROF_THEN(result, download(s, table, 0));
     status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("comparing memory", result);
     *same = true;
     for (size_t i = 0; i < table->count; i++)
@@ -978,8 +949,7 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
     if (!s->ended)
         return kprof_fail(KPROF_INTERNAL, "restoring memory: what the application left was not recorded");
     CUresult result = put_back(s, &s->start);
-    if (result == CUDA_SUCCESS)
-        result = put_back(s, &s->end);
+    KPROF_THEN(result, put_back(s, &s->end));
     /* Wait without a limit: what is queued would undo what the application does next, and waits for nothing of it. */
     kprof_status status = result == CUDA_SUCCESS ? wait(s, INT64_MAX) : fail("restoring memory", result);
     if (status != KPROF_OK)
@@ -1000,11 +970,12 @@ void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
     s->seen.device_capacity = s->differing.device_capacity = 0;
     s->taken = s->ended = s->follows = s->watches = false;
     s->kept_bytes = s->most_kept_bytes = s->scratch_bytes = 0;
-    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
-    kprof_pools_let_go(is_idle && !s->stuck);
-    if (is_idle && !s->stuck)
-        kprof_backing_release(&s->locked, s->driver, true);
-    relax(s->driver, mode);
+    {
+        KPROF_RELAX(s->driver);
+        kprof_pools_let_go(is_idle && !s->stuck);
+        if (is_idle && !s->stuck)
+            kprof_backing_release(&s->locked, s->driver, true);
+    }
     if (s->stuck)
         return;
     kprof_backing_reset(&s->backing);
@@ -1044,13 +1015,12 @@ const void *kprof_snapshot_peek(kprof_snapshot *s, uint64_t address, size_t size
 {
     if (!s->peeked || size_bytes == 0 || size_bytes > KPROF_PEEK_BYTES)
         return NULL;
-    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(s->driver);
     kprof_status status = check_ready(s);
     if (status == KPROF_OK) {
         CUresult result = s->driver->cuMemcpyDtoHAsync_(s->peeked, address, size_bytes, s->stream);
         status = result == CUDA_SUCCESS ? wait(s, BUSY_LIMIT_NS) : fail("reading what an argument points to", result);
     }
-    relax(s->driver, mode);
     return status == KPROF_OK ? s->peeked : NULL;
 }
 
@@ -1067,8 +1037,7 @@ static CUresult wait_for_lanes(const kprof_snapshot *s, CUstream stream, unsigne
         if (!other || other == stream || !(lanes >> i & 1))
             continue;
         result = s->driver->cuEventRecord_(s->event, other);
-        if (result == CUDA_SUCCESS)
-            result = s->driver->cuStreamWaitEvent_(stream, s->event, 0);
+        KPROF_THEN(result, s->driver->cuStreamWaitEvent_(stream, s->event, 0));
     }
     return result;
 }

@@ -1,6 +1,7 @@
 /* CUPTI tells of a call or event if kprof or the guest wants that; each has a bit for it. */
 #include "cupti/subscriber.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "cupti/guests.h"
 
@@ -92,10 +93,8 @@ static CUptiResult follow(wishes *of, bool wanted, CUpti_CallbackDomain domain, 
 
 CUptiResult kprof_subscriber_follow(bool wanted, CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-    pthread_mutex_lock(&subscriber.lock);
-    CUptiResult result = follow(&subscriber.kprofs, wanted, domain, id);
-    pthread_mutex_unlock(&subscriber.lock);
-    return result;
+    KPROF_HOLD(subscriber.lock);
+    return follow(&subscriber.kprofs, wanted, domain, id);
 }
 
 static CUptiResult follow_all(wishes *of, CUpti_CallbackDomain domain)
@@ -110,10 +109,8 @@ static CUptiResult follow_all(wishes *of, CUpti_CallbackDomain domain)
 
 CUptiResult kprof_subscriber_follow_all(CUpti_CallbackDomain domain)
 {
-    pthread_mutex_lock(&subscriber.lock);
-    CUptiResult result = follow_all(&subscriber.kprofs, domain);
-    pthread_mutex_unlock(&subscriber.lock);
-    return result;
+    KPROF_HOLD(subscriber.lock);
+    return follow_all(&subscriber.kprofs, domain);
 }
 
 static size_t find_kept(const kept_value *kept, CUpti_CallbackDomain domain, uint32_t correlation)
@@ -201,11 +198,10 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle handle)
 {
     if (handle != guest_handle() || !atomic_load(&subscriber.guest))
         return CUPTI_ERROR_INVALID_PARAMETER;
-    pthread_mutex_lock(&subscriber.lock);
+    KPROF_HOLD(subscriber.lock);
     for (int domain = 0; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
         leave_domain((CUpti_CallbackDomain)domain);
     atomic_store(&subscriber.guest, NULL);
-    pthread_mutex_unlock(&subscriber.lock);
     return CUPTI_SUCCESS;
 }
 
@@ -223,10 +219,8 @@ static CUptiResult enable_callback(uint32_t enable, CUpti_SubscriberHandle handl
 {
     if (handle != guest_handle())
         return CUPTI_ERROR_INVALID_PARAMETER;
-    pthread_mutex_lock(&subscriber.lock);
-    CUptiResult result = follow(&subscriber.guests, enable != 0, domain, id);
-    pthread_mutex_unlock(&subscriber.lock);
-    return result;
+    KPROF_HOLD(subscriber.lock);
+    return follow(&subscriber.guests, enable != 0, domain, id);
 }
 
 static CUptiResult enable_domain(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
@@ -234,12 +228,11 @@ static CUptiResult enable_domain(uint32_t enable, CUpti_SubscriberHandle handle,
     CUptiResult result = CUPTI_SUCCESS;
     if (handle != guest_handle() || (size_t)domain >= CUPTI_CB_DOMAIN_SIZE)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    pthread_mutex_lock(&subscriber.lock);
+    KPROF_HOLD(subscriber.lock);
     if (enable)
         result = follow_all(&subscriber.guests, domain);
     else
         leave_domain(domain);
-    pthread_mutex_unlock(&subscriber.lock);
     return result;
 }
 
@@ -300,16 +293,14 @@ void kprof_subscriber_take_guests(void)
 
 bool kprof_subscriber_close(void)
 {
-    pthread_mutex_lock(&subscriber.lock);
+    KPROF_HOLD(subscriber.lock);
     const bool closes = atomic_load(&subscriber.recorded) == 0;
     subscriber.is_closed = closes;
-    pthread_mutex_unlock(&subscriber.lock);
     return closes;
 }
 
 void kprof_subscriber_open(void)
 {
-    pthread_mutex_lock(&subscriber.lock);
+    KPROF_HOLD(subscriber.lock);
     subscriber.is_closed = false;
-    pthread_mutex_unlock(&subscriber.lock);
 }

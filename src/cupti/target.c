@@ -333,34 +333,20 @@ static CUptiResult enable_profiler_calls(void)
     return result;
 }
 
-/* All that the hooks of a trace want to see. */
+/* All that the hooks of a trace want to see: ends of contexts, and memory. */
 static CUptiResult enable_brief(void)
 {
+#define CALL(name) CUPTI_DRIVER_TRACE_CBID_##name,
+    /* clang-format off */
     static const CUpti_CallbackId calls[] = {
-        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy,
-        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuCtxDetach,
-        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
-        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease,
-        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
-        /* and memory */
-        CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
-        CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
-        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync,
-        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
-        CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister,
+        CALL(cuCtxDestroy) CALL(cuCtxDestroy_v2) CALL(cuCtxDetach) CALL(cuDevicePrimaryCtxReset)
+        CALL(cuDevicePrimaryCtxReset_v2) CALL(cuDevicePrimaryCtxRelease) CALL(cuDevicePrimaryCtxRelease_v2)
+        CALL(cuMemAlloc_v2) CALL(cuMemAllocManaged) CALL(cuMemAllocPitch_v2) CALL(cuMemAllocAsync)
+        CALL(cuMemAllocAsync_ptsz) CALL(cuMemAllocFromPoolAsync) CALL(cuMemAllocFromPoolAsync_ptsz)
+        CALL(cuMemAllocHost_v2) CALL(cuMemHostAlloc) CALL(cuMemHostRegister_v2) CALL(cuMemFree_v2) CALL(cuMemFreeAsync)
+        CALL(cuMemFreeAsync_ptsz) CALL(cuMemFreeHost) CALL(cuMemHostUnregister)
     };
+    /* clang-format on */
     CUptiResult result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     if (result == CUPTI_SUCCESS) /* its memory is gone then */
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
@@ -368,8 +354,7 @@ static CUptiResult enable_brief(void)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     enable_handles(CUPTI_CB_DOMAIN_DRIVER_API);
     enable_handles(CUPTI_CB_DOMAIN_RUNTIME_API);
-    if (result == CUPTI_SUCCESS)
-        result = enable_profiler_calls();
+    KPROF_THEN(result, enable_profiler_calls());
     return result == CUPTI_SUCCESS && target.hooks.sees_calls ? enable_told() : result;
 }
 
@@ -391,8 +376,7 @@ static CUptiResult enable_all(void)
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
     CUptiResult result = kprof_subscriber_follow_all(CUPTI_CB_DOMAIN_DRIVER_API);
-    if (result == CUPTI_SUCCESS)
-        result = disable_ignored();
+    KPROF_THEN(result, disable_ignored());
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
     return result == CUPTI_SUCCESS ? enable_profiler_calls() : result;
@@ -424,8 +408,7 @@ kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
     if (target.hooks.takes_guests)
         kprof_cupti_share();
     kprof_status status = kprof_cupti_load(&target.cupti);
-    if (status == KPROF_OK)
-        status = kprof_driver_load(&target.driver);
+    KPROF_THEN(status, kprof_driver_load(&target.driver));
     return status == KPROF_OK ? subscribe() : status;
 }
 
@@ -434,7 +417,7 @@ static void note_unseen_variables(void)
 {
     static const kprof_call call = {.name = "launches while kprof was not armed"};
     kprof_modules_tell_unnoted();
-    if (kprof_modules_count_unnoted() > 0)
+    if (kprof_modules_count_unnoted(NULL) > 0)
         note_sharing(&call, KPROF_MAY_NOT_SAVE);
 }
 
@@ -525,13 +508,6 @@ static void read_occupancy(CUfunction function, kprof_launch_record *out)
         out->max_active_clusters = (uint32_t)count;
 }
 
-/* Calls made here must not end a capture that another thread has under way. */
-static CUstreamCaptureMode relax_capture_mode(CUstreamCaptureMode mode)
-{
-    target.driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    return mode;
-}
-
 /* The launch's function; its module may be loaded for that. NULL for a graph. */
 static CUfunction find_function(const kprof_call *call)
 {
@@ -567,10 +543,9 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     kprof_target_shape(call, out);
     out->device_memory_bytes = device_memory_bytes();
     CUfunction function = find_function(call);
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(target.driver);
     if (function)
         read_occupancy(function, out);
-    relax_capture_mode(mode);
 }
 
 #define CU_FUNC_ATTRIBUTE_NONE (-1)
@@ -605,13 +580,12 @@ void kprof_target_load_beside(const kprof_call *call)
     CUmodule module;
     unsigned count = 0;
     const int64_t start_ns = kprof_monotonic_ns();
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(target.driver);
     if (function && target.driver->cuFuncGetModule_(&module, function) == CUDA_SUCCESS &&
         target.driver->cuModuleGetFunctionCount_(&count, module) == CUDA_SUCCESS && count <= MOST_LOADED &&
         target.driver->cuModuleEnumerateFunctions_(functions, count, module) == CUDA_SUCCESS)
         for (unsigned i = 0; i < count && kprof_monotonic_ns() - start_ns < MOST_LOADING_NS; i++)
             (void)target.driver->cuFuncLoad_(functions[i]);
-    relax_capture_mode(mode);
 }
 
 void kprof_target_note_variables(const kprof_call *call)
@@ -621,10 +595,9 @@ void kprof_target_note_variables(const kprof_call *call)
         return;
     }
     CUfunction function = find_function(call);
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(target.driver);
     if (function)
         kprof_variables_note_module(call->context, function, call->kernel_name);
-    relax_capture_mode(mode);
 }
 
 const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
@@ -696,9 +669,8 @@ bool kprof_target_holds_pools(void)
 
 void kprof_target_let_go_of_pools(void)
 {
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    KPROF_RELAX(target.driver);
     kprof_pools_let_go(true);
-    relax_capture_mode(mode);
 }
 
 bool kprof_target_set_own(bool own)

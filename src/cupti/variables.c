@@ -1,6 +1,7 @@
 /* An array: programs have few modules with variables. */
 #include "cupti/variables.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "cupti/driver.h"
@@ -78,7 +79,7 @@ void kprof_variables_note(const void *context, const void *owner, uint64_t addre
         context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS, is_managed_at(address)};
     if (v.is_managed && v.size_bytes == 0 && kprof_driver_load(&driver) == KPROF_OK) /* its pages are looked for */
         v.size_bytes = kprof_driver_measure_rest(driver, address);
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     if (!is_known(&v)) {
         if (KPROF_APPEND(list.variables, list.count)) {
             list.variables[list.count++] = v;
@@ -88,7 +89,6 @@ void kprof_variables_note(const void *context, const void *owner, uint64_t addre
         }
         atomic_fetch_add(&list.version, 1);
     }
-    pthread_mutex_unlock(&list.mutex);
 }
 
 static void lose(const char *why)
@@ -190,23 +190,21 @@ unsigned kprof_variables_version(void)
 
 bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out_count)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     *out_count = 0;
     *out = !list.incomplete && list.count > 0 ? kprof_calloc(list.count, sizeof **out) : NULL;
     bool listed = !list.incomplete && (*out || list.count == 0);
     for (size_t i = 0; listed && i < list.count; i++)
         if (!context || !list.variables[i].context || list.variables[i].context == context)
             (*out)[(*out_count)++] = list.variables[i];
-    pthread_mutex_unlock(&list.mutex);
     return listed;
 }
 
 bool kprof_variables_bytes(uint64_t *out)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     const bool is_known = !list.incomplete;
     *out = list.bytes;
-    pthread_mutex_unlock(&list.mutex);
     return is_known;
 }
 
@@ -243,18 +241,16 @@ void kprof_variables_unload(const void *owner)
 
 void kprof_variables_drop(const void *context, uint64_t address)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.variables[i].context == context && list.variables[i].address == address)
             remove_locked(i);
-    pthread_mutex_unlock(&list.mutex);
 }
 
 void kprof_variables_forget(const void *context)
 {
-    pthread_mutex_lock(&list.mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.variables[i].context == context)
             remove_locked(i);
-    pthread_mutex_unlock(&list.mutex);
 }

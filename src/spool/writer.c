@@ -2,6 +2,7 @@
  * change directory, fork or cancel threads: nothing here trusts the descriptor number from one record to the next. */
 #include "core/files.h"
 #include "core/folder.h"
+#include "core/hold.h"
 #include "spool/format.h"
 #include "spool/spool.h"
 
@@ -153,11 +154,10 @@ kprof_status kprof_spool_release(kprof_spool_writer *writer)
 
 void kprof_spool_writer_stop(kprof_spool_writer *writer)
 {
-    pthread_mutex_lock(&writer->lock);
+    KPROF_HOLD(writer->lock);
     if (!writer->stopped && is_spool_file(writer, writer->fd))
         close(writer->fd);
     writer->stopped = true;
-    pthread_mutex_unlock(&writer->lock);
 }
 
 /* Create "<pid>-<n>.spool" with the first free n: exec keeps the pid. The descriptor, or -1 and the reason. */

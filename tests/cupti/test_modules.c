@@ -136,15 +136,15 @@ static void test_variables(void **state)
 static void test_variables_that_nobody_has_noted(void **state)
 {
     (void)state;
-    assert_int_equal(kprof_modules_count_unnoted(), 0);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 0);
     kprof_modules_add(cubin, cubin_size);
-    assert_int_equal(kprof_modules_count_unnoted(), 1);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 1);
     kprof_modules_note_variables(kprof_modules_variables(HIDDEN, 0));
-    assert_int_equal(kprof_modules_count_unnoted(), 0);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 0);
     kprof_modules_add(cubin, cubin_size);
-    assert_int_equal(kprof_modules_count_unnoted(), 1);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 1);
     kprof_modules_note_variables(kprof_modules_variables(OPEN, 0));
-    assert_int_equal(kprof_modules_count_unnoted(), 0);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 0);
 }
 
 /* It has variables alone, as one of cuBLAS: no kernel has left their addresses, and none ever notes them. */
@@ -165,10 +165,10 @@ static void test_cubin_without_kernels(void **state)
         }
     }
     kprof_modules_add(cubin, cubin_size);
-    assert_int_equal(kprof_modules_count_unnoted(), 1);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 1);
     kprof_modules_note_variables(kprof_modules_variables(HIDDEN, 0));
     kprof_modules_add(copy, cubin_size);
-    assert_int_equal(kprof_modules_count_unnoted(), 0);
+    assert_int_equal(kprof_modules_count_unnoted(NULL), 0);
     free(copy);
 }
 

@@ -31,14 +31,9 @@ CUptiResult kprof_subscriber_follow(bool follow, CUpti_CallbackDomain domain, CU
     return CUPTI_SUCCESS;
 }
 
-size_t kprof_modules_count_unnoted(void)
+size_t kprof_modules_count_unnoted(const char *kernel)
 {
-    return unnoted;
-}
-
-bool kprof_modules_lack_variables(const char *kernel)
-{
-    return unnoted > 0 && strcmp(kernel, "of a new module") == 0;
+    return !kernel || strcmp(kernel, "of a new module") == 0 ? unnoted : 0;
 }
 
 static int set_up(void **state)
