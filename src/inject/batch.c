@@ -105,17 +105,17 @@ bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count)
 
 void kprof_batch_begin_call(void)
 {
-    kprof_open_begin_call();
+    kprof_this_outcome = (kprof_open_outcome){0};
 }
 
 bool kprof_batch_has_put_off(void)
 {
-    return kprof_open_has_put_off();
+    return kprof_this_outcome.is_put_off;
 }
 
 bool kprof_batch_has_sampled(void)
 {
-    return kprof_open_is_sampled();
+    return kprof_this_outcome.is_sampled;
 }
 
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)

@@ -2,6 +2,7 @@
 #include "inject/census.h"
 
 #include "core/bytes.h"
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/deliver.h"
@@ -208,7 +209,7 @@ static void take(const kprof_activity *activity)
         return;
     if (kprof_engine.process.config.only_records)
         atomic_fetch_add(&kprof_engine.process.launches, 1); /* else each is counted as it is launched */
-    pthread_mutex_lock(&census.mutex);
+    KPROF_HOLD(census.mutex);
     const bool is_timed = kernel->start_ns >= 0 && kernel->end_ns >= kernel->start_ns;
     census_row *row = is_timed ? find_place(kernel) : NULL;
     if (row) {
@@ -217,7 +218,6 @@ static void take(const kprof_activity *activity)
     }
     census.lost += !is_timed;
     census.left_out += is_timed && !row;
-    pthread_mutex_unlock(&census.mutex);
 }
 
 /* With the mutex held. Write the rows that have changed. */
@@ -243,13 +243,12 @@ static void end_buffer(uint64_t dropped, uint64_t unknown)
         return;
     if (kprof_engine.process.config.only_records)
         atomic_fetch_add(&kprof_engine.process.launches, dropped);
-    pthread_mutex_lock(&census.mutex);
+    KPROF_HOLD(census.mutex);
     choose_top();
     const int64_t since_ns = now_ns - census.written_ns;
     census.lost += dropped;
     if (since_ns >= SHORTEST_NS && since_ns >= (now_ns - census.started_ns) / SHARE_OF_TIME)
         write_rows();
-    pthread_mutex_unlock(&census.mutex);
 }
 
 kprof_status kprof_census_start(void)

@@ -1,6 +1,7 @@
 /* A short list: programs have few contexts. */
 #include "inject/contexts.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "inject/early.h"
 #include "inject/engine.h"
@@ -13,19 +14,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct context_list {
+static struct {
     pthread_mutex_t mutex; /* one that checks for errors */
     kprof_profiled_context *contexts;
     void **live; /* [live_count]: all that the application has */
     size_t live_count;
     bool incomplete; /* there was no memory to list one */
-} context_list;
-
-static context_list the_contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+} list = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 static kprof_profiled_context *find(const void *context)
 {
-    for (kprof_profiled_context *c = the_contexts.contexts; c; c = c->next)
+    for (kprof_profiled_context *c = list.contexts; c; c = c->next)
         if (c->context == context)
             return c;
     return NULL;
@@ -92,7 +91,6 @@ static kprof_status follow_plan(kprof_profiled_context *context, const kprof_chi
 
 static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
-    context_list *list = &the_contexts;
     kprof_profiled_context *added = calloc(1, sizeof *added);
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
@@ -107,8 +105,8 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
         release(added);
         return status;
     }
-    added->next = list->contexts;
-    list->contexts = added;
+    added->next = list.contexts;
+    list.contexts = added;
     *out = added;
     return KPROF_OK;
 }
@@ -156,14 +154,13 @@ static kprof_status give_back_idle(kprof_profiled_context *context)
 
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
-    context_list *list = &the_contexts;
     uint32_t device;
-    pthread_mutex_lock(&list->mutex);
+    KPROF_HOLD(list.mutex);
     *out = find(context);
     kprof_early_leave_to(context);
     kprof_status status = kprof_engine.device->target_current_device(&device);
     /* The counters of a device serve one context at a time: others give them back before CUPTI is asked for them. */
-    for (kprof_profiled_context *c = list->contexts; c && status == KPROF_OK; c = c->next)
+    for (kprof_profiled_context *c = list.contexts; c && status == KPROF_OK; c = c->next)
         if (c->context != context && c->device == device) {
             c->takes_turns = c->takes_turns || c->replayed_ranges > 0;
             status = give_back_idle(c);
@@ -178,100 +175,85 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
         end_left_pass(*out);
         (*out)->has_counters = true;
     }
-    pthread_mutex_unlock(&list->mutex);
     return status;
 }
 
 void kprof_contexts_note(void *context)
 {
-    context_list *list = &the_contexts;
-    pthread_mutex_lock(&list->mutex);
-    void **place = KPROF_APPEND(list->live, list->live_count);
+    KPROF_HOLD(list.mutex);
+    void **place = KPROF_APPEND(list.live, list.live_count);
     if (place) {
-        list->live_count++;
+        list.live_count++;
         *place = context;
     } else {
-        list->incomplete = true;
+        list.incomplete = true;
     }
-    if (list->live_count == 1)
+    if (list.live_count == 1)
         kprof_early_note(context);
-    pthread_mutex_unlock(&list->mutex);
 }
 
 kprof_status kprof_contexts_wait_for_others(const void *context)
 {
-    context_list *list = &the_contexts;
     kprof_status status = KPROF_OK;
-    pthread_mutex_lock(&list->mutex);
-    for (size_t i = 0; i < list->live_count && kprof_wait_is_idle(status); i++)
-        if (list->live[i] != context)
-            status = kprof_wait_for_context(list->live[i]);
-    if (list->incomplete)
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = 0; i < list.live_count && kprof_wait_is_idle(status); i++)
+        if (list.live[i] != context)
+            status = kprof_wait_for_context(list.live[i]);
+    if (list.incomplete)
         status = kprof_fail(KPROF_NOT_COLLECTED, "no memory to list the contexts whose work has to be waited for");
-    pthread_mutex_unlock(&list->mutex);
+    pthread_mutex_unlock(&list.mutex);
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
 bool kprof_contexts_has_others(const void *context)
 {
-    context_list *list = &the_contexts;
-    pthread_mutex_lock(&list->mutex);
-    bool found = list->incomplete;
-    for (size_t i = 0; i < list->live_count && !found; i++)
-        found = list->live[i] != context;
-    pthread_mutex_unlock(&list->mutex);
+    KPROF_HOLD(list.mutex);
+    bool found = list.incomplete;
+    for (size_t i = 0; i < list.live_count && !found; i++)
+        found = list.live[i] != context;
     return found;
 }
 
 const kprof_profiled_context *kprof_contexts_find(const void *context)
 {
-    context_list *list = &the_contexts;
-    pthread_mutex_lock(&list->mutex);
-    const kprof_profiled_context *found = find(context);
-    pthread_mutex_unlock(&list->mutex);
-    return found;
+    KPROF_HOLD(list.mutex);
+    return find(context);
 }
 
 bool kprof_contexts_idle(void)
 {
-    context_list *list = &the_contexts;
     bool idle = true;
-    pthread_mutex_lock(&list->mutex);
-    for (kprof_profiled_context *c = list->contexts; c && idle; c = c->next)
+    KPROF_HOLD(list.mutex);
+    for (kprof_profiled_context *c = list.contexts; c && idle; c = c->next)
         idle = kprof_wait_is_idle(kprof_wait_for_context(c->context));
-    pthread_mutex_unlock(&list->mutex);
     return idle;
 }
 
 void kprof_contexts_release(void)
 {
-    context_list *list = &the_contexts;
-    if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
+    if (pthread_mutex_lock(&list.mutex) == EDEADLK) /* as in _forget */
         return;
     kprof_early_end();
-    for (kprof_profiled_context *c = list->contexts; c; c = c->next)
+    for (kprof_profiled_context *c = list.contexts; c; c = c->next)
         if (give_back_idle(c) != KPROF_OK)
             kprof_log(KPROF_LOG_DEBUG, "the counters of a context that does not end its work are not given back");
-    pthread_mutex_unlock(&list->mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 bool kprof_contexts_have_counters(void)
 {
-    context_list *list = &the_contexts;
-    pthread_mutex_lock(&list->mutex);
+    KPROF_HOLD(list.mutex);
     bool have = kprof_early_is_there();
-    for (const kprof_profiled_context *c = list->contexts; c; c = c->next)
+    for (const kprof_profiled_context *c = list.contexts; c; c = c->next)
         have = have || c->has_counters;
-    pthread_mutex_unlock(&list->mutex);
     return have;
 }
 
 bool kprof_contexts_change_plan(void)
 {
-    context_list *list = &the_contexts;
     bool are_idle = true;
-    pthread_mutex_lock(&list->mutex);
-    for (kprof_profiled_context *c = list->contexts; c && are_idle; c = c->next) {
+    KPROF_HOLD(list.mutex);
+    for (kprof_profiled_context *c = list.contexts; c && are_idle; c = c->next) {
         are_idle = give_back_idle(c) == KPROF_OK;
         if (!are_idle)
             break;
@@ -281,25 +263,22 @@ bool kprof_contexts_change_plan(void)
         c->profiler = NULL;
         c->lacks_plan = true;
     }
-    pthread_mutex_unlock(&list->mutex);
     return are_idle;
 }
 
 void kprof_contexts_end_samples(void)
 {
-    context_list *list = &the_contexts;
-    if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
+    if (pthread_mutex_lock(&list.mutex) == EDEADLK) /* as in _forget */
         return;
-    for (kprof_profiled_context *c = list->contexts; c; c = c->next)
+    for (kprof_profiled_context *c = list.contexts; c; c = c->next)
         kprof_samples_end(c->samples);
-    pthread_mutex_unlock(&list->mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 void kprof_contexts_release_memory(void)
 {
-    context_list *list = &the_contexts;
-    pthread_mutex_lock(&list->mutex);
-    for (kprof_profiled_context *c = list->contexts; c; c = c->next) {
+    KPROF_HOLD(list.mutex);
+    for (kprof_profiled_context *c = list.contexts; c; c = c->next) {
         if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_for_context(c->context)))
             continue;
         bool entered = kprof_engine.device->target_enter_context(c->context);
@@ -307,34 +286,30 @@ void kprof_contexts_release_memory(void)
         if (entered)
             kprof_engine.device->target_leave_context();
     }
-    pthread_mutex_unlock(&list->mutex);
 }
 
 size_t kprof_contexts_held_bytes(uint32_t device)
 {
-    context_list *list = &the_contexts;
     size_t bytes = 0;
-    pthread_mutex_lock(&list->mutex);
-    for (kprof_profiled_context *c = list->contexts; c; c = c->next)
+    KPROF_HOLD(list.mutex);
+    for (kprof_profiled_context *c = list.contexts; c; c = c->next)
         if (c->device == device && c->snapshot)
             bytes += kprof_engine.device->snapshot_held_bytes(c->snapshot);
-    pthread_mutex_unlock(&list->mutex);
     return bytes;
 }
 
 void kprof_contexts_forget(void *context, bool in_pass)
 {
-    context_list *list = &the_contexts;
     /* not when the application's signal handler exits in the middle of a wait */
-    if (pthread_mutex_lock(&list->mutex) == EDEADLK)
+    if (pthread_mutex_lock(&list.mutex) == EDEADLK)
         return;
     kprof_early_forget(context);
     size_t live = 0;
-    while (live < list->live_count && list->live[live] != context)
+    while (live < list.live_count && list.live[live] != context)
         live++;
-    if (live < list->live_count)
-        list->live[live] = list->live[--list->live_count];
-    for (kprof_profiled_context **link = &list->contexts; *link; link = &(*link)->next) {
+    if (live < list.live_count)
+        list.live[live] = list.live[--list.live_count];
+    for (kprof_profiled_context **link = &list.contexts; *link; link = &(*link)->next) {
         kprof_profiled_context *going = *link;
         if (going->context != context)
             continue;
@@ -344,5 +319,5 @@ void kprof_contexts_forget(void *context, bool in_pass)
         release(going);
         break;
     }
-    pthread_mutex_unlock(&list->mutex);
+    pthread_mutex_unlock(&list.mutex);
 }

@@ -1,6 +1,7 @@
 /* Contexts are few and looked up on every launch: each thread remembers its last one. */
 #include "inject/devices.h"
 
+#include "core/hold.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 
@@ -15,15 +16,13 @@ typedef struct context_device {
     struct context_device *next;
 } context_device;
 
-typedef struct device_list {
+static struct {
     pthread_mutex_t mutex;
     context_device *contexts;
     kprof_device *devices[KPROF_MAX_DEVICES];                   /* by ordinal */
     _Atomic uint32_t local_bytes_per_thread[KPROF_MAX_DEVICES]; /* most that a kernel launched there needs */
     _Atomic uint64_t generation; /* changes when a context goes: what threads remember is then stale */
-} device_list;
-
-static device_list the_devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
+} list = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
 
 static __thread struct {
     void *context;
@@ -33,9 +32,8 @@ static __thread struct {
 
 static void announce_metrics(const kprof_chip_metrics *metrics)
 {
-    device_list *list = &the_devices;
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++)
-        if (list->devices[i] && list->devices[i]->metrics == metrics)
+        if (list.devices[i] && list.devices[i]->metrics == metrics)
             return; /* another GPU has this chip */
     const char *witnesses[KPROF_MAX_WITNESSES];
     uint32_t witness_count = 0;
@@ -67,26 +65,23 @@ static const kprof_chip_metrics *find_metrics(const char *chip)
 
 void kprof_devices_use_plans(void)
 {
-    device_list *list = &the_devices;
-    pthread_mutex_lock(&list->mutex);
+    KPROF_HOLD(list.mutex);
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {
-        kprof_device *device = list->devices[i];
+        kprof_device *device = list.devices[i];
         const kprof_chip_metrics *metrics = device ? find_metrics(device->record.chip) : NULL;
         if (metrics)
             announce_metrics(metrics);
         if (device)
             device->metrics = metrics;
     }
-    pthread_mutex_unlock(&list->mutex);
 }
 
 static const kprof_device *open_device(uint32_t ordinal)
 {
-    device_list *list = &the_devices;
     if (ordinal >= KPROF_MAX_DEVICES)
         return NULL;
-    if (list->devices[ordinal])
-        return list->devices[ordinal];
+    if (list.devices[ordinal])
+        return list.devices[ordinal];
     kprof_device *device = calloc(1, sizeof *device);
     if (!device || kprof_engine.device->target_device(ordinal, &device->record) != KPROF_OK) {
         free(device);
@@ -97,14 +92,13 @@ static const kprof_device *open_device(uint32_t ordinal)
     kprof_process_write(&record);
     if (device->metrics)
         announce_metrics(device->metrics);
-    list->devices[ordinal] = device;
+    list.devices[ordinal] = device;
     return device;
 }
 
 static const kprof_device *find_locked(void *context)
 {
-    device_list *list = &the_devices;
-    for (context_device *c = list->contexts; c; c = c->next)
+    for (context_device *c = list.contexts; c; c = c->next)
         if (c->context == context)
             return c->device;
     uint32_t ordinal;
@@ -114,24 +108,23 @@ static const kprof_device *find_locked(void *context)
     context_device *added = device ? calloc(1, sizeof *added) : NULL;
     if (!added)
         return device;
-    *added = (context_device){context, device, list->contexts};
-    list->contexts = added;
+    *added = (context_device){context, device, list.contexts};
+    list.contexts = added;
     return device;
 }
 
 const kprof_device *kprof_devices_find(void *context)
 {
-    device_list *list = &the_devices;
     if (!context)
         return NULL;
-    if (last.context == context && last.generation == atomic_load(&list->generation))
+    if (last.context == context && last.generation == atomic_load(&list.generation))
         return last.device;
-    pthread_mutex_lock(&list->mutex);
+    pthread_mutex_lock(&list.mutex);
     const kprof_device *device = find_locked(context);
-    pthread_mutex_unlock(&list->mutex);
+    pthread_mutex_unlock(&list.mutex);
     last.context = device ? context : NULL;
     last.device = device;
-    last.generation = atomic_load(&list->generation);
+    last.generation = atomic_load(&list.generation);
     return device;
 }
 
@@ -140,7 +133,7 @@ size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_r
     const kprof_device_record *record = &device->record;
     if (record->device >= KPROF_MAX_DEVICES)
         return 0;
-    _Atomic uint32_t *most = &the_devices.local_bytes_per_thread[record->device];
+    _Atomic uint32_t *most = &list.local_bytes_per_thread[record->device];
     uint32_t wanted = kernel->local_bytes_per_thread, before = atomic_load_explicit(most, memory_order_relaxed);
     while (wanted > before)
         if (atomic_compare_exchange_weak(most, &before, wanted))
@@ -150,28 +143,23 @@ size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_r
 
 const kprof_device *kprof_devices_get(uint32_t ordinal)
 {
-    device_list *list = &the_devices;
-    pthread_mutex_lock(&list->mutex);
-    const kprof_device *device = open_device(ordinal);
-    pthread_mutex_unlock(&list->mutex);
-    return device;
+    KPROF_HOLD(list.mutex);
+    return open_device(ordinal);
 }
 
 void kprof_devices_announce(void)
 {
-    device_list *list = &the_devices;
-    pthread_mutex_lock(&list->mutex);
+    pthread_mutex_lock(&list.mutex);
     for (uint32_t i = 0; i < KPROF_MAX_DEVICES && open_device(i); i++)
         continue;
-    pthread_mutex_unlock(&list->mutex);
+    pthread_mutex_unlock(&list.mutex);
     kprof_process_forget_reason(); /* of the first that is not there */
 }
 
 void kprof_devices_forget(void *context)
 {
-    device_list *list = &the_devices;
-    pthread_mutex_lock(&list->mutex);
-    for (context_device **link = &list->contexts; *link; link = &(*link)->next) {
+    KPROF_HOLD(list.mutex);
+    for (context_device **link = &list.contexts; *link; link = &(*link)->next) {
         context_device *going = *link;
         if (going->context != context)
             continue;
@@ -179,6 +167,5 @@ void kprof_devices_forget(void *context)
         free(going);
         break;
     }
-    atomic_fetch_add(&list->generation, 1);
-    pthread_mutex_unlock(&list->mutex);
+    atomic_fetch_add(&list.generation, 1);
 }

@@ -15,13 +15,13 @@
 /* The command line holds back a signal for this long. */
 #define LIMIT_NS INT64_C(2000000000)
 
-static struct ending {
+static struct {
     const kprof_default_actions *actions; /* NULL: there is no preloaded library */
     kprof_signal_hooks hooks;
     atomic_bool stands_in;
     atomic_int number;        /* of the signal that ends the process; 0: none has come */
     _Atomic int64_t since_ns; /* when it came */
-} the_ending;
+} ending;
 
 static int open_folder(char *name, size_t size)
 {
@@ -47,7 +47,7 @@ static void publish(uint64_t signals)
 void kprof_ending_before_exec(void)
 {
     char name[64];
-    int folder = atomic_load(&the_ending.stands_in) ? open_folder(name, sizeof name) : -1;
+    int folder = atomic_load(&ending.stands_in) ? open_folder(name, sizeof name) : -1;
     if (folder < 0)
         return;
     (void)unlinkat(folder, name, 0);
@@ -56,47 +56,43 @@ void kprof_ending_before_exec(void)
 
 void kprof_ending_prepare(int (*decide)(int number, const void *thread))
 {
-    struct ending *ending = &the_ending;
-    ending->hooks = (kprof_signal_hooks){decide, publish};
-    ending->actions = (const kprof_default_actions *)dlsym(RTLD_DEFAULT, KPROF_DEFAULT_ACTIONS);
+    ending.hooks = (kprof_signal_hooks){decide, publish};
+    ending.actions = (const kprof_default_actions *)dlsym(RTLD_DEFAULT, KPROF_DEFAULT_ACTIONS);
 }
 
 void kprof_ending_watch(void)
 {
-    struct ending *ending = &the_ending;
-    if (ending->actions && !atomic_exchange(&ending->stands_in, true))
-        ending->actions->stand_in(&ending->hooks);
+    if (ending.actions && !atomic_exchange(&ending.stands_in, true))
+        ending.actions->stand_in(&ending.hooks);
 }
 
 void kprof_ending_name_thread(void *state)
 {
-    const kprof_default_actions *actions = the_ending.actions;
+    const kprof_default_actions *actions = ending.actions;
     if (actions)
         *actions->thread_slot() = state;
 }
 
 int kprof_ending_note(int number)
 {
-    struct ending *ending = &the_ending;
     int64_t never = 0;
     int first = 0;
-    (void)atomic_compare_exchange_strong(&ending->since_ns, &never, kprof_monotonic_ns());
-    return atomic_compare_exchange_strong(&ending->number, &first, number) ? number : first;
+    (void)atomic_compare_exchange_strong(&ending.since_ns, &never, kprof_monotonic_ns());
+    return atomic_compare_exchange_strong(&ending.number, &first, number) ? number : first;
 }
 
 bool kprof_ending_is_due(void)
 {
-    return atomic_load_explicit(&the_ending.number, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&ending.number, memory_order_relaxed) != 0;
 }
 
 bool kprof_ending_is_overdue(void)
 {
-    return kprof_monotonic_ns() - atomic_load(&the_ending.since_ns) > LIMIT_NS;
+    return kprof_monotonic_ns() - atomic_load(&ending.since_ns) > LIMIT_NS;
 }
 
 void kprof_ending_end(void)
 {
-    const struct ending *ending = &the_ending;
-    if (ending->actions && kprof_ending_is_due())
-        ending->actions->end(atomic_load(&ending->number));
+    if (ending.actions && kprof_ending_is_due())
+        ending.actions->end(atomic_load(&ending.number));
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 kprof_evaluator kprof_the_evaluator;
+static kprof_evaluator *const work = &kprof_the_evaluator;
 
 /* For fewer launches, starting a thread does not pay. */
 #define LAUNCHES_PER_WORKER 8
@@ -46,7 +47,6 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
 /* Add the witnesses of a pass. Equal launches may take different times, so compare kernel and range within one pass. */
 static void add_witnesses(kprof_evaluation *e, const double *means)
 {
-    const kprof_evaluator *work = &kprof_the_evaluator;
     kprof_witness *range = NULL;
     double kernel_cycles = NAN;
     for (size_t i = work->metric_count; i < work->names.count; i++) {
@@ -65,7 +65,6 @@ static void add_witnesses(kprof_evaluation *e, const double *means)
  * be evaluated, a launch has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     kprof_range range = {work->evaluations->profiler, e->range};
     kprof_status status = kprof_engine.device->reader_read(self->reader, range, &work->names, self->values);
     for (size_t i = 0; status == KPROF_OK && i < work->metric_count; i++)
@@ -77,7 +76,6 @@ static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 
 static void *run_worker(void *user)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     worker *self = user;
     kprof_process_forget_reason();
     kprof_status ready = KPROF_OK;
@@ -103,7 +101,6 @@ static void *run_worker(void *user)
 /* Make space for as many names as a pass may have. */
 static bool reserve(size_t count)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     if (count <= work->capacity)
         return true;
     KPROF_FREE(work->names.items, work->indices);
@@ -115,14 +112,12 @@ static bool reserve(size_t count)
 
 static void choose(const kprof_strlist *names, size_t index)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     work->indices[work->names.count] = index;
     work->names.items[work->names.count++] = names->items[index];
 }
 
 static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint32_t end)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     work->names.count = work->metric_count = 0;
     work->prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
     for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++)
@@ -136,7 +131,6 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     work->evaluations = evaluations;
     choose_names(evaluations->metrics, from, end);
     for (size_t i = 0; work->readers_metrics != evaluations->metrics && i < KPROF_EVALUATE_THREADS; i++) {
@@ -165,7 +159,6 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
 
 void kprof_evaluate_wait(void)
 {
-    kprof_evaluator *work = &kprof_the_evaluator;
     while (work->running > 0)
         pthread_join(work->workers[--work->running].thread, NULL);
 }

@@ -2,6 +2,7 @@
  * the next number, so the last one of a number counts. Numbers of two threads do not. */
 #include "inject/forward.h"
 
+#include "core/hold.h"
 #include "core/torch.h"
 #include "inject/engine.h"
 #include "inject/stacks.h"
@@ -27,7 +28,7 @@ static struct {
 
 static void keep(const operator* seen)
 {
-    pthread_mutex_lock(&forward.mutex);
+    KPROF_HOLD(forward.mutex);
     if (!forward.operators)
         forward.operators = calloc(SLOTS, sizeof *forward.operators);
     operator* slot = forward.operators ? &forward.operators[seen->sequence & (SLOTS - 1)] : NULL;
@@ -37,7 +38,6 @@ static void keep(const operator* seen)
         *slot = *seen;
     if (is_shared)
         slot->stack = 0;
-    pthread_mutex_unlock(&forward.mutex);
 }
 
 void kprof_forward_note(const char *range)
@@ -52,9 +52,7 @@ void kprof_forward_note(const char *range)
 
 uint32_t kprof_forward_find(uint64_t sequence)
 {
-    pthread_mutex_lock(&forward.mutex);
+    KPROF_HOLD(forward.mutex);
     const operator* slot = forward.operators ? &forward.operators[sequence & (SLOTS - 1)] : NULL;
-    const uint32_t stack = slot && slot->sequence == sequence ? slot->stack : 0;
-    pthread_mutex_unlock(&forward.mutex);
-    return stack;
+    return slot && slot->sequence == sequence ? slot->stack : 0;
 }

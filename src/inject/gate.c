@@ -2,6 +2,7 @@
 #include "inject/gate.h"
 
 #include "core/deadline.h"
+#include "core/hold.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/wait.h"
@@ -9,10 +10,11 @@
 #include <errno.h>
 
 kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+static kprof_gate *const gate = &kprof_the_gate;
 
 __attribute__((constructor)) static void make_condition(void)
 {
-    kprof_monotonic_condition(&kprof_the_gate.changed);
+    kprof_monotonic_condition(&gate->changed);
 }
 
 /* After a timeout, wait only as long as a short call takes: that thread is probably still inside. */
@@ -32,7 +34,6 @@ static __thread struct {
 
 static void leave(void)
 {
-    kprof_gate *gate = &kprof_the_gate;
     if (atomic_fetch_sub(&gate->inside, 1) == 1 && atomic_load(&gate->exclusive)) {
         pthread_mutex_lock(&gate->mutex);
         pthread_cond_broadcast(&gate->changed);
@@ -42,7 +43,6 @@ static void leave(void)
 
 void kprof_gate_enter_shared(void)
 {
-    kprof_gate *gate = &kprof_the_gate;
     if (mine.depth++ > 0 || mine.is_owner)
         return;
     for (;;) {
@@ -84,7 +84,6 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
     struct timespec until = kprof_deadline_after_ns(nap_ns < LOOK_NS ? nap_ns : LOOK_NS);
     bool is_last =
         deadline->tv_sec < until.tv_sec || (deadline->tv_sec == until.tv_sec && deadline->tv_nsec <= until.tv_nsec);
-    kprof_gate *gate = &kprof_the_gate;
     if (pthread_cond_timedwait(&gate->changed, &gate->mutex, is_last ? deadline : &until) == 0)
         return true;
     const kprof_progress progress = kprof_engine.device->marks_look(NULL);
@@ -98,7 +97,6 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
-    kprof_gate *gate = &kprof_the_gate;
     /* The application's signal handler may exit in the middle of a replay, or of the wait below. */
     if (mine.is_owner || mine.is_awaiting || pthread_mutex_lock(&gate->mutex) == EDEADLK)
         return false;
@@ -134,23 +132,20 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 
 bool kprof_gate_is_own(void)
 {
-    return atomic_load(&kprof_the_gate.owner) == pthread_self();
+    return atomic_load(&gate->owner) == pthread_self();
 }
 
 void kprof_gate_leave_exclusive(void)
 {
-    kprof_gate *gate = &kprof_the_gate;
     mine.is_owner = false;
     atomic_store(&gate->owner, (pthread_t)0);
-    pthread_mutex_lock(&gate->mutex);
+    KPROF_HOLD(gate->mutex);
     atomic_store(&gate->exclusive, false);
     pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->mutex);
 }
 
 void kprof_gate_await_exclusive(unsigned timeout_ms)
 {
-    kprof_gate *gate = &kprof_the_gate;
     struct timespec deadline = kprof_deadline_after_ns(timeout_ms * MS_NS);
     bool in_time = true;
     if (mine.is_owner || mine.is_awaiting || !atomic_load(&gate->exclusive) ||
@@ -163,7 +158,6 @@ void kprof_gate_await_exclusive(unsigned timeout_ms)
 
 void kprof_gate_reset(void)
 {
-    kprof_gate *gate = &kprof_the_gate;
     pthread_mutex_init(&gate->mutex, NULL);
     kprof_monotonic_condition(&gate->changed);
     atomic_store(&gate->inside, 0);

@@ -2,6 +2,7 @@
 #include "inject/idle.h"
 
 #include "core/deadline.h"
+#include "core/hold.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/threads.h"
@@ -9,10 +10,11 @@
 #include <signal.h>
 
 kprof_idle kprof_the_idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+static kprof_idle *const idle = &kprof_the_idle;
 
 __attribute__((constructor)) static void make_condition(void)
 {
-    kprof_monotonic_condition(&kprof_the_idle.changed);
+    kprof_monotonic_condition(&idle->changed);
 }
 
 #define IDLE_NS        250000000
@@ -25,13 +27,12 @@ __attribute__((constructor)) static void make_condition(void)
 
 bool kprof_idle_is_asked(void)
 {
-    return atomic_load(&kprof_the_idle.asked) == KPROF_ASKED;
+    return atomic_load(&idle->asked) == KPROF_ASKED;
 }
 
 /* With the mutex held. */
 static void wait_idle(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     idle->retries = idle->retries && kprof_idle_is_asked();
     const bool is_short = atomic_exchange(&idle->hurries, false) || idle->retries;
     struct timespec until = kprof_deadline_after_ns(is_short ? RETRY_NS : IDLE_NS);
@@ -55,33 +56,29 @@ static void wait_idle(void)
 
 static void *watch(void *unused)
 {
-    kprof_idle *idle = &kprof_the_idle;
     (void)unused;
-    pthread_mutex_lock(&idle->mutex);
+    KPROF_HOLD(idle->mutex);
     while (!idle->stopped) {
         if (atomic_load(&idle->held) || kprof_idle_is_asked())
             wait_idle();
         else
             pthread_cond_wait(&idle->changed, &idle->mutex);
     }
-    pthread_mutex_unlock(&idle->mutex);
     return NULL;
 }
 
 void kprof_idle_start(bool (*give_back)(unsigned calls))
 {
-    pthread_mutex_lock(&kprof_the_idle.mutex);
-    kprof_the_idle.give_back = give_back;
-    pthread_mutex_unlock(&kprof_the_idle.mutex);
+    KPROF_HOLD(idle->mutex);
+    idle->give_back = give_back;
 }
 
 void kprof_idle_watch(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     atomic_fetch_add(&idle->uses, 1);
     if (atomic_exchange(&idle->held, true))
         return;
-    pthread_mutex_lock(&idle->mutex);
+    KPROF_HOLD(idle->mutex);
     if (!atomic_load(&idle->running) && !idle->stopped) {
         pthread_t thread;
         bool started = kprof_threads_start(&thread, watch, NULL);
@@ -90,18 +87,17 @@ void kprof_idle_watch(void)
         atomic_store(&idle->running, started);
     }
     pthread_cond_signal(&idle->changed);
-    pthread_mutex_unlock(&idle->mutex);
 }
 
 void kprof_idle_hurry(void)
 {
-    atomic_store(&kprof_the_idle.hurries, true);
+    atomic_store(&idle->hurries, true);
     kprof_idle_watch();
 }
 
 /* A signal handler may have interrupted this thread anywhere, so nothing here waits for a lock. Whoever signals the
  * condition has the mutex, so where that is free the thread is not in the middle of signalling. */
-static void wake(kprof_idle *idle)
+static void wake(void)
 {
     if (pthread_mutex_trylock(&idle->mutex) != 0)
         return; /* whoever asks tries again */
@@ -118,17 +114,15 @@ bool kprof_idle_may_be_handler(void)
 
 void kprof_idle_rouse(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     int state = KPROF_NOT_ASKED;
     if (!atomic_load(&idle->running))
         return;
     (void)atomic_compare_exchange_strong(&idle->asked, &state, KPROF_ASKED);
-    wake(idle);
+    wake();
 }
 
 void kprof_idle_ask(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     const struct timespec pause = {0, ASK_POLL_NS};
     int64_t began_ns = kprof_monotonic_ns(),
             end_limit_ns = kprof_idle_may_be_handler() ? HANDLER_END_LIMIT_NS : END_LIMIT_NS;
@@ -144,7 +138,7 @@ void kprof_idle_ask(void)
             return;
         } else {
             if (state == KPROF_ASKED)
-                wake(idle);
+                wake();
             nanosleep(&pause, NULL);
         }
     }
@@ -153,23 +147,21 @@ void kprof_idle_ask(void)
 bool kprof_idle_begin(void)
 {
     int asked = KPROF_ASKED;
-    return atomic_compare_exchange_strong(&kprof_the_idle.asked, &asked, KPROF_BEING_DONE);
+    return atomic_compare_exchange_strong(&idle->asked, &asked, KPROF_BEING_DONE);
 }
 
 void kprof_idle_answer(void)
 {
-    atomic_store(&kprof_the_idle.asked, KPROF_NOT_ASKED);
+    atomic_store(&idle->asked, KPROF_NOT_ASKED);
 }
 
 bool kprof_idle_lasts(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     return idle->seen == atomic_load(&idle->uses);
 }
 
 void kprof_idle_stop(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     bool locked = pthread_mutex_lock(&idle->mutex) == 0; /* else this handler has interrupted its holder */
     idle->stopped = true;
     pthread_cond_signal(&idle->changed);
@@ -179,7 +171,6 @@ void kprof_idle_stop(void)
 
 void kprof_idle_forget(void)
 {
-    kprof_idle *idle = &kprof_the_idle;
     pthread_mutex_init(&idle->mutex, NULL);
     kprof_monotonic_condition(&idle->changed);
     atomic_store(&idle->running, false);

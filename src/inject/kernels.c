@@ -1,12 +1,14 @@
 /* A hash table by function handle and context over the list of kernels. */
 #include "inject/kernels.h"
 
+#include "core/hold.h"
 #include "inject/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 kprof_kernel_table kprof_the_kernels = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+static kprof_kernel_table *const table = &kprof_the_kernels;
 
 #define MOST_TIMEOUTS 3
 
@@ -23,7 +25,6 @@ static slot *find_slot(slot *slots, size_t size, const void *function, const voi
 
 static bool grow_slots(void)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     size_t size = table->slot_count ? table->slot_count * 2 : 256;
     slot *grown = calloc(size, sizeof *grown);
     if (!grown)
@@ -39,7 +40,6 @@ static bool grow_slots(void)
 
 static kprof_kernel *find_known(const kprof_kernel_record *record, bool is_range)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     for (size_t i = 0; i < table->kernel_count; i++) {
         const kprof_kernel_record *known = &table->kernels[i]->record;
         if (table->kernels[i]->is_range == is_range && known->registers_per_thread == record->registers_per_thread &&
@@ -53,7 +53,6 @@ static kprof_kernel *find_known(const kprof_kernel_record *record, bool is_range
 
 static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_filter *filter)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     kprof_kernel **place = KPROF_APPEND(table->kernels, table->kernel_count);
     kprof_kernel *kernel = calloc(1, sizeof *kernel);
     char *mangled = strdup(record->mangled);
@@ -71,7 +70,6 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
 
 static void forget_old_handles(void)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     unsigned now = atomic_load(&table->generation);
     if (table->slots_generation == now)
         return;
@@ -83,13 +81,11 @@ static void forget_old_handles(void)
 
 static kprof_kernel *find_handle(const kprof_call *call)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
-    pthread_mutex_lock(&table->mutex);
+    KPROF_HOLD(table->mutex);
     forget_old_handles();
     const slot *found = table->slots ? find_slot(table->slots, table->slot_count, call->function, call->context) : NULL;
     kprof_kernel *kernel =
         found && found->kernel && strcmp(found->kernel->record.mangled, call->kernel_name) == 0 ? found->kernel : NULL;
-    pthread_mutex_unlock(&table->mutex);
     return kernel;
 }
 
@@ -107,7 +103,6 @@ static kprof_kernel *find_or_add(const kprof_kernel_record *record, bool is_rang
 
 static bool keep_handle(const kprof_call *call, kprof_kernel *kernel)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     forget_old_handles();
     if (table->slots_used * 2 >= table->slot_count && !grow_slots())
         return false;
@@ -121,18 +116,16 @@ static bool keep_handle(const kprof_call *call, kprof_kernel *kernel)
 /* The driver is asked without the mutex: it may have a lock of its own, and whoever has that may wait for the mutex. */
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     kprof_kernel *kernel = find_handle(call);
     if (kernel)
         return kernel;
     kprof_kernel_record record = {.mangled = call->kernel_name};
     kprof_engine.device->target_kernel(call, &record);
     kprof_engine.device->target_note_variables(call);
-    pthread_mutex_lock(&table->mutex);
+    KPROF_HOLD(table->mutex);
     kernel = find_or_add(&record, false, filter, announce);
     if (kernel && !keep_handle(call, kernel))
         kernel = NULL;
-    pthread_mutex_unlock(&table->mutex);
     return kernel;
 }
 
@@ -140,16 +133,16 @@ kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kp
                                        kprof_kernel_announcer *announce)
 {
     const kprof_kernel_record record = {.mangled = name};
-    if (pthread_mutex_lock(&kprof_the_kernels.mutex) != 0) /* a signal handler has interrupted who changes the table */
+    if (pthread_mutex_lock(&table->mutex) != 0) /* a signal handler has interrupted who changes the table */
         return NULL;
     kprof_kernel *kernel = find_or_add(&record, is_range, filter, announce);
-    pthread_mutex_unlock(&kprof_the_kernels.mutex);
+    pthread_mutex_unlock(&table->mutex);
     return kernel;
 }
 
 void kprof_kernels_forget_handles(void)
 {
-    atomic_fetch_add(&kprof_the_kernels.generation, 1);
+    atomic_fetch_add(&table->generation, 1);
 }
 
 kprof_filter_launch kprof_kernel_place(const kprof_launch_record *record)
@@ -162,7 +155,6 @@ kprof_filter_launch kprof_kernel_place(const kprof_launch_record *record)
 
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 {
-    kprof_kernel_table *table = &kprof_the_kernels;
     /* The application's signal handler may exit while its thread finds a kernel: nobody changes the table then. */
     bool locked = pthread_mutex_lock(&table->mutex) == 0;
     for (size_t i = 0; i < table->kernel_count; i++)

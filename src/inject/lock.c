@@ -216,18 +216,17 @@ void kprof_lock_give(void)
 
 void kprof_lock_choose(const char *uuid)
 {
-    struct lock *locks = &the_lock;
     size_t i = 0;
-    while (i < locks->gpu_count && strcmp(locks->gpus[i], uuid) != 0)
+    while (i < the_lock.gpu_count && strcmp(the_lock.gpus[i], uuid) != 0)
         i++;
     if (i == MAX_GPUS)
         i = 0; /* more GPUs than the engine knows share a line */
-    else if (i == locks->gpu_count)
-        snprintf(locks->gpus[locks->gpu_count++], sizeof locks->gpus[0], "%s", uuid);
-    if (i == locks->gpu)
+    else if (i == the_lock.gpu_count)
+        snprintf(the_lock.gpus[the_lock.gpu_count++], sizeof the_lock.gpus[0], "%s", uuid);
+    if (i == the_lock.gpu)
         return;
     kprof_lock_give();
-    locks->gpu = i;
+    the_lock.gpu = i;
 }
 
 /* Get the next ticket. */
@@ -347,13 +346,12 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 
 void kprof_lock_note_progress(void)
 {
-    struct lock *locks = &the_lock;
     const int64_t now_ns = kprof_monotonic_ns();
     const uint32_t mark = (uint32_t)(now_ns / PROGRESS_NS);
-    if (now_ns - locks->progress_ns < PROGRESS_NS || !has_place(&locks->place))
+    if (now_ns - the_lock.progress_ns < PROGRESS_NS || !has_place(&the_lock.place))
         return;
-    locks->progress_ns = now_ns;
-    (void)!kprof_write_at(locks->place.fd, &mark, sizeof mark, offsetof(line, progress)); /* a change may undo it */
+    the_lock.progress_ns = now_ns;
+    (void)!kprof_write_at(the_lock.place.fd, &mark, sizeof mark, offsetof(line, progress)); /* a change may undo it */
 }
 
 void kprof_lock_note_stuck(bool is_stuck)
@@ -372,11 +370,10 @@ void kprof_lock_note_stuck(bool is_stuck)
 
 bool kprof_lock_is_wanted(void)
 {
-    const struct lock *locks = &the_lock;
     bool others = false;
-    for (size_t i = 0; i < locks->gpu_count && !others; i++) {
-        const bool is_in_line = i == locks->gpu && has_place(&locks->place); /* its own lock does not count */
-        int fd = is_in_line ? locks->place.fd : open_line(i);
+    for (size_t i = 0; i < the_lock.gpu_count && !others; i++) {
+        const bool is_in_line = i == the_lock.gpu && has_place(&the_lock.place); /* its own lock does not count */
+        int fd = is_in_line ? the_lock.place.fd : open_line(i);
         if (fd < 0)
             return false;
         const line now = read_line(fd);

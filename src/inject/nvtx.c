@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 kprof_nvtx_state kprof_the_nvtx;
+static kprof_nvtx_state *const nvtx = &kprof_the_nvtx;
 
 #define FIRST_DEPTH     8
 #define MISSED_BYTES    200                 /* of the ranges of a launch, in a message */
@@ -39,19 +40,14 @@ typedef struct kprof_nvtx_stack {
 static __thread stack *pushed; /* NULL until the thread pushes something */
 static pthread_key_t thread_end;
 
-static kprof_nvtx_state *state(void)
-{
-    return &kprof_the_nvtx;
-}
-
 static void lock(void)
 {
-    pthread_mutex_lock(&state()->mutex);
+    pthread_mutex_lock(&nvtx->mutex);
 }
 
 static void unlock(void)
 {
-    pthread_mutex_unlock(&state()->mutex);
+    pthread_mutex_unlock(&nvtx->mutex);
 }
 
 /* The filter, if it is to know of ranges that begin and end. */
@@ -82,7 +78,7 @@ static void trace_range(const kprof_nvtx_open *range, const char *style, bool is
 
 static void forget_thread(void *ending)
 {
-    stack **link = &state()->stacks;
+    stack **link = &nvtx->stacks;
     pushed = NULL;
     lock();
     while (*link && *link != ending)
@@ -107,8 +103,8 @@ static stack *own_stack(void)
     pthread_mutex_init(&made->mutex, NULL);
     pthread_setspecific(thread_end, made);
     lock();
-    made->next = state()->stacks;
-    state()->stacks = made;
+    made->next = nvtx->stacks;
+    nvtx->stacks = made;
     unlock();
     return pushed = made;
 }
@@ -116,8 +112,8 @@ static stack *own_stack(void)
 /* A forked child may go on to use NVTX. */
 static void prepare(void)
 {
-    pthread_mutex_init(&state()->mutex, NULL);
-    state()->strings = calloc(KPROF_NVTX_STRINGS_MAX, sizeof *state()->strings);
+    pthread_mutex_init(&nvtx->mutex, NULL);
+    nvtx->strings = calloc(KPROF_NVTX_STRINGS_MAX, sizeof *nvtx->strings);
     pthread_key_create(&thread_end, forget_thread);
     pthread_atfork(lock, unlock, unlock);
 }
@@ -165,7 +161,7 @@ static const char *at_handle(char *_Atomic *texts, size_t most, const void *hand
 static void *add_handle(char *_Atomic *texts, size_t *count, size_t most, const char *name)
 {
     void *handle = NULL;
-    bool unique = texts == state()->domains;
+    bool unique = texts == nvtx->domains;
     lock();
     for (size_t i = 0; unique && i < *count && !handle; i++) {
         if (strcmp(texts[i], name) == 0)
@@ -186,7 +182,7 @@ static void copy_message(const kprof_nvtx_event *event, char out[KPROF_NVTX_NAME
     if (!event || event->size < offsetof(kprof_nvtx_event, message) + sizeof event->message)
         return;
     if (event->message_type == KPROF_NVTX_REGISTERED)
-        copy_name(at_handle(state()->strings, KPROF_NVTX_STRINGS_MAX, event->message.registered), out);
+        copy_name(at_handle(nvtx->strings, KPROF_NVTX_STRINGS_MAX, event->message.registered), out);
     else if (event->message_type == KPROF_NVTX_ASCII && event->message.ascii)
         copy_name(event->message.ascii, out);
     else if (event->message_type == KPROF_NVTX_UNICODE && event->message.unicode)
@@ -237,7 +233,7 @@ static void trace_range(const kprof_nvtx_open *range, const char *style, bool is
         return;
     kprof_trace_take_range(&(kprof_trace_range){
         .name = range->name,
-        .domain = at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain),
+        .domain = at_handle(nvtx->domains, KPROF_NVTX_DOMAINS_MAX, domain),
         .style = style,
         .start_ns = range->start_ns,
         .end_ns = is_over ? kprof_trace_now_ns() : -1,
@@ -258,7 +254,7 @@ typedef struct snapshot {
 static kprof_nvtx_range range_of(const kprof_nvtx_open *range, bool is_started)
 {
     const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
-    return (kprof_nvtx_range){at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started,
+    return (kprof_nvtx_range){at_handle(nvtx->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started,
                               range->marks};
 }
 
@@ -279,7 +275,6 @@ static void add_stack(snapshot *s, const stack *from)
 /* The thread's own ranges come first, lest other threads leave no space for them. */
 static void look(snapshot *s)
 {
-    kprof_nvtx_state *nvtx = state();
     s->ranges = (kprof_nvtx_ranges){s->items, 0};
     s->of_process = kprof_engine.process.config.nvtx_of_process;
     s->holds_lock = s->of_process || atomic_load(&nvtx->started_count) > 0;
@@ -300,7 +295,7 @@ static void look(snapshot *s)
 
 static void look_away(const snapshot *s)
 {
-    for (stack *other = s->of_process ? state()->stacks : NULL; other; other = other->next)
+    for (stack *other = s->of_process ? nvtx->stacks : NULL; other; other = other->next)
         pthread_mutex_unlock(&other->mutex);
     if (s->holds_lock)
         unlock();
@@ -353,7 +348,7 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
     if (has_space) {
         kprof_nvtx_open *range = &s->ranges[s->depth++];
         range->domain = (uint32_t)(uintptr_t)domain;
-        range->id = atomic_fetch_add(&state()->push_count, 1);
+        range->id = atomic_fetch_add(&nvtx->push_count, 1);
         range->marks = 0;
         copy_message(event, range->name);
         begin_trace(range);
@@ -373,35 +368,6 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
         pthread_mutex_unlock(&s->mutex);
     }
     return level;
-}
-
-static kprof_nvtx_event ascii_event(const char *name)
-{
-    return (kprof_nvtx_event){
-        .size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_ASCII, .message.ascii = name};
-}
-
-static kprof_nvtx_event unicode_event(const wchar_t *name)
-{
-    return (kprof_nvtx_event){
-        .size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_UNICODE, .message.unicode = name};
-}
-
-static int push_ex(const kprof_nvtx_event *event)
-{
-    return domain_push_ex(NULL, event);
-}
-
-static int push_a(const char *name)
-{
-    kprof_nvtx_event event = ascii_event(name);
-    return domain_push_ex(NULL, &event);
-}
-
-static int push_w(const wchar_t *name)
-{
-    kprof_nvtx_event event = unicode_event(name);
-    return domain_push_ex(NULL, &event);
 }
 
 static int pop_of(stack *s, uint32_t domain, kprof_nvtx_open *popped)
@@ -442,7 +408,6 @@ static int pop(void)
 
 static size_t find_started(uint64_t id)
 {
-    const kprof_nvtx_state *nvtx = state();
     const size_t count = atomic_load(&nvtx->started_count);
     size_t at = 0;
     while (at < count && nvtx->started[at].id != id)
@@ -453,7 +418,6 @@ static size_t find_started(uint64_t id)
 /* Another thread may have ended the range meanwhile. */
 static void mark_started(uint64_t id, uint64_t marks)
 {
-    kprof_nvtx_state *nvtx = state();
     if (!marks)
         return;
     lock();
@@ -468,7 +432,6 @@ static void mark_started(uint64_t id, uint64_t marks)
 
 static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
 {
-    kprof_nvtx_state *nvtx = state();
     kprof_nvtx_open range = {.domain = (uint32_t)(uintptr_t)domain};
     copy_message(event, range.name);
     begin_trace(&range);
@@ -489,26 +452,8 @@ static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
     return id;
 }
 
-static uint64_t start_ex(const kprof_nvtx_event *event)
-{
-    return start_range(NULL, event);
-}
-
-static uint64_t start_a(const char *name)
-{
-    kprof_nvtx_event event = ascii_event(name);
-    return start_range(NULL, &event);
-}
-
-static uint64_t start_w(const wchar_t *name)
-{
-    kprof_nvtx_event event = unicode_event(name);
-    return start_range(NULL, &event);
-}
-
 static void end_range(uint64_t id)
 {
-    kprof_nvtx_state *nvtx = state();
     kprof_nvtx_open ended = {.marks = 0};
     lock();
     const size_t count = atomic_load(&nvtx->started_count), at = find_started(id);
@@ -531,22 +476,28 @@ static void mark(void *domain, const kprof_nvtx_event *event)
     trace_range(&point, KPROF_TRACE_MARK, false);
 }
 
-static void mark_ex(const kprof_nvtx_event *event)
-{
-    mark(NULL, event);
-}
+/* The forms of an NVTX function that have no domain: with an event, a name, and a wide name. */
+#define FORMS(type, returns, name, function)                                                                           \
+    static type name##_ex(const kprof_nvtx_event *event)                                                               \
+    {                                                                                                                  \
+        returns function(NULL, event);                                                                                 \
+    }                                                                                                                  \
+    static type name##_a(const char *text)                                                                             \
+    {                                                                                                                  \
+        returns function(NULL, &(kprof_nvtx_event){.size = sizeof(kprof_nvtx_event),                                   \
+                                                   .message_type = KPROF_NVTX_ASCII,                                   \
+                                                   .message.ascii = text});                                            \
+    }                                                                                                                  \
+    static type name##_w(const wchar_t *text)                                                                          \
+    {                                                                                                                  \
+        returns function(NULL, &(kprof_nvtx_event){.size = sizeof(kprof_nvtx_event),                                   \
+                                                   .message_type = KPROF_NVTX_UNICODE,                                 \
+                                                   .message.unicode = text});                                          \
+    }
 
-static void mark_a(const char *name)
-{
-    kprof_nvtx_event event = ascii_event(name);
-    mark(NULL, &event);
-}
-
-static void mark_w(const wchar_t *name)
-{
-    kprof_nvtx_event event = unicode_event(name);
-    mark(NULL, &event);
-}
+FORMS(int, return, push, domain_push_ex)
+FORMS(uint64_t, return, start, start_range)
+FORMS(void, , mark, mark)
 
 static void domain_end(void *domain, uint64_t id)
 {
@@ -556,7 +507,7 @@ static void domain_end(void *domain, uint64_t id)
 
 static void *create_domain_a(const char *name)
 {
-    return add_handle(state()->domains, &state()->domain_count, KPROF_NVTX_DOMAINS_MAX, name ? name : "");
+    return add_handle(nvtx->domains, &nvtx->domain_count, KPROF_NVTX_DOMAINS_MAX, name ? name : "");
 }
 
 static void *create_domain_w(const wchar_t *name)
@@ -569,7 +520,7 @@ static void *create_domain_w(const wchar_t *name)
 static void *register_a(void *domain, const char *text)
 {
     (void)domain;
-    return add_handle(state()->strings, &state()->string_count, KPROF_NVTX_STRINGS_MAX, text ? text : "");
+    return add_handle(nvtx->strings, &nvtx->string_count, KPROF_NVTX_STRINGS_MAX, text ? text : "");
 }
 
 static void *register_w(void *domain, const wchar_t *text)
@@ -582,7 +533,6 @@ static void *register_w(void *domain, const wchar_t *text)
 /* The one copy of a text; NULL where there is no space for another. */
 static const char *keep_text(const char *text)
 {
-    kprof_nvtx_state *nvtx = state();
     const char *kept = NULL;
     bool says = false;
     lock();
@@ -617,7 +567,7 @@ static kprof_nvtx_named *find_named(kprof_nvtx_names *names, const void *handle)
 
 static void name_part(kprof_filter_part part, const void *handle, const char *name)
 {
-    kprof_nvtx_names *names = &state()->names[part];
+    kprof_nvtx_names *names = &nvtx->names[part];
     const char *kept = keep_text(name ? name : "");
     if (!kept)
         return;
@@ -635,34 +585,26 @@ static void name_part(kprof_filter_part part, const void *handle, const char *na
     unlock();
 }
 
-static void name_context_a(void *context, const char *name)
-{
-    name_part(KPROF_PART_CONTEXT, context, name);
-}
+/* The functions that name a part, and one with a wide name. */
+#define NAME_FORMS(name, part)                                                                                         \
+    static void name##_a(const void *handle, const char *text)                                                         \
+    {                                                                                                                  \
+        name_part(part, handle, text);                                                                                 \
+    }                                                                                                                  \
+    static void name##_w(const void *handle, const wchar_t *wide)                                                      \
+    {                                                                                                                  \
+        char text[KPROF_NVTX_NAME_BYTES];                                                                              \
+        copy_wide_name(wide ? wide : L"", text);                                                                       \
+        name_part(part, handle, text);                                                                                 \
+    }
 
-static void name_context_w(void *context, const wchar_t *name)
-{
-    char text[KPROF_NVTX_NAME_BYTES];
-    copy_wide_name(name ? name : L"", text);
-    name_part(KPROF_PART_CONTEXT, context, text);
-}
-
-static void name_stream_a(void *stream, const char *name)
-{
-    name_part(KPROF_PART_STREAM, stream, name);
-}
-
-static void name_stream_w(void *stream, const wchar_t *name)
-{
-    char text[KPROF_NVTX_NAME_BYTES];
-    copy_wide_name(name ? name : L"", text);
-    name_part(KPROF_PART_STREAM, stream, text);
-}
+NAME_FORMS(name_context, KPROF_PART_CONTEXT)
+NAME_FORMS(name_stream, KPROF_PART_STREAM)
 
 bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle)
 {
     kprof_nvtx_named *named =
-        kprof_filter_needs_part_name(filter, part) ? find_named(&state()->names[part], handle) : NULL;
+        kprof_filter_needs_part_name(filter, part) ? find_named(&nvtx->names[part], handle) : NULL;
     if (!named)
         return false;
     unsigned char answer = atomic_load_explicit(&named->answer, memory_order_relaxed);
@@ -745,7 +687,6 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
 /* Remember the ranges of a launch that was not chosen because of them. */
 static void note_missed(const char *text)
 {
-    kprof_nvtx_state *nvtx = state();
     const char *kept = keep_text(text);
     bool is_new = kept != NULL;
     lock();
@@ -771,7 +712,7 @@ bool kprof_nvtx_backward(uint64_t *sequence)
 static bool is_noted(void)
 {
     return atomic_load(&kprof_engine.process.matched) == 0 &&
-           atomic_fetch_add(&state()->missed_launches, 1) < MISSED_LAUNCHES;
+           atomic_fetch_add(&nvtx->missed_launches, 1) < MISSED_LAUNCHES;
 }
 
 static void note_text(kprof_strbuf *text)
@@ -813,7 +754,6 @@ void kprof_nvtx_note_outside(const kprof_filter *filter)
 
 void kprof_nvtx_tell_missed(void)
 {
-    kprof_nvtx_state *nvtx = state();
     kprof_strbuf line = KPROF_STRBUF_INIT;
     const kprof_filter *filter = kprof_engine.process.filter;
     const bool was_there = filter && kprof_filter_count_ranges(filter).instances > 0; /* but not the instance */
@@ -844,7 +784,6 @@ static bool lock_at_end(pthread_mutex_t *mutex)
 
 void kprof_nvtx_trace_open(void)
 {
-    kprof_nvtx_state *nvtx = state();
     if (!kprof_engine.process.config.nvtx || !lock_at_end(&nvtx->mutex))
         return;
     for (stack *s = nvtx->stacks; s; s = s->next) {

@@ -10,10 +10,10 @@
 
 #define LIMIT_NS 1000000000
 
-static struct preload {
+static struct {
     pthread_t thread;
     atomic_bool running; /* and not joined */
-} the_preload;
+} preload;
 
 static void *load(void *unused)
 {
@@ -23,25 +23,23 @@ static void *load(void *unused)
 
 void kprof_preload_start(void)
 {
-    struct preload *preload = &the_preload;
     const kprof_config *config = &kprof_engine.process.config;
     bool measures_counters = false;
     for (size_t i = 0; i < config->chip_count; i++)
         measures_counters = measures_counters || config->chips[i].pass_count > 0;
-    if (measures_counters && kprof_threads_start(&preload->thread, load, NULL))
-        atomic_store(&preload->running, true);
+    if (measures_counters && kprof_threads_start(&preload.thread, load, NULL))
+        atomic_store(&preload.running, true);
 }
 
 /* Wait with a limit: a signal handler may exit in a thread that holds the loader's lock. */
 void kprof_preload_end(void)
 {
-    struct preload *preload = &the_preload;
     struct timespec until = kprof_deadline_of_day_after_ns(LIMIT_NS);
-    if (atomic_exchange(&preload->running, false))
-        (void)pthread_timedjoin_np(preload->thread, NULL, &until);
+    if (atomic_exchange(&preload.running, false))
+        (void)pthread_timedjoin_np(preload.thread, NULL, &until);
 }
 
 void kprof_preload_forget(void)
 {
-    atomic_store(&the_preload.running, false);
+    atomic_store(&preload.running, false);
 }

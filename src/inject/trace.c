@@ -33,7 +33,7 @@ typedef struct kprof_trace_turn {
     int64_t start_ns, end_ns, thread;
 } kprof_trace_turn;
 
-static struct trace {
+static struct {
     pthread_mutex_t mutex; /* guards all below */
     kprof_names names;     /* by their numbers from 1 */
     size_t name_bytes;
@@ -44,7 +44,7 @@ static struct trace {
     bool is_told; /* these two, as they are now */
     kprof_trace_turn turns[TURNS_KEPT];
     uint64_t turn_count; /* there were so far */
-} the_trace = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+} trace = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* NVTX ranges that ended before the process began to use CUDA, and with it its spool. */
 static struct early {
@@ -64,40 +64,40 @@ static int64_t unix_ns(void)
 }
 
 /* With the mutex held, like all up to the sink. */
-static void write_block(struct trace *trace)
+static void write_block(void)
 {
     kprof_record record = {.type = KPROF_RECORD_ACTIVITIES};
-    record.activities = (kprof_activities_record){trace->block_count, (uint32_t)trace->block.length, trace->block.data};
-    if (trace->block.failed)
-        trace->dropped += trace->block_count;
-    else if (trace->block_count > 0)
+    record.activities = (kprof_activities_record){trace.block_count, (uint32_t)trace.block.length, trace.block.data};
+    if (trace.block.failed)
+        trace.dropped += trace.block_count;
+    else if (trace.block_count > 0)
         kprof_process_write(&record);
-    kprof_strbuf_clear(&trace->block);
-    trace->block.failed = false;
-    trace->block_count = 0;
-    memset(&trace->history, 0, sizeof trace->history);
+    kprof_strbuf_clear(&trace.block);
+    trace.block.failed = false;
+    trace.block_count = 0;
+    memset(&trace.history, 0, sizeof trace.history);
 }
 
-static void write_state(struct trace *trace, int64_t end_unix_ns, const char *reason)
+static void write_state(int64_t end_unix_ns, const char *reason)
 {
     kprof_record record = {.type = KPROF_RECORD_TRACED};
-    record.traced = (kprof_traced_record){end_unix_ns, trace->dropped, trace->unknown, reason};
+    record.traced = (kprof_traced_record){end_unix_ns, trace.dropped, trace.unknown, reason};
     kprof_process_write(&record);
-    trace->is_told = true;
+    trace.is_told = true;
 }
 
-static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
+static int64_t add_name(const char *text, bool is_mangled)
 {
-    if (trace->names.count + 1 >= MOST_NAMES || trace->name_bytes + strlen(text) >= MOST_NAME_BYTES) {
+    if (trace.names.count + 1 >= MOST_NAMES || trace.name_bytes + strlen(text) >= MOST_NAME_BYTES) {
         text = ONE_NAME_TOO_MANY;
         is_mangled = false;
     }
-    const size_t known = kprof_names_find(&trace->names, text), number = trace->names.count + 1;
+    const size_t known = kprof_names_find(&trace.names, text), number = trace.names.count + 1;
     if (known != KPROF_NAMES_NONE)
         return (int64_t)known;
-    if (!kprof_names_keep(&trace->names, text, number))
+    if (!kprof_names_keep(&trace.names, text, number))
         return 0;
-    trace->name_bytes += strlen(text) + 1;
+    trace.name_bytes += strlen(text) + 1;
     kprof_record record = {.type = KPROF_RECORD_NAME, .name = {(uint32_t)number, is_mangled, text}};
     kprof_process_write(&record);
     return (int64_t)number;
@@ -105,37 +105,36 @@ static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
 
 static int64_t number_name(const char *text, bool is_mangled)
 {
-    struct trace *trace = &the_trace;
-    if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
+    if (!kprof_recording_runs() || pthread_mutex_lock(&trace.mutex) != 0)
         return 0;
-    const size_t known = kprof_names_find(&trace->names, text);
-    const int64_t number = known != KPROF_NAMES_NONE ? (int64_t)known : add_name(trace, text, is_mangled);
-    pthread_mutex_unlock(&trace->mutex);
+    const size_t known = kprof_names_find(&trace.names, text);
+    const int64_t number = known != KPROF_NAMES_NONE ? (int64_t)known : add_name(text, is_mangled);
+    pthread_mutex_unlock(&trace.mutex);
     return number;
 }
 
 /* Did kprof itself make the call? Turns follow one another. */
-static bool is_own(const struct trace *trace, const kprof_call_activity *call)
+static bool is_own(const kprof_call_activity *call)
 {
-    uint64_t end = trace->turn_count, begin = end > TURNS_KEPT ? end - TURNS_KEPT : 0;
+    uint64_t end = trace.turn_count, begin = end > TURNS_KEPT ? end - TURNS_KEPT : 0;
     const uint64_t first = begin;
     while (begin < end) {
         const uint64_t middle = begin + (end - begin) / 2;
-        if (trace->turns[middle % TURNS_KEPT].start_ns <= call->start_ns)
+        if (trace.turns[middle % TURNS_KEPT].start_ns <= call->start_ns)
             begin = middle + 1;
         else
             end = middle;
     }
-    const kprof_trace_turn *last = begin > first ? &trace->turns[(begin - 1) % TURNS_KEPT] : NULL;
+    const kprof_trace_turn *last = begin > first ? &trace.turns[(begin - 1) % TURNS_KEPT] : NULL;
     return last && last->thread == call->thread && call->end_ns <= last->end_ns;
 }
 
-static void add(struct trace *trace, const kprof_activity *activity)
+static void add(const kprof_activity *activity)
 {
-    kprof_activity_encode(&trace->history, activity, &trace->block);
-    trace->block_count++;
-    if (trace->block.failed || trace->block.length >= BLOCK_BYTES)
-        write_block(trace);
+    kprof_activity_encode(&trace.history, activity, &trace.block);
+    trace.block_count++;
+    if (trace.block.failed || trace.block.length >= BLOCK_BYTES)
+        write_block();
 }
 
 /* Is it of a time that the trace has? Levels of memory need all changes, and a number alone has no time. */
@@ -149,14 +148,13 @@ static bool is_chosen(const kprof_activity *activity)
 
 static void take_any(const kprof_activity *activity)
 {
-    struct trace *trace = &the_trace;
-    if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
+    if (!kprof_recording_runs() || pthread_mutex_lock(&trace.mutex) != 0)
         return;
     if (activity->kind == KPROF_ACTIVITY_KERNEL && kprof_engine.process.config.only_records)
         atomic_fetch_add(&kprof_engine.process.launches, 1); /* else each is counted as it is launched */
-    if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(trace, &activity->call))
-        add(trace, activity);
-    pthread_mutex_unlock(&trace->mutex);
+    if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(&activity->call))
+        add(activity);
+    pthread_mutex_unlock(&trace.mutex);
 }
 
 static void take(const kprof_activity *activity)
@@ -167,16 +165,15 @@ static void take(const kprof_activity *activity)
 
 static void end_buffer(uint64_t dropped, uint64_t unknown)
 {
-    struct trace *trace = &the_trace;
-    if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
+    if (!kprof_recording_runs() || pthread_mutex_lock(&trace.mutex) != 0)
         return;
-    trace->dropped += dropped;
-    trace->unknown += unknown;
-    trace->is_told = trace->is_told && dropped == 0 && unknown == 0;
-    write_block(trace);
-    if (!trace->is_told)
-        write_state(trace, -1, "");
-    pthread_mutex_unlock(&trace->mutex);
+    trace.dropped += dropped;
+    trace.unknown += unknown;
+    trace.is_told = trace.is_told && dropped == 0 && unknown == 0;
+    write_block();
+    if (!trace.is_told)
+        write_state(-1, "");
+    pthread_mutex_unlock(&trace.mutex);
 }
 
 int64_t kprof_trace_now_ns(void)
@@ -245,15 +242,14 @@ static void take_early(void)
 
 void kprof_trace_lose_range(void)
 {
-    struct trace *trace = &the_trace;
     if (!kprof_engine.process.config.traces)
         return;
     if (!kprof_recording_runs())
         keep_early(NULL);
-    else if (pthread_mutex_lock(&trace->mutex) == 0) {
-        trace->dropped++;
-        trace->is_told = false;
-        pthread_mutex_unlock(&trace->mutex);
+    else if (pthread_mutex_lock(&trace.mutex) == 0) {
+        trace.dropped++;
+        trace.is_told = false;
+        pthread_mutex_unlock(&trace.mutex);
     }
 }
 
@@ -316,22 +312,20 @@ void kprof_trace_note_profiler(bool starts)
 /* Calls of this time may be told before it has ended. */
 static void begin_turn(int64_t start_ns, int64_t counted_ns)
 {
-    struct trace *trace = &the_trace;
     if (counted_ns > 0)
         tell(counted_ns, start_ns, KPROF_TRACE_COUNTED);
-    if (pthread_mutex_lock(&trace->mutex) != 0)
+    if (pthread_mutex_lock(&trace.mutex) != 0)
         return;
-    trace->turns[trace->turn_count++ % TURNS_KEPT] = (kprof_trace_turn){start_ns, INT64_MAX, gettid()};
-    pthread_mutex_unlock(&trace->mutex);
+    trace.turns[trace.turn_count++ % TURNS_KEPT] = (kprof_trace_turn){start_ns, INT64_MAX, gettid()};
+    pthread_mutex_unlock(&trace.mutex);
 }
 
 static void end_turn(int64_t start_ns, int64_t end_ns)
 {
-    struct trace *trace = &the_trace;
-    if (pthread_mutex_lock(&trace->mutex) != 0)
+    if (pthread_mutex_lock(&trace.mutex) != 0)
         return;
-    trace->turns[(trace->turn_count - 1) % TURNS_KEPT].end_ns = end_ns;
-    pthread_mutex_unlock(&trace->mutex);
+    trace.turns[(trace.turn_count - 1) % TURNS_KEPT].end_ns = end_ns;
+    pthread_mutex_unlock(&trace.mutex);
     tell(start_ns, end_ns, KPROF_TRACE_OWN);
 }
 
@@ -369,13 +363,12 @@ kprof_status kprof_trace_start(void)
 
 void kprof_trace_end(void)
 {
-    struct trace *trace = &the_trace;
     if (!kprof_engine.process.config.traces || !kprof_recording_runs())
         return;
     const size_t kept = kprof_engine.device->activities_flush();
-    if (pthread_mutex_lock(&trace->mutex) != 0) /* a signal handler ends the process in the middle of a block */
+    if (pthread_mutex_lock(&trace.mutex) != 0) /* a signal handler ends the process in the middle of a block */
         return;
-    write_block(trace);
-    write_state(trace, unix_ns(), kept > 0 ? UNENDED : "");
-    pthread_mutex_unlock(&trace->mutex);
+    write_block();
+    write_state(unix_ns(), kept > 0 ? UNENDED : "");
+    pthread_mutex_unlock(&trace.mutex);
 }

@@ -4,6 +4,7 @@
 #include "inject/utilization.h"
 
 #include "core/deadline.h"
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/devices.h"
@@ -177,8 +178,7 @@ static kprof_status start(sampled_device *device, const char *chip)
 {
     const kprof_device_ops *ops = kprof_engine.device;
     kprof_status status = ops->pm_sampling_open(device->device, chip, &device->sampling);
-    if (status == KPROF_OK)
-        status = ops->pm_sampling_enable(device->sampling);
+    KPROF_THEN(status, ops->pm_sampling_enable(device->sampling));
     return status == KPROF_OK ? run(device) : status;
 }
 
@@ -271,20 +271,18 @@ static void begin_device(const kprof_device *of)
 
 static size_t take_contexts(void **out)
 {
-    pthread_mutex_lock(&contexts.mutex);
+    KPROF_HOLD(contexts.mutex);
     const size_t count = contexts.count;
     memcpy(out, contexts.items, count * sizeof *out);
     contexts.count = 0;
-    pthread_mutex_unlock(&contexts.mutex);
     return count;
 }
 
 static void add_context(void *context)
 {
-    pthread_mutex_lock(&contexts.mutex);
+    KPROF_HOLD(contexts.mutex);
     if (contexts.count < MOST_CONTEXTS)
         contexts.items[contexts.count++] = context;
-    pthread_mutex_unlock(&contexts.mutex);
 }
 
 /* With the mutex held. A context that is being made may not be entered yet; `ends`: one is about to end, and may not be
@@ -309,10 +307,8 @@ static void look_at_contexts(bool ends)
 
 static bool are_contexts_left(void)
 {
-    pthread_mutex_lock(&contexts.mutex);
-    const bool are_left = contexts.count > 0;
-    pthread_mutex_unlock(&contexts.mutex);
-    return are_left;
+    KPROF_HOLD(contexts.mutex);
+    return contexts.count > 0;
 }
 
 /* With the mutex held; true: something is sampled, or may be soon. */

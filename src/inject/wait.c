@@ -3,6 +3,7 @@
 #include "inject/wait.h"
 
 #include "core/deadline.h"
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/marks.h"
@@ -34,15 +35,15 @@ typedef struct waiter {
 } waiter;
 
 /* Protects the list of waiters and what they tell. */
-static struct waits {
+static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     waiter *waiters;
-} the_waits = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} waits = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 __attribute__((constructor)) static void make_condition(void)
 {
-    kprof_monotonic_condition(&the_waits.changed);
+    kprof_monotonic_condition(&waits.changed);
 }
 
 /* The waits of the call that this thread is in. */
@@ -91,30 +92,29 @@ static void await_captures(void)
 
 static void *wait_for_work(void *user)
 {
-    struct waits *waits = &the_waits;
     waiter *self = user;
-    pthread_mutex_lock(&waits->mutex);
+    pthread_mutex_lock(&waits.mutex);
     self->begun = true;
-    pthread_cond_broadcast(&waits->changed);
-    pthread_mutex_unlock(&waits->mutex);
+    pthread_cond_broadcast(&waits.changed);
+    pthread_mutex_unlock(&waits.mutex);
     bool entered = kprof_engine.device->target_enter_context(self->context);
     await_captures();
     kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
         kprof_engine.device->target_leave_context();
-    pthread_mutex_lock(&waits->mutex);
+    pthread_mutex_lock(&waits.mutex);
     self->result = status;
     self->done = true;
     if (self->orphan)
         free(self);
-    pthread_cond_broadcast(&waits->changed);
-    pthread_mutex_unlock(&waits->mutex);
+    pthread_cond_broadcast(&waits.changed);
+    pthread_mutex_unlock(&waits.mutex);
     return NULL;
 }
 
 static waiter *find(const void *context)
 {
-    waiter *w = the_waits.waiters;
+    waiter *w = waits.waiters;
     while (w && w->context != context)
         w = w->next;
     return w;
@@ -133,10 +133,9 @@ int64_t kprof_wait_worth_ns(const void *context)
 {
     const kprof_progress now = kprof_engine.device->marks_look(context);
     const int64_t rest_ns = kprof_wait_rest_ns();
-    pthread_mutex_lock(&the_waits.mutex);
+    KPROF_HOLD(waits.mutex);
     const waiter *w = find(context);
     const bool is_vain = w && !w->done && is_stuck(w, &now);
-    pthread_mutex_unlock(&the_waits.mutex);
     return is_vain && rest_ns > GRACE_NS ? GRACE_NS : rest_ns;
 }
 
@@ -144,7 +143,6 @@ int64_t kprof_wait_worth_ns(const void *context)
  * each time: another caller who finds it done frees it. */
 static bool await(void *context, int64_t limit_ns)
 {
-    struct waits *waits = &the_waits;
     kprof_progress progress = kprof_engine.device->marks_look(context);
     int64_t since_ns = kprof_monotonic_ns(), spent_ns = 0;
     waiter *w;
@@ -153,7 +151,7 @@ static bool await(void *context, int64_t limit_ns)
             break;
         int64_t rest_ns = limit_ns - spent_ns;
         struct timespec until = kprof_deadline_after_ns(rest_ns < LOOK_NS ? rest_ns : LOOK_NS);
-        (void)pthread_cond_timedwait(&waits->changed, &waits->mutex, &until);
+        (void)pthread_cond_timedwait(&waits.changed, &waits.mutex, &until);
         const kprof_progress now = kprof_engine.device->marks_look(context);
         int64_t now_ns = kprof_monotonic_ns();
         if (now.passed != progress.passed)
@@ -174,7 +172,7 @@ static bool await(void *context, int64_t limit_ns)
 /* Take the context's waiter out of the list and return its result, or `none`. An unfinished one frees itself. */
 static kprof_status take_result(const void *context, kprof_status none)
 {
-    for (waiter **link = &the_waits.waiters; *link; link = &(*link)->next) {
+    for (waiter **link = &waits.waiters; *link; link = &(*link)->next) {
         waiter *w = *link;
         if (w->context != context)
             continue;
@@ -190,21 +188,20 @@ static kprof_status take_result(const void *context, kprof_status none)
 
 static bool start(void *context)
 {
-    struct waits *waits = &the_waits;
     pthread_t thread;
     waiter *w = calloc(1, sizeof *w);
     if (!w)
         return false;
-    *w = (waiter){.next = waits->waiters, .context = context};
+    *w = (waiter){.next = waits.waiters, .context = context};
     if (!kprof_threads_start(&thread, wait_for_work, w)) {
         free(w);
         return false;
     }
     pthread_detach(thread);
-    waits->waiters = w;
+    waits.waiters = w;
     while ((w = find(context)) &&
            !w->begun) /* a thread that is late would wait for what the application may be capturing by then */
-        pthread_cond_wait(&waits->changed, &waits->mutex);
+        pthread_cond_wait(&waits.changed, &waits.mutex);
     return true;
 }
 
@@ -221,7 +218,6 @@ static kprof_status wait_for_both(void *context, int64_t limit_ns)
 
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
 {
-    struct waits *waits = &the_waits;
     if (limit_ns > kprof_wait_rest_ns())
         limit_ns = kprof_wait_rest_ns();
     if (limit_ns <= GRACE_NS) { /* if the GPU has passed all marks, a thread needs to look only once */
@@ -232,9 +228,9 @@ kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
         limit_ns = progress.passed > 0 ? atomic_load(&kprof_engine.waits.patience_ns) : GRACE_NS;
         limit_ns = rest_ns < limit_ns ? rest_ns : limit_ns;
     }
-    pthread_mutex_lock(&waits->mutex);
+    pthread_mutex_lock(&waits.mutex);
     kprof_status status = wait_for_both(context, limit_ns);
-    pthread_mutex_unlock(&waits->mutex);
+    pthread_mutex_unlock(&waits.mutex);
     if (status == KPROF_NOT_COLLECTED)
         return kprof_fail(status, UNENDED);
     if (status == KPROF_NO_MEMORY)
@@ -249,22 +245,17 @@ kprof_status kprof_wait_for_context(void *context)
 
 bool kprof_wait_goes_on(const void *context)
 {
-    struct waits *waits = &the_waits;
-    pthread_mutex_lock(&waits->mutex);
+    KPROF_HOLD(waits.mutex);
     const waiter *left = find(context);
-    bool goes_on = left && !left->done;
-    pthread_mutex_unlock(&waits->mutex);
-    return goes_on;
+    return left && !left->done;
 }
 
 void kprof_wait_forget(void *context)
 {
-    struct waits *waits = &the_waits;
-    pthread_mutex_lock(&waits->mutex);
+    KPROF_HOLD(waits.mutex);
     struct timespec until = kprof_deadline_after_ns(FORGET_NS);
     waiter *left;
-    while ((left = find(context)) && !left->done && pthread_cond_timedwait(&waits->changed, &waits->mutex, &until) == 0)
+    while ((left = find(context)) && !left->done && pthread_cond_timedwait(&waits.changed, &waits.mutex, &until) == 0)
         continue;
     (void)take_result(context, KPROF_OK); /* the next context may have its address */
-    pthread_mutex_unlock(&waits->mutex);
 }

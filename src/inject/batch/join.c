@@ -183,7 +183,7 @@ static bool enter_instructed(kprof_batch *batch, const kprof_batch_launch *launc
     state->list.entered = 0;
     state->ranges.wanted++;
     kprof_join_add(batch, launch, NULL);
-    kprof_open_note_sampled();
+    kprof_this_outcome.is_sampled = true;
     kprof_source_begin(&batch->replay.source, kind);
     kprof_source_begin_own(&batch->replay.source, state, group, launch->call->stream);
     return true;
@@ -212,7 +212,7 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
         return enter_instructed(batch, launch, kind, status);
     kprof_turn turn = find_turn(batch, launch, decision, status);
     if (turn != KPROF_TURN_NOW && *status == KPROF_OK)
-        kprof_open_note_sampled();
+        kprof_this_outcome.is_sampled = true;
     if (turn == KPROF_TURN_LATER && kprof_engine.process.config.filter.launch_count == 0)
         kprof_multiplex_skip(&launch->record); /* else -c asks for samples, and this is none */
     if (turn != KPROF_TURN_NOW)
@@ -226,7 +226,7 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     kprof_join_add(batch, launch, NULL);
     size_t range = kprof_samples_take(state->context->samples, launch, decision->why);
     if (!kprof_samples_have_all(state->context->samples, range))
-        kprof_open_note_sampled();
+        kprof_this_outcome.is_sampled = true;
     begin_measured(batch, launch, range);
     atomic_store(&batch->own.spans_calls, launch->begins_range);
     return true;
@@ -257,7 +257,7 @@ static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kp
     }
     *status = kprof_wait_for_context(launch->call->context);
     if (kprof_wait_is_idle(*status)) {
-        kprof_open_note_sampled();
+        kprof_this_outcome.is_sampled = true;
         atomic_store(&launch->kernel->to_watch, true);
         *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
     }

@@ -150,34 +150,12 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     atomic_store(&own->lost_range, NULL);
 }
 
-/* This thread's launch is not measured, but a later one could be. */
-static __thread bool is_put_off;
-static __thread bool is_sampled; /* it completes no sample */
+__thread kprof_open_outcome kprof_this_outcome;
 
 static void put_off(kprof_batch *batch, void *context)
 {
-    is_put_off = true;
+    kprof_this_outcome.is_put_off = true;
     atomic_store(&batch->opening.wanted, context);
-}
-
-void kprof_open_begin_call(void)
-{
-    is_put_off = is_sampled = false;
-}
-
-void kprof_open_note_sampled(void)
-{
-    is_sampled = true;
-}
-
-bool kprof_open_is_sampled(void)
-{
-    return is_sampled;
-}
-
-bool kprof_open_has_put_off(void)
-{
-    return is_put_off;
 }
 
 kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch)

@@ -1,4 +1,4 @@
-/* Opens the batch for a launch, and releases it. Hold the gate, but for _begin_call, _is_sampled and _has_put_off. */
+/* Opens the batch for a launch, and releases it. Hold the gate. */
 #pragma once
 
 #include "inject/batch/stages.h"
@@ -11,10 +11,10 @@ void kprof_open_release(kprof_batch *batch, bool is_idle);
 
 /* Put the launch off, as the batch is full: the next one that finds the context idle opens one. Returns the reason. */
 kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch);
-/* A call of the application begins in this thread. */
-void kprof_open_begin_call(void);
-/* The launch of this call completes no sample: see kprof_batch_has_sampled. */
-void kprof_open_note_sampled(void);
-bool kprof_open_is_sampled(void);
-/* Was the launch of this call put off? */
-bool kprof_open_has_put_off(void);
+/* What has become of the launch of the call that this thread is in. */
+typedef struct kprof_open_outcome {
+    bool is_put_off; /* it is not measured, but a later one could be */
+    bool is_sampled; /* it completes no sample: see kprof_batch_has_sampled */
+} kprof_open_outcome;
+
+extern __thread kprof_open_outcome kprof_this_outcome;
