@@ -218,6 +218,37 @@ class Html(unittest.TestCase):
         self.assertEqual(sorted(member for line in code["lines"] for member in line[4]),
                          list(range(len(code["instructions"]))))
 
+    def test_lines_wait_for_what_text_tells(self):
+        """Of each line what its hottest instruction waits for and who called it, whatever a reader sorts by."""
+        reports = [SOURCE / "tests/fixtures/source/source.kprof", SOURCE / "samples/transpose-before-h200.kprof",
+                   SOURCE / "samples/source-h200.kprof"]
+        for report in reports:
+            self.page.unlink(missing_ok=True)
+            self.write(report)
+            codes = [part for part in data_of(self.page)[1]["parts"] if part["part"] == "code"]
+            found = {}
+            for code in codes:
+                for line in code["lines"] if code["lines"] else code["instructions"]:
+                    is_line = len(line) > 8
+                    place = (line[0], line[1]) if is_line else (code["functions"][line[0]], line[1])
+                    waits = [code["instructions"][number][1] for number in line[5]]
+                    caller = f"{code['files'][line[8]]['name']}:{line[9]}" if is_line and line[8] is not None else ""
+                    path = code["files"][place[0]]["path"] if is_line and place[0] is not None else None
+                    found[code["kernel"], path if is_line else place[0], place[1]] = waits, caller
+            rows = list(csv.DictReader(io.StringIO(write_page(KPROF, "report", report, "--page", "source", "--all",
+                                                              "--csv").stdout)))
+            told = 0
+            for row in rows:
+                offset = re.search(r" at 0x([0-9a-f]+)", row["waits_for"])
+                expected = [int(offset[1], 16)] if offset else []
+                key = (row["kernel"], *((row["file"] or None, int(row["line"]) if row["line"] else None)
+                                        if row["location"] else (row["function"], int(row["offset"]))))
+                self.assertEqual(found[key][0], expected, row)
+                if float(row["samples_pct"] or 0) > 0:
+                    self.assertEqual(found[key][1], row["called_from"], row)
+                told += bool(expected)
+            self.assertGreater(told, 0)
+
     def test_a_failure_leaves_no_part_of_a_page(self):
         damaged = make_many(SAMPLE, self.folder / "damaged.kprof", 20)
         data = bytearray(damaged.read_bytes())

@@ -210,6 +210,7 @@ class Pages(unittest.TestCase):
 
     def test_the_roofline_shows_points_zooms_and_hides(self):
         self.open("sample")
+        self.evaluate("document.querySelector('.chart').scrollIntoView()")
         points = "document.querySelectorAll('.chart svg path[fill^=\"#\"]:not([fill=\"none\"])')"
         box = self.evaluate("(() => { const b = document.querySelector('.chart').getBoundingClientRect(); "
                             "return [b.x, b.y, b.width, b.height]; })()")
@@ -608,6 +609,57 @@ class Pages(unittest.TestCase):
         sorted_by = self.evaluate("document.querySelector('th[aria-sort=descending]').innerText.trim()")
         self.assertEqual(sorted_by, "Launches")
         self.assertEqual(self.evaluate("document.activeElement.textContent"), "Launches")
+
+    @in_turn
+    def test_what_numbers_mean_needs_no_mouse(self):
+        """It stands in the titles of labels, which only a pointer shows, and in what a key or a finger opens."""
+        for name, fragment, place in (("kernels", "", "main"), ("kernels", "#kernel-3", "main"),
+                                      ("sample", "#launch-0", "main")):
+            self.open(name, fragment)
+            self.evaluate(f"[...document.querySelectorAll('{place} details.help')].forEach(d => d.open = true)")
+            self.browser.settle()
+            told = self.evaluate("[...document.querySelectorAll('.meanings dd')].map(e => e.textContent)")
+            titles = self.evaluate("[...document.querySelectorAll('main :is(.scroll th span, thead button)[title]')]"
+                                   ".filter(e => !e.closest('.chart, .points, .name')).map(e => e.title)")
+            self.assertGreater(len(told), 5)
+            self.assertEqual([title for title in titles if title not in told], [])
+
+    def reload(self):
+        self.evaluate("window.isOld = true")
+        self.browser.call("Page.reload")
+        while self.evaluate("window.isOld || document.readyState !== 'complete'"):
+            pass
+        self.browser.settle()
+        self.assertEqual(self.browser.complaints(), [])
+        self.browser.events.clear() # a reload asks for the page
+
+    def test_a_reload_shows_what_the_reader_chose(self):
+        self.open("many")
+        state = ("[document.querySelector('[aria-pressed=true]').textContent, "
+                 "document.querySelector('th[aria-sort=descending]').innerText.trim(), "
+                 "document.querySelector('.pager').textContent, document.querySelector('.search input').value]")
+        for label in "By launch", "Time", "Next":
+            self.click(self.button(label))
+        chosen = self.evaluate(state)
+        self.assertEqual(chosen, ["By launch", "Time", f"PreviousPage 2 of {MANY // 50}Next", ""])
+        self.reload()
+        self.assertEqual(self.evaluate(state), chosen)
+        self.click("document.querySelector('.search input')")
+        self.browser.call("Input.insertText", text="19 DRAM")
+        self.reload()
+        self.assertEqual(self.evaluate(state)[3], "19 DRAM")
+        self.click(f"document.querySelector('{TABLE} tbody a')")
+        self.click(self.button("Overview"))  # a link begins anew
+        self.assertEqual(self.evaluate(state)[0], "By kernel")
+        self.open("source", "#source-2")
+        state = ("[[...document.querySelectorAll('.source select')].map(s => s.selectedIndex), "
+                 "document.querySelectorAll('.source [aria-expanded=true]').length]")
+        for i in 0, 1:
+            self.evaluate(f"(s => {{ s.selectedIndex = 1; s.dispatchEvent(new Event('change')); }})"
+                          f"(document.querySelectorAll('.source select')[{i}])")
+        self.click("document.querySelector('.source tbody button')")
+        self.reload()
+        self.assertEqual(self.evaluate(state), [[1, 1], 1])
 
     @seldom
     def test_readers_of_screens_find_names(self):

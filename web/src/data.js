@@ -12,8 +12,8 @@ function pairsOf(list) {
 function readCode(raw) {
     return {
         ...raw,
-        lines: raw.lines.map(([file, line, name, source, members, numbers, stalls, from, at], i) => ({
-            ...{ key: `l${i}`, file, line, function: name, source, members, numbers },
+        lines: raw.lines.map(([file, line, name, source, members, waits, numbers, stalls, from, at], i) => ({
+            ...{ key: `l${i}`, file, line, function: name, source, members, waits, numbers },
             stalls: pairsOf(stalls),
             caller: from === null ? null : { file: from, line: at },
         })),

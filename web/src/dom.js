@@ -25,6 +25,29 @@ export function svg(name, attributes, ...children) {
     return make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
+// What labels mean, where their titles tell it only to who points at them. entries: [[label, text], ...]; made once
+// somebody opens it.
+export function meanings(summary, entries, ...before) {
+    if (!entries.length && !before.some(Boolean)) return null;
+    const list = h("dl", { class: "meanings" });
+    const fill = () => {
+        const told = new Map(entries.map(([label, text]) => [`${label}\n${text}`, [label, text]]));
+        append(
+            list,
+            list.childElementCount
+                ? null
+                : [...told.values()].map(([label, text]) => [h("dt", {}, label), h("dd", {}, text)]),
+        );
+    };
+    return h(
+        "details",
+        { class: "help", ontoggle: fill },
+        h("summary", {}, summary),
+        before,
+        entries.length > 0 && list,
+    );
+}
+
 const LONG = 300; // letters, about four lines
 
 // A heading with the name of a kernel. Of a long one it shows the start, and a button the rest.

@@ -1,5 +1,6 @@
 // The time of the GPU by call stack: a flame graph from the outermost frame down to the kernel, a table of the user's
 // own lines, and the frames of one launch. Only frames that are wide enough to see are made, so that many stay quick.
+import { recall, remember } from "./choices.js";
 import { TIME, total } from "./data.js";
 import { h, named } from "./dom.js";
 import { bar, sortedTable } from "./table.js";
@@ -95,12 +96,14 @@ class FlameGraph {
         const timeOf = (launch) => run.value(launch, TIME);
         const timed = run.launches.filter((launch) => timeOf(launch) !== null);
         // Where no time was measured, launches are counted.
-        Object.assign(this, { isTimed: timed.length > 0, stacks, matches: [], query: "", nodes: new WeakMap() });
+        Object.assign(this, { isTimed: timed.length > 0, stacks, matches: [], nodes: new WeakMap() });
+        const { query = "", isFolded = true } = recall("flame") ?? {};
+        this.query = query;
         this.launches = this.isTimed ? timed : run.launches;
         this.leftOut = run.launches.length - this.launches.length;
         this.weightOf = (launch) => (this.isTimed ? timeOf(launch) : 1) * (launch.multiplexed?.launches ?? 1);
         this.canFold = stacks.some((stack) => stack && toldFrames(stack).some((frame) => frame.installed));
-        this.isFolded = this.canFold;
+        this.isFolded = this.canFold && isFolded;
         this.detail = h("p", { class: "flame-detail" });
         this.state = h("p", { class: "state", role: "status" });
         this.chart = h("div", {
@@ -133,7 +136,11 @@ class FlameGraph {
     controls() {
         this.input = h("input", {
             type: "search",
-            oninput: () => this.search(this.input.value),
+            value: this.query,
+            oninput: () => {
+                this.search(this.input.value);
+                this.keep();
+            },
             onkeydown: (event) => {
                 if (event.key === "Enter") this.next(1);
                 if (event.key === "Escape") this.focus(this.current);
@@ -145,6 +152,7 @@ class FlameGraph {
             onchange: (event) => {
                 this.isFolded = event.target.checked;
                 this.build();
+                this.keep();
             },
         });
         const button = (text, onclick) => h("button", { type: "button", onclick }, text);
@@ -161,6 +169,10 @@ class FlameGraph {
                 "Keys: arrows, Enter zooms in, Escape out, / searches, n and p go to matches",
             ),
         );
+    }
+
+    keep() {
+        remember("flame", { query: this.query, isFolded: this.isFolded });
     }
 
     build() {

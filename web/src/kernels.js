@@ -1,8 +1,8 @@
 // The kernels of a report and the launches of each, as tables to sort by.
 import { TIME } from "./data.js";
 import { h, named } from "./dom.js";
-import { isRanges, launchLink, launchNumbers, shape } from "./launch.js";
-import { bar, sortedTable } from "./table.js";
+import { isRanges, launchLink, launchNumbers, meaningOf, shape } from "./launch.js";
+import { bar, helpOf, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
 const COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
@@ -63,8 +63,8 @@ function kernelColumns(run) {
                   summaryColumn("maximum", "Maximum", "ns", "of the longest launch"),
               ]
             : []),
-        summaryColumn("compute_pct", "Compute", "%", COMPUTE),
-        summaryColumn("memory_pct", "Memory", "%", MEMORY),
+        summaryColumn("compute_pct", "Compute", "%", meaningOf(run, run.column(COMPUTE))),
+        summaryColumn("memory_pct", "Memory", "%", meaningOf(run, run.column(MEMORY))),
         {
             ...factColumn(
                 "limit",
@@ -84,7 +84,7 @@ function kernelColumns(run) {
             "occupancy",
             "Occupancy limit",
             (share) => `${share} of warps fit`,
-            "what keeps the warp slots of an SM from being full, and the share of them that the kernel's blocks can fill",
+            "what keeps the warp slots of an SM from being full, and the share of them that the blocks can fill",
         ),
         {
             label: "Worth most",
@@ -132,12 +132,15 @@ export function kernelFacts(run, group) {
     const columns = kernelColumns(run).filter(({ sentence }) => !sentence || group.launches.length > 1);
     const fact = (label, value, isLong) =>
         h("div", { class: isLong && "long" }, h("dt", {}, label), h("dd", {}, value));
-    return h(
-        "dl",
-        { class: "stats" },
-        columns.map(({ label, cell, sentence }) => fact(label, (sentence ?? cell)(group), Boolean(sentence))),
-        group.row.note && fact("Note", group.row.note, true),
-    );
+    return [
+        h(
+            "dl",
+            { class: "stats" },
+            columns.map(({ label, cell, sentence }) => fact(label, (sentence ?? cell)(group), Boolean(sentence))),
+            group.row.note && fact("Note", group.row.note, true),
+        ),
+        helpOf(columns),
+    ];
 }
 
 const lineOf = (launch, key) => launch.verdict.find((line) => line.key === key);
@@ -176,7 +179,8 @@ function verdictColumns(run) {
 function shareColumns(run) {
     return SHARES.filter(([, metric]) => run.has(metric)).map(([label, metric]) => {
         const value = (launch) => run.value(launch, metric);
-        return { label, number: true, unit: "%", help: metric, value, cell: (launch) => share(value(launch)) };
+        const help = meaningOf(run, run.column(metric));
+        return { label, number: true, unit: "%", help, value, cell: (launch) => share(value(launch)) };
     });
 }
 
@@ -226,7 +230,7 @@ export function launchTable(run, launches) {
                       label: "Time",
                       number: true,
                       unit: "ns",
-                      help: TIME,
+                      help: meaningOf(run, run.column(TIME)),
                       value: time,
                       cell: (launch) => human(time(launch), "ns"),
                   },

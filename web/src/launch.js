@@ -1,5 +1,5 @@
 // One launch: its verdict, what was found and its sections, as kprof's text has them.
-import { h } from "./dom.js";
+import { h, meanings } from "./dom.js";
 import { framesOf, stackLink } from "./flame.js";
 import { memoryChart } from "./memory.js";
 import { rooflineChart, rooflineChoices } from "./roofline.js";
@@ -41,9 +41,27 @@ function figure(run, launch, column) {
     return unit === "%" ? bar(value, text) : text;
 }
 
-function labelled(run, column, label) {
+export function meaningOf(run, column) {
     const { name, help, description } = run.metric(column);
-    return h("span", { title: [help || description, name].filter(Boolean).join("\n") }, label);
+    return [help || description, name].filter(Boolean).join("\n");
+}
+
+const labelled = (run, column, label) => h("span", { title: meaningOf(run, column) }, label);
+
+// What the section is about, and each of its numbers.
+function aboutSection(run, section) {
+    const items = section.items.map(({ label, metric }) => [label, metric]);
+    const cells = section.tables.flatMap(({ columns, rows }) =>
+        rows.flatMap(({ label, cells }) =>
+            cells.map((cell, i) => [cells.length > 1 ? `${label}, ${columns[i]}` : label, cell]),
+        ),
+    );
+    const numbers = [...items, ...cells].filter(([, column]) => run.metric(column).name);
+    return meanings(
+        "About this section",
+        numbers.map(([label, column]) => [label, meaningOf(run, column)]),
+        section.help && h("p", {}, section.help),
+    );
 }
 
 function itemTable(run, launch, section) {
@@ -223,8 +241,7 @@ function sectionOf(run, launch, section) {
         "section",
         { id: `section-${section.id}`, tabindex: "-1" },
         h("h3", {}, section.name),
-        section.help &&
-            h("details", { class: "help" }, h("summary", {}, "About this section"), h("p", {}, section.help)),
+        aboutSection(run, section),
         section.id === "MemoryWorkloadAnalysis" && memoryChart(run, launch),
         h(
             "div",
@@ -300,14 +317,15 @@ export function launchView(run, launch, view) {
                       h(
                           "p",
                           { class: "zeros" },
-                          "± is the median distance of the samples from the median, in percent of it, or in its unit " +
-                              "where it is 0",
+                          "± is the median distance of the samples from the median, in percent of it, or in its " +
+                              "unit where it is 0",
                       ),
                   sections.some((section) => hasExcess(run, launch, section)) &&
                       h(
                           "p",
                           { class: "zeros" },
-                          "Shares of more than 100 % join counters of several passes, or of a launch too short for them",
+                          "Shares of more than 100 % join counters of several passes, or of a launch too short for " +
+                              "them",
                       ),
               ],
     ];

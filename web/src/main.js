@@ -1,5 +1,7 @@
-// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #timeline and a kernel of the trace, #stacks and a stack, #source, #source-N and its rows,
-// and a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
+// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #timeline and a
+// kernel of the trace, #stacks and a stack, #source, #source-N and its rows, and a section of a launch:
+// #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
+import { enter } from "./choices.js";
 import { readReport, total } from "./data.js";
 import { h, kernelHeading } from "./dom.js";
 import { revealStack, stacksView } from "./flame.js";
@@ -145,12 +147,10 @@ function restore(view) {
 }
 
 // Number the entries of the history in their order. A link makes one without a number, in place of all behind it.
-function arrive() {
-    if (history.state === null) {
-        history.replaceState(shown === null ? 0 : entry + 1, "");
-        kept.delete(history.state);
-    }
-    entry = history.state;
+function arrive(isSameView) {
+    const found = enter(shown === null ? 0 : entry + 1, isSameView);
+    if (found.isNew) kept.delete(found.entry);
+    entry = found.entry;
 }
 
 // The parts of the fragment, which anybody may have typed.
@@ -166,7 +166,7 @@ function address() {
 function go(report, quiet) {
     const [view, section] = address();
     if (shown !== null && view !== shown) keep();
-    arrive();
+    arrive(view === shown);
     if (view !== shown && restore(view)) {
         shown = view;
         document.title = titleOf();

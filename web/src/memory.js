@@ -1,4 +1,5 @@
-// The memory chart: what goes between the SMs, shared memory, the caches and the memories, and how often the caches hit.
+// The memory chart: what goes between the SMs, shared memory, the caches and the memories, and how often the caches
+// hit.
 import { h, svg } from "./dom.js";
 import { total } from "./data.js";
 import { plainTable, scrolling } from "./table.js";

@@ -1,4 +1,5 @@
 // The overview: the tables of kernels and launches, and the roofline of all.
+import { recall, remember } from "./choices.js";
 import { fieldOf, total } from "./data.js";
 import { h } from "./dom.js";
 import { kernelTable, launchTable } from "./kernels.js";
@@ -10,6 +11,11 @@ import { whereViews } from "./where.js";
 
 // A choice between two views of the same.
 function tabs(label, views) {
+    const key = `tabs ${label}`;
+    const first = Math.max(
+        0,
+        views.findIndex(([title]) => title === recall(key)),
+    );
     const place = h("div");
     const buttons = views.map(([title, make]) =>
         h(
@@ -21,13 +27,14 @@ function tabs(label, views) {
                         button.setAttribute("aria-pressed", String(button === event.currentTarget)),
                     );
                     place.replaceChildren(make() ?? "");
+                    remember(key, title);
                 },
             },
             title,
         ),
     );
-    place.replaceChildren(views[0][1]() ?? "");
-    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === 0)));
+    place.replaceChildren(views[first][1]() ?? "");
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === first)));
     return h("div", {}, h("div", { class: "tabs", role: "group", "aria-label": label }, buttons), place);
 }
 
@@ -100,12 +107,13 @@ function lead(report) {
     const kernels = new Set(run.groups.map((group) => group.kernel.same)); // one may have several rows
     const more = notCounted(run);
     const time = total(run.groups.map((group) => group.row.time));
+    const launches = total(run.groups.map((group) => group.row.launches));
     return [
         commandLine(report),
         h(
             "p",
             {},
-            `${counts(run, total(run.groups.map((group) => group.row.launches)), kernels.size)} on ${devices.join(", ")}` +
+            `${counts(run, launches, kernels.size)} on ${devices.join(", ")}` +
                 (time > 0 ? `, ${human(time, "ns")} on the GPU` : "") +
                 (more > 0 ? `; ${counted(more, "more launch")} not counted` : "") +
                 `. Started ${fieldOf(report, "run", "start") ?? "at an unknown time"}.`,

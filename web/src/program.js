@@ -1,5 +1,7 @@
-// The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, and below them one for
-// each counter that was sampled; drawn on a canvas since there may be 200,000 activities. Names are drawn, or become text nodes, and never HTML.
+// The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, and below them
+// one for each counter that was sampled; drawn on a canvas since there may be 200,000 activities. Names are drawn,
+// or become text nodes, and never HTML.
+import { recall, remember } from "./choices.js";
 import { h } from "./dom.js";
 import { human } from "./units.js";
 
@@ -130,11 +132,14 @@ class ProgramTimeline {
         Object.assign(this, { model: read(trace), countersOf, words: "", chosen: null, drag: null });
         [this.hits, this.hasWords] = [[], new Map()]; // what was found, and whether a name has the words
         this.rowOf = new Map(this.model.rows.map((row) => [row.key, row]));
-        [this.from, this.to] = [this.model.first, this.model.last];
+        const { from = this.model.first, to = this.model.last, words = "" } = recall("timeline") ?? {};
+        this.place(from, to);
         this.canvas = h("canvas", {
             tabindex: "0",
             role: "application",
-            "aria-label": `${this.model.rows.length} rows of streams and threads${this.counters()}; + and -: zoom, arrows: move, search: details`,
+            "aria-label":
+                `${this.model.rows.length} rows of streams and threads${this.counters()}; ` +
+                "+ and -: zoom, arrows: move, search: details",
         });
         this.detail = h(
             "div",
@@ -144,12 +149,14 @@ class ProgramTimeline {
         this.found = h("span", { id: "found", role: "status" });
         this.span = h("span", { id: "span" });
         this.search = h("input", { id: "search", type: "search", oninput: () => this.find(this.search.value) });
+        this.search.value = words;
         this.others = [this.controls(trace), this.legend(), this.detail];
         const [controls, ...below] = this.others;
         this.stage = h("div", { class: "stage" }, controls, this.canvas, below);
         this.element = h("div", { class: "program" }, this.stage);
         views.set(this.element, this);
         this.listen();
+        this.mark(words);
         new ResizeObserver(() => this.draw()).observe(this.canvas);
     }
 
@@ -289,6 +296,12 @@ class ProgramTimeline {
     look(low, high) {
         this.place(low, high);
         this.draw();
+        this.keep();
+    }
+
+    keep() {
+        const { from, to, search } = this;
+        remember("timeline", { from, to, words: search.value });
     }
 
     isHit({ name }) {
@@ -299,14 +312,19 @@ class ProgramTimeline {
 
     // Search for words, and show the first that has them.
     find(words) {
+        this.mark(words);
+        if (this.hits.length) this.next();
+        else this.draw();
+        this.keep();
+    }
+
+    mark(words) {
         this.words = words.trim().toLowerCase();
         this.chosen = null;
         this.hasWords = new Map();
         this.hits = this.model.rows.flatMap((row) => row.events.filter((event) => this.isHit(event)));
         this.hits.sort((a, b) => a.ts - b.ts);
         this.found.textContent = this.words === "" ? "" : `${this.hits.length.toLocaleString("en-US")} found`;
-        if (this.hits.length) this.next();
-        else this.draw();
     }
 
     // The next that was found behind the one that is shown.

@@ -4,6 +4,7 @@ import { LineChart, ScatterChart } from "echarts/charts";
 import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
 import { init, use } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
+import { recall, remember } from "./choices.js";
 import { h } from "./dom.js";
 import { sortedTable } from "./table.js";
 import { human, scale } from "./units.js";
@@ -331,8 +332,10 @@ class RooflineChart {
     // choices: [{label, unit, points}]: of each roofline that has any
     constructor(choices) {
         this.choices = choices;
-        this.choice = choices[0];
-        this.hidden = new Set();
+        this.key = `roofline ${choices.map(({ label }) => label).sort()}`;
+        const { label, hidden = [] } = recall(this.key) ?? {};
+        this.choice = choices.find((choice) => choice.label === label) ?? choices[0];
+        this.hidden = new Set(hidden);
         this.box = h("div", { class: "chart", role: "img" });
         this.toggles = h("span", { class: "toggles" });
         this.points = h("details", { class: "points" });
@@ -348,9 +351,10 @@ class RooflineChart {
                 onchange: () => {
                     this.choice = this.choices[select.selectedIndex];
                     this.show();
+                    this.keep();
                 },
             },
-            this.choices.map((choice) => h("option", {}, choice.label)),
+            this.choices.map((choice) => h("option", { selected: choice === this.choice }, choice.label)),
         );
         const button = (label, title, action) =>
             h("button", { type: "button", "aria-label": title, title, onclick: action }, label);
@@ -369,6 +373,10 @@ class RooflineChart {
         );
     }
 
+    keep() {
+        remember(this.key, { label: this.choice.label, hidden: [...this.hidden] });
+    }
+
     show() {
         const roofs = roofsOf(this.choice.points);
         this.toggles.replaceChildren(
@@ -383,6 +391,7 @@ class RooflineChart {
                             if (event.target.checked) this.hidden.delete(level);
                             else this.hidden.add(level);
                             this.draw(true);
+                            this.keep();
                         },
                     }),
                     ` ${level} ${human(bandwidth, "byte/second")}`,

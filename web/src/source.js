@@ -1,5 +1,7 @@
-// The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
-// opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay quick.
+// The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it
+// once it is opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay
+// quick.
+import { recall, remember } from "./choices.js";
 import { h, kernelHeading, named } from "./dom.js";
 import { bar, countText, scrolling, showPages, sortedTable } from "./table.js";
 import { human } from "./units.js";
@@ -7,6 +9,7 @@ import { human } from "./units.js";
 const PAGE_ROWS = 100;
 const TOLD_STALLS = 3;
 const ADDRESS_MS = 200;
+const MOST_KEPT_OPEN = 100; // rows, over a reload
 const STALL_COLOURS = 4; // and one for all others
 
 export const sourceLink = (code, row) => `#source-${code.id}${row ? `/${row.key}` : ""}`;
@@ -79,9 +82,9 @@ function stalls(code, row) {
 
 class SourceView {
     constructor(code) {
-        Object.assign(this, { code, open: new Set(), page: 0, query: "", byHeat: true, current: null });
+        this.code = code;
         this.rows = code.lines.length ? code.lines : code.instructions;
-        this.column = 0;
+        this.recall();
         this.body = h("tbody", { role: "rowgroup" });
         this.head = h("tr", { role: "row" });
         this.state = h("p", { class: "state", role: "status" });
@@ -106,37 +109,52 @@ class SourceView {
         this.show();
     }
 
+    // What the reader has chosen before: the column by its key, rows by theirs.
+    recall() {
+        const { column, opened = [], ...chosen } = recall("source") ?? {};
+        const rows = opened.map((key) => this.rows.find((row) => row.key === key)).filter(Boolean);
+        Object.assign(this, { query: "", page: 0, byHeat: true, current: null, open: new Set(rows) }, chosen);
+        this.column = Math.max(
+            0,
+            this.code.columns.findIndex(({ key }) => key === column),
+        );
+    }
+
+    change(what) {
+        Object.assign(this, what);
+        this.show();
+        const { query, page, byHeat } = this;
+        const opened = [...this.open].slice(-MOST_KEPT_OPEN).map(({ key }) => key);
+        remember("source", { query, page, byHeat, opened, column: this.code.columns[this.column]?.key });
+    }
+
     controls() {
-        const change = (what) => (event) => {
-            what(event.target);
-            this.page = 0;
-            this.show();
-        };
-        const choice = (label, options, onchange) =>
+        const choice = (label, options, selected, onchange) =>
             h(
                 "label",
                 {},
                 `${label} `,
                 h(
                     "select",
-                    { onchange: change(onchange) },
-                    options.map((option, i) => h("option", { value: i }, option)),
+                    { onchange: ({ target }) => this.change({ ...onchange(target.selectedIndex), page: 0 }) },
+                    options.map((option, i) => h("option", { selected: i === selected }, option)),
                 ),
             );
         const labels = this.code.columns.map(({ label }) => label);
         this.input = h("input", {
             type: "search",
-            oninput: (event) => {
-                this.query = event.target.value.toLowerCase();
+            value: this.query,
+            oninput: () => {
+                this.query = this.input.value;
                 this.turnTo(this.shown().find((row) => !this.open.has(row) && this.matches(row)));
-                this.show();
+                this.change({});
             },
         });
         return h(
             "div",
             { class: "controls" },
-            labels.length > 0 && choice("Heat", labels, (select) => (this.column = Number(select.value))),
-            choice("Order", ["hottest first", "of the source"], (select) => (this.byHeat = select.value === "0")),
+            labels.length > 0 && choice("Heat", labels, this.column, (column) => ({ column })),
+            choice("Order", ["hottest first", "of the source"], this.byHeat ? 0 : 1, (i) => ({ byHeat: i === 0 })),
             h("label", {}, "Search ", this.input),
             h("button", { type: "button", onclick: () => this.next(1), title: "n" }, "Next hottest"),
             h("button", { type: "button", onclick: () => this.next(-1), title: "p" }, "Previous"),
@@ -167,7 +185,7 @@ class SourceView {
     }
 
     matches(row) {
-        const words = this.query.split(/\s+/).filter(Boolean);
+        const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
         return words.every((word) => this.textOf(row).includes(word));
     }
 
@@ -177,8 +195,8 @@ class SourceView {
     }
 
     // The rows on all pages: those that are chosen, each with the instructions below it once it is opened.
-    shown() {
-        return this.chosen().flatMap((row) => [row, ...(this.open.has(row) ? this.membersOf(row) : [])]);
+    shown(rows = this.chosen()) {
+        return rows.flatMap((row) => [row, ...(this.open.has(row) ? this.membersOf(row) : [])]);
     }
 
     turnTo(row) {
@@ -196,8 +214,7 @@ class SourceView {
         if (!this.chosen().includes(line)) this.input.value = this.query = "";
         if (line.members) this.open.add(line);
         this.turnTo(row);
-        this.current = line;
-        this.show();
+        this.change({ current: line });
         if (quiet) return;
         this.keepAddress(row);
         this.focus(row);
@@ -250,8 +267,7 @@ class SourceView {
     toggle(row) {
         if (!this.open.delete(row)) this.open.add(row);
         this.turnTo(row);
-        this.current = row;
-        this.show();
+        this.change({ current: row });
         document.getElementById(`section-${row.key}`)?.querySelector("button")?.focus();
     }
 
@@ -327,7 +343,7 @@ class SourceView {
                 ),
                 row.source !== null && h("code", {}, row.source.trimStart()),
                 row.caller && h("span", { class: "note" }, `called from ${placeOf(this.code, row.caller)}`),
-                !isOpen && this.heat(row) > 0 && this.waitsFor(this.hottestOf(row)),
+                !isOpen && this.waitsFor(row),
                 isOpen && row.members.length > PAGE_ROWS && this.linkTo(this.hottestOf(row)),
                 this.code.functions.length > 1 && row.function && h("span", { class: "note" }, named(row.function)),
             ),
@@ -379,8 +395,9 @@ class SourceView {
 
     show() {
         const rows = this.chosen();
-        const shown = this.shown();
+        const shown = this.shown(rows);
         const pages = Math.max(1, Math.ceil(shown.length / PAGE_ROWS));
+        this.page = Math.min(this.page, pages - 1);
         this.hottest = this.rows.reduce((most, row) => Math.max(most, this.heat(row) ?? 0), 0);
         this.hasStalls = this.code.columns.some(({ key }) => key === "samples");
         this.showHead();
@@ -388,10 +405,7 @@ class SourceView {
         const what = this.code.lines.length ? "lines" : "instructions";
         const { page } = this;
         this.state.textContent = countText(rows, this.rows, what, { page, size: PAGE_ROWS, shown: shown.length });
-        const turn = (step) => {
-            this.page += step;
-            this.show();
-        };
+        const turn = (step) => this.change({ page: this.page + step });
         showPages(this.pager, { page, pages, turn, labels: ["Previous page", "Next page"] });
     }
 }

@@ -1,5 +1,6 @@
 // A table that sorts by any column, filters by text and shows one page of its rows, so that thousands stay quick.
-import { h } from "./dom.js";
+import { recall, remember } from "./choices.js";
+import { h, meanings } from "./dom.js";
 
 const PAGE_ROWS = 50;
 const TAB = decodeURIComponent("%09"); // which the bundler does not put into the page itself
@@ -60,13 +61,21 @@ function cellOf(column, row) {
         : h("td", { ...attributes, role: "cell" }, column.cell(row));
 }
 
+// What its columns are, of those that say so.
+export const helpOf = (columns) =>
+    meanings(
+        "What the columns tell",
+        columns.filter(({ help }) => help).map(({ label, help }) => [label, help]),
+    );
+
 class SortedTable {
-    // columns: [{label, help, value(row), text(row), cell(row), number, unit, header}], where value sorts, text filters
-    // (value if there is none) and cell shows; unit is that of value, where cell shows others; sort: [column, 1 or -1]; cards: in a narrow window each row is a card. Roles are
-    // given because some browsers forget them where style makes something else of a table.
+    // columns: [{label, help, value(row), text(row), cell(row), number, unit, header}], where value sorts, text
+    // filters (value if there is none) and cell shows; unit is that of value, where cell shows others; sort:
+    // [column, 1 or -1]; cards: in a narrow window each row is a card. Roles are given because some browsers forget
+    // them where style makes something else of a table.
     constructor({ caption, columns, rows, sort, filter = rows.length > 10, cards = false }) {
-        Object.assign(this, { columns, rows, page: 0, query: "", texts: new Map() });
-        [this.by, this.direction] = sort ?? [null, 1];
+        Object.assign(this, { columns, rows, key: `table ${caption}`, texts: new Map() });
+        this.recall(sort ?? [null, 1]);
         this.head = h("tr", { role: "row" });
         this.body = h("tbody", { role: "rowgroup" });
         this.state = h("p", { class: "state", role: "status" });
@@ -86,18 +95,31 @@ class SortedTable {
                 ),
             ),
             h("div", { class: "foot" }, this.state, this.pager),
+            helpOf(columns),
         );
         this.show();
+    }
+
+    // The order, filter and page that the reader has chosen before, or else those of a new table.
+    recall([by, direction]) {
+        const { label, ...chosen } = recall(this.key) ?? {};
+        const column = this.columns.findIndex((other) => other.label === label);
+        Object.assign(this, { query: "", page: 0, by, direction }, chosen);
+        if (column >= 0) this.by = column;
+    }
+
+    change(what) {
+        Object.assign(this, what);
+        this.show();
+        const { by, direction, query, page } = this;
+        remember(this.key, { ...(by === null ? {} : { label: this.columns[by].label }), direction, query, page });
     }
 
     search(caption) {
         const input = h("input", {
             type: "search",
-            oninput: () => {
-                this.query = input.value.toLowerCase();
-                this.page = 0;
-                this.show();
-            },
+            value: this.query,
+            oninput: () => this.change({ query: input.value, page: 0 }),
         });
         return h("label", { class: "search" }, `Filter ${caption.toLowerCase()} `, input);
     }
@@ -113,7 +135,7 @@ class SortedTable {
     }
 
     chosen() {
-        const words = this.query.split(/\s+/).filter(Boolean);
+        const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
         const rows = words.length
             ? this.rows.filter((row) => words.every((word) => this.textOf(row).includes(word)))
             : this.rows;
@@ -126,14 +148,13 @@ class SortedTable {
     // The largest numbers come first, and texts in alphabetical order.
     sortBy(index) {
         const isNumber = this.rows.some((row) => typeof this.columns[index].value(row) === "number");
-        this.direction = this.by === index ? -this.direction : isNumber ? -1 : 1;
-        this.by = index;
-        this.page = 0;
-        this.show();
+        const direction = this.by === index ? -this.direction : isNumber ? -1 : 1;
+        this.change({ by: index, direction, page: 0 });
         this.head.children[index].querySelector("button").focus();
     }
 
-    // The rows that are chosen, on all pages, as a spreadsheet takes them: exact numbers, and no text that is a formula.
+    // The rows that are chosen, on all pages, as a spreadsheet takes them: exact numbers, and no text that is a
+    // formula.
     spreadsheet() {
         const plain = (value) => String(value ?? "").replace(/\s+/g, " ");
         const text = (value) => plain(value).replace(/^[=+@-]/, "'$&");
@@ -180,6 +201,7 @@ class SortedTable {
     show() {
         const rows = this.chosen();
         const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+        this.page = Math.min(this.page, pages - 1); // of a report that was longer
         this.showHead();
         this.body.replaceChildren(
             ...rows.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS).map((row) =>
@@ -192,10 +214,7 @@ class SortedTable {
         );
         this.state.textContent = countText(rows, this.rows, "rows", { page: this.page, size: PAGE_ROWS });
         this.state.hidden = this.rows.length <= 10;
-        const turn = (step) => {
-            this.page += step;
-            this.show();
-        };
+        const turn = (step) => this.change({ page: this.page + step });
         showPages(this.pager, { page: this.page, pages, turn, labels: ["Previous", "Next"] });
     }
 }

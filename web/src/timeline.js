@@ -3,7 +3,7 @@ import { LineChart } from "echarts/charts";
 import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
 import { init, use } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
-import { h } from "./dom.js";
+import { h, meanings } from "./dom.js";
 import { plainTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -120,6 +120,8 @@ export function redrawTimelines() {
     }
 }
 
+const meaningOf = ({ help, name }) => [help, name].filter(Boolean).join("\n");
+
 // The launch's section of it, or null.
 export function timelineView({ timeline }) {
     if (!timeline) return null;
@@ -141,10 +143,14 @@ export function timelineView({ timeline }) {
             plainTable(
                 "Over time",
                 ["", "Least", "Mean", "Most"],
-                series.map(({ label, help, name, unit, least, mean, most }) => [
-                    h("span", { title: [help, name].filter(Boolean).join("\n") }, label),
+                series.map(({ label, unit, least, mean, most, ...about }) => [
+                    h("span", { title: meaningOf(about) }, label),
                     ...[least, mean, most].map((value) => human(value, unit)),
                 ]),
             ),
+        meanings(
+            "What the metrics tell",
+            series.map((one) => [one.label, meaningOf(one)]),
+        ),
     );
 }

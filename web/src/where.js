@@ -146,8 +146,9 @@ export function tracedFacts(report, kernel) {
             h(
                 "p",
                 {},
-                `${human(row.share, "%")} of the time of all kernels: ${row.launches.toLocaleString("en-US")} launches of ` +
-                    `${shape(row.grid)}x${shape(row.block)}, ${human(row.time, "ns")}, median ${human(row.median, "ns")}`,
+                `${human(row.share, "%")} of the time of all kernels: ` +
+                    `${row.launches.toLocaleString("en-US")} launches of ${shape(row.grid)}x${shape(row.block)}, ` +
+                    `${human(row.time, "ns")}, median ${human(row.median, "ns")}`,
                 row.counted > 0 ? "" : " (not measured)",
                 [" ", ways(report, { ...row, link: null })],
             ),

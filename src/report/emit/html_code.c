@@ -25,40 +25,49 @@ static void append_values(cJSON *array, const kprof_emit_code *emitted, const do
     }
 }
 
+/* [what a row waits for], or [] */
+static cJSON *waits_array(const kprof_profiled_code *code, const double *values, size_t hottest)
+{
+    const size_t awaited = kprof_profiled_row_awaited(code, values, hottest);
+    cJSON *waits = cJSON_CreateArray();
+    if (awaited != SIZE_MAX)
+        append(waits, kprof_json_integer((int64_t)awaited));
+    return waits;
+}
+
 /* [function, offset, text, file, line, [the instruction that it waits for], numbers, stalls] */
 static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
 {
     const kprof_profiled_code *code = emitted->code;
     const kprof_profiled_instruction *instruction = &code->instructions[number];
     const kprof_profiled_frame *frame = instruction->frame_count > 0 ? &code->frames[instruction->first_frame] : NULL;
-    const size_t awaited = kprof_profiled_awaited(code, number);
-    cJSON *waits = cJSON_CreateArray();
-    if (awaited != SIZE_MAX)
-        append(waits, kprof_json_integer((int64_t)awaited));
-    cJSON *array =
-        KPROF_JSON_ARRAY(kprof_json_integer((int64_t)instruction->function),
-                         kprof_json_integer((int64_t)instruction->offset), text_of(instruction->text),
-                         known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0),
-                         known(frame != NULL, frame ? frame->line : 0), waits);
+    cJSON *array = KPROF_JSON_ARRAY(
+        kprof_json_integer((int64_t)instruction->function), kprof_json_integer((int64_t)instruction->offset),
+        text_of(instruction->text),
+        known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0),
+        known(frame != NULL, frame ? frame->line : 0), waits_array(code, kprof_profiled_values(code, number), number));
     append_values(array, emitted, kprof_profiled_values(code, number));
     return array;
 }
 
-/* [file, line, function, text, instructions, numbers, stalls, caller's file, caller's line]: the kernel's own line that
- * called the inlined function of the first instruction */
+/* [file, line, function, text, instructions, [what the hottest waits for], numbers, stalls, caller's file, caller's
+ * line]: the kernel's own line that called the inlined function of the hottest instruction */
 static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
 {
     const kprof_profiled_line *line = &emitted->lines->items[number];
     const kprof_profiled_code *code = emitted->code;
-    const kprof_profiled_instruction *first = &code->instructions[emitted->lines->members[line->first]];
+    const size_t *members = emitted->lines->members + line->first;
+    const size_t hottest = kprof_profiled_hottest(code, members, line->count);
+    const kprof_profiled_instruction *called = &code->instructions[hottest == SIZE_MAX ? members[0] : hottest];
     const kprof_profiled_frame *caller =
-        first->frame_count > 1 ? &code->frames[first->first_frame + first->frame_count - 1] : NULL;
-    cJSON *members = cJSON_CreateArray();
+        called->frame_count > 1 ? &code->frames[called->first_frame + called->frame_count - 1] : NULL;
+    cJSON *instructions = cJSON_CreateArray();
     for (size_t i = 0; i < line->count; i++)
-        append(members, kprof_json_integer((int64_t)emitted->lines->members[line->first + i]));
-    cJSON *array = KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
-                                    known(line->file != NULL, line->line), text_of(line->function),
-                                    text_of(emitted->sources[number]), members);
+        append(instructions, kprof_json_integer((int64_t)members[i]));
+    cJSON *array =
+        KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
+                         known(line->file != NULL, line->line), text_of(line->function),
+                         text_of(emitted->sources[number]), instructions, waits_array(code, line->values, hottest));
     append_values(array, emitted, line->values);
     append(array, known(caller != NULL, caller ? caller->file - emitted->profiles->files : 0));
     append(array, known(caller != NULL, caller ? caller->line : 0));

@@ -223,6 +223,11 @@ size_t kprof_profiled_producer(const kprof_profiled_code *code, size_t instructi
 /* Return the instruction that most samples of this one wait for: as above where they wait for a value, or the barrier,
  * fence, sleep or end that they are about; SIZE_MAX: neither. */
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction);
+/* Return the instruction that most samples are of; SIZE_MAX: there are none. */
+size_t kprof_profiled_hottest(const kprof_profiled_code *code, const size_t *members, size_t count);
+/* Return what the hottest instruction of a row of values waits for, as above; SIZE_MAX also where that is hardly what
+ * the row waits for. */
+size_t kprof_profiled_row_awaited(const kprof_profiled_code *code, const double *values, size_t hottest);
 /* The name of a reason for people: its label or, of an unknown one, its name. */
 void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size);
 

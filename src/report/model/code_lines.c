@@ -279,20 +279,30 @@ size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instructio
     return cause == instruction ? SIZE_MAX : cause;
 }
 
-/* The instruction of a line with the most samples. */
-static size_t hottest_of(const kprof_loaded_code *loaded, const kprof_profiled_line *line)
+size_t kprof_profiled_hottest(const kprof_profiled_code *code, const size_t *members, size_t count)
 {
-    const size_t *members = loaded->lines.members + line->first;
-    size_t hottest = members[0];
-    double most = -1;
-    for (size_t i = 0; i < line->count; i++) {
-        const double samples = sum_of_samples(&loaded->code, kprof_profiled_values(&loaded->code, members[i]), false);
-        if (!(samples > most))
-            continue;
-        most = samples;
-        hottest = members[i];
+    size_t hottest = SIZE_MAX;
+    double most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double samples = sum_of_samples(code, kprof_profiled_values(code, members[i]), false);
+        if (samples > most)
+            hottest = members[i];
+        most = samples > most ? samples : most;
     }
     return hottest;
+}
+
+size_t kprof_profiled_row_awaited(const kprof_profiled_code *code, const double *values, size_t hottest)
+{
+    enum { LEAST_PCT = 25, MOST = 100 / LEAST_PCT }; /* as of WaitedFor */
+    double pct;
+    if (hottest == SIZE_MAX)
+        return SIZE_MAX;
+    const kprof_profiled_reason *reason = kprof_profiled_stall(code, kprof_profiled_values(code, hottest), 0, &pct);
+    for (size_t rank = 0; rank < MOST; rank++)
+        if (kprof_profiled_stall(code, values, rank, &pct) == reason && pct >= LEAST_PCT)
+            return kprof_profiled_awaited(code, hottest);
+    return SIZE_MAX;
 }
 
 void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)
@@ -305,7 +315,8 @@ void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, u
 
 static void name_caller(const kprof_loaded_code *loaded, const kprof_profiled_line *line, kprof_hot_line *hot)
 {
-    const kprof_profiled_frame *caller = kprof_profiled_caller(&loaded->code, hottest_of(loaded, line));
+    const size_t hottest = kprof_profiled_hottest(&loaded->code, loaded->lines.members + line->first, line->count);
+    const kprof_profiled_frame *caller = hottest == SIZE_MAX ? NULL : kprof_profiled_caller(&loaded->code, hottest);
     if (caller)
         kprof_code_put_place(hot->caller, sizeof hot->caller, caller->file, caller->line);
 }

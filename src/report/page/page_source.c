@@ -192,50 +192,24 @@ static void put_place(char *out, size_t size, const kprof_code_file *file, uint3
         snprintf(out, size, "no line");
 }
 
-/* The instruction of a row, or the one of a line that most samples are of; NULL: no sample is of any. */
-static const kprof_profiled_instruction *hottest_of(const shown_code *shown, const shown_row *row)
+/* The instruction of a row, or the one of a line that most samples are of; SIZE_MAX: no sample is of any. */
+static size_t hottest_of(const shown_code *shown, const shown_row *row)
 {
-    const kprof_profiled_code *code = shown->code;
-    const kprof_profiled_instruction *hottest = row->instruction;
-    double most = 0;
-    for (size_t i = 0; row->line && i < row->line->count; i++) {
-        const size_t number = shown->lines->members[row->line->first + i];
-        const double samples = kprof_profiled_number(code, kprof_profiled_values(code, number), KPROF_NUMBER_SAMPLES);
-        if (samples > most)
-            hottest = &code->instructions[number];
-        most = samples > most ? samples : most;
-    }
-    return hottest;
+    if (row->instruction)
+        return (size_t)(row->instruction - shown->code->instructions);
+    return kprof_profiled_hottest(shown->code, shown->lines->members + row->line->first, row->line->count);
 }
 
 /* "LDG.E R4 at 0x0040, softmax.py:14": what the instruction waits for. */
-static void describe_wait(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
-                          size_t size)
+static void describe_wait(const shown_code *shown, size_t awaited, char *out, size_t size)
 {
-    const kprof_profiled_code *code = shown->code;
-    const size_t awaited = kprof_profiled_awaited(code, (size_t)(instruction - code->instructions));
-    if (awaited == SIZE_MAX)
-        return;
-    const kprof_profiled_instruction *producer = &code->instructions[awaited];
+    const kprof_profiled_instruction *producer = &shown->code->instructions[awaited];
     const kprof_profiled_frame *frame = place_of(shown, producer);
     char place[256] = "";
     if (frame)
         put_place(place, sizeof place, frame->file, frame->line);
     snprintf(out, size, "%s at 0x%04llx%s%s", producer->text ? producer->text : "the instruction",
              (unsigned long long)producer->offset, frame ? ", " : "", place);
-}
-
-/* Is the main reason of this instruction one of the row's? A line is not told to wait for what it hardly waits for. */
-static bool has_reason_of(const shown_code *shown, const shown_row *row, const kprof_profiled_instruction *instruction)
-{
-    enum { LEAST_PCT = 25, MOST = 100 / LEAST_PCT }; /* as of WaitedFor */
-    const double *own = kprof_profiled_values(shown->code, (size_t)(instruction - shown->code->instructions));
-    double pct;
-    const kprof_profiled_reason *reason = kprof_profiled_stall(shown->code, own, 0, &pct);
-    for (size_t rank = 0; rank < MOST; rank++)
-        if (kprof_profiled_stall(shown->code, row->values, rank, &pct) == reason && pct >= LEAST_PCT)
-            return true;
-    return false;
 }
 
 /* "softmax.py:16": where the kernel itself calls the inlined function. */
@@ -294,7 +268,9 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
     const kprof_profiled_instruction *instruction = row->instruction;
     const kprof_profiled_frame *frame = place_of(shown, instruction);
     const kprof_code_file *file = row->line ? row->line->file : frame ? frame->file : NULL;
-    const kprof_profiled_instruction *hottest = hottest_of(shown, row);
+    const size_t hottest = hottest_of(shown, row);
+    const size_t awaited = kprof_profiled_row_awaited(shown->code, row->values, hottest);
+    const kprof_profiled_instruction *called = hottest == SIZE_MAX ? NULL : &shown->code->instructions[hottest];
     *out = (row_texts){.stalls = KPROF_STRBUF_INIT, .costs = KPROF_STRBUF_INIT};
     if (row->line || frame)
         put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
@@ -302,12 +278,12 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
     if (instruction)
         snprintf(out->below, sizeof out->below, "  %s  %s", out->address, instruction->text ? instruction->text : "");
-    if (hottest && has_reason_of(shown, row, hottest))
-        describe_wait(shown, hottest, out->waits, sizeof out->waits);
+    if (awaited != SIZE_MAX)
+        describe_wait(shown, awaited, out->waits, sizeof out->waits);
     const bool is_callee =
         row->line ? shown->page->context->options->inlined == KPROF_INLINED_CALLEE : shown->view != KPROF_VIEW_BOTH;
-    if (hottest && hottest->frame_count > 1 && is_callee)
-        describe_caller(shown, hottest, out->caller, sizeof out->caller);
+    if (called && called->frame_count > 1 && is_callee)
+        describe_caller(shown, called, out->caller, sizeof out->caller);
     describe_stalls(shown, row, out);
     describe_costs(shown, row, &out->costs);
     if (row->line && file)
