@@ -7,7 +7,7 @@ OPTION(FILTER, CHOICE, name_base, "kernel-name-base", CHOOSING,
        "the name that --kernel-name is compared with (function)", .argument = "function|demangled|mangled",
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))
-OPTION(CLI, STRING, kernel_id, "kernel-id", RUNNING,
+OPTION(CLI, STRING, kernel_id, "kernel-id", RUNNING | REPORT,
        "only launches in this context and stream (numbers, or patterns of their NVTX names), of kernels of this name "
        "or regex:PATTERN, of these numbers (from 1, or a pattern); an empty part stands for all",
        .argument = "CONTEXT:STREAM:NAME:N")

@@ -101,6 +101,33 @@ class Choices(Case):
         self.assert_run(run, 106)
         self.assertIn("no launch matched --kernel-id ::vectorAdd:7", run.err)
 
+    def test_launches_of_a_report(self):
+        steps = [f"launch={VECTOR_ADD}", f"launch={SCALE}*2", f"fork={SCALE}", f"launch={VECTOR_ADD}*2"]
+        self.assert_run(self.collect([], steps), 0)
+        pids = [row[0] for row in self.query("run.kprof", "SELECT DISTINCT pid FROM launch_metrics")]
+        stored = self.launches()
+
+        def shown(kernel_id, *words):
+            run = self.kprof("report", "run", "--kernel-id", kernel_id, "--csv", *words)
+            self.assert_run(run, 0)
+            return [int(row["launch"]) for row in csv.DictReader(io.StringIO(run.out))]
+        adds = [number for number, name in enumerate(stored) if name == "vectorAdd"]
+        self.assertEqual(shown("::vectorAdd:"), adds)
+        self.assertEqual(shown("::vectorAdd:2|3"), adds[1:])
+        self.assertEqual(shown("1:0:regex:^vec:2"), adds[1:2])
+        self.assertEqual(shown("::vectorAdd:", "-s", "1", "-c", "1"), adds[1:2])
+        self.assertEqual(len(shown("::scale:1")), len(pids)) # each process counts its own
+        for kernel_id, message in (("7:::", "no launch matched --kernel-id 7:::; the application launched:"),
+                                   ("::vectorAdd:9", "no launch matched --kernel-id ::vectorAdd:9;")):
+            run = self.kprof("report", "run", "--kernel-id", kernel_id)
+            self.assert_run(run, 106)
+            self.assertIn(message, run.err)
+        run = self.kprof("report", "run", "--kernel-id", ":main::")
+        self.assert_run(run, 101)
+        self.assertIn("a report has numbers of contexts and streams, as launch__context_id", run.err)
+        self.assert_run(self.kprof("-i", "run", "--kernel-id", "::vectorAdd:3", "-o", "part"), 0)
+        self.assertEqual(self.launches("part.kprof"), ["vectorAdd"])
+
     def test_end_of_the_application(self):
         steps = [f"launch={VECTOR_ADD}*5", "sleep=60000", "sleep=60000", "say=not reached", "exit=3"]
         at_once = {"KPROF_SIM_SLOWNESS": "1"}  # its patience is two seconds then

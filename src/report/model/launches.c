@@ -11,7 +11,10 @@ typedef struct launch_walker {
     kprof_model_visit *visit;
     void *user;
     kprof_filter *filter;
-    char *name_matches; /* [kernel_count]: 0 not known yet, 1 no, 2 yes */
+    char *name_matches;   /* [kernel_count]: 0 not known yet, 1 no, 2 yes */
+    kprof_names counters; /* "PROCESS KERNEL" -> index into counts */
+    uint64_t *counts;     /* [count]: launches so far, for --kernel-id */
+    size_t count;
     kprof_value_reader reader;
     double *values;
     bool *asked;
@@ -41,6 +44,35 @@ static bool matches_nvtx(const launch_walker *walker, sqlite3_stmt *row)
     return kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
 }
 
+/* Number a launch, from 1, among those of its process and kernel. */
+static uint64_t number_launch(launch_walker *walker, const kprof_model_launch *launch)
+{
+    const kprof_model *model = walker->walk->model;
+    char key[64];
+    snprintf(key, sizeof key, "%zu %zu", (size_t)(launch->process - model->processes),
+             (size_t)(launch->kernel - model->kernels));
+    size_t index = kprof_names_find(&walker->counters, key);
+    if (index == KPROF_NAMES_NONE) {
+        index = walker->count;
+        KPROF_ADD(walker->counts, walker->count);
+        kprof_names_add(&walker->counters, key, index);
+    }
+    return ++walker->counts[index];
+}
+
+/* Is a launch of the right kernel where --kernel-id wants it, and has it one of the numbers there? */
+static bool matches_id(launch_walker *walker, const kprof_model_launch *launch)
+{
+    const kprof_launch_record *record = &launch->record;
+    const kprof_filter_place place = {
+        .device = record->device,
+        .numbers = {[KPROF_PART_CONTEXT] = record->context, [KPROF_PART_STREAM] = record->stream}};
+    if (kprof_filter_needs_place(walker->filter) && !kprof_filter_match_place(walker->filter, &place))
+        return false;
+    return !walker->walk->filter->invocation ||
+           kprof_filter_match_invocation(walker->filter, number_launch(walker, launch));
+}
+
 /* Does the filter take a launch? */
 static bool is_taken(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row)
 {
@@ -55,7 +87,7 @@ static bool is_taken(launch_walker *walker, const kprof_model_launch *launch, sq
     char *known = &walker->name_matches[place.kernel];
     if (*known == 0)
         *known = kprof_filter_match_name(walker->filter, launch->kernel->mangled) ? 2 : 1;
-    bool matches = *known == 2;
+    bool matches = *known == 2 && matches_id(walker, launch);
     if (matches && kprof_filter_needs_nvtx(walker->filter))
         matches = matches_nvtx(walker, row);
     return kprof_filter_take_launch(walker->filter, matches, &place);
@@ -188,14 +220,19 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
         query = "SELECT launch.*, node, ranges, 0, NULL FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
                 "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
     kprof_status status = walk->filter ? kprof_filter_new(walk->filter, &walker.filter) : KPROF_OK;
+    if (status == KPROF_OK && walk->filter &&
+        (kprof_filter_needs_part_name(walker.filter, KPROF_PART_CONTEXT) ||
+         kprof_filter_needs_part_name(walker.filter, KPROF_PART_STREAM)))
+        status = kprof_fail(KPROF_USAGE, "--kernel-id: a report has numbers of contexts and streams, as "
+                                         "launch__context_id and launch__stream_id, and not their names");
     kprof_value_reader_open(walk, &walker.reader);
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(walk->report, query);
     while (status == KPROF_OK && kprof_cursor_next(&rows))
         status = visit_row(&walker, rows.row);
     KPROF_THEN(status, walk->report->status);
     kprof_value_reader_close(&walker.reader);
-    if (walker.filter)
-        kprof_filter_free(walker.filter);
-    KPROF_FREE(walker.name_matches, walker.values, walker.asked);
+    kprof_filter_free(walker.filter);
+    kprof_names_free(&walker.counters);
+    KPROF_FREE(walker.name_matches, walker.values, walker.asked, walker.counts);
     return status;
 }
