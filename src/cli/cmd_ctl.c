@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/remote.h"
+#include "cli/spools.h"
 #include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,8 @@
 
 #define MOST_ANSWER_BYTES ((size_t)16 << 20)
 /* If a line could mean several runs, each of them has this long to tell its processes. */
-#define PATIENCE_S 5
+#define PATIENCE_S   5
+#define SEND_LIMIT_S 60
 
 /* A run that the line is about. */
 typedef struct target {
@@ -163,25 +166,43 @@ static bool send_words(int fd, const kprof_strlist *words)
     return shutdown(fd, SHUT_WR) == 0;
 }
 
+/* Wait for more of an answer for this long; 0: as long as the other kprof runs. False where none comes; *stopped is
+ * then the other kprof if it does not run. */
+static bool await_answer(int fd, time_t limit_s, long *stopped)
+{
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof peer;
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    int ready, seconds = 0; /* for which it was stopped */
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    do {
+        ready = poll(&wait, 1, limit_s > 0 ? (int)limit_s * 1000 : 1000);
+        seconds = peer.pid > 0 && kprof_pid_is_stopped(peer.pid) ? seconds + 1 : 0;
+    } while ((ready == 0 && limit_s == 0 && seconds < 2) || (ready < 0 && errno == EINTR));
+    *stopped = ready == 0 && seconds > 0 ? peer.pid : 0;
+    errno = ready == 0 ? EAGAIN : errno;
+    return ready > 0;
+}
+
 /* Ask, and read the whole answer. Wait for it this long; 0: as long as it takes. */
 static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
 {
-    const struct timeval limit = {.tv_sec = limit_s};
+    const struct timeval limit = {.tv_sec = limit_s > 0 ? limit_s : SEND_LIMIT_S};
     struct sockaddr_un address;
     char block[4096];
     ssize_t size = -1;
+    long stopped = 0;
     const char *reason = NULL;
     const int folder = kprof_folder_open(to->dir, &reason);
     if (folder < 0)
         return kprof_fail(KPROF_NO_APPLICATION, "%s: %s", to->dir, reason);
     kprof_remote_address(folder, &address);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (fd >= 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    }
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_words(fd, &to->words)) {
-        while ((size = recv(fd, block, sizeof block, 0)) > 0 && out->length <= MOST_ANSWER_BYTES)
+        while (await_answer(fd, limit_s, &stopped) && (size = recv(fd, block, sizeof block, 0)) > 0 &&
+               out->length <= MOST_ANSWER_BYTES)
             kprof_strbuf_append(out, block, (size_t)size);
     }
     const int error = errno;
@@ -190,6 +211,12 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
     close(folder);
     if (size == 0 && out->length > 0)
         return KPROF_OK;
+    if (stopped > 0)
+        return kprof_fail(
+            KPROF_NO_APPLICATION,
+            "the kprof of %s, process %ld, is stopped (by Ctrl-Z, SIGSTOP or a debugger); it follows when "
+            "it goes on, as by fg or kill -CONT %ld",
+            to->dir, stopped, stopped);
     if (error == ENOENT || error == ECONNREFUSED)
         return kprof_fail(KPROF_NO_APPLICATION,
                           "the run in %s cannot be told: it measures from the start, or its kprof is gone; start it as "

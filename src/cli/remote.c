@@ -20,11 +20,13 @@
 
 #define READ_LIMIT_NS   INT64_C(2000000000)
 #define FOLLOW_LIMIT_NS INT64_C(120000000000)
-#define MOST_CLIENTS    32 /* heard at a time; others wait */
+#define STOP_LIMIT_NS   INT64_C(1500000000) /* for which all that have not followed are stopped by a signal */
+#define MOST_CLIENTS    32                  /* heard at a time; others wait */
 
 typedef struct client {
     int fd;             /* -1: there is none */
     int64_t since_ns;   /* when it came, or its command was given on */
+    int64_t stopped_ns; /* since when none that is to follow runs; 0: one does */
     kprof_strbuf words; /* that it has sent so far */
     kprof_strbuf answer;
     kprof_strlist given; /* the words of its command */
@@ -418,24 +420,51 @@ static kprof_status finish(kprof_remote *remote, client *from)
     return status == KPROF_OK ? made : status;
 }
 
+/* Has it followed, or was it told something else, or has it ended? */
+static bool has_followed(const kprof_remote *remote, const client *from, long pid)
+{
+    kprof_control control;
+    return !kprof_control_read(remote->run.session->folder, pid, &control) ||
+           !kprof_spools_lives(remote->run.spools, pid) || control.answered == from->turn ||
+           control.wish.turn != from->turn;
+}
+
+static kprof_status fail_late(long stopped)
+{
+    if (stopped > 0)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "process %ld is stopped (by Ctrl-Z, SIGSTOP or a debugger); it follows when it goes on, as "
+                          "by kill -CONT %ld",
+                          stopped, stopped);
+    return kprof_fail(KPROF_NOT_COLLECTED, "a process still measures after two minutes; it follows when it is done");
+}
+
 static void look_after(kprof_remote *remote, client *from)
 {
-    bool is_done = true; /* each has followed, or was told something else, or has ended */
-    for (size_t i = 0; i < from->told.count && is_done; i++) {
+    const int64_t now_ns = kprof_monotonic_ns();
+    size_t missing = 0, stopped_count = 0;
+    long stopped = 0;
+    for (size_t i = 0; i < from->told.count && missing == stopped_count; i++) {
         const long pid = from->told.items[i];
-        kprof_control control;
-        is_done = !kprof_control_read(remote->run.session->folder, pid, &control) ||
-                  !kprof_spools_lives(remote->run.spools, pid) || control.answered == from->turn ||
-                  control.wish.turn != from->turn;
+        if (has_followed(remote, from, pid))
+            continue;
+        missing++;
+        if (kprof_pid_is_stopped(pid)) {
+            stopped_count++;
+            stopped = pid;
+        }
     }
-    const bool is_late = kprof_monotonic_ns() - from->since_ns > FOLLOW_LIMIT_NS;
-    if (!is_done && !is_late)
+    if (missing == 0 || missing > stopped_count)
+        from->stopped_ns = 0;
+    else if (from->stopped_ns == 0)
+        from->stopped_ns = now_ns;
+    const bool is_stopped = from->stopped_ns && now_ns - from->stopped_ns > STOP_LIMIT_NS;
+    if (missing > 0 && !is_stopped && now_ns - from->since_ns <= FOLLOW_LIMIT_NS)
         return;
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
     kprof_status status = finish(remote, from);
-    if (!is_done)
-        status =
-            kprof_fail(KPROF_NOT_COLLECTED, "a process still measures after two minutes; it follows when it is done");
+    if (missing > 0)
+        status = fail_late(is_stopped ? stopped : 0);
     (void)kprof_log_set_sink(before.sink, before.user);
     answer(from, status);
 }

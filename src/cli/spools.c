@@ -75,20 +75,31 @@ bool kprof_pids_have(const kprof_pids *pids, long pid)
     return found;
 }
 
-/* /proc tells the state of the first thread, which may end before the others. */
-bool kprof_pid_lives(long pid)
+/* The state of the first thread, which may end before the others; '?': it is not known. */
+static char read_state(long pid, long *threads)
 {
     char path[64], text[1024];
     char state = '?';
-    long threads = 1;
-    if (kill((pid_t)pid, 0) != 0)
-        return errno == EPERM;
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     const char *rest = kprof_read_text(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
     if (rest)
-        (void)sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
-                     &threads);
-    return state != 'Z' || threads > 1;
+        (void)sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state, threads);
+    return state;
+}
+
+bool kprof_pid_lives(long pid)
+{
+    long threads = 1;
+    if (kill((pid_t)pid, 0) != 0)
+        return errno == EPERM;
+    return read_state(pid, &threads) != 'Z' || threads > 1;
+}
+
+bool kprof_pid_is_stopped(long pid)
+{
+    long threads;
+    const char state = read_state(pid, &threads);
+    return state == 'T' || state == 't';
 }
 
 /* Does it live? In another namespace it has a number that may be another process' here, which runs something else, or

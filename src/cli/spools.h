@@ -22,6 +22,8 @@ void kprof_pids_add(kprof_pids *pids, long pid);
 bool kprof_pids_have(const kprof_pids *pids, long pid);
 /* False also of one that has ended and that its parent has not waited for. */
 bool kprof_pid_lives(long pid);
+/* By a signal or a debugger, for now at least: strace stops a process at each call. */
+bool kprof_pid_is_stopped(long pid);
 
 typedef struct kprof_spools_choice {
     uint32_t plan, first_turn; /* of kprof ctl: see kprof_ingest_choose */

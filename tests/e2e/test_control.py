@@ -389,6 +389,40 @@ class Control(Case):
         self.assertIn("no process has called CUDA yet", run.err)
         self.assertIn("does not exist, or has ended", run.err)
 
+    def wait_until_stopped(self, pid):
+        while open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.01)
+
+    def test_process_that_is_stopped(self):
+        """It cannot follow, which is told. When it goes on it follows."""
+        process = self.start("init")
+        pid = int(self.kprof("ctl", "status", "--csv").out.splitlines()[1].split(",")[0])
+        os.kill(pid, signal.SIGSTOP)
+        self.wait_until_stopped(pid)
+        run = self.kprof("ctl", "start")
+        self.assertEqual(run.code, 110, run.err)
+        self.assertIn(f"process {pid} is stopped (by Ctrl-Z, SIGSTOP or a debugger); it follows when it goes on, as by "
+                      f"kill -CONT {pid}", run.err)
+        os.kill(pid, signal.SIGCONT)
+        while f"{pid},armed,0" not in self.kprof("ctl", "status", "--csv").out:
+            time.sleep(0.05)
+        self.assertEqual(self.kprof("ctl", "stop").code, 0)
+        self.end(process, 106)
+
+    def test_kprof_that_is_stopped(self):
+        """As by Ctrl-Z, which stops all of a job."""
+        process = self.start("init")
+        os.kill(process.pid, signal.SIGSTOP)
+        self.wait_until_stopped(process.pid)
+        for word in ("status", "start"):
+            run = self.kprof("ctl", word)
+            self.assertEqual(run.code, 109, run.err)
+            self.assertIn(f"process {process.pid}, is stopped", run.err)
+        os.kill(process.pid, signal.SIGCONT)
+        while ",armed,0" not in self.kprof("ctl", "status", "--csv").out:
+            time.sleep(0.05)
+        self.end(process, 106)
+
     def test_run_that_measures_from_the_start(self):
         run = super().collect([], ["init", f"run={CTL} start $PPID"])
         self.assertIn("it measures from the start", run.err)
