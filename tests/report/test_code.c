@@ -1,11 +1,13 @@
 /* What was measured of instructions: sums by line, numbers, the texts of lines, and reports that somebody has changed.
  */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -647,7 +649,12 @@ static void test_texts_of_files(void **state)
     expect_text(KPROF_SOURCE_FOUND, &(kprof_source_places){NULL, &link_list});
     assert_int_equal(unlink(file_path), 0);
     assert_int_equal(mkfifo(file_path, 0600), 0); /* nobody writes into it */
+    const int opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(opens, file_path, IN_OPEN) >= 0);
     expect_text(KPROF_SOURCE_MISSING, &below);
+    char event[sizeof(struct inotify_event) + NAME_MAX + 1];
+    assert_int_equal(read(opens, event, sizeof event), -1); /* opening is an act: of a pipe it lets a writer go on */
+    close(opens);
     assert_int_equal(unlink(file_path), 0);
     write_text("vectorAdd.cu", "another one\n");
     expect_text(KPROF_SOURCE_CHANGED, &below);

@@ -26,7 +26,9 @@ typedef struct search {
 
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
 {
-    struct stat found;
+    struct stat found; /* only what is a file is opened: of a pipe or a device that alone is an act */
+    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(found.st_mode))
+        return -1;
     const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
         return -1;
