@@ -82,5 +82,5 @@ kprof_code_options kprof_code_options_of(const kprof_options *options, const kpr
                                 .nvdisasm = options->nvdisasm,
                                 .keeps_source = options->import_source == 1,
                                 .keeps_sass = options->import_sass == 1,
-                                .places = {&options->source_folders, &options->resolve_source_files}};
+                                .places = {&options->source_folders, &options->resolve_source_files, NULL}};
 }

@@ -43,7 +43,8 @@ kprof_native_module *kprof_native_open(const char *path)
     if (!module)
         return NULL;
     (void)elf_version(EV_CURRENT);
-    module->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    const bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode); /* to open a device may be an act */
+    module->fd = is_file ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
     if (module->fd >= 0 && fstat(module->fd, &info) == 0 && S_ISREG(info.st_mode))
         module->elf = elf_begin(module->fd, ELF_C_READ, NULL); /* not mapped: the file may become shorter */
     if (!module->elf || elf_kind(module->elf) != ELF_K_ELF) {

@@ -637,7 +637,8 @@ static void test_texts_of_files(void **state)
     (void)state;
     char *folders[] = {folder}, file_path[700], target[] = SOURCE_FOLDER "/vectorAdd.cu", *files[] = {target};
     const kprof_strlist folder_list = {folders, 1, 1}, file_list = {files, 1, 1};
-    const kprof_source_places nowhere = {NULL, NULL}, below = {&folder_list, NULL}, named = {NULL, &file_list};
+    const kprof_source_places nowhere = {NULL, NULL, NULL}, below = {&folder_list, NULL, NULL},
+                              named = {NULL, &file_list, NULL};
     expect_text(KPROF_SOURCE_MISSING, &nowhere);
     expect_text(KPROF_SOURCE_MISSING, &below);
     expect_text(KPROF_SOURCE_FOUND, &named);
@@ -646,7 +647,7 @@ static void test_texts_of_files(void **state)
     expect_text(KPROF_SOURCE_MISSING, &below);
     char *links[] = {file_path};
     const kprof_strlist link_list = {links, 1, 1};
-    expect_text(KPROF_SOURCE_FOUND, &(kprof_source_places){NULL, &link_list});
+    expect_text(KPROF_SOURCE_FOUND, &(kprof_source_places){NULL, &link_list, NULL});
     assert_int_equal(unlink(file_path), 0);
     assert_int_equal(mkfifo(file_path, 0600), 0); /* nobody writes into it */
     const int opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -669,13 +670,60 @@ static void test_texts_of_files(void **state)
     free(text);
 }
 
+/* Of files of one name in several folders comes first the one whose folders are called as where it was compiled. */
+static void test_files_of_one_name(void **state)
+{
+    (void)state;
+    char *folders[] = {folder}, place[700];
+    const kprof_strlist folder_list = {folders, 1, 1};
+    kprof_source_index index = {.is_built = false};
+    const kprof_source_places below = {&folder_list, NULL, &index};
+    static const char *const names[] = {"a", "z", "z/fast", "fast", "m"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(place, sizeof place, "%s/%s", folder, names[i]);
+        assert_int_equal(mkdir(place, 0700), 0);
+        char text[64], name[64];
+        snprintf(text, sizeof text, "%s\n", names[i]);
+        snprintf(name, sizeof name, "%s/util.cuh", names[i]);
+        write_text(name, text);
+    }
+    static const char *const wanted[][2] = {{"/home/u/p/m/util.cuh", "m"},
+                                            {"/home/u/p/z/fast/util.cuh", "z/fast"},
+                                            {"/home/u/p/q/fast/util.cuh", NULL},
+                                            {"/home/u/p/z/util.cuh", "z"},
+                                            {"util.cuh", NULL},
+                                            {"/home/u/p/fast/util.cuh/", NULL}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        char sql[256];
+        snprintf(sql, sizeof sql, "UPDATE code_file SET path='%s', hash=NULL, bytes=NULL WHERE id=1", wanted[i][0]);
+        execute(sql);
+        opened of;
+        kprof_source_text text;
+        assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+        kprof_source_text_find(&of.profiles, &of.profiles.files[0], &below, &text);
+        char *line = kprof_source_text_line(&text, 1);
+        if (wanted[i][1])
+            assert_string_equal(line, wanted[i][1]);
+        assert_int_equal(line != NULL, !kprof_ends_with(wanted[i][0], "/"));
+        free(line);
+        kprof_source_text_free(&text);
+        close_code(&of);
+    }
+    kprof_source_index_free(&index);
+    assert_int_equal(kprof_source_same_end("/x/a/u.h", "/y/a/u.h"), 2);
+    assert_int_equal(kprof_source_same_end("u.h", "/y/a/u.h"), 1);
+    assert_int_equal(kprof_source_same_end("a/u.h", "/y/a/u.h"), 2);
+    assert_int_equal(kprof_source_same_end("/y/au.h", "/y/a/u.h"), 0);
+    assert_int_equal(kprof_source_same_end("", "/y/a/u.h"), 0);
+}
+
 /* Only a file whose size and hash are known is looked for where the report says. */
 static void test_recorded_paths(void **state)
 {
     (void)state;
     char sql[1024], *files[] = {(char *)SOURCE_FOLDER "/vectorAdd.cu"};
     const kprof_strlist file_list = {files, 1, 1};
-    const kprof_source_places nowhere = {NULL, NULL}, named = {NULL, &file_list};
+    const kprof_source_places nowhere = {NULL, NULL, NULL}, named = {NULL, &file_list, NULL};
     snprintf(sql, sizeof sql, "UPDATE code_file SET path='%s/vectorAdd.cu' WHERE id=1", SOURCE_FOLDER);
     execute(sql);
     expect_text(KPROF_SOURCE_FOUND, &nowhere);
@@ -698,7 +746,7 @@ static void test_recorded_paths(void **state)
 static void test_stored_text(void **state)
 {
     (void)state;
-    const kprof_source_places nowhere = {NULL, NULL};
+    const kprof_source_places nowhere = {NULL, NULL, NULL};
     execute("UPDATE code_file SET content='1\n2\n3\n4\n5\n6\n7\n\tc[i] = a[i] + b[i];\r\n9' WHERE id=1");
     opened of;
     char *line;
@@ -787,6 +835,7 @@ int main(int argc, char **argv)
         TEST(test_two_functions),
         TEST(test_too_many_reasons),
         TEST(test_texts_of_files),
+        TEST(test_files_of_one_name),
         TEST(test_recorded_paths),
         TEST(test_stored_text),
         TEST(test_calls_of_a_function_are_told_apart),

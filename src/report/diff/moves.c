@@ -45,6 +45,11 @@ void kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
                                    sizeof *out->files);
 }
 
+void kprof_moves_free(kprof_moves *moves)
+{
+    kprof_source_index_free(&moves->index);
+}
+
 bool kprof_moves_are_there(const kprof_moves *moves)
 {
     return moves->profiles[KPROF_BASELINE].count > 0 && moves->profiles[KPROF_NEW].count > 0;
@@ -95,16 +100,19 @@ static counted_place *add_place(counted_places *places, int side, const kprof_pr
     return place;
 }
 
-/* The file of the new report that is of this path or, where there is none, of this name. */
+/* The file of the new report that is of this path or, where there is none, of this name: of several that in folders of
+ * the same names. */
 static const kprof_code_file *find_now(const kprof_moves *moves, const kprof_code_file *file)
 {
     const kprof_code_profiles *now = &moves->profiles[KPROF_NEW];
     const kprof_code_file *found = NULL;
+    size_t most = 0;
     for (size_t i = 0; i < now->file_count; i++) {
         if (strcmp(now->files[i].path, file->path) == 0)
             return &now->files[i];
-        if (strcmp(now->files[i].name, file->name) == 0)
-            found = &now->files[i];
+        const size_t same_end = kprof_source_same_end(now->files[i].path, file->path);
+        found = same_end > most ? &now->files[i] : found;
+        most = same_end > most ? same_end : most;
     }
     return found;
 }
@@ -113,7 +121,7 @@ static const kprof_code_file *find_now(const kprof_moves *moves, const kprof_cod
 static void compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof_file_versions *out)
 {
     const kprof_print_options *options = moves->context->options;
-    const kprof_source_places places = {options->source_folders, options->source_files};
+    const kprof_source_places places = {options->source_folders, options->source_files, &moves->index};
     kprof_source_text old = {0}, new = {0};
     kprof_source_text_find(&moves->profiles[KPROF_BASELINE], file, &places, &old);
     kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new);

@@ -4,6 +4,7 @@
 #include "report/diff/diff.h"
 #include "report/diff/line_map.h"
 #include "report/model/code.h"
+#include "report/store/source_file.h"
 
 /* A line of both reports. Where its file was edited it has the number that it has now. */
 typedef struct kprof_moved_line {
@@ -36,10 +37,12 @@ typedef struct kprof_moves {
     kprof_file_versions *files; /* [profiles[KPROF_BASELINE].file_count] */
     size_t *taken[KPROF_SIDES]; /* [profiles.count]: the kernel that took them last */
     size_t kernels;             /* asked about so far */
+    kprof_source_index index;   /* of the folders with texts */
 } kprof_moves;
 
-/* In memory of the models. */
+/* In memory of the models, but for what kprof_moves_free frees. */
 void kprof_moves_load(const kprof_page_context *context, kprof_moves *out);
+void kprof_moves_free(kprof_moves *moves);
 /* Do both reports tell of instructions at all? */
 bool kprof_moves_are_there(const kprof_moves *moves);
 /* Compare where the samples of a kernel are. */

@@ -650,7 +650,7 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
 /* The lines of each kernel that had samples and have them, if both reports do. */
 static void show_moves(const diff_page *page)
 {
-    kprof_moves moves;
+    KPROF_AUTO(kprof_moves) moves = {.kernels = 0};
     kprof_moved_lines lines;
     kprof_moves_load(page->context, &moves);
     if (kprof_moves_are_there(&moves)) {

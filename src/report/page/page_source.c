@@ -35,6 +35,7 @@ typedef struct source_page {
     kprof_emitter *emitter;
     kprof_source_text *texts; /* [file_count of the profiles] */
     bool *is_looked_for;      /* [file_count]: texts has it, and a row names the file */
+    kprof_source_index index; /* of the folders with texts */
     size_t *metrics;          /* [metric_count]: all metrics of instructions, as columns of rows for programs */
     size_t metric_count;
     source_note *notes;
@@ -97,7 +98,7 @@ static const kprof_source_text *text_of(source_page *page, const kprof_code_file
 {
     const size_t at = (size_t)(file - page->profiles.files);
     const kprof_print_options *options = page->context->options;
-    const kprof_source_places places = {options->source_folders, options->source_files};
+    const kprof_source_places places = {options->source_folders, options->source_files, &page->index};
     if (!page->is_looked_for[at]) {
         kprof_source_text_find(&page->profiles, file, &places, &page->texts[at]);
         kprof_pool_keep(page->model->pool, page->texts[at].text);
@@ -886,6 +887,7 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
         if (page->profiles.items[i].taken > 0)
             show_whole_code(page, &page->profiles.items[i]);
+    kprof_source_index_free(&page->index);
     return status;
 }
 
@@ -898,5 +900,6 @@ kprof_status kprof_page_source(const kprof_page_context *context)
         return status;
     page->emitter = kprof_page_begin(context);
     show_profiles(page);
+    kprof_source_index_free(&page->index);
     return kprof_page_end(page->emitter, KPROF_OK);
 }

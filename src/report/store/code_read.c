@@ -28,6 +28,7 @@ typedef struct code_reader {
     char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
     char *first_stale;  /* path of the first source file that was changed after it was compiled */
     size_t stale_count;
+    kprof_source_index index;
 } code_reader;
 
 /* A source file as it is now. */
@@ -71,13 +72,15 @@ static bool load_file(void *user, int folder, const char *name)
 }
 
 /* A relative path tells no place. */
-static void find_source(const kprof_code_options *options, const char *path, source_file *out)
+static void find_source(code_reader *reader, const char *path, source_file *out)
 {
     if (path[0] == '/' && !load_file(out, AT_FDCWD, path))
         return;
     out->is_given = true;
-    if (options->keeps_source)
-        kprof_source_search(&options->places, path, load_file, out);
+    kprof_source_places places = reader->options->places;
+    places.index = &reader->index;
+    if (reader->options->keeps_source)
+        kprof_source_search(&places, path, load_file, out);
 }
 
 static bool is_below(const char *path, const char *folder)
@@ -113,7 +116,7 @@ static int64_t add_file(code_reader *reader, uint32_t file)
     const char *path = reader->code.files.items[file];
     char hash[17] = "";
     source_file found = {.compiled = reader->code.sources[file]};
-    find_source(reader->options, path, &found);
+    find_source(reader, path, &found);
     if (found.is_stale && !(found.bytes && found.is_given))
         note_stale(reader, path);
     sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE);
@@ -347,6 +350,7 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
     if (status == KPROF_OK && reader.first_stale)
         warn_of_stale(&reader);
     free(reader.first_stale);
+    kprof_source_index_free(&reader.index);
     kprof_disassemblers_free(&reader.disassemblers);
     kprof_names_free(&reader.files);
     return status;

@@ -1,6 +1,8 @@
 /* Looks for files of others, opens, reads and hashes them. */
 #include "report/store/source_file.h"
+#include "core/bisect.h"
 #include "core/bytes.h"
+#include "core/log.h"
 #include "report/store/store.h"
 
 #include <dirent.h>
@@ -12,17 +14,21 @@
 #include <unistd.h>
 
 /* Limits for the folders that the user gave. */
-#define DEPTH_MAX   16
-#define ENTRIES_MAX 100000
+#define DEPTH_MAX   32
+#define ENTRIES_MAX 1000000
 
-/* A search for files of a name. */
-typedef struct search {
-    const char *name;
-    kprof_source_taker *take;
-    void *user;
-    size_t entries;
-    bool is_done;
-} search;
+/* A file below a folder. */
+typedef struct entry {
+    size_t name; /* in the index' names */
+    size_t folder;
+} entry;
+
+/* A file that has the wanted name. */
+typedef struct candidate {
+    const char *file; /* of the user's; NULL: one of the index */
+    const struct found_folder *folder;
+    size_t same_end, order;
+} candidate;
 
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
 {
@@ -45,42 +51,178 @@ void kprof_source_hash(const char *bytes, size_t size, char hash[17])
     snprintf(hash, 17, "%016llx", (unsigned long long)kprof_hash(KPROF_HASH_START, bytes, size));
 }
 
-/* Look through a folder, whose descriptor this closes, and those in it. */
-static void search_folder(search *of, int folder, size_t depth)
+size_t kprof_source_same_end(const char *a, const char *b)
 {
+    size_t parts = 0;
+    const char *x = a + strlen(a), *y = b + strlen(b);
+    while (x > a && y > b && x[-1] == y[-1]) {
+        parts += x[-1] == '/';
+        x--;
+        y--;
+    }
+    const bool is_whole = (x == a || x[-1] == '/') && (y == b || y[-1] == '/') && *x != '/' && *x;
+    return parts + is_whole;
+}
+
+void kprof_source_index_free(kprof_source_index *index)
+{
+    for (size_t i = 0; i < index->folder_count; i++)
+        free(index->folders[i].below);
+    free(index->folders);
+    KPROF_FREE_TEXTS(&index->names, &index->entries);
+    *index = (kprof_source_index){0};
+}
+
+static size_t entry_count(const kprof_source_index *index)
+{
+    return index->entries.length / sizeof(entry);
+}
+
+/* Note the files of a folder, whose descriptor this closes, then those of the folders in it. */
+static void add_folder(kprof_source_index *index, int folder, struct found_folder place, size_t depth)
+{
+    KPROF_AUTO(kprof_strlist) inner = KPROF_STRLIST_INIT;
     DIR *entries = fdopendir(folder);
     if (!entries) {
         close(folder);
+        free(place.below);
         return;
     }
-    of->is_done = !of->take(of->user, dirfd(entries), of->name);
-    for (const struct dirent *entry; depth < DEPTH_MAX && !of->is_done && (entry = readdir(entries));) {
-        const bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-        if (++of->entries > ENTRIES_MAX)
-            break;
-        if (!may_be_folder || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+    const size_t number = index->folder_count;
+    *KPROF_ADD(index->folders, index->folder_count) = place;
+    for (const struct dirent *found; !index->is_cut && (found = readdir(entries));) {
+        const bool may_be_folder = found->d_type == DT_DIR || found->d_type == DT_UNKNOWN;
+        if (may_be_folder && strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
+            kprof_strlist_add(&inner, found->d_name);
+        if (found->d_type != DT_REG && found->d_type != DT_UNKNOWN)
             continue;
-        const int inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (inner >= 0)
-            search_folder(of, inner, depth + 1);
+        kprof_strbuf_append(&index->entries, &(entry){index->names.length, number}, sizeof(entry));
+        kprof_strbuf_append(&index->names, found->d_name, strlen(found->d_name) + 1);
+        index->is_cut = entry_count(index) + index->folder_count >= ENTRIES_MAX;
+    }
+    for (size_t i = 0; i < inner.count && depth < DEPTH_MAX && !index->is_cut; i++) {
+        const int next = openat(dirfd(entries), inner.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (next >= 0)
+            add_folder(index, next,
+                       (struct found_folder){place.given, kprof_strprintf("%s%s/", place.below, inner.items[i])},
+                       depth + 1);
     }
     closedir(entries);
 }
 
-void kprof_source_search(const kprof_source_places *places, const char *path, kprof_source_taker *take, void *user)
+static int by_name(const void *a, const void *b, void *names)
 {
-    search of = {.name = kprof_path_last_part(path), .take = take, .user = user};
-    if (!*of.name || strcmp(of.name, ".") == 0 || strcmp(of.name, "..") == 0)
-        return;
-    for (size_t i = 0; places->files && i < places->files->count && !of.is_done; i++) {
-        const bool is_named = strcmp(kprof_path_last_part(places->files->items[i]), of.name) == 0;
-        KPROF_AUTO_FREE char *real = is_named ? realpath(places->files->items[i], NULL) : NULL;
-        if (real)
-            of.is_done = !take(user, AT_FDCWD, real);
-    }
-    for (size_t i = 0; places->folders && i < places->folders->count && !of.is_done; i++) {
+    const entry *x = a, *y = b;
+    const int order = strcmp((const char *)names + x->name, (const char *)names + y->name);
+    return order ? order : KPROF_COMPARE(x->name, y->name);
+}
+
+static void build_index(const kprof_source_places *places, kprof_source_index *index)
+{
+    for (size_t i = 0; places->folders && i < places->folders->count; i++) {
         const int folder = open(places->folders->items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder >= 0)
-            search_folder(&of, folder, 0);
+            add_folder(index, folder, (struct found_folder){i, kprof_strdup("")}, 0);
     }
+    if (entry_count(index) > 0)
+        qsort_r(index->entries.data, entry_count(index), sizeof(entry), by_name, index->names.data);
+    if (index->is_cut)
+        kprof_log(KPROF_LOG_WARNING,
+                  "the folders of --source-folders have more than %d files: sources may be among those that kprof did "
+                  "not look at; name a folder that is nearer to them",
+                  ENTRIES_MAX);
+    index->is_built = true;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    const int order = KPROF_COMPARE(y->same_end, x->same_end);
+    return order ? order : KPROF_COMPARE(x->order, y->order);
+}
+
+/* Open a folder below one that the user gave, through no link; -1: it is gone. */
+static int open_below(const char *given, char *below)
+{
+    int folder = open(given, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (char *at = below, *end; folder >= 0 && (end = strchr(at, '/')); at = end + 1) {
+        *end = '\0';
+        const int next = openat(folder, at, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        *end = '/';
+        close(folder);
+        folder = next;
+    }
+    return folder;
+}
+
+/* Does the taker want no other one? */
+static bool offer(const kprof_source_places *places, const candidate *of, const char *name, kprof_source_taker *take,
+                  void *user)
+{
+    if (of->file) {
+        KPROF_AUTO_FREE char *real = realpath(of->file, NULL);
+        return real && !take(user, AT_FDCWD, real);
+    }
+    const int folder = open_below(places->folders->items[of->folder->given], of->folder->below);
+    const bool is_taken = folder >= 0 && !take(user, folder, name);
+    if (folder >= 0)
+        close(folder);
+    return is_taken;
+}
+
+static void add_files(const kprof_source_places *places, const char *path, kprof_strbuf *out)
+{
+    for (size_t i = 0; places->files && i < places->files->count; i++) {
+        const char *file = places->files->items[i];
+        const size_t same_end = kprof_source_same_end(file, path);
+        if (same_end > 0)
+            kprof_strbuf_append(out, &(candidate){file, NULL, same_end, i}, sizeof(candidate));
+    }
+}
+
+static void add_found(const kprof_source_places *places, const kprof_source_index *index, const char *path,
+                      kprof_strbuf *out)
+{
+    const char *name = kprof_path_last_part(path);
+    const entry *entries = (const entry *)index->entries.data;
+    size_t low;
+    KPROF_BISECT(low, entry_count(index), strcmp(index->names.data + entries[middle].name, name) < 0)
+    for (; low < entry_count(index) && strcmp(index->names.data + entries[low].name, name) == 0; low++) {
+        const struct found_folder *folder = &index->folders[entries[low].folder];
+        KPROF_AUTO_FREE char *found =
+            kprof_strprintf("%s/%s%s", places->folders->items[folder->given], folder->below, name);
+        kprof_strbuf_append(out, &(candidate){NULL, folder, kprof_source_same_end(found, path), low},
+                            sizeof(candidate));
+    }
+}
+
+static bool offer_all(const kprof_source_places *places, kprof_strbuf *found, const char *name,
+                      kprof_source_taker *take, void *user)
+{
+    candidate *candidates = (candidate *)found->data;
+    const size_t count = found->length / sizeof *candidates;
+    bool is_taken = false;
+    if (count > 1)
+        qsort(candidates, count, sizeof *candidates, by_end);
+    for (size_t i = 0; i < count && !is_taken; i++)
+        is_taken = offer(places, &candidates[i], name, take, user);
+    kprof_strbuf_free(found);
+    return is_taken;
+}
+
+void kprof_source_search(const kprof_source_places *places, const char *path, kprof_source_taker *take, void *user)
+{
+    const char *name = kprof_path_last_part(path);
+    KPROF_AUTO(kprof_source_index) own = {.is_built = false};
+    kprof_source_index *index = places->index ? places->index : &own;
+    kprof_strbuf found = KPROF_STRBUF_INIT;
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return;
+    add_files(places, path, &found);
+    if (offer_all(places, &found, name, take, user))
+        return;
+    if (!index->is_built)
+        build_index(places, index);
+    add_found(places, index, path, &found);
+    offer_all(places, &found, name, take, user);
 }
