@@ -13,12 +13,12 @@
 #include <string.h>
 #include <time.h>
 
-/* A thread has a buffer of its own, so many threads take many. What they cannot get is dropped, and counted. */
+/* Each thread has its own buffer, so many threads take many. CUPTI drops, and counts, the records that get none. */
 #define BUFFER_BYTES     ((size_t)1 << 20)
 #define MOST_BUFFERS     256
 #define KEPT_BUFFERS     8
 #define BUFFER_ALIGNMENT 8
-/* CUPTI hands over at least this often what has ended: a process that is killed loses no more. */
+/* CUPTI hands over finished activities at least this often: a process that is killed loses no more. */
 #define FLUSH_PERIOD_MS 500
 #define NAME_BYTES      128
 #define MOST_CALLS      1024 /* of the runtime, or of the driver, whose names are kept */
@@ -309,7 +309,7 @@ static int64_t device_or_none(uint32_t device)
     return device == CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID ? -1 : (int64_t)device;
 }
 
-/* The kind of a record tells which of its members have a meaning, and which. */
+/* The kind of a record tells which of its members mean something, and what. */
 static void take_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record)
 {
     kprof_activity activity = {.kind = KPROF_ACTIVITY_MANAGED};
@@ -445,7 +445,7 @@ static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     (void)context;
     (void)stream;
     (void)size;
-    if (!buffer || pthread_mutex_lock(&activities.reading) != 0) /* a signal handler has interrupted who reads one */
+    if (!buffer || pthread_mutex_lock(&activities.reading) != 0) /* a signal handler has interrupted a reader */
         return;
     while (valid > 0 && activities.cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
         unknown += !take_record(record);
@@ -529,7 +529,7 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
     return KPROF_OK;
 }
 
-/* Devices and scopes of the configurations are of CUDA before 7.0. */
+/* The device and the scope of a configuration matter only to CUDA before 7.0. */
 kprof_status kprof_activities_follow_managed(void)
 {
     enum {
@@ -549,7 +549,7 @@ kprof_status kprof_activities_follow_managed(void)
     return result == CUPTI_SUCCESS ? KPROF_OK : refused("how unified memory moves", result);
 }
 
-/* Also in the middle of a call of the runtime, as CUPTI has given all that it has. */
+/* Tell of calls that wait, even in the middle of a call of the runtime: CUPTI has given all that it has. */
 static void tell_waiting(void)
 {
     kprof_call_activity calls[KPROF_CALL_RECORDS_WAITING];
@@ -567,7 +567,7 @@ size_t kprof_activities_flush(void)
         return 0;
     (void)activities.cupti->cuptiActivityFlushAll(0);
     tell_waiting();
-    if (pthread_mutex_lock(&activities.buffers) != 0) /* a signal handler has interrupted who has it */
+    if (pthread_mutex_lock(&activities.buffers) != 0) /* a signal handler has interrupted the thread that has it */
         return 0;
     const size_t kept = activities.out_count;
     pthread_mutex_unlock(&activities.buffers);

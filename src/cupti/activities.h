@@ -9,7 +9,7 @@
 
 /* Takes activities. Called in any thread, by one thread at a time. */
 typedef struct kprof_activity_sink {
-    /* Return the number of a text, which activities that follow may have; 0: it cannot be kept. */
+    /* Return a number for a text, for later activities to use; 0: it cannot be kept. */
     int64_t (*name)(const char *text, bool is_mangled);
     void (*take)(const kprof_activity *activity);
     /* A buffer was read to its end. CUPTI lost `dropped` activities before, and `unknown` are of no known kind. */
@@ -29,8 +29,8 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
 /* Also record how managed memory moves, and page faults, from now on: once, after CUDA has begun. UNSUPPORTED where the
  * GPUs or CUPTI do not tell. */
 kprof_status kprof_activities_follow_managed(void) KPROF_MUST_CHECK;
-/* Hand over the activities that have ended, and return how many buffers CUPTI keeps: those that have an activity which
- * has not. Waits for no work on the GPU; not to be called while a stream or context is being destroyed. */
+/* Hand over the activities that have ended. Return how many buffers CUPTI keeps, as an activity in them goes on. Waits
+ * for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);
 /* Record no activity of the GPU until it is called with false: records of kernels make
  * counters of passes wrong, and counters of instructions 0. Calls are recorded all the time. */

@@ -165,8 +165,8 @@ bool kprof_allocations_is_unmapped(unsigned long long handle)
     return false;
 }
 
-/* Leave out a mapping that may only be read: a write to it ends the context, and who changes its memory does so by
- * another address. */
+/* Leave out a mapping that may only be read: a write to it ends the context, and its memory changes through another
+ * address only. */
 static void set_access(const kprof_memory_change *change)
 {
     take_out(change->address, change->size_bytes, false);

@@ -15,11 +15,11 @@ typedef struct kprof_backing {
     bool is_host;                /* page-locked; not for _reserve */
 } kprof_backing;
 
-/* Have space for pieces of `bytes` in all, and for one more of `largest`. NO_MEMORY, with a logged reason, when the
+/* Make space for pieces of `bytes` in all, and for one more of `largest`. NO_MEMORY, with a logged reason, when the
  * device would be left with less than KPROF_DEVICE_RESERVE_BYTES. */
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes,
                                    size_t largest) KPROF_MUST_CHECK;
-/* Have space for one piece of `bytes` that none of what is there has. NO_MEMORY likewise. */
+/* Make space for one piece of `bytes`, which fits into no chunk. NO_MEMORY likewise. */
 kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes) KPROF_MUST_CHECK;
 /* A piece, at a multiple of 256 bytes; 0 when there is no space left. It is taken until _reset or _rewind. */
 CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes);

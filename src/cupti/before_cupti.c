@@ -10,8 +10,8 @@
 
 EXPORTED kprof_guests_slot kprof_guests_hooks;
 
-/* Return the function that the caller would call without this library, NULL where there is none. Frameworks have their
- * CUPTI for themselves, where RTLD_NEXT does not look. */
+/* Return the function that the caller would call without this library, NULL where there is none. A framework loads a
+ * CUPTI of its own, where RTLD_NEXT does not look. */
 static void *find(const char *name, const void *caller)
 {
     void *next = dlsym(RTLD_NEXT, name), *library;

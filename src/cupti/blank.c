@@ -20,7 +20,7 @@ static bool is_block(const kprof_blank *blank, const uint8_t *image, size_t rang
     return memcmp(image + blank->first + range * blank->range_bytes, blank->block, blank->range_bytes) == 0;
 }
 
-/* Look at a few of the blocks from `from` on: to look at all takes as long as to make them anew. */
+/* Look at a few of the blocks from `from` on: looking at all takes as long as making them anew. */
 static bool are_blank(const kprof_blank *blank, const uint8_t *image, size_t from)
 {
     size_t left = blank->ranges - from;

@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 
 #define MOST_LAUNCHES 16 /* calls of the driver that launch kernels */
-/* So many launches in a row have to be parts of calls of the runtime, and behind the last handle of a kernel. */
+/* Leave launches out once this many in a row, since a kernel's handle was last given out, were parts of calls of the
+ * runtime. */
 #define ENOUGH 2000
 /* While launches are not recorded, one in so many calls of kprof_call_records_save records them, to see who launches.
  */
@@ -106,7 +107,8 @@ static bool is_launch(CUpti_CallbackId id)
     return false;
 }
 
-/* Does CUPTI record calls of the driver that launch from now on? Others may say something else; the last word holds. */
+/* Have CUPTI record the driver's calls that launch from now on, or not. Another thread may ask for the opposite; the
+ * last request holds. */
 static void record_launches(bool are_recorded)
 {
     for (size_t i = 0; i < records.launch_count; i++)
@@ -131,7 +133,7 @@ static bool note_direct(const char *why, unsigned id)
     return is_new;
 }
 
-/* The record that follows in its slot tells this of a call of the driver. */
+/* The next record in its slot tells which of these a call of the driver is. */
 typedef enum fate { ALONE, PART_OF_CALL, PART_BESIDE_OTHERS } fate;
 
 static fate look_back(const kprof_call_activity *before, const kprof_call_activity *call, bool is_driver)
@@ -211,7 +213,7 @@ void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackI
     stop_saving();
 }
 
-/* Whoever gets a handle says so first, and looks then whether launches are not recorded. */
+/* A thread that gets a handle says so first, and then looks whether launches are left out. */
 static bool may_save(void)
 {
     return !atomic_load(&records.is_direct) && atomic_load(&records.nested) >= ENOUGH;
@@ -226,7 +228,7 @@ static void leave_out(void)
         stop_saving();
 }
 
-/* Look now and then whether still nobody else launches. */
+/* Look now and then whether the program still launches through the runtime alone. */
 static void check_now_and_then(void)
 {
     records.saves++;

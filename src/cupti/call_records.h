@@ -20,13 +20,13 @@ void kprof_call_records_choose(const kprof_cupti_api *cupti);
  * Records of a thread come in the order in which its calls ended. Called by one thread at a time, as the next one. */
 size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_ActivityAPI *record,
                                kprof_call_activity out[2]);
-/* Those that wait still, and will not be parts of a call. `out` has space for KPROF_CALL_RECORDS_WAITING. */
+/* Take the calls that still wait: they are parts of no call. `out` has space for KPROF_CALL_RECORDS_WAITING. */
 size_t kprof_call_records_rest(kprof_call_activity *out);
 
-/* A call of the driver has this name of a kernel, or a call of the runtime: somebody may launch it through the driver
- * from now on. In CUPTI's callback, before the call. */
+/* A call of the driver, or of the runtime, gives out a kernel's handle: from now on the program may launch it through
+ * the driver. Call this in CUPTI's callback, before the call. */
 void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackId id);
-/* Those calls; the last one is 0. */
+/* List those calls; 0 ends the list. */
 const CUpti_CallbackId *kprof_call_records_handles(CUpti_CallbackDomain domain);
 /* Record no calls of the driver that launch, if there is reason to believe that the runtime makes all of them. Not in a
  * callback of CUPTI's. Returns whether a later call may be of use. */

@@ -112,7 +112,7 @@ bool kprof_call_changes_setting(CUpti_CallbackId id, const void *parameters);
 /* Is the stream being captured, or can the driver not tell? */
 bool kprof_stream_is_captured(CUstream stream);
 /* Is the stream the context's? A copy, or a launch by a CUkernel, may go to a stream of another context than the
- * current one: nothing waits for it in this one, whose counters and snapshot have nothing of it. */
+ * current one: then nothing in the current one waits for it, and neither counters nor snapshot cover it. */
 bool kprof_stream_is_of(const void *context, CUstream stream);
 /* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);

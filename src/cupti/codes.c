@@ -1,5 +1,5 @@
-/* A list of cubins. CUPTI's checksum is taken when somebody looks for it: within the callback that shows a cubin it may
- * never come. */
+/* A list of cubins. kprof asks CUPTI for a checksum only when somebody looks for it: within the callback that shows the
+ * cubin, CUPTI may never answer. */
 #include "cupti/codes.h"
 
 #include "core/hold.h"

@@ -25,7 +25,7 @@ typedef enum kprof_call_kind {
     KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
-    KPROF_CALL_ORDER,        /* likewise, and has what comes in a stream, or in several, wait for other work */
+    KPROF_CALL_ORDER,        /* likewise, and later work of a stream, or of several, waits for other work */
 } kprof_call_kind;
 
 /* Says what matters of a node of a graph: nothing of kprof's runs right before or behind it. */

@@ -14,8 +14,8 @@ void kprof_flush_prepare_to_empty(kprof_flush *flush);
  * written back during the next launch and counted as its traffic. Takes no kernel, so that an open pass does not count
  * it as a launch. Does not wait. */
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
-/* Have later flushes begin when the work that the stream has by now has ended, as they would disturb it. The stream may
- * be gone by then. */
+/* Have later flushes wait for the work that the stream has now, as they would disturb it. The stream may be gone by
+ * then. */
 kprof_status kprof_flush_behind(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
 /* Once that is prepared, do as ncu does: write back and empty L2, empty the caches of instructions and constants, and
  * leave 2.4 MB of dirty lines in L2, which DRAM writes during the next launch. Waits for the stream first, and takes

@@ -14,8 +14,8 @@ typedef struct kprof_progress {
 } kprof_progress;
 
 /* Put a mark behind the launch, graph launch or transfer that has just returned, in its context and its stream, which
- * must not be captured. If the driver refuses, there is no mark. `what` was launched, NULL: nobody asks. Return what
- * the newest earlier mark of the context is behind, if the GPU has passed that within a millisecond; else NULL.
+ * must not be captured. If the driver refuses, there is no mark. `what` was launched, NULL: nobody asks. Return the
+ * launch before the context's newest earlier mark if the GPU passed that mark within a millisecond; else NULL.
  * Thread-safe. */
 void *kprof_marks_set(void *context, void *stream, void *what);
 /* Look how far the GPU is in a context, NULL for all of them: all is 0 where no mark was put. Takes 0.2 us for each

@@ -119,7 +119,7 @@ static bool copy_attributes(const kprof_driver_api *driver, kprof_operation *ope
         return false;
     if (given > 0)
         memcpy(attributes, config->attrs, given * sizeof *attributes);
-    /* Do not record events again: who saw that one had happened would see that it has not. */
+    /* Do not record events again: a thread that saw that one had happened would see that it has not. */
     for (unsigned i = 0; i < given; i++)
         if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
             attributes[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)

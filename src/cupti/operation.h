@@ -8,16 +8,16 @@ typedef struct kprof_operation kprof_operation;
 
 /* Copy a launch, of a kernel or of a named graph as a whole, or a transfer from inside its enter hook; NULL when it
  * cannot be repeated: the arguments of a launch cannot be copied, its stream is another context's, or a transfer
- * reaches memory that `snapshot` does not hold or is too large. What a transfer to the host takes is kept on the device
- * first, and what a node of a graph brings from the host; the context must be idle where that is pageable memory.
- * `snapshot`: of transfers only. */
+ * reaches memory that `snapshot` does not hold or is too large. kprof first keeps on the device what a transfer takes
+ * to the host, and what a node of a graph brings from the host. If the latter is pageable memory, the context must be
+ * idle. `snapshot`: of transfers only. */
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot);
 /* Copy what the host may have written to managed memory since a kernel or kprof last used it, and memory of the host if
  * the snapshot holds that: *out writes it again, and is NULL where the host can have written nothing. The snapshot's
- * context must be current, and idle since then. A failure where it cannot be told or kept. */
+ * context must be current, and idle since then. A failure if that cannot be told or kept. */
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out) KPROF_MUST_CHECK;
-/* From inside its leave hook, after a call that succeeded: what a transfer from the host has brought is kept on the
- * device, and what a node of a graph has brought to the host. */
+/* Call this in the leave hook of a call that succeeded: keep on the device what a transfer has brought from the host,
+ * and what a node of a graph has brought to it. */
 kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHECK;
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */

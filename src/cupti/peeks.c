@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Launches that are looked at for modules in vain: what is loaded may never be launched. */
+/* Look at this many launches at most for modules: a loaded kernel may never be launched. */
 #define MOST_LAUNCHES 4096
 
 static struct {

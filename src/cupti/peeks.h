@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 
-/* Launches are not followed from now on, and may be looked at. Or whoever follows launches is about to have CUPTI tell
- * of all of them; nothing that is under way takes that back. Thread-safe, as is all here. */
+/* Launches are not followed from now on, and may be looked at. With false CUPTI is about to tell of all launches, and
+ * no look that is under way may undo that. Thread-safe, as is all here. */
 void kprof_peeks_allow(bool allow);
 /* A module was loaded. To be called within CUPTI's callback. */
 void kprof_peeks_begin(void);
-/* Is a launch that CUPTI tells of now one of these, and nobody else's? */
+/* Does CUPTI tell of launches only for these looks? */
 bool kprof_peeks_run(void);
 /* Has this launch, which has left the driver, variables to be noted? */
 bool kprof_peeks_want(const kprof_call *call);

@@ -38,10 +38,10 @@ kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *sampling) KPROF_MUST_CHEC
 /* Read the samples since the last start, or, where they were not stopped, since the reading before. NOT_COLLECTED when
  * there were more than the GPU's buffer holds. */
 kprof_status kprof_pm_sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *out) KPROF_MUST_CHECK;
-/* Likewise, but those of a launch alone, to which about `expected` samples fall (0: not known): from the first to the
- * last in which the pass's first metric is above 0. What is behind the launch is not decoded as a rule, and the other
- * values of what is before it are not computed: each sample would take 10 to 60 us, and 5 to 40. Where the launch was
- * longer than expected, or began later, the samples are cut; reading a repetition with 0 gives as many as setup has. */
+/* Read only the samples of a launch, about `expected` of them (0: not known): from the first to the last in which the
+ * pass's first metric is above 0. As a rule samples behind the launch are not decoded, which would take 10 to 60 us
+ * each. Those before it get no other values, which would take 5 to 40 us each. Where the launch was longer than
+ * expected, or began later, the samples are cut; reading a repetition with 0 gives as many as setup has. */
 kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *sampling, size_t expected,
                                            kprof_pm_data *out) KPROF_MUST_CHECK;
 /* Free what is ours; what is still enabled stays CUPTI's. NULL is allowed. */

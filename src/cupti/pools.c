@@ -109,7 +109,7 @@ static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
            used_bytes > 0;
 }
 
-/* A batch that holds the pool has it keep no more than so much once it lets go. Return whether one does. */
+/* If a batch holds the pool, set what the pool may keep once the batch lets go. Return whether one does. */
 static bool note_threshold(CUmemoryPool pool, cuuint64_t threshold)
 {
     bool is_held = false;

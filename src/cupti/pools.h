@@ -19,5 +19,5 @@ void kprof_pools_let_go(bool is_idle);
 void kprof_pools_let_outlive(CUmemoryPool *pool);
 /* A context ends, perhaps with its device's pools: ask no more about those that were to outlive their destruction. */
 void kprof_pools_forget(void);
-/* A call of the application succeeded. _let_go leaves a pool alone that it has told what to keep. */
+/* A call of the application succeeded. If it told a pool what to keep, _let_go leaves that pool alone. */
 void kprof_pools_note(CUpti_CallbackId id, const void *parameters);

@@ -159,8 +159,8 @@ static void retire_image(kprof_profiler *p)
     forget_blank(p);
 }
 
-/* Have an image for the ranges. CUPTI's object keeps the size that it was asked for last, and blanks the image by
- * that. Asking takes 2 ms. */
+/* Make an image for the ranges. CUPTI's object keeps the size that it was asked for last, and blanks the image by that.
+ * Asking takes 2 ms. */
 static kprof_status size_image(kprof_profiler *p)
 {
     size_t size = 0;

@@ -17,7 +17,7 @@ kprof_status kprof_cupti_fail(const struct kprof_cupti_api *cupti, const char *o
 /* Load the libraries that the functions below need, which takes about 50 ms; else the first of these does. Says nothing
  * when one is missing. Thread-safe. */
 void kprof_profiler_preload(void);
-/* Begin with CUPTI, which takes 60 ms and no counters. A failure shows in _open. */
+/* Start CUPTI, which takes 60 ms and no counters. A failure shows in _open. */
 void kprof_profiler_prepare(void);
 /* Get a context ready; it must be current. `metrics` is borrowed while the profiler lives. The first profiler of a
  * process costs about 80 ms. NO_PERMISSION, COUNTERS_BUSY or UNSUPPORTED as CUPTI says. */

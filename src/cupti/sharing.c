@@ -93,8 +93,9 @@ static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr
     return size > 0;
 }
 
-/* A call that gives the current device alone access to its own memory shares nothing: the `size` bytes from `memory`
- * on. A pool or a graph has no address, and `size` is 0: its own device has access anyway, so it means another. */
+/* A call shares nothing if it gives the current device alone access to its own memory, the `size` bytes from `memory`
+ * on. `size` is 0 for a pool or a graph, which have no address: their own device has access anyway, so the call means
+ * another one. */
 static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUdeviceptr memory, size_t size)
 {
     const kprof_driver_api *driver;

@@ -121,8 +121,7 @@ static size_t find_kept(const kept_value *kept, CUpti_CallbackDomain domain, uin
     return i;
 }
 
-/* CUPTI lets a tool keep one number from a call's entering to its leaving, and kprof takes that. So the guest gets
- * another one. */
+/* CUPTI lets a tool keep one number while a call is under way, and kprof takes that. So the guest gets another one. */
 static void tell_of_call(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const CUpti_CallbackData *data)
 {
@@ -249,7 +248,7 @@ static uint64_t bit_of(CUpti_ActivityKind kind)
     return UINT64_C(1) << (unsigned)kind % WORD_BITS;
 }
 
-/* Without the lock while CUPTI enables: it may wait for a thread of which a callback waits for the lock. */
+/* Do not hold the lock while CUPTI enables: it may wait for a thread whose callback waits for the lock. */
 static CUptiResult enable_activity(CUpti_ActivityKind kind)
 {
     uint64_t before = 0;

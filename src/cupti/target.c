@@ -140,7 +140,7 @@ static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_ca
     call->parameters = out;
 }
 
-/* Does nobody follow this launch? Its entering has been told to whoever did before, as decode has written. */
+/* Does nobody follow this launch? If somebody did as it entered, decode has noted that. */
 static bool is_to_be_looked_at(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     return kprof_peeks_run() && kprof_call_launches(id) &&
@@ -302,7 +302,7 @@ static void follow_nodes(void)
         kprof_log(KPROF_LOG_DEBUG, "CUPTI does not tell of graph nodes (CUPTI error %d)", (int)result);
 }
 
-/* A CUDA without one of these calls has nobody who makes it. */
+/* Where a version of CUDA lacks one of these calls, nobody makes it. */
 static void enable_handles(CUpti_CallbackDomain domain)
 {
     for (const CUpti_CallbackId *of = kprof_call_records_handles(domain); *of; of++)
@@ -454,7 +454,7 @@ kprof_status kprof_target_current_device(uint32_t *device)
     return KPROF_OK;
 }
 
-/* To retain a primary context that is not there would make it. */
+/* Retaining a primary context that is not there would make it. */
 bool kprof_target_is_primary(const void *context, uint32_t device)
 {
     CUcontext primary = NULL;
@@ -733,8 +733,8 @@ const char *kprof_target_managed_obstacle(void)
     return kprof_writers_of_host(); /* the last, since it reads the most */
 }
 
-/* Do kernels reach what the application has of the host's memory by the addresses that the host uses, and is it little
- * enough to be saved for each launch? */
+/* Do kernels reach the application's memory of the host by the host's own addresses, and is it little enough to be
+ * saved for each launch? */
 static bool can_save_host(void)
 {
     KPROF_AUTO_FREE kprof_span *spans = NULL;

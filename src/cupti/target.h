@@ -7,10 +7,9 @@
 #include "spool/record.h"
 
 typedef struct kprof_target_hooks {
-    bool is_brief;     /* of the driver's calls only those that end a context, or change memory, are of interest, and no
-                          code is */
-    bool sees_calls;   /* also those that a trace tells of, which are marked */
-    bool sees_order;   /* also those by which a stream waits for others */
+    bool is_brief;     /* only calls that end a context or change memory matter, and no code does */
+    bool sees_calls;   /* also see calls that a trace tells of, and mark them */
+    bool sees_order;   /* also see calls by which a stream waits for others */
     bool takes_guests; /* another tool of the process may use CUPTI while nothing but lists is followed */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);

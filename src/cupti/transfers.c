@@ -61,7 +61,7 @@ static bool is_plain(const copy_side *side, const kprof_transfer *t)
     return !is_array && (t->height <= 1 || side->pitch_bytes >= t->width);
 }
 
-/* Leave the kind open: the call may say that memory is the host's, and it is managed. */
+/* Leave the kind open: the call may say that memory is the host's, although it is managed. */
 static bool set_sides(kprof_transfer *t, const copy_side *to, const copy_side *from)
 {
     t->kind = KPROF_TRANSFER_COPY;
@@ -79,7 +79,7 @@ static bool read_rows(const CUDA_MEMCPY2D *p, bool waits, CUstream stream, kprof
     return set_sides(out, &to, &from);
 }
 
-/* Read a copy of one layer; others are none that is kept. */
+/* Read a copy of one layer; kprof keeps no others. */
 static bool read_layers(const CUDA_MEMCPY3D *p, bool waits, CUstream stream, kprof_transfer *out)
 {
     const copy_side to = SIDE(dst, p->dstZ * p->dstHeight + p->dstY),

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Neighbours of a module may be one. */
+/* Neighbouring variables of a module may be one entry. */
 typedef struct kprof_variable {
     const void *context; /* NULL: noted where none was current; kernels of every context may reach it */
     const void *owner;   /* module or library */

@@ -94,7 +94,7 @@ static kprof_status use_plan(uint32_t number)
     return KPROF_OK;
 }
 
-/* The thread that enters no call waits for the gate as long as it takes. */
+/* This thread is in no call of the application, so it waits for the gate as long as that takes. */
 static bool enter_alone(void)
 {
     const struct timespec pause = {0, RETRY_NS};
@@ -158,7 +158,7 @@ static kprof_status arm(const kprof_control_wish *wish)
     return status;
 }
 
-/* After a failure kprof is not told any more when calls leave: so none may still be inside the gate. */
+/* After a failure CUPTI tells no more of calls that leave, so none may still be inside the gate. */
 static void untell_launches(void)
 {
     if (enter_alone())
@@ -283,7 +283,7 @@ static bool look(int folder)
     return true;
 }
 
-/* Nobody is to wait for the answer of a process that follows no more. */
+/* The process follows no more wishes: nobody should wait for its answer. */
 static void remove_switch(void)
 {
     const char *reason;

@@ -32,8 +32,8 @@ bool kprof_batch_is_sealed(void);
 void kprof_batch_begin_call(void);
 /* Was the launch of this call put off, since the GPU's work goes on? */
 bool kprof_batch_has_put_off(void);
-/* Was it not repeated, but measured for a sample that lacks other passes, or not needed for one, or watched? Then -c
- * does not count it: of a sample it counts the launch with the last pass. */
+/* Was the launch of this call only watched, or measured for a sample that still lacks passes, or not needed for one?
+ * Then -c does not count it: of a sample, -c counts the launch with the last pass. */
 bool kprof_batch_has_sampled(void);
 /* Has a launch in the context gone unmeasured because the GPU was still at work? Then the next launch that finds the
  * context idle opens a batch. */

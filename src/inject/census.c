@@ -189,14 +189,14 @@ static void rank_kernels(const kprof_kernel_table *table)
                               has_name_of(table->kernels[i], top, most < count ? most : count), memory_order_relaxed);
 }
 
-/* With the mutex held. Have launches of the kernels measured from now on that have most time so far. How often that
- * changes grows with the logarithm of the time, and so does what is measured of kernels that have less in the end. */
+/* With the mutex held. From now on, have the kernels measured that have most time so far. How often that changes grows
+ * with the logarithm of the time, and so does what is measured of kernels that end up with less. */
 static void choose_top(void)
 {
     if (kprof_engine.process.config.census_top == 0 || census.total_ns < census.look_ns)
         return;
     census.look_ns = census.total_ns + census.total_ns / LOOKS_GROW + 1;
-    if (pthread_mutex_lock(&kprof_the_kernels.mutex) != 0) /* a signal handler has interrupted who looks for one */
+    if (pthread_mutex_lock(&kprof_the_kernels.mutex) != 0) /* a signal handler has interrupted a search */
         return;
     rank_kernels(&kprof_the_kernels);
     pthread_mutex_unlock(&kprof_the_kernels.mutex);

@@ -77,7 +77,7 @@ static void disarm_samples(kprof_profiled_context *context)
         kprof_log(KPROF_LOG_DEBUG, "samples cannot be disabled");
 }
 
-/* The plan of the context is another one now. */
+/* The plan of the context has changed. */
 static kprof_status follow_plan(kprof_profiled_context *context, const kprof_chip_metrics *metrics)
 {
     context->metrics = metrics;

@@ -27,7 +27,7 @@ typedef struct kprof_profiled_context {
     bool flush_failed;                /* wanted, and there was no space */
     size_t replayed_ranges;           /* that measurements of replays are made for; 0: there was none */
     bool takes_turns;                 /* another context had the counters between measurements of replays */
-    unsigned growths;                 /* how often what measured own runs reserve has been doubled */
+    unsigned growths;                 /* how often kprof has doubled what it reserves for own runs that are measured */
     double ready_ms;                  /* what the first pass of a profiler took to start */
     double repeated_ms;               /* what full batches in a row took to start and stop their passes */
     double fixed_ms;                  /* what the last batch took whatever it held */

@@ -188,9 +188,9 @@ static kprof_decision decide(kprof_decision_kind kind, const char *why)
 }
 
 /* CUPTI waits at the end of a range for a kernel that it counts in the SMs. If that kernel waits for what the
- * application does next, neither would ever go on. So kprof must have seen the kernel end by itself. Where it waited
- * for that in vain, the range is left open as the launch returns, and has its values if nothing else comes before the
- * launch has ended: it may only take long. */
+ * application does next, neither would ever go on. So kprof must have seen the kernel end by itself. If it has waited
+ * for that without success, it leaves the range open as the launch returns. The range has its values if nothing else
+ * comes before the launch has ended: it may only take long. */
 static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_decision_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->timeouts) > 0)

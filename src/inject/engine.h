@@ -60,7 +60,7 @@ extern struct kprof_engine kprof_engine;
  * Nothing is read where kprof did not start the process. */
 kprof_status kprof_engine_prepare(void) KPROF_MUST_CHECK;
 
-/* Is anything measured of instructions? */
+/* Are launches measured, and repeated? */
 static inline bool kprof_repeats_launches(void)
 {
     const uint32_t choice = kprof_engine.process.config.replay_choice;
@@ -73,6 +73,7 @@ static inline bool kprof_trace_is_alone(void)
     return kprof_engine.process.config.only_records && kprof_engine.process.config.traces;
 }
 
+/* Is anything measured of instructions? */
 static inline bool kprof_measures_instructions(void)
 {
     return kprof_engine.process.config.instruction_metrics.count > 0 || kprof_engine.process.config.samples;

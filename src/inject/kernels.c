@@ -133,7 +133,7 @@ kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kp
                                        kprof_kernel_announcer *announce)
 {
     const kprof_kernel_record record = {.mangled = name};
-    if (pthread_mutex_lock(&table->mutex) != 0) /* a signal handler has interrupted who changes the table */
+    if (pthread_mutex_lock(&table->mutex) != 0) /* a signal handler has interrupted a thread that changes the table */
         return NULL;
     kprof_kernel *kernel = find_or_add(&record, is_range, filter, announce);
     pthread_mutex_unlock(&table->mutex);

@@ -22,9 +22,9 @@ typedef struct kprof_kernel {
     atomic_bool to_watch;          /* the launch that is entered is to be watched */
     _Atomic uint32_t short_ends;   /* launches that ended within a millisecond, as marks have shown */
     _Atomic uint32_t timeouts;     /* launches that did not end by themselves while kprof waited for them */
-    atomic_bool ends_late;         /* that was often enough: the kernel may wait for the application */
-    atomic_bool takes_long;        /* it ends by itself, but a launch did not while its call was held for its sake */
-    _Atomic uint32_t lost_runs;    /* own runs that were measured in vain: other work came before they had ended */
+    atomic_bool ends_late;         /* there were enough timeouts: the kernel may wait for the application */
+    atomic_bool takes_long;        /* it ends by itself, but a launch did not while kprof held its call */
+    _Atomic uint32_t lost_runs;    /* own runs without values: other work came before they had ended */
     atomic_bool is_quiet;          /* launches that did not end by themselves changed no memory */
     atomic_bool changes;           /* one did, or kprof cannot tell */
     atomic_bool writes_host;       /* memory of the host was written while a batch stood behind a launch */

@@ -39,10 +39,10 @@
 #define CLOSE_TRIES 100
 
 #define SIGNAL_POLL_NS 500000
-/* A wait that is short, and yet long enough to be remembered where it is in vain. */
+/* A wait that is short, and yet long enough for its timeout to be remembered. */
 #define LOOK_NS INT64_C(4000000)
 
-/* Once so many launches of a kernel have shown to be short, one of so many of a thread's launches has a mark. */
+/* Once this many launches of a kernel were short, one of MARK_INTERVAL launches of a thread has a mark. */
 #define ENOUGH_SHORT  3
 #define MARK_INTERVAL 8
 

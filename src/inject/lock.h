@@ -9,8 +9,8 @@
 /* From now on _take stands in the line of the GPU with this UUID. A place in another line is given up. */
 void kprof_lock_choose(const char *uuid);
 /* Wait for this process' turn. Processes get it in the order of asking. Wait while others make progress, and for
- * `timeout_ms` without any. If false, the process keeps its place: a later call may find that its turn has come.
- * Somebody else takes a turn that has come and is not taken for a tenth of a second. Before _take waits it calls
+ * `timeout_ms` without any. If false, the process keeps its place: a later call may find that its turn has come. A
+ * process that does not take its turn for a tenth of a second loses it to the next one. Before _take waits it calls
  * `before_wait`, which may be NULL, to give up what the process whose turn it is may need. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
 /* Tell those who wait that this process, whose turn it is, makes progress. Cheap: most calls only read a clock. */

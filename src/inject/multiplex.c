@@ -18,7 +18,7 @@
  * other. Groups that take turns in a loop share them. */
 #define PROMPT_GROUPS 16
 
-/* After this many launches that could not be measured, or had few samples, let it be. */
+/* Try no more after this many launches that could not be measured, or had few samples. */
 #define MOST_FAILURES 3
 
 /* Count and sample as many launches as there are samples of passes, so that all values come from launches of the same
@@ -115,7 +115,7 @@ bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
     return !lacks || samples->windows - samples->first_window > TURN_ROUNDS * context->metrics->pass_count;
 }
 
-/* Is there no space for a further sample, and is each one complete that could be? */
+/* Is there no space for a further sample, and is every sample complete that could be? */
 static bool is_used_up(kprof_samples *samples)
 {
     const bool is_full = kprof_samples_are_full(samples);

@@ -22,7 +22,7 @@ bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context, con
 
 /* Is the launch to be counted or sampled by its instructions, in a batch by itself? `context` may be NULL. Samples come
  * before counters, and both before the passes of each sample. They need a profiler without an object: once there is
- * one, they wait until all samples are complete that can be soon. */
+ * one, they wait until all samples that can be complete soon are. */
 bool kprof_multiplex_wants_instructions(const kprof_profiled_context *context, const kprof_batch_launch *launch,
                                         kprof_source_kind *kind);
 /* Find the group of such a launch; NULL: no memory, or too many groups. */

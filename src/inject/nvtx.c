@@ -325,7 +325,7 @@ static uint64_t begin_range(bool is_started, uint64_t id)
     return marks;
 }
 
-/* A range begins where as many are open as kprof follows. */
+/* A range begins while as many are open as kprof follows. */
 static void leave_out(void)
 {
     static atomic_flag is_told = ATOMIC_FLAG_INIT;
@@ -626,7 +626,7 @@ typedef struct callback {
         KPROF_NVTX_MODULE_##module, KPROF_NVTX_##place, (kprof_nvtx_function)(function)                                \
     }
 
-/* Categories and names of other resources are nothing that a launch is in, or that a trace tells. */
+/* Not categories and names of other resources: no launch is in them, and no trace tells of them. */
 static const callback callbacks[] = {
     CALLBACK(CORE, RANGE_START_EX, start_ex),
     CALLBACK(CORE, RANGE_START_A, start_a),

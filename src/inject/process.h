@@ -11,7 +11,7 @@
 void kprof_process_outlive_libraries(void);
 /* Take a message that kprof logs: an error becomes the reason below, all others go to the spool. `user` is ignored. */
 void kprof_process_take_message(void *user, kprof_log_level level, const char *text);
-/* Warn that launches run which no record stands for, as they are not measured. The message's status tells readers. */
+/* Warn that launches run without a record, as they are not measured. The message's status tells readers. */
 void kprof_process_warn_unmeasured(const char *text);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);

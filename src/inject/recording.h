@@ -25,8 +25,8 @@ kprof_status kprof_recording_start(const kprof_activity_sink *sink, kprof_activi
 bool kprof_recording_runs(void);
 /* Are activities recorded in a process that measures launches? */
 bool kprof_recording_is_beside(void);
-/* kprof is at work in this thread, in a call of the application's: until it is released, what that asks of the GPU is
- * not recorded. Holds nest. They need the gate, alone, and do nothing but beside counters. */
+/* kprof works in this thread, in a call of the application: until _release, what kprof asks of the GPU is not recorded.
+ * Holds nest. They need the gate, alone, and do nothing but beside counters. */
 void kprof_recording_hold(void);
 /* With `counts` a pass counts what the application launches from now on: nothing is recorded until the next hold. */
 void kprof_recording_release(bool counts);

@@ -24,7 +24,7 @@
 #define UNENDED                                                                                                        \
     "activities that had not ended as the process did are missing, and others beside them in CUPTI's buffers"
 #define ONE_NAME_TOO_MANY "(kprof keeps no more names)"
-/* So many of kprof's turns are known when calls of their time come from CUPTI, which is half a second later. */
+/* Remember this many of kprof's turns: CUPTI tells of calls of their time half a second later. */
 #define TURNS_KEPT 4096
 #define EARLY_MOST 4096
 
@@ -137,7 +137,8 @@ static void add(const kprof_activity *activity)
         write_block();
 }
 
-/* Is it of a time that the trace has? Levels of memory need all changes, and a number alone has no time. */
+/* Does it fall into a time that the trace has? Levels of memory need all changes, and what only pairs numbers has no
+ * time. */
 static bool is_chosen(const kprof_activity *activity)
 {
     const int64_t start_ns = activity->fields[0], end_ns = activity->fields[1];
@@ -223,7 +224,7 @@ static void keep_early(const kprof_trace_range *range)
     unlock_early();
 }
 
-/* Behind the start of recording. No thread keeps any from then on. */
+/* Call this once recording has begun. No thread keeps ranges from then on. */
 static void take_early(void)
 {
     lock_early();

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* Samples come up to a second late: so long 16 thousand steps of 60 us take. */
+/* Samples come up to a second late: 16,384 steps of 60 us take that long. */
 #define TIMES_KEPT 16384
 
 typedef struct chosen_time {

@@ -1,6 +1,6 @@
 /* The times of a program that its trace is limited to: those between cudaProfilerStart and cudaProfilerStop, with
  * --profile-from-start, steps of --schedule, NVTX ranges of --nvtx-include, and from kprof ctl start to stop. The
- * filter knows what is chosen; here stands when that began and ended, since records and samples come late. */
+ * filter knows what is chosen; this file keeps when that began and ended, since records and samples come late. */
 #pragma once
 
 #include <stdbool.h>

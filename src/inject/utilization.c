@@ -206,8 +206,8 @@ static kprof_status leave_out_links(sampled_device *device)
     return run(device);
 }
 
-/* The process was held up, and the GPU's buffer is full: what is in it is lost. On an H200 nothing but another setup of
- * CUPTI's sampling can be started then. */
+/* The process was held up, and the GPU's buffer is full: what is in it is lost. On an H200 CUPTI then starts nothing
+ * but a new setup of its sampling. */
 static kprof_status begin_anew(sampled_device *device, kprof_status why)
 {
     if (device->began_ns > 0)
@@ -331,8 +331,8 @@ static bool is_wanted(void)
     return kprof_trace_is_alone() && kprof_measures_timelines();
 }
 
-/* Whoever has the mutex is in CUPTI, and if that does not return, the application still goes on: it waits once, for so
- * many times as long as calls may wait. False, too, where a signal handler has interrupted whoever has the mutex. */
+/* The thread that has the mutex is in CUPTI. If that does not return, the application still goes on: it waits once,
+ * `times` as long as calls may wait. False, too, in a signal handler that has interrupted the thread with the mutex. */
 static bool lock(int64_t times)
 {
     static atomic_bool is_stuck;

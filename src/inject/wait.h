@@ -19,8 +19,8 @@ int64_t kprof_wait_spent_ns(void);
 int64_t kprof_wait_rest_ns(void);
 /* The same, but for no longer than a call may be held: at the end of a process a thread has more. */
 int64_t kprof_wait_limit_ns(void);
-/* Return how much longer it is worth to wait for the context: hardly, where a wait has timed out and what that was for
- * goes on. */
+/* Return how much longer waiting for the context is worth it: hardly any longer if a wait has timed out, and the work
+ * that it was for goes on. */
 int64_t kprof_wait_worth_ns(const void *context);
 /* The thread has waited for another thread or process, for so long without any work that ended. */
 void kprof_wait_note(int64_t waited_ns);

@@ -178,7 +178,7 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
     kprof_process_check_owner();
 }
 
-/* Does the proof, where one is needed, tell that no launch can have waited for the host? */
+/* Does the proof, if one is needed, show that no launch can have waited for the host? */
 static bool stayed_away(const kprof_batch_state *state)
 {
     return !state->unwatched && !state->needs && !kprof_state_has_host(state) && !kprof_decision_has_other_writers() &&

@@ -6,7 +6,7 @@
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
 
-/* A kernel may compute something else now and then, as sums of which additions come in another order. So try replays
+/* A kernel may compute something else now and then, such as a sum whose additions come in another order. So try replays
  * once more behind the first copy of a batch that is so much longer than those before it, and has so many launches. */
 #define LONGER      8
 #define LONG_ENOUGH 32

@@ -10,7 +10,7 @@ typedef struct kprof_own_run {
     bool is_threads;                  /* it is the default stream of the thread that made that call */
     bool in_pass;                     /* a pass is under way */
     bool proof_open;                  /* a range of the proof goes on */
-    size_t lenient_from;              /* where that looks for writes alone: launches of the batch before it */
+    size_t lenient_from;              /* it looks for writes alone from this launch of the batch on */
     bool proof_paused;                /* for the call that is under way */
     atomic_bool range_open;           /* the range of the last launch goes on, as that launch does, or one before it */
     bool tells_end;                   /* it is no graph or range that may wait for more than other launches do */
@@ -32,7 +32,7 @@ void kprof_own_run_watch_writes(kprof_own_run *own, kprof_batch_state *state);
 bool kprof_own_run_is_lenient(const kprof_own_run *own, const kprof_batch_state *state);
 /* The launch has ended: let the proof look for reads again, or take only kernels that it has shown to be harmless. */
 void kprof_own_run_watch_reads(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);
-/* It was begun for a case that has not come: the batch has no proof. The context is idle. */
+/* End the proof, which was begun for a case that has not come: the batch has none. The context is idle. */
 void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state);
 /* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. What
  * runs must end by itself: until it has, nothing runs that comes later in another stream. */

@@ -6,7 +6,7 @@
 #include "inject/recording.h"
 
 /* Bits: the launches of a range read memory outside their GPU, or wrote it. */
-enum { READ = 1, WROTE = 2 /* or what that was cannot be told */ };
+enum { READ = 1, WROTE = 2 /* or nothing tells which */ };
 
 static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, unsigned *did)
 {
@@ -28,8 +28,8 @@ static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *rea
     return KPROF_OK;
 }
 
-/* Did any launch of the batch, whose ranges are the proof's? In lenient ranges the launch that the batch stands behind
- * may have read, and unread ones have nothing but that launch. */
+/* Did any launch of the batch reach such memory? Its ranges are the proof's. In lenient ranges the launch that the
+ * batch stands behind may have read, and unread ones have nothing but that launch. */
 static kprof_status read_whole_proof(kprof_batch_state *state, kprof_reader *reader, bool *reached)
 {
     const kprof_batch_ranges *ranges = &state->ranges;

@@ -214,7 +214,7 @@ static void enable_samples_again(const kprof_batch_state *state)
         kprof_contexts_arm(state->context);
 }
 
-/* In a range that counts all that runs, nothing is compared: do it once without counters. */
+/* A range that counts all that runs in it compares nothing: compare once, without counters. */
 static kprof_status prepare_span(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
     const kprof_device_ops *device = kprof_engine.device;

@@ -234,7 +234,8 @@ static kprof_status run_counted(kprof_source *source, const kprof_batch_state *s
 
 /* Samples */
 
-/* The shortest period in which a launch has no more samples than it should; it would have so many, one a cycle. */
+/* Choose the shortest period in which a launch has no more samples than it should. `cycles`: it would have so many, one
+ * a cycle. */
 static uint32_t choose_period_for(double cycles)
 {
     double samples = cycles / (1 << KPROF_SHORTEST_PERIOD);
@@ -337,7 +338,7 @@ static bool begin_round(kprof_source *source, kprof_batch_state *state)
     return status == KPROF_OK;
 }
 
-/* Have each launch's period, or a replay that tells how long launches take. True for such a replay. */
+/* Set the period of each launch. If the user gives none, return true: a replay is to tell how long launches take. */
 static bool choose_periods(kprof_source *source, kprof_batch_state *state)
 {
     source->rounds++; /* that of the times is the first */
@@ -438,7 +439,7 @@ static kprof_status begin_own_samples(kprof_source *source, kprof_batch_state *s
     return status == KPROF_OK ? device->pc_samples_start(context->pc_samples) : status;
 }
 
-/* Read first what kprof's own kernels have counted. */
+/* First read what kprof's own kernels have counted. */
 static kprof_status begin_own_counters(kprof_source *source, kprof_batch_state *state)
 {
     kprof_instruction_data others;

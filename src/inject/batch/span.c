@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* The first range of each name is repeated, and further ones until all of that has taken so long. */
+/* Repeat the first range of each name, and further ones until all repetitions have taken this long. */
 #define ENOUGH_NS INT64_C(20000000000)
 
 /* The first range of a name may do what no later one does, such as load code: try twice. */
@@ -66,7 +66,7 @@ static unsigned find_lane(kprof_lanes *lanes, void *stream)
     return i;
 }
 
-/* Have what comes next in some lanes wait for others. */
+/* Make what comes next in some lanes wait for others. */
 static void order(kprof_lanes *lanes, unsigned some, unsigned others)
 {
     for (unsigned i = 0; i < KPROF_LANES; i++)

@@ -4,7 +4,8 @@
 
 #include "inject/batch/state.h"
 
-/* Why is a range of this name not to be repeated, whatever its work is? "": nobody needs to know. NULL: it is. */
+/* Return why a range of this name is not repeated, whatever its work is; "": nobody needs to know; NULL: it is
+ * repeated. */
 const char *kprof_span_obstacle(const kprof_kernel *range, const kprof_chip_metrics *metrics);
 /* Does replaying the batch have to leave nothing out, and to end nowhere but with the range? */
 static inline bool kprof_span_is_whole(const kprof_batch_state *state)

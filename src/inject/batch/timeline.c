@@ -1,5 +1,5 @@
-/* How often to sample a launch over time, and which replay does so: one for each pass and interval, and another one for
- * launches that had more samples than expected. */
+/* Chooses how often to sample a launch over time, and the replay that does so: one for each pass and interval, and
+ * another one for launches that had more samples than expected. */
 #include "inject/batch/timeline.h"
 
 #include "inject/batch/caches.h"
