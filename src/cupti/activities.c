@@ -42,7 +42,7 @@ static struct {
     int64_t call_names[2][MOST_CALLS], layer_names[2]; /* of the runtime and the driver; 0: not known yet */
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
-/* CUPTI's kinds of records. Those of kernels, copies, sets and the runtime's calls have to be there. */
+/* CUPTI's kinds of records. Those of kernels, copies, sets, the runtime's calls and graphs have to be there. */
 static const struct {
     CUpti_ActivityKind kind;
     bool optional;
@@ -55,6 +55,7 @@ static const struct {
     {CUPTI_ACTIVITY_KIND_RUNTIME, false, false},
     {CUPTI_ACTIVITY_KIND_OVERHEAD, true, false},
     {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true, false},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false, true},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -108,11 +109,6 @@ static void take_back(uint8_t *buffer)
         free(buffer);
 }
 
-static void take(const kprof_activity *activity)
-{
-    activities.sink.take(activity);
-}
-
 static int64_t kernel_name(const char *text)
 {
     if (!text)
@@ -159,7 +155,7 @@ static void take_kernel(const CUpti_ActivityKernel10 *record)
     out->static_smem_bytes = record->staticSharedMemory;
     out->dynamic_smem_bytes = record->dynamicSharedMemory;
     out->local_bytes_per_thread = record->localMemoryPerThread;
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static const char *copy_operation(unsigned kind)
@@ -199,7 +195,7 @@ static void take_copy(const CUpti_ActivityMemcpy6 *record)
     kprof_copy_activity *out = &activity.copy;
     FILL_COPY(out, record);
     out->source_device = out->target_device = -1;
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static void take_peer_copy(const CUpti_ActivityMemcpyPtoP4 *record)
@@ -209,7 +205,7 @@ static void take_peer_copy(const CUpti_ActivityMemcpyPtoP4 *record)
     FILL_COPY(out, record);
     out->source_device = record->srcDeviceId;
     out->target_device = record->dstDeviceId;
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static void take_set(const CUpti_ActivityMemset4 *record)
@@ -219,33 +215,27 @@ static void take_set(const CUpti_ActivityMemset4 *record)
     FILL_ON_GPU(out, record);
     out->memory = name(memory_kind(record->memoryKind));
     out->bytes = (int64_t)record->bytes;
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static const char *overhead_name(CUpti_ActivityOverheadKind kind)
 {
-    switch (kind) {
-    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
-        return "Driver compiler";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
-        return "Buffer flush";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
-        return "Instrumentation";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
-        return "Resource";
-    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
-        return "Module loading";
-    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
-        return "Lazy function loading";
-    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
-        return "Command buffer full";
-    case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
-        return "Buffer request";
-    case CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT:
-        return "Unified memory set-up";
-    default:
-        return "Unknown";
-    }
+    static const struct {
+        CUpti_ActivityOverheadKind kind;
+        const char *name;
+    } rows[] = {{CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, "Driver compiler"},
+                {CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, "Buffer flush"},
+                {CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION, "Instrumentation"},
+                {CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE, "Resource"},
+                {CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING, "Module loading"},
+                {CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, "Lazy function loading"},
+                {CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, "Command buffer full"},
+                {CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, "Buffer request"},
+                {CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT, "Unified memory set-up"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].kind == kind)
+            return rows[i].name;
+    return "Unknown";
 }
 
 static void take_overhead(const CUpti_ActivityOverhead3 *record)
@@ -259,7 +249,7 @@ static void take_overhead(const CUpti_ActivityOverhead3 *record)
         .correlation = or_none(record->correlationId),
         .name = name(overhead_name(record->overheadKind)),
     };
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static void take_graph(const CUpti_ActivityGraphTrace2 *record)
@@ -274,7 +264,7 @@ static void take_graph(const CUpti_ActivityGraphTrace2 *record)
         .correlation = record->correlationId,
         .graph = record->graphId,
     };
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static void take_external(const CUpti_ActivityExternalCorrelation *record)
@@ -285,7 +275,7 @@ static void take_external(const CUpti_ActivityExternalCorrelation *record)
         .external_kind = record->externalKind,
         .external_id = (int64_t)record->externalId,
     };
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static const char *managed_operation(CUpti_ActivityUnifiedMemoryCounterKind kind)
@@ -330,13 +320,13 @@ static void take_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record)
     out->source_device = is_cpu_fault || is_thrashing ? -1 : device_or_none(record->srcId);
     out->target_device =
         is_cpu_fault || is_gpu_fault || is_thrashing || is_throttling ? -1 : device_or_none(record->dstId);
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 static void take_call(const kprof_call_activity *call)
 {
     kprof_activity activity = {.kind = KPROF_ACTIVITY_CALL, .call = *call};
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 /* "cudaLaunchKernel_v7000" and "__cudaLaunchKernel_v13000" are cudaLaunchKernel. In cuMemFree_v2 the version stays. */
@@ -480,10 +470,11 @@ static kprof_status refused(const char *what, CUptiResult result)
                       why);
 }
 
-/* Kernels are the first. */
+/* Kernels are the first kind, and graphs the last. */
 static size_t count_kinds(void)
 {
-    return activities.scope == KPROF_ACTIVITIES_OF_KERNELS ? 1 : KIND_COUNT;
+    const kprof_activity_scope scope = activities.scope;
+    return scope == KPROF_ACTIVITIES_OF_KERNELS ? 1 : scope == KPROF_ACTIVITIES_OF_GRAPHS ? KIND_COUNT : KIND_COUNT - 1;
 }
 
 static kprof_status enable_kinds(void)
@@ -491,15 +482,10 @@ static kprof_status enable_kinds(void)
     for (size_t i = 0; i < count_kinds(); i++) {
         const CUptiResult result = activities.cupti->cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && !kinds[i].optional)
-            return refused("activities", result);
+            return refused(kinds[i].kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE ? "graphs" : "activities", result);
         if (result != CUPTI_SUCCESS)
             kprof_log(KPROF_LOG_DEBUG, "CUPTI does not record activities of kind %d (error %d)", (int)kinds[i].kind,
                       (int)result);
-    }
-    if (activities.scope == KPROF_ACTIVITIES_OF_GRAPHS) {
-        const CUptiResult result = activities.cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-        if (result != CUPTI_SUCCESS)
-            return refused("graphs", result);
     }
     if (activities.scope != KPROF_ACTIVITIES_OF_KERNELS)
         kprof_call_records_choose(activities.cupti);
@@ -582,9 +568,6 @@ void kprof_activities_pause(bool pauses)
     for (size_t i = 0; i < count_kinds(); i++)
         if (kinds[i].pauses)
             (void)(pauses ? cupti->cuptiActivityDisable(kinds[i].kind) : cupti->cuptiActivityEnable(kinds[i].kind));
-    if (activities.scope == KPROF_ACTIVITIES_OF_GRAPHS)
-        (void)(pauses ? cupti->cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
-                      : cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
 }
 
 bool kprof_activities_save(void)
@@ -608,7 +591,7 @@ void kprof_activities_note_memory(const kprof_memory_activity *memory, bool allo
     activity.memory.time_ns = kprof_activities_now_ns();
     activity.memory.operation = name(allocates ? "allocation" : "release");
     activity.memory.memory = name(kind);
-    take(&activity);
+    activities.sink.take(&activity);
 }
 
 bool kprof_activities_want_memory(void)

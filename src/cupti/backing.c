@@ -38,8 +38,10 @@ static CUresult allocate(const kprof_backing *backing, const kprof_driver_api *d
     return result;
 }
 
-static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes)
+static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *driver, size_t least_bytes)
 {
+    const size_t wanted = round_up(least_bytes, CHUNK_GRANULE);
+    const size_t bytes = wanted > LEAST_CHUNK_BYTES ? wanted : LEAST_CHUNK_BYTES;
     size_t free_bytes = 0, total_bytes = 0;
     CUresult result = backing->is_host ? CUDA_SUCCESS : driver->cuMemGetInfo_(&free_bytes, &total_bytes);
     if (!backing->is_host && result == CUDA_SUCCESS && bytes + KPROF_DEVICE_RESERVE_BYTES > free_bytes)
@@ -64,8 +66,7 @@ static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *dr
 
 kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes)
 {
-    size_t wanted = round_up(bytes + ALIGNMENT, CHUNK_GRANULE);
-    return add_chunk(backing, driver, wanted > LEAST_CHUNK_BYTES ? wanted : LEAST_CHUNK_BYTES);
+    return add_chunk(backing, driver, bytes + ALIGNMENT);
 }
 
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes, size_t largest)
@@ -76,8 +77,7 @@ kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_ap
             left += c->size_bytes - c->used_bytes - largest; /* pieces may leave so much of a chunk unused */
     if (left >= wanted)
         return KPROF_OK;
-    size_t missing = round_up(wanted - left + largest, CHUNK_GRANULE);
-    return add_chunk(backing, driver, missing > LEAST_CHUNK_BYTES ? missing : LEAST_CHUNK_BYTES);
+    return add_chunk(backing, driver, wanted - left + largest);
 }
 
 CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes)

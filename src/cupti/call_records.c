@@ -194,17 +194,12 @@ const CUpti_CallbackId *kprof_call_records_handles(CUpti_CallbackDomain domain)
     return domain == CUPTI_CB_DOMAIN_DRIVER_API ? driver_handles : runtime_handles;
 }
 
-static bool is_handle(CUpti_CallbackDomain domain, CUpti_CallbackId id)
-{
-    const CUpti_CallbackId *of = kprof_call_records_handles(domain);
-    while (*of && *of != id)
-        of++;
-    return *of != 0;
-}
-
 void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-    if (!is_handle(domain, id))
+    const CUpti_CallbackId *handle = kprof_call_records_handles(domain);
+    while (*handle && *handle != id)
+        handle++;
+    if (!*handle)
         return;
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API ||
         (id != CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel && id != CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction))

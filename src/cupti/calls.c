@@ -167,31 +167,30 @@ static bool takes_access(const cuMemSetAccess_params *p)
     return false;
 }
 
-static bool variable_at(const CUdeviceptr *address, const size_t *size_bytes, uint64_t *out_address,
-                        size_t *out_size_bytes)
-{
-    if (!address)
-        return false;
-    *out_address = *address;
-    *out_size_bytes = size_bytes ? *size_bytes : 0;
-    return true;
-}
+#define VARIABLE(name)                                                                                                 \
+    case ID(name): {                                                                                                   \
+        const name##_params *p = parameters;                                                                           \
+        at = p->dptr;                                                                                                  \
+        size = p->bytes;                                                                                               \
+        break;                                                                                                         \
+    }
 
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes)
 {
-    if (id == ID(cuModuleGetGlobal_v2)) {
-        const cuModuleGetGlobal_v2_params *p = parameters;
-        return variable_at(p->dptr, p->bytes, address, size_bytes);
+    const CUdeviceptr *at = NULL;
+    const size_t *size = NULL;
+    switch (id) {
+        VARIABLE(cuModuleGetGlobal_v2)
+        VARIABLE(cuLibraryGetGlobal)
+        VARIABLE(cuLibraryGetManaged)
+    default:
+        break;
     }
-    if (id == ID(cuLibraryGetGlobal)) {
-        const cuLibraryGetGlobal_params *p = parameters;
-        return variable_at(p->dptr, p->bytes, address, size_bytes);
-    }
-    if (id == ID(cuLibraryGetManaged)) {
-        const cuLibraryGetManaged_params *p = parameters;
-        return variable_at(p->dptr, p->bytes, address, size_bytes);
-    }
-    return false;
+    if (!at)
+        return false;
+    *address = *at;
+    *size_bytes = size ? *size : 0;
+    return true;
 }
 
 const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
@@ -400,29 +399,23 @@ static void read_launch(CUpti_CallbackId id, const void *parameters, kprof_given
 {
     static const kprof_given_launch nothing;
     *out = nothing; /* each launch comes here, and to clear takes longer */
+    out->per_thread = id == ID(cuLaunchKernel_ptsz) || id == ID(cuLaunchKernelEx_ptsz) ||
+                      id == ID(cuLaunchCooperativeKernel_ptsz) || id == ID(cuGraphLaunch_ptsz);
     switch (id) {
-    case ID(cuLaunchKernel_ptsz):
-        out->per_thread = true;
-        __attribute__((fallthrough));
     case ID(cuLaunchKernel):
+    case ID(cuLaunchKernel_ptsz):
         read_plain(parameters, out);
         break;
-    case ID(cuLaunchKernelEx_ptsz):
-        out->per_thread = true;
-        __attribute__((fallthrough));
     case ID(cuLaunchKernelEx):
+    case ID(cuLaunchKernelEx_ptsz):
         read_extended(parameters, out);
         break;
-    case ID(cuLaunchCooperativeKernel_ptsz):
-        out->per_thread = true;
-        __attribute__((fallthrough));
     case ID(cuLaunchCooperativeKernel):
+    case ID(cuLaunchCooperativeKernel_ptsz):
         read_cooperative(parameters, out);
         break;
-    case ID(cuGraphLaunch_ptsz):
-        out->per_thread = true;
-        __attribute__((fallthrough));
     case ID(cuGraphLaunch):
+    case ID(cuGraphLaunch_ptsz):
         out->is_graph = true;
         out->graph = ((const cuGraphLaunch_params *)parameters)->hGraph;
         out->stream = ((const cuGraphLaunch_params *)parameters)->hStream;

@@ -77,9 +77,11 @@ static kprof_status set_config(const kprof_instructions *s)
     return check(s, "cuptiSassMetricsSetConfig", result);
 }
 
-/* With the mutex. */
-static kprof_status configure(const kprof_instructions *s)
+static kprof_status configure_once(const kprof_instructions *s)
 {
+    if (s->device >= MOST_DEVICES)
+        return kprof_fail(KPROF_UNSUPPORTED, "kprof counts the instructions of %d devices", MOST_DEVICES);
+    KPROF_HOLD(devices.mutex);
     CUcontext *holder = &devices.contexts[s->device];
     if (*holder == s->context)
         return KPROF_OK;
@@ -91,14 +93,6 @@ static kprof_status configure(const kprof_instructions *s)
     if (status == KPROF_OK)
         *holder = s->context;
     return status;
-}
-
-static kprof_status configure_once(const kprof_instructions *s)
-{
-    if (s->device >= MOST_DEVICES)
-        return kprof_fail(KPROF_UNSUPPORTED, "kprof counts the instructions of %d devices", MOST_DEVICES);
-    KPROF_HOLD(devices.mutex);
-    return configure(s);
 }
 
 /* Have CUPTI forget the context while it is there. */

@@ -15,22 +15,15 @@ typedef struct span_list {
     size_t count;
 } span_list;
 
-static bool add(span_list *list, kprof_span span)
-{
-    if (!KPROF_APPEND(list->items, list->count))
-        return false;
-    list->items[list->count++] = span;
-    return true;
-}
-
 static bool add_touched(span_list *list, uint64_t begin, uint64_t end)
 {
     for (uint64_t at = begin; at < end;) {
         uint64_t from = at, to = end;
         if (!kprof_mappings_find_present(&from, &to))
             return true;
-        if (!add(list, (kprof_span){from, (size_t)(to - from)}))
+        if (!KPROF_APPEND(list->items, list->count))
             return false;
+        list->items[list->count++] = (kprof_span){from, (size_t)(to - from)};
         at = to;
     }
     return true;

@@ -33,17 +33,11 @@ static struct {
     ring *rings;
 } marks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static ring *find(const void *context)
+static ring *find_or_make(const void *context)
 {
     ring *r = marks.rings;
     while (r && r->context != context)
         r = r->next;
-    return r;
-}
-
-static ring *find_or_make(const void *context)
-{
-    ring *r = find(context);
     if (r || !(r = calloc(1, sizeof *r)))
         return r;
     r->context = context;

@@ -81,19 +81,6 @@ static bool is_transfer(const kprof_operation *operation)
     return !operation->function && !operation->graph && !operation->host;
 }
 
-static void fill_config(kprof_operation *operation, const kprof_given_launch *given)
-{
-    operation->config = (CUlaunchConfig){
-        .gridDimX = given->grid[0],
-        .gridDimY = given->grid[1],
-        .gridDimZ = given->grid[2],
-        .blockDimX = given->block[0],
-        .blockDimY = given->block[1],
-        .blockDimZ = given->block[2],
-        .sharedMemBytes = given->dynamic_smem_bytes,
-    };
-}
-
 /* A launch keeps the lines of L2 that its stream's policy names, unless it has a policy itself. */
 static bool read_policy(const kprof_driver_api *driver, const kprof_given_launch *launch, CUlaunchAttribute *out)
 {
@@ -322,7 +309,13 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
     if (kprof_driver_load(&driver) != KPROF_OK || !launch->has_arguments)
         return false;
     operation->function = call->function;
-    fill_config(operation, launch);
+    operation->config = (CUlaunchConfig){.gridDimX = launch->grid[0],
+                                         .gridDimY = launch->grid[1],
+                                         .gridDimZ = launch->grid[2],
+                                         .blockDimX = launch->block[0],
+                                         .blockDimY = launch->block[1],
+                                         .blockDimZ = launch->block[2],
+                                         .sharedMemBytes = launch->dynamic_smem_bytes};
     read_settings(driver, operation);
     return kprof_stream_is_of(call->context, call->stream) &&
            copy_attributes(driver, operation, !(call->node_traits & KPROF_NODE), launch) &&

@@ -270,18 +270,12 @@ kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *s)
     return check(s, "cuptiPmSamplingStop", result);
 }
 
-static kprof_status blank_image(kprof_pm_sampling *s)
-{
-    if (s->is_blank || (s->blank && kprof_blank_restore(s->blank, s->image, s->used)))
-        return KPROF_OK;
-    return initialize_image(s);
-}
-
 /* CUPTI decodes into one image as long as that has space, and forgets the samples that have none: on an H200, nothing
  * came into a further image. While samples run, one call is a reading, and the next one goes on from there. */
 static kprof_status decode(kprof_pm_sampling *s, bool *is_cut, CUpti_PmSampling_DecodeStopReason *reason)
 {
-    kprof_status status = blank_image(s);
+    const bool is_blank = s->is_blank || (s->blank && kprof_blank_restore(s->blank, s->image, s->used));
+    kprof_status status = is_blank ? KPROF_OK : initialize_image(s);
     *reason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
     s->is_blank = false;
     s->used = SIZE_MAX; /* until it is known */

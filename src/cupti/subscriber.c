@@ -58,12 +58,6 @@ static void note(wishes *of, bool wanted, CUpti_CallbackDomain domain, CUpti_Cal
         atomic_fetch_and(&of->words[domain][id / WORD_BITS], ~bit);
 }
 
-static void note_all(wishes *of, bool wanted, CUpti_CallbackDomain domain)
-{
-    for (size_t i = 0; i < WORDS; i++)
-        atomic_store(&of->words[domain][i], wanted ? ~UINT64_C(0) : 0);
-}
-
 /* Frameworks let go of CUPTI as a forked child ends, too, and another thread may have had the lock. */
 static void begin_anew_in_child(void)
 {
@@ -102,8 +96,8 @@ static CUptiResult follow_all(wishes *of, CUpti_CallbackDomain domain)
     if ((size_t)domain >= CUPTI_CB_DOMAIN_SIZE)
         return CUPTI_ERROR_INVALID_PARAMETER;
     CUptiResult result = subscriber.cupti->cuptiEnableDomain(1, subscriber.handle, domain);
-    if (result == CUPTI_SUCCESS)
-        note_all(of, true, domain);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < WORDS; i++)
+        atomic_store(&of->words[domain][i], ~UINT64_C(0));
     return result;
 }
 
@@ -142,21 +136,16 @@ static void tell_of_call(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, 
         kept[i] = (kept_value){CUPTI_CB_DOMAIN_INVALID, 0, 0};
 }
 
-static void tell(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
-{
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
-        tell_of_call(guest, domain, id, data);
-    else
-        guest(subscriber.guest_user, domain, id, data);
-}
-
 bool kprof_subscriber_route(bool is_kprofs, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     CUpti_CallbackFunc guest = atomic_load_explicit(&subscriber.guest, memory_order_acquire);
     if (!guest || !is_known(domain, id))
         return true;
-    if (!is_kprofs && wants(&subscriber.guests, domain, id))
-        tell(guest, domain, id, data);
+    const bool is_told = !is_kprofs && wants(&subscriber.guests, domain, id);
+    if (is_told && (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API))
+        tell_of_call(guest, domain, id, data);
+    else if (is_told)
+        guest(subscriber.guest_user, domain, id, data);
     return wants(&subscriber.kprofs, domain, id);
 }
 
