@@ -179,13 +179,6 @@ static bool is_closed(const kprof_filter *filter)
     return kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter);
 }
 
-static void add_shape(const kprof_call *call, kprof_filter_launch *place)
-{
-    kprof_launch_record record = {.device = place->device, .kernel = place->kernel};
-    kprof_engine.device->target_shape(call, &record);
-    *place = kprof_kernel_place(&record);
-}
-
 /* Is the launch, or the graph's node, made in functions of Python that the filter takes? */
 static bool matches_stack(const kprof_filter *filter, const kprof_graph_call *node)
 {
@@ -214,8 +207,11 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
     bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&
                    kprof_filter_match_calls(filter) && kprof_nvtx_match(filter) && matches_stack(filter, node);
     kprof_filter_launch place = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
-    if (matches && kprof_filter_needs_shape(filter))
-        add_shape(call, &place);
+    if (matches && kprof_filter_needs_shape(filter)) {
+        kprof_launch_record record = {.device = place.device, .kernel = place.kernel};
+        kprof_engine.device->target_shape(call, &record);
+        place = kprof_kernel_place(&record);
+    }
     return kprof_filter_take_launch(filter, matches, &place);
 }
 

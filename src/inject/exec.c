@@ -143,35 +143,31 @@ static void take_arguments(char **out, size_t count, const char *first, va_list 
         out[i] = va_arg(*list, char *);
 }
 
+/* Begin `list`, and take the arguments up to NULL as `argv`. */
+#define TAKE_ARGUMENTS(first)                                                                                          \
+    va_list list;                                                                                                      \
+    va_start(list, first);                                                                                             \
+    const size_t count = count_arguments(first, list);                                                                 \
+    char *argv[count];                                                                                                 \
+    take_arguments(argv, count, first, &list)
+
 EXPORTED int execl(const char *path, const char *argument, ...)
 {
-    va_list list;
-    va_start(list, argument);
-    size_t count = count_arguments(argument, list);
-    char *argv[count];
-    take_arguments(argv, count, argument, &list);
+    TAKE_ARGUMENTS(argument);
     va_end(list);
     return execve(path, argv, environ);
 }
 
 EXPORTED int execlp(const char *file, const char *argument, ...)
 {
-    va_list list;
-    va_start(list, argument);
-    size_t count = count_arguments(argument, list);
-    char *argv[count];
-    take_arguments(argv, count, argument, &list);
+    TAKE_ARGUMENTS(argument);
     va_end(list);
     return execvpe(file, argv, environ);
 }
 
 EXPORTED int execle(const char *path, const char *argument, ...)
 {
-    va_list list;
-    va_start(list, argument);
-    size_t count = count_arguments(argument, list);
-    char *argv[count];
-    take_arguments(argv, count, argument, &list);
+    TAKE_ARGUMENTS(argument);
     char *const *environment = va_arg(list, char *const *);
     va_end(list);
     return execve(path, argv, environment);

@@ -70,12 +70,6 @@ typedef struct stall {
     int64_t since_ns, limit_ns;
 } stall;
 
-static void end_stall(const stall *s)
-{
-    const int64_t stalled_ns = kprof_monotonic_ns() - s->since_ns;
-    kprof_wait_note(stalled_ns < s->limit_ns ? stalled_ns : s->limit_ns);
-}
-
 /* Wait with the mutex held; false when the time is over, or when no work ends: the work may be waiting for what this
  * thread is about to do. */
 static bool wait_for_change(const struct timespec *deadline, stall *s)
@@ -115,10 +109,10 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&gate->inside) == 0) && in_time)
         in_time = wait_for_change(&deadline, &stalled);
-    if (!alone)
-        end_stall(&stalled);
     gate->timed_out = !alone && (gate->timed_out || timeout_ms > 0);
     if (!alone) {
+        const int64_t stalled_ns = kprof_monotonic_ns() - stalled.since_ns;
+        kprof_wait_note(stalled_ns < stalled.limit_ns ? stalled_ns : stalled.limit_ns);
         atomic_store(&gate->exclusive, false);
         pthread_cond_broadcast(&gate->changed);
     }

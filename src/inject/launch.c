@@ -197,11 +197,6 @@ static bool repeats_whole_graphs(void)
     return kprof_engine.process.config.graph_profiling == KPROF_GRAPH_WHOLE;
 }
 
-static bool measures_whole_graphs(void)
-{
-    return repeats_whole_graphs() || !kprof_repeats_launches();
-}
-
 static bool is_gated(const kprof_call *call)
 {
     return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS && call->kind != KPROF_CALL_ORDER;
@@ -666,7 +661,7 @@ static void follow(const kprof_call *call, kprof_awaited awaited)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call, .awaited = awaited == KPROF_AWAITED});
-    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && (repeats_whole_graphs() || !kprof_repeats_launches()) &&
              kprof_engine.device->target_name_graph(call, &whole))
         enter_launch(&whole);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)

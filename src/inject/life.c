@@ -103,13 +103,6 @@ static void at_exit(void)
     kprof_launch_end_by_signal(); /* which has come meanwhile */
 }
 
-static kprof_target_hooks choose_hooks(const kprof_config *config)
-{
-    if (kprof_trace_is_alone() && kprof_measures_timelines())
-        return kprof_utilization_hooks;
-    return config->only_records ? kprof_recording_hooks : kprof_launch_hooks;
-}
-
 static kprof_status start(const char *dir)
 {
     kprof_process *process = &kprof_engine.process;
@@ -132,7 +125,10 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    kprof_target_hooks hooks = choose_hooks(&process->config);
+    const bool samples = kprof_trace_is_alone() && kprof_measures_timelines();
+    kprof_target_hooks hooks = samples                        ? kprof_utilization_hooks
+                               : process->config.only_records ? kprof_recording_hooks
+                                                              : kprof_launch_hooks;
     hooks.sees_calls = process->config.call_stack_type != 0;
     hooks.sees_order = process->config.replay_choice == KPROF_RANGES;
     if (!hooks.sees_calls)

@@ -129,14 +129,6 @@ static bool is_own(const kprof_call_activity *call)
     return last && last->thread == call->thread && call->end_ns <= last->end_ns;
 }
 
-static void add(const kprof_activity *activity)
-{
-    kprof_activity_encode(&trace.history, activity, &trace.block);
-    trace.block_count++;
-    if (trace.block.failed || trace.block.length >= BLOCK_BYTES)
-        write_block();
-}
-
 /* Does it fall into a time that the trace has? Levels of memory need all changes, and what only pairs numbers has no
  * time. */
 static bool is_chosen(const kprof_activity *activity)
@@ -153,8 +145,12 @@ static void take_any(const kprof_activity *activity)
         return;
     if (activity->kind == KPROF_ACTIVITY_KERNEL && kprof_engine.process.config.only_records)
         atomic_fetch_add(&kprof_engine.process.launches, 1); /* else each is counted as it is launched */
-    if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(&activity->call))
-        add(activity);
+    if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(&activity->call)) {
+        kprof_activity_encode(&trace.history, activity, &trace.block);
+        trace.block_count++;
+        if (trace.block.failed || trace.block.length >= BLOCK_BYTES)
+            write_block();
+    }
     pthread_mutex_unlock(&trace.mutex);
 }
 

@@ -174,14 +174,6 @@ static kprof_status run(sampled_device *device)
     return status;
 }
 
-static kprof_status start(sampled_device *device, const char *chip)
-{
-    const kprof_device_ops *ops = kprof_engine.device;
-    kprof_status status = ops->pm_sampling_open(device->device, chip, &device->sampling);
-    KPROF_THEN(status, ops->pm_sampling_enable(device->sampling));
-    return status == KPROF_OK ? run(device) : status;
-}
-
 static void give_up(sampled_device *device, kprof_status status)
 {
     kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time from now on: %s", device->device,
@@ -261,7 +253,9 @@ static void begin_device(const kprof_device *of)
                                .is_first = true,
                                .most_joined = 1,
                                .left = KPROF_UTILIZATION_SAMPLES};
-    const kprof_status status = start(device, of->metrics->chip);
+    kprof_status status = kprof_engine.device->pm_sampling_open(device->device, of->metrics->chip, &device->sampling);
+    KPROF_THEN(status, kprof_engine.device->pm_sampling_enable(device->sampling));
+    KPROF_THEN(status, run(device));
     if (status != KPROF_OK)
         kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time, and the trace goes on without: %s",
                   device->device, kprof_process_reason(status));

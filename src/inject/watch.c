@@ -184,12 +184,6 @@ static void tell_endless_replay(void)
               count, limit_s);
 }
 
-static void give_up_counters(void)
-{
-    kprof_contexts_release();
-    kprof_lock_give();
-}
-
 /* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
  * is about to end it, and kprof asks: then close what is open, whatever is being launched. */
 static bool give_back(unsigned calls)
@@ -217,8 +211,10 @@ static bool give_back(unsigned calls)
         kprof_batch_end_with_process(KPROF_CLOSED_BY_SIGNAL);
     if (can && kprof_batch_close_idle("a pause")) {
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
-        if (done)
-            give_up_counters(); /* the next first pass costs 200 ms more */
+        if (done) { /* the next first pass costs 200 ms more */
+            kprof_contexts_release();
+            kprof_lock_give();
+        }
     }
     kprof_watch_tell_done();
     kprof_gate_leave_exclusive();

@@ -489,13 +489,6 @@ static bool note_samples(const kprof_source *source, const kprof_batch_state *st
     return samples >= FEW_SAMPLES || (samples > 0 && own_period(source) >= source->period);
 }
 
-static kprof_status read_own(const kprof_source *source, const kprof_batch_state *state, kprof_instruction_data *data)
-{
-    const kprof_device_ops *device = kprof_engine.device;
-    return source->kind == KPROF_SAMPLED ? device->pc_samples_read(state->context->pc_samples, data)
-                                         : device->instructions_read(state->context->instructions, data);
-}
-
 static void note_own(kprof_source *source, kprof_batch_state *state, kprof_status status,
                      const kprof_instruction_data *data)
 {
@@ -517,7 +510,9 @@ void kprof_source_end_own(kprof_source *source, kprof_batch_state *state, const 
     if (source->kind == KPROF_SAMPLED)
         status = kprof_engine.device->pc_samples_stop(state->context->pc_samples);
     if (status == KPROF_OK && launch && !lost)
-        status = read_own(source, state, &data);
+        status = source->kind == KPROF_SAMPLED
+                     ? kprof_engine.device->pc_samples_read(state->context->pc_samples, &data)
+                     : kprof_engine.device->instructions_read(state->context->instructions, &data);
     if (launch && lost)
         lack(source, launch, lost);
     else if (launch)

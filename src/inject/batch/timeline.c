@@ -346,23 +346,19 @@ bool kprof_timelines_end(kprof_timelines *timelines, kprof_batch_state *state, k
     return false;
 }
 
-static void write_reason(const kprof_timelines *timelines, const kprof_open_launch *launch)
-{
-    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
-    record.timeline = (kprof_timeline_record){.launch = launch->record.launch,
-                                              .reason = *timelines->reason ? timelines->reason : KPROF_NO_TIMELINE};
-    kprof_process_write(&record);
-}
-
 void kprof_timelines_deliver(kprof_timelines *timelines, const kprof_batch_state *state)
 {
     if (state->metrics->timeline_count == 0)
         return;
     for (const kprof_kept_timeline *r = timelines->first; r; r = r->next)
         kprof_process_write(&(kprof_record){.type = KPROF_RECORD_TIMELINE, .timeline = r->record});
-    for (size_t i = 0; i < state->list.count; i++)
+    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
+    record.timeline.reason = *timelines->reason ? timelines->reason : KPROF_NO_TIMELINE;
+    for (size_t i = 0; i < state->list.count; i++) {
+        record.timeline.launch = state->list.items[i].record.launch;
         if (state->list.items[i].chosen && !(state->list.items[i].told & KPROF_TOLD_TIMELINE))
-            write_reason(timelines, &state->list.items[i]);
+            kprof_process_write(&record);
+    }
 }
 
 void kprof_timelines_free(kprof_timelines *timelines)
