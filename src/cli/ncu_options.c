@@ -1,6 +1,7 @@
-/* The options and values of ncu that kprof does not have. A line with one that changes no value runs, as does one that
- * asks for what kprof does anyway; others are answered with what to use instead. They are those of ncu 2025.3.1, of the
- * versions after it, and old names that scripts still have. Adding one is a row here. */
+/* The options and values of ncu that kprof does not have, and those of nvprof, before it. A line with one that changes
+ * no value runs, as does one that asks for what kprof does anyway; others are answered with what to use instead. They
+ * are those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Adding one is a row here.
+ */
 #include "cli/options.h"
 
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #define YES        "yes|on|1|true"
 #define ANY        "*"
 #define NCU        "ncu", KPROF_IN_ALL
+#define NVPROF     "nvprof", KPROF_IN_ALL
+#define MEANS(row) KPROF_EFFECT_MEANS, row, 0
 #define SAME(hint) ANY, KPROF_EFFECT_IDLE, hint, 0
 #define ELSE(hint) ANY, KPROF_EFFECT_REFUSED, hint, 0
 
@@ -21,6 +24,8 @@ static const char no_own_files[] = "kprof takes its own files; --injection-path 
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof itself finds what of a range it has to save, and whether it may repeat it";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
+static const char no_trace[] = "kprof trace ./app prints where the time goes, and with --report cuda_gpu_trace or "
+                               "cuda_api_trace each kernel, copy and call; each launch's metrics are printed anyway";
 static const char no_warps[] = "kprof samples counters over time, and warps for each instruction alone";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
@@ -78,12 +83,43 @@ static const kprof_other_option rows[] = {
     {NCU, "target-processes-filter", 0, true, "all",
      ELSE("--target-processes application-only measures the first process alone")},
     {NCU, "warp-samples-per-interval", 0, true, NULL, SAME(no_warps)},
+    {NVPROF, "aggregate-mode", 0, true, YES,
+     ELSE("kprof has the sum, avg, min and max over a unit's instances: leave the option out")},
+    {NVPROF, "analysis-metrics", 0, false, NULL, ANY, MEANS("set=full")},
+    {NVPROF, "concurrent-kernels", 0, true, ANY, SAME("")},
+    {NVPROF, "cpu-profiling", 0, true, NO,
+     ELSE("kprof does not sample the CPU; --call-stack tells where launches are made")},
+    {NVPROF, "dependency-analysis", 0, false, NULL, ELSE("kprof trace ./app tells what waits for what in time")},
+    {NVPROF, "demangling", 0, true, YES, ANY, MEANS("print-kernel-base=mangled")},
+    {NVPROF, "events", 0, true, NULL,
+     ELSE("use --metrics, which takes nvprof's names, too: kprof list aliases has them")},
+    {NVPROF, "kernels", 0, true, NULL,
+     ELSE("use --kernel-name NAME, --kernel-name regex:PATTERN, or --kernel-id CONTEXT:STREAM:NAME:N")},
+    {NVPROF, "openacc-profiling", 0, true, NO, ELSE("kprof trace --nvtx ./app has the ranges that the runtime marks")},
+    {NVPROF, "pc-sampling-period", 0, true, NULL, ELSE("use --warp-sampling-interval")},
+    {NVPROF, "print-api-summary", 0, false, NULL, ELSE(no_trace)},
+    {NVPROF, "print-api-trace", 0, false, NULL, ELSE(no_trace)},
+    {NVPROF, "print-gpu-summary", 0, false, NULL, ELSE(no_trace)},
+    {NVPROF, "print-gpu-trace", 0, false, NULL, ELSE(no_trace)},
+    {NVPROF, "profile-all-processes", 0, false, NULL,
+     ELSE("kprof measures what it starts, with all child processes: give the application instead")},
+    {NVPROF, "profile-child-processes", 0, false, NULL, ANY, MEANS("target-processes=all")},
+    {NVPROF, "query-events", 0, false, NULL, ELSE("use --query-metrics; kprof list aliases has nvprof's names")},
+    {NVPROF, "skip-kernel-replay-save-restore", 0, true, ANY, SAME("")},
+    {NVPROF, "source-level-analysis", 0, true, NULL, ELSE("use --set source")},
+    {NVPROF, "system-profiling", 0, true, NO, ELSE("kprof trace --pm-sampling ./app samples how busy the GPU is")},
+    {NVPROF, "timeout", 0, true, NULL, ELSE("timeout SECONDS kprof ... ends the application after that time")},
+    {NVPROF, "track-memory-allocations", 0, true, NO, ELSE("kprof trace ./app records them")},
+    {NVPROF, "unified-memory-profiling", 0, true, NO,
+     ELSE("kprof trace --unified-memory ./app records moves of pages")},
 };
 
 /* Old names, and those that other tools have for the same. */
 static const struct {
     const char *name, *means;
 } other_names[] = {
+    {"export-profile", "export"},
+    {"import-profile", "import"},
     {"kernel-regex-base", "kernel-name-base"},
     {"output", "export"},
     {"sampling-buffer-size", "warp-sampling-buffer-size"},
@@ -97,6 +133,7 @@ static const struct {
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
+    {"devices", "all", "kprof measures the launches on all devices: leave the option out"},
     {"print-source", "tileir", "kprof keeps no tile IR; cuda shows lines, and sass instructions"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
     {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},

@@ -186,10 +186,8 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
     const kprof_filter_spec *filter = &options->filter;
     const bool is_captured =
         options->nvtx_capture || (options->capture_range && strcmp(options->capture_range, "none") != 0);
-    if (filter->context || filter->stream || filter->invocation)
-        kprof_strbuf_printf(out, " --kernel-id %s:%s:%s:%s", filter->context ? filter->context : "",
-                            filter->stream ? filter->stream : "", filter->kernel ? filter->kernel : "",
-                            filter->invocation ? filter->invocation : "");
+    if (options->kernel_id)
+        kprof_strbuf_printf(out, " --kernel-id %s", options->kernel_id);
     else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     if (kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)

@@ -287,6 +287,11 @@ static kprof_status parse_letters(cursor *at)
 {
     char *letter = *at->word + 1;
     kprof_status status = KPROF_OK;
+    KPROF_AUTO_FREE char *whole = kprof_strndup(letter, strcspn(letter, "="));
+    if (whole[0] && whole[1] && find_whole(whole)) {
+        at->is_lost = true;
+        return kprof_fail(KPROF_USAGE, "-%s: long options have two dashes; write --%s", whole, whole);
+    }
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
         const kprof_other_option *nsys = kprof_nsys_find(at->options->command, NULL, *letter);

@@ -689,6 +689,8 @@ static void unknown_options(void **state)
     assert_refused("doctor --nothing-like-it", "kprof doctor --help");
     assert_refused("stats r.kprof -Z", "kprof stats --help");
     assert_refused("-Z app", "-Z");
+    assert_refused("-set full app", "-set: long options have two dashes; write --set");
+    assert_refused("-page=raw app", "-page: long options have two dashes; write --page");
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--preload-lib x app", "--preload-library x: this option of ncu is not supported");
     assert_refused("--warp-sampling-intervall 1 app",
@@ -1002,6 +1004,30 @@ static void options_of_nsys(void **state)
     assert_int_equal(options.time_unit, 2);
     assert_refused("-t cuda app", "unknown option -t"); /* they are of three commands */
     assert_refused("trace --sample", "--sample needs an argument");
+}
+
+static void options_of_nvprof(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--analysis-metrics --profile-child-processes --export-profile x app"), KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_string_equal(options.selection.sets.items[0], "full");
+    assert_string_equal(options.export_path, "x");
+    assert_int_equal(parse("--demangling off --unified-memory-profiling off --concurrent-kernels on app"), KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(options.kernel_base, KPROF_NAME_MANGLED);
+    assert_int_equal(parse("--demangling on --aggregate-mode on app"), KPROF_OK);
+    assert_int_equal(options.kernel_base, KPROF_NAME_DEMANGLED);
+    assert_int_equal(parse("--import-profile x.kprof"), KPROF_OK);
+    assert_string_equal(options.argument, "x.kprof");
+    assert_refused("--print-gpu-trace app",
+                   "--print-gpu-trace: this option of nvprof is not supported; kprof trace ./app");
+    assert_refused("--kernels foo app",
+                   "--kernels foo: this option of nvprof is not supported; use --kernel-name NAME");
+    assert_refused("--events warps_launched app", "of nvprof is not supported; use --metrics");
+    assert_refused("--timeout 5 app", "timeout SECONDS kprof ... ends the application");
+    assert_refused("--unified-memory-profiling per-process-device app", "kprof trace --unified-memory ./app");
+    assert_refused("--devices all app", "kprof measures the launches on all devices: leave the option out");
 }
 
 static void samples_over_time(void **state)
@@ -1479,6 +1505,7 @@ int main(void)
         cmocka_unit_test(configuration_of_ncu),
         cmocka_unit_test(every_option_of_ncu_is_answered),
         cmocka_unit_test(options_of_nsys),
+        cmocka_unit_test(options_of_nvprof),
         cmocka_unit_test(samples_over_time),
         cmocka_unit_test(options_of_ncu_without_effect),
         cmocka_unit_test(all_refusals_of_a_line),
