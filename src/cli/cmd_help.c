@@ -77,12 +77,12 @@ void kprof_help_print(const kprof_options *options, FILE *file)
         fputs("  (kprof -- report profiles a program called report)\n", file);
     if (topic->mask)
         fputs("\noptions (long ones may be shortened; --option=value, too):\n", file);
-    for (size_t i = 0; i < kprof_option_row_count; i++)
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
         if (kprof_option_rows[i].commands & topic->mask)
             print_option(&kprof_option_rows[i], topic, out);
     if (topic == kprof_commands) /* a run has most options; here are the others */
         fputs("\noptions of other commands:\n", file);
-    for (size_t i = 0; i < kprof_option_row_count && topic == kprof_commands; i++)
+    for (size_t i = 0; i < KPROF_OPTION_ROWS && topic == kprof_commands; i++)
         if (!(kprof_option_rows[i].commands & topic->mask))
             print_option(&kprof_option_rows[i], topic, out);
     fprintf(file, "\nman %s says more%s.\n", topic->manual,

@@ -87,7 +87,7 @@ void kprof_command_words(const kprof_command *command, kprof_strlist *out)
 #define PAGE_WORDS                     &(KPROF_PAGES(PAGE_WORD))[1]
 static const kprof_option_choice pages[] = {KPROF_PAGES(PAGE_CHOICE){NULL, 0}};
 
-const kprof_option_row kprof_option_rows[] = {
+const kprof_option_row kprof_option_rows[KPROF_OPTION_ROWS] = {
 #define OPTION(place, option_type, option_field, option_name, in, option_help, ...)                                    \
     {.name = option_name,                                                                                              \
      .type = KPROF_OPTION_##option_type,                                                                               \
@@ -98,7 +98,3 @@ const kprof_option_row kprof_option_rows[] = {
 #include "cli/option_rows.h"
 #undef OPTION
 };
-
-const size_t kprof_option_row_count = sizeof kprof_option_rows / sizeof *kprof_option_rows;
-_Static_assert(sizeof kprof_option_rows / sizeof *kprof_option_rows <= KPROF_OPTIONS_MAX,
-               "kprof_options.given has an element for each row");

@@ -39,7 +39,7 @@ static void ask_for(const answers *to, const char *directive)
 
 static void offer_options(const answers *to, const kprof_command *command, bool with_argument)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         char letter[] = {'-', kprof_option_letter(row, command), '\0'}, name[64];
         bool is_taken = row->commands & command->mask || (!command->mask && row->commands == KPROF_IN_ALL);
@@ -257,7 +257,7 @@ static const kprof_option_row *row_of_word(const char *word)
 {
     const kprof_option_row *found = NULL;
     size_t length = strcspn(word, "=");
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         if (row->letter && word[0] == '-' && word[1] == row->letter && word[2] == '\0')
             return row;

@@ -118,7 +118,7 @@ static bool is_named(const kprof_option_row *row, const char *names)
 /* Tell the first reason for each option. */
 static void tell(const kprof_options *options, const idle_row *rows, size_t count)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_told = !options->given[i] || !(row->commands & options->command->mask);
         for (size_t k = 0; k < count && !is_told; k++) {

@@ -17,8 +17,13 @@
 
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
 
-/* Rows that the table of options may have. */
-#define KPROF_OPTIONS_MAX 136
+/* Rows of the table of options. */
+enum {
+    KPROF_OPTION_ROWS = 0
+#define OPTION(...) +1
+#include "cli/option_rows.h"
+#undef OPTION
+};
 
 /* --call-stack-type both */
 #define KPROF_CALL_STACK_NATIVE 1
@@ -46,7 +51,7 @@ typedef struct kprof_options {
     const kprof_command *topic;    /* what --help asks about; NULL: the help command's argument tells */
     const kprof_option_row *alias; /* the option that names the command, such as --list-sets, or NULL */
     char **words;                  /* all of argv */
-    bool given[KPROF_OPTIONS_MAX]; /* row i of kprof_option_rows was on the command line */
+    bool given[KPROF_OPTION_ROWS]; /* row i of kprof_option_rows was on the command line */
 
     kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
     kprof_filter_spec filter;
@@ -69,8 +74,7 @@ typedef struct kprof_options {
     const char *argument; /* the one word after a command: a report file, a list or a command */
 } kprof_options;
 
-extern const kprof_option_row kprof_option_rows[];
-extern const size_t kprof_option_row_count;
+extern const kprof_option_row kprof_option_rows[KPROF_OPTION_ROWS];
 /* Was an option with this field, an offset within kprof_options, on the command line? */
 bool kprof_option_is_given(const kprof_options *options, size_t field);
 /* The word of an option of choices that stands for a value; NULL: none does. */

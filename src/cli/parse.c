@@ -19,7 +19,7 @@
 typedef struct cursor {
     char **word;
     kprof_options *options;
-    const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
+    const char *values[KPROF_OPTION_ROWS]; /* by row: what was given before; NULL: nothing */
     kprof_strlist idle;                    /* options of other tools that have no effect, each before the reason */
     size_t files;                          /* that words were taken from */
     bool has_run;                          /* the word "run" has come */
@@ -110,7 +110,7 @@ char kprof_option_letter(const kprof_option_row *row, const kprof_command *comma
 
 static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++)
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
         if (kprof_option_letter(&kprof_option_rows[i], options->command) == letter)
             return &kprof_option_rows[i];
     return NULL;
@@ -118,10 +118,10 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
 
 static kprof_status fail_unknown(const kprof_command *command, const char *name)
 {
-    const char *names[KPROF_OPTIONS_MAX];
-    for (size_t i = 0; i < kprof_option_row_count; i++)
+    const char *names[KPROF_OPTION_ROWS];
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
         names[i] = kprof_option_rows[i].name;
-    const char *nearest = kprof_nearest_spelling(name, names, kprof_option_row_count);
+    const char *nearest = kprof_nearest_spelling(name, names, KPROF_OPTION_ROWS);
     if (!nearest)
         nearest = kprof_ncu_option_spelled_like(name);
     return nearest ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest)
@@ -131,7 +131,7 @@ static kprof_status fail_unknown(const kprof_command *command, const char *name)
 
 static const kprof_option_row *find_whole(const char *name)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++)
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
         if (strcmp(kprof_option_rows[i].name, name) == 0)
             return &kprof_option_rows[i];
     return NULL;
@@ -156,7 +156,7 @@ static kprof_status find_beginning(const kprof_command *command, const char *nam
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     *out = (named){NULL, NULL};
-    for (size_t i = 0; i < kprof_option_row_count; i++)
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
         if (kprof_begins_with(kprof_option_rows[i].name, name)) {
             out->row = &kprof_option_rows[i];
             kprof_strlist_add(&names, out->row->name);
@@ -513,7 +513,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         .time_tolerance_pct = KPROF_TIME_TOLERANCE_PCT,
         .bytes_tolerance_pct = KPROF_TRAFFIC_TOLERANCE_PCT,
     };
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         if (row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT)
             *(int *)((char *)out + row->field) = row->initial;
@@ -541,7 +541,7 @@ void kprof_options_free(kprof_options *options)
         kprof_condition_free(&options->conditions[i]);
     free(options->conditions);
     kprof_selection_free(&options->selection);
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         if (row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS)
             kprof_strlist_free((kprof_strlist *)((char *)options + row->field));

@@ -34,7 +34,7 @@ static kprof_status settle_import(kprof_options *options)
 
 bool kprof_option_is_given(const kprof_options *options, size_t field)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++)
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
         if (kprof_option_rows[i].field == field && options->given[i])
             return true;
     return false;
@@ -66,7 +66,7 @@ static kprof_status settle_alias(kprof_options *options)
 static kprof_status check_commands(const kprof_options *options)
 {
     const unsigned mask = options->command->mask;
-    const kprof_option_row *row = kprof_option_rows, *end = row + kprof_option_row_count;
+    const kprof_option_row *row = kprof_option_rows, *end = row + KPROF_OPTION_ROWS;
     for (; row < end; row++) {
         const bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
         if (options->given[row - kprof_option_rows] && !is_taken && row != options->alias)

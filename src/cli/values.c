@@ -47,7 +47,7 @@ bool kprof_value_number(const char *text, uint64_t *out)
 
 const char *kprof_option_word(const char *name, int value)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_choice *choice = kprof_option_rows[i].choices;
         for (; strcmp(kprof_option_rows[i].name, name) == 0 && choice && choice->word; choice++)
             if (choice->value == value)
@@ -186,7 +186,7 @@ static kprof_status store_ordinals(const kprof_option_row *row, const char *text
 /* The name of the option whose row had set the same field before. */
 static const char *given_for_field(const kprof_options *options, const kprof_option_row *row)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *other = &kprof_option_rows[i];
         if (other != row && other->field == row->field && options->given[i])
             return other->name;

@@ -63,7 +63,7 @@ static void check_page(const kprof_command *command, unsigned mask)
 {
     const char *name = command->manual;
     char *page = read_page(name);
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         const char *head = head_of(page, row);
         if ((head != NULL) != ((row->commands & mask) != 0))

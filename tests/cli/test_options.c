@@ -923,7 +923,7 @@ static const char *const ncu_options[] = {"help h",
 
 static const kprof_option_row *row_of(const char *name, size_t length, char letter)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         if (strlen(row->name) == length && memcmp(row->name, name, length) == 0)
             return letter == 0 || row->letter == letter ? row : NULL;
@@ -1347,7 +1347,7 @@ static void missing_sources_are_told(void **state)
 static void rows_are_consistent(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_flag =
             row->type == KPROF_OPTION_FLAG || row->type == KPROF_OPTION_SET || row->type == KPROF_OPTION_ALIAS;
@@ -1367,7 +1367,7 @@ static void rows_are_consistent(void **state)
 
 static void check_listed(const kprof_command *command, const char *text)
 {
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
+    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         char word[64];
         snprintf(word, sizeof word, " --%s ", row->name);
