@@ -85,8 +85,10 @@ static inline int kprof_ctl(const char *const *words, char *answer)
     for (; *words && got >= 0; words++)
         got = send(fd, *words, strlen(*words) + 1, MSG_NOSIGNAL);
     if (got >= 0 && shutdown(fd, SHUT_WR) == 0)
-        while (size + 1 < sizeof text && (got = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
-            size += (size_t)got;
+        do { /* a signal of the program may interrupt this, as it has a limit */
+            got = recv(fd, text + size, sizeof text - 1 - size, 0);
+            size += got > 0 ? (size_t)got : 0;
+        } while (size + 1 < sizeof text && (got > 0 || (got < 0 && errno == EINTR)));
     close(fd);
     text[size] = '\0';
     if (sscanf(text, "exit %d\n%n", &code, &used) != 1)

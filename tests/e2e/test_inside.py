@@ -518,6 +518,13 @@ relu = lambda tensor: launch(SCALE)
         self.assertIn("report " + self.path("part.kprof"), run.out)
         self.assertIn("did you mean", run.out)
 
+    def test_c_header_beside_signals(self):
+        part = ["control=start", f"launch={SCALE}", "control=stop"]
+        run = self.collect(["--armed", "no"], ["init", "ticks", *part * 5])
+        self.assert_run(run, 0)
+        self.assertEqual([line for line in run.out.splitlines() if line[0].isdigit() and line[0] != "0"], [])
+        self.assertEqual(self.launches(), ["scale"] * 5)
+
     def test_c_header_in_any_program(self):
         """Compilers take it as strictly as they may be asked to, and nobody has to want the answer."""
         compiler = shutil.which("cc")

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -478,6 +479,20 @@ static void handle_signals(const char *unused)
         sigaction(numbers[i], &action, NULL);
 }
 
+static void ignore_tick(int number)
+{
+    (void)number;
+}
+
+/* A signal each millisecond from now on, as a profiler of the program has it. */
+static void start_ticks(const char *unused)
+{
+    (void)unused;
+    const struct timeval period = {.tv_usec = 1000};
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = ignore_tick, .sa_flags = SA_RESTART}, NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){period, period}, NULL);
+}
+
 static const char *name_action(__sighandler_t handler)
 {
     return handler == SIG_DFL       ? "default"
@@ -653,6 +668,7 @@ static const struct {
              {"trap", trap},
              {"handle", handle_signals},
              {"actions", print_actions},
+             {"ticks", start_ticks},
              {"owngroup", leave_group},
              {"until", launch_until_signal},
              {"liftlimit", lift_limit},
