@@ -1,21 +1,22 @@
 /* The line in which processes stand for the counters: one at a time, in the order in which they came. The turn passes
  * on from those who die, and is kept by those whose children end. */
-#include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/wait.h"
+#include "sim/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,9 +25,12 @@
 #define ENDLESS_MS 3600000 /* longer than a test may run */
 #define GPU        "00112233445566778899aabbccddeeff"
 #define OTHER_GPU  "ffeeddccbbaa99887766554433221100"
+#define LIMIT_MS   1000 /* passes at once where a test says so */
+#define HOLD_NS    1000000
 
 static char folder[] = "/tmp/kprof-test-lock-XXXXXX";
 static bool reads_fail;
+static void (*after_read)(const uint32_t *line); /* of the file, whose third word changes with progress */
 
 ssize_t __real_pread(int fd, void *out, size_t size, off_t at);
 ssize_t __wrap_pread(int fd, void *out, size_t size, off_t at);
@@ -34,10 +38,14 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t at);
 /* A disk may take what is written and give nothing back. */
 ssize_t __wrap_pread(int fd, void *out, size_t size, off_t at)
 {
-    if (!reads_fail)
-        return __real_pread(fd, out, size, at);
-    errno = EIO;
-    return -1;
+    if (reads_fail) {
+        errno = EIO;
+        return -1;
+    }
+    const ssize_t got = __real_pread(fd, out, size, at);
+    if (after_read && got > (ssize_t)(2 * sizeof(uint32_t)))
+        after_read(out);
+    return got;
 }
 
 static int set_up(void **state)
@@ -46,6 +54,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(kprof_engine.process.session_dir, sizeof kprof_engine.process.session_dir, "%s", folder);
     kprof_lock_choose(GPU);
+    atomic_store(&kprof_engine.waits.hold_ns, HOLD_NS);
     return 0;
 }
 
@@ -204,6 +213,7 @@ static void kill_holder(void)
 static void count_asked(void)
 {
     asked++;
+    sim_clock_advance_ms(LIMIT_MS);
 }
 
 static void test_wait_for_the_other(void **state)
@@ -286,6 +296,16 @@ static void test_place_is_kept(void **state)
     assert_true(is_free());
 }
 
+static void let_time_pass(void)
+{
+    sim_clock_advance_ms(LIMIT_MS);
+}
+
+static bool take_after_a_while(void)
+{
+    return kprof_lock_take(LONG_MS, let_time_pass);
+}
+
 /* A process that keeps a place and does not come back for it keeps nobody else waiting. */
 static void test_turn_that_is_not_taken(void **state)
 {
@@ -293,7 +313,7 @@ static void test_turn_that_is_not_taken(void **state)
     holder = start_holder();
     assert_false(kprof_lock_take(0, NULL));
     kill_holder();
-    assert_true(ask_child(take_in_time));
+    assert_true(ask_child(take_after_a_while));
     assert_true(kprof_lock_take(0, NULL)); /* at the end of the line, and alone in it */
     kprof_lock_give();
 }
@@ -314,42 +334,65 @@ static void test_whoever_dies_in_line_is_passed_over(void **state)
     assert_true(is_free());
 }
 
-/* A process that waits does so for as long as others make progress. */
+/* A process that makes progress until it is told to end. */
 static void make_progress(void)
 {
-    const struct timespec pause = {0, 60000000};
+    struct pollfd end = {.fd = STDIN_FILENO, .events = POLLIN};
     kprof_lock_give();
     told = holder;
     if (!kprof_lock_take(LONG_MS, NULL))
         _exit(1);
     tell();
-    for (int i = 0; i < 20; i++) {
-        nanosleep(&pause, NULL);
+    while (poll(&end, 1, 1) == 0) {
+        sim_clock_advance_ms(LIMIT_MS);
         kprof_lock_note_progress();
     }
     kprof_lock_give();
     _exit(0);
 }
 
+static unsigned seen_progress;
+
+/* Most of the time that the process waits for has passed. */
+static void see_progress(const uint32_t *line)
+{
+    static uint32_t last;
+    if (line[2] == last)
+        return;
+    last = line[2];
+    sim_clock_advance_ms(LIMIT_MS - 1);
+    if (++seen_progress == 4)
+        tell();
+}
+
+/* A process that waits does so for as long as others make progress. */
 static void test_wait_while_there_is_progress(void **state)
 {
     (void)state;
-    int ready[2], status;
+    int ready[2], end[2], status;
     char byte;
     assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(end), 0);
     holder = ready[1];
     pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        dup2(end[0], STDIN_FILENO);
         make_progress();
+    }
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    int64_t began_ns = kprof_monotonic_ns();
-    assert_true(kprof_lock_take(1000, NULL));
-    assert_true(kprof_monotonic_ns() - began_ns > INT64_C(1100000000));
+    told = end[1];
+    after_read = see_progress;
+    const bool has_turn = kprof_lock_take(LIMIT_MS, NULL);
+    after_read = NULL;
+    assert_true(has_turn);
+    assert_true(seen_progress >= 4);
     kprof_lock_give();
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(end[i]);
+    }
 }
 
 /* The application may write over what it finds. */
