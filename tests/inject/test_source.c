@@ -634,7 +634,7 @@ static void a_window_beside_early_samples_ends_in_a_pause(void **state)
     }
     assert_true(kprof_batch_is_open() && kprof_early_is_there());
     atomic_store(&others_may_close, true);
-    for (int i = 0; i < 10000 && kprof_batch_is_open(); i++) /* the engine's own thread looks four times a second */
+    for (int i = 0; i < 100000 && kprof_batch_is_open(); i++) /* the engine's own thread looks four times a second */
         usleep(1000);
     assert_false(kprof_batch_is_open());
     atomic_store(&others_may_close, false);
@@ -653,7 +653,7 @@ static void early_samples_end_where_nothing_is_measured_any_more(void **state)
     close_batch();
     assert_true(kprof_early_is_there());
     atomic_store(&kprof_engine.process.armed, false);
-    for (int i = 0; i < 100 && kprof_early_is_there(); i++) { /* the engine's own thread may have the gate */
+    for (int i = 0; i < 100000 && kprof_early_is_there(); i++) { /* the engine's own thread may have the gate */
         (void)kprof_watch_give_back(1);
         usleep(1000);
     }
