@@ -419,8 +419,7 @@ static bool target_set_own(bool own)
 
 static bool target_stream_blocks(void *stream)
 {
-    (void)stream;
-    return false;
+    return sim_is_ordered(sim_stream_of(stream, sim_current), 2 * sim_current);
 }
 
 static bool target_reaches_pageable(void)
@@ -578,10 +577,9 @@ static void *marks_set(void *context, void *stream, void *what)
 {
     void *is_short = NULL;
     lock();
-    if (!stream)
-        sim_violation("a mark is in no stream");
     if (sim.captures == 0 && context && marks.count < sizeof marks.items / sizeof *marks.items) {
-        const sim_mark mark = {stream, ((sim_stream *)stream)->submitted, ++marks.set};
+        const sim_stream *in = &sim.streams[sim_stream_of(stream, (unsigned)((sim_context *)context - sim.contexts))];
+        const sim_mark mark = {in, in->submitted, ++marks.set};
         const unsigned c = context_of_mark(&mark);
         if (marks.what[c] && marks.newest[c].stream->finished >= marks.newest[c].position)
             is_short = marks.what[c];
@@ -1296,8 +1294,6 @@ static kprof_status snapshot_has_changed(kprof_snapshot *snapshot, bool *changed
 
 static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream, bool becomes_start)
 {
-    if (!stream)
-        sim_violation("what follows a launch that does not end is in no stream");
     lock();
     bool fault = has_fault();
     if (snapshot->context != sim_current || !snapshot->taken)
@@ -1309,7 +1305,7 @@ static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream, bool
         snapshot->slots[slot].followed = snapshot->slots[slot].saved;
     following[sim_current] = fault ? NULL : snapshot;
     if (!fault)
-        sim_follow((unsigned)((sim_stream *)stream - sim.streams));
+        sim_follow(sim_stream_of(stream, sim_current));
     unlock();
     return fault ? kprof_fail(KPROF_INTERNAL, "a launch cannot be followed (simulated)") : KPROF_OK;
 }
@@ -1434,7 +1430,7 @@ static unsigned context_of(const void *stream)
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
         if (stream == sim.contexts[context].replays)
             return context;
-    return sim_context_of_stream((unsigned)((const sim_stream *)stream - sim.streams));
+    return sim_context_of_stream(sim_stream_of(stream, sim_current));
 }
 
 static kprof_status flush_behind(kprof_flush *flush, void *stream)

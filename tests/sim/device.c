@@ -416,6 +416,7 @@ static void run_kernel(const sim_work *work)
 /* Streams */
 
 static void drain_stream(unsigned stream);
+static bool run_first(unsigned stream);
 
 static void fill(unsigned slot, uint64_t value)
 {
@@ -561,6 +562,51 @@ static bool must_wait(const sim_work *work)
     return work->step.op == SIM_STREAM_WAIT && sim.streams[work->step.from].completed < work->event;
 }
 
+static bool is_default(unsigned stream)
+{
+    return sim.has_default && stream < 2 * SIM_CONTEXTS && stream % 2 == 0;
+}
+
+static bool is_blocking(unsigned stream)
+{
+    return !is_default(stream) && !(sim.independent >> stream & 1);
+}
+
+bool sim_is_ordered(unsigned stream, unsigned other)
+{
+    return stream != other && sim_context_of_stream(stream) == sim_context_of_stream(other) &&
+           ((is_default(stream) && is_blocking(other)) || (is_default(other) && is_blocking(stream)));
+}
+
+/* CUDA's handles of the default stream: none, and a number. */
+#define LEGACY ((void *)1)
+
+unsigned sim_stream_of(const void *handle, unsigned context)
+{
+    if (handle && handle != LEGACY)
+        return (unsigned)((const sim_stream *)handle - sim.streams);
+    if (!sim.has_default)
+        sim_violation("the engine names the default stream, which the program does not have");
+    return 2 * context;
+}
+
+static void *handle_of(const sim_step *step)
+{
+    return !is_default(step->stream) ? &sim.streams[step->stream] : step->value % 2 == 0 ? NULL : LEGACY;
+}
+
+/* Run what the default stream has the work come behind. False when some of that has to wait for the host. */
+static bool run_ordered(unsigned stream, uint64_t number)
+{
+    for (unsigned s = 0; s < SIM_STREAMS; s++) {
+        const sim_queue *queue = &sim.streams[s].queue;
+        while (sim_is_ordered(stream, s) && queue->count > 0 && queue->items[0].number < number)
+            if (!run_first(s))
+                return false;
+    }
+    return true;
+}
+
 static bool waits_for_stream(const sim_step *step)
 {
     return step->op == SIM_STREAM_WAIT || step->kernel == SIM_PEER;
@@ -577,11 +623,13 @@ static bool run_first(unsigned stream)
     }
     sim_work first = queue->items[0];
     const uint64_t finished = sim.streams[stream].finished;
-    if (must_wait(&first) && waits_for_stream(&first.step)) /* it stays at the head while what it waits for runs */
+    const bool is_behind = !run_ordered(stream, first.number);
+    /* It stays at the head while what it waits for runs. */
+    if (!is_behind && must_wait(&first) && waits_for_stream(&first.step))
         drain_stream(first.step.from);
     if (sim.streams[stream].finished != finished) /* that has run it, too, or failed the context */
         return true;
-    if (must_wait(&first) || goes_on(&first))
+    if (is_behind || must_wait(&first) || goes_on(&first))
         return false;
     queue->count--;
     memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
@@ -771,7 +819,7 @@ static void submit(const sim_step *step, uint64_t event)
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
     stream->queue.items[stream->queue.count++] =
-        (sim_work){.step = *step, .event = event, .range = range, .lane = sim_lane};
+        (sim_work){.step = *step, .number = ++sim.submitted, .event = event, .range = range, .lane = sim_lane};
     stream->submitted++;
     if (step->signal > 0)
         pthread_cond_broadcast(&sim.changed);
@@ -924,6 +972,7 @@ static int copy_out(const sim_step *step, uint64_t *out)
 {
     if (is_captured(step))
         return 0;
+    (void)run_ordered(step->stream, UINT64_MAX);
     drain_stream(step->stream);
     if (sim.contexts[sim_context_of_stream(step->stream)].failed) /* meanwhile: an allocation may be gone */
         return SIM_ERROR;
@@ -1245,7 +1294,7 @@ kprof_call sim_describe(const sim_step *step)
         call.kernel_name = function->name;
     }
     if (call.kind != KPROF_CALL_ALLOCATE || step->op == SIM_POOL_ALLOC)
-        call.stream = &sim.streams[step->stream];
+        call.stream = handle_of(step);
     call.is_threads_stream = step->per_thread;
     if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
         call.kind = KPROF_CALL_OTHER;

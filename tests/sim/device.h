@@ -143,9 +143,10 @@ typedef struct sim_step {
 
 typedef struct sim_work {
     sim_step step;
-    uint64_t event; /* RECORD, HOLD: its number; STREAM_WAIT: the number waited for */
-    size_t range;   /* of a launch: one more than the index of the range that it was submitted in; 0: none */
-    unsigned lane;  /* whose thread submitted it */
+    uint64_t number; /* of the program's: in the order in which it was submitted */
+    uint64_t event;  /* RECORD, HOLD: its number; STREAM_WAIT: the number waited for */
+    size_t range;    /* of a launch: one more than the index of the range that it was submitted in; 0: none */
+    unsigned lane;   /* whose thread submitted it */
     bool has_begun;
     int64_t held_before_ns; /* of that thread, until then */
     int64_t ends_ms;        /* sim.now_ms when a slow launch ends */
@@ -224,7 +225,7 @@ typedef struct sim_machine {
     bool shares_memory, shares_with_devices, waits_for_host, runs_host_code, has_managed;
     unsigned turn;              /* number of the one that uses the common part */
     unsigned waiters;           /* threads of the engine that wait for held work */
-    uint64_t ended;             /* work so far */
+    uint64_t submitted, ended;  /* work of the program so far, and of all */
     int64_t held_ns[SIM_LANES]; /* for how long calls of the thread were held */
     int64_t now_ms;             /* time of the device, which passes while calls are held */
     bool is_in_driver;          /* in a call of the program, which may wait: slow launches end */
@@ -239,6 +240,8 @@ typedef struct sim_machine {
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
     unsigned holds;          /* how many holds may still hold; later ones are released at once */
+    bool has_default;        /* the first stream of each context is the default one, which others wait for */
+    uint32_t independent;    /* streams that do not, as bits */
     bool may_wait;           /* work may wait for the program */
     bool has_flags;          /* for memory of the host */
     bool has_slow;           /* some launches take long */
@@ -316,6 +319,10 @@ kprof_call sim_describe(const sim_step *step);
 _Atomic uint64_t *sim_words(unsigned slot);
 const char *sim_op_name(sim_op op);
 unsigned sim_context_of_stream(unsigned stream);
+/* Does work of the one stream come behind what was submitted to the other before, without an event? */
+bool sim_is_ordered(unsigned stream, unsigned other);
+/* The number of the stream that the engine names; `context`: whose default stream it may be. */
+unsigned sim_stream_of(const void *handle, unsigned context);
 unsigned sim_variable_of_stream(unsigned stream);
 
 /* For backend.c; with the mutex held. */

@@ -36,11 +36,21 @@ static bool is_likely(generator *g, unsigned one_in)
     return pick(g, one_in) == 0;
 }
 
+/* Is some stream ordered with this one, by a default stream? `that_waits`: one that waits. */
+static bool is_ordered(const generator *g, unsigned stream, bool that_waits)
+{
+    bool is = false;
+    for (unsigned i = 0; i < SIM_LANE_STREAMS; i++)
+        is = is || ((g->waits[i] || !that_waits) && sim_is_ordered(stream, g->part * SIM_LANE_STREAMS + i));
+    return is;
+}
+
 static sim_step *add(generator *g, sim_op op, unsigned stream)
 {
     unsigned *count = &g->program->counts[g->lane];
     sim_step *step = &g->program->steps[g->lane][(*count)++];
     *step = (sim_step){.op = op, .stream = stream, .value = sim_random(&g->random)};
+    g->waits[stream % SIM_LANE_STREAMS] |= is_ordered(g, stream, true);
     return step;
 }
 
@@ -73,7 +83,10 @@ static void touch(generator *g, unsigned stream, unsigned slot)
     if (has_crashed(g, context) && !g->in_error[context])
         g->program->lost[slot_of(g, memory)] = true;
     int last = g->last[memory];
-    if (last != NO_STREAM && last != (int)stream) {
+    const bool has_refused = g->program->traits.odd_launches || g->program->traits.refusals; /* they order nothing */
+    const bool is_ordered =
+        last != NO_STREAM && sim_is_ordered(stream, (unsigned)last) && !has_refused && is_likely(g, 2);
+    if (last != NO_STREAM && last != (int)stream && !is_ordered) {
         add(g, SIM_RECORD, (unsigned)last);
         add(g, SIM_STREAM_WAIT, stream)->from = (unsigned)last;
         g->waits[stream % SIM_LANE_STREAMS] |= waits(g, (unsigned)last);
@@ -524,7 +537,8 @@ static void add_waiting(generator *g, unsigned stream)
     const unsigned other =
         g->part * SIM_LANE_STREAMS + (stream + 1 + pick(g, g->program->traits.one_context ? 1 : 3)) % SIM_LANE_STREAMS;
     unsigned slot = pick_slot(g, stream);
-    if (slot == SIM_LANE_SLOTS)
+    const bool may_block = sim_context_of_stream(stream) == sim_context_of_stream(other) && is_ordered(g, other, false);
+    if (slot == SIM_LANE_SLOTS || may_block)
         return;
     touch(g, stream, slot);
     sim_step *step = add(g, SIM_LAUNCH, stream);

@@ -126,6 +126,8 @@ static void print_group(const char *what)
     fprintf(stderr, "further:%s%s%s%s%s\n", group.counts_reads ? "" : " reads not counted",
             group.traits.staged ? " staged" : "", group.traits.changes_graphs ? " changed graphs" : "",
             group.traits.polls ? " polls" : "", group.traits.refusals ? " refusals" : "");
+    if (sim.has_default)
+        fprintf(stderr, "default streams, independent %x\n", sim.independent);
     if (group.counts || group.samples)
         fprintf(stderr, "instructions: %s%s, period %u%s\n", group.counts ? "counted " : "",
                 group.samples ? "sampled" : "", group.sampling_period, sim.plants_errors ? ", with errors" : "");
@@ -371,6 +373,18 @@ static void choose_instructions(uint64_t random)
     sim.plants_errors = measures && random / 48 % 2 == 0;
 }
 
+/* Nobody captures the default stream, nor beside it. */
+static void choose_default_streams(uint64_t random)
+{
+    sim.has_default = !group.traits.captures && random % (group.only_ranges ? 2 : 4) == 0;
+    sim.independent = (uint32_t)(random >> 8);
+    if (!sim.has_default || !group.only_ranges)
+        return;
+    sim.faulty = group.traits.crashes = false;                 /* else few ranges are repeated, */
+    group.traits.odd_launches = group.traits.refusals = false; /* and few streams wait by themselves */
+    group.passes = group.passes > 1 ? group.passes : 2;
+}
+
 /* Launches are counted and timed beside counters. kprof refuses that together with some of the others, and repeats
  * launches or measures none. */
 static void choose_census(uint64_t random)
@@ -429,8 +443,10 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     if (sim.interrupt || sim.arm || may_be_late()) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     choose_census(first / GROUP);
+    choose_default_streams(sim_hash(first / GROUP, lanes + 6 * SIM_LANES));
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
         group.traits.captures = true;
+        sim.has_default = false;
         group.filter = NULL;
         group.skip = group.count = 0;
         sim.pauses = 2;
