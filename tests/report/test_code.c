@@ -442,6 +442,8 @@ static void test_damaged_rows(void **state)
         "UPDATE instruction_value SET offset=9000000000000000000 WHERE offset=0",
         "UPDATE instruction_value SET function_id=900 WHERE function_id=1",
         "UPDATE code_line SET file_id=42",
+        "UPDATE code_line SET line=-1",
+        "UPDATE code_line SET line=4294967296",
         "UPDATE code_line SET depth=depth+100",
         "UPDATE code_line SET depth=7 WHERE depth=1",
         "UPDATE code_instruction SET offset=-offset",
@@ -811,6 +813,18 @@ static void test_calls_of_a_function_are_told_apart(void **state)
     free(text);
 }
 
+/* Compilers say line 0 of what is of no line: no page names that. */
+static void test_line_zero(void **state)
+{
+    (void)state;
+    execute("UPDATE code_line SET line=0");
+    char *text = print_page(KPROF_PAGE_SOURCE, KPROF_FORMAT_CSV);
+    assert_non_null(strstr(text, "no line"));
+    assert_non_null(strstr(text, "LDG.E R4, desc[UR4][R2.64] at 0x0040"));
+    assert_null(strstr(text, ".py:0"));
+    free(text);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -829,6 +843,7 @@ int main(int argc, char **argv)
         TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),
         TEST(test_damaged_rows),
+        TEST(test_line_zero),
         TEST(test_texts_are_cleaned),
         TEST(test_pages_of_launches),
         TEST(test_rows_without_heat),

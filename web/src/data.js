@@ -15,7 +15,7 @@ function readCode(raw) {
         lines: raw.lines.map(([file, line, name, source, members, waits, numbers, stalls, from, at], i) => ({
             ...{ key: `l${i}`, file, line, function: name, source, members, waits, numbers },
             stalls: pairsOf(stalls),
-            caller: from === null ? null : { file: from, line: at },
+            caller: at === null ? null : { file: from, line: at },
         })),
         instructions: raw.instructions.map(([name, offset, sass, file, line, waits, numbers, stalls], i) => ({
             ...{ key: `i${i}`, function: raw.functions[name], offset, sass, file, line, waits, numbers },

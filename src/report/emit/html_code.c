@@ -41,11 +41,12 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
     const kprof_profiled_code *code = emitted->code;
     const kprof_profiled_instruction *instruction = &code->instructions[number];
     const kprof_profiled_frame *frame = instruction->frame_count > 0 ? &code->frames[instruction->first_frame] : NULL;
-    cJSON *array = KPROF_JSON_ARRAY(
-        kprof_json_integer((int64_t)instruction->function), kprof_json_integer((int64_t)instruction->offset),
-        text_of(instruction->text),
-        known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0),
-        known(frame != NULL, frame ? frame->line : 0), waits_array(code, kprof_profiled_values(code, number), number));
+    cJSON *array =
+        KPROF_JSON_ARRAY(kprof_json_integer((int64_t)instruction->function),
+                         kprof_json_integer((int64_t)instruction->offset), text_of(instruction->text),
+                         known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0),
+                         known(frame && frame->line > 0, frame ? frame->line : 0),
+                         waits_array(code, kprof_profiled_values(code, number), number));
     append_values(array, emitted, kprof_profiled_values(code, number));
     return array;
 }
@@ -70,7 +71,7 @@ static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
                          text_of(emitted->sources[number]), instructions, waits_array(code, line->values, hottest));
     append_values(array, emitted, line->values);
     append(array, known(caller != NULL, caller ? caller->file - emitted->profiles->files : 0));
-    append(array, known(caller != NULL, caller ? caller->line : 0));
+    append(array, known(caller && caller->line > 0, caller ? caller->line : 0));
     return array;
 }
 

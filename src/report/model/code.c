@@ -370,17 +370,17 @@ static kprof_status read_line(code_loader *load, sqlite3_stmt *row)
     const kprof_code_profiles *all = code->profiles;
     const int64_t offset = sqlite3_column_int64(row, 0), depth = sqlite3_column_int64(row, 1);
     const kprof_code_file *file = FIND_ID(all->files, all->file_count, sqlite3_column_int64(row, 2));
+    const int64_t line = sqlite3_column_int64(row, 3);
     kprof_profiled_instruction *own = instruction_at(load, load->function->count, (uint64_t)offset);
     if (!own)
         return KPROF_OK;
-    if (!file || depth != (int64_t)own->frame_count || depth >= FRAMES_MAX ||
+    if (!file || line < 0 || line > UINT32_MAX || depth != (int64_t)own->frame_count || depth >= FRAMES_MAX ||
         (depth > 0 && own->first_frame + own->frame_count != code->frame_count))
         return kprof_store_damaged(load->report, "code_line");
     own->first_frame = depth == 0 ? code->frame_count : own->first_frame;
     own->frame_count++;
-    *KPROF_ADD(code->frames, code->frame_count) =
-        (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3),
-                               optional_text(&(kprof_row_source){load->report, row, code->pool}, 4)};
+    *KPROF_ADD(code->frames, code->frame_count) = (kprof_profiled_frame){
+        file, (uint32_t)line, optional_text(&(kprof_row_source){load->report, row, code->pool}, 4)};
     return kprof_work_charge(load->work, 1);
 }
 

@@ -207,10 +207,10 @@ static void describe_wait(const shown_code *shown, size_t awaited, char *out, si
     const kprof_profiled_instruction *producer = &shown->code->instructions[awaited];
     const kprof_profiled_frame *frame = place_of(shown, producer);
     char place[256] = "";
-    if (frame)
+    if (frame && frame->line > 0) /* compilers say 0 of what is of no line */
         put_place(place, sizeof place, frame->file, frame->line);
     snprintf(out, size, "%s at 0x%04llx%s%s", producer->text ? producer->text : "the instruction",
-             (unsigned long long)producer->offset, frame ? ", " : "", place);
+             (unsigned long long)producer->offset, *place ? ", " : "", place);
 }
 
 /* "softmax.py:16": where the kernel itself calls the inlined function. */
@@ -218,7 +218,8 @@ static void describe_caller(const shown_code *shown, const kprof_profiled_instru
                             size_t size)
 {
     const kprof_profiled_frame *frame = &shown->code->frames[instruction->first_frame + instruction->frame_count - 1];
-    put_place(out, size, frame->file, frame->line);
+    if (frame->line > 0)
+        put_place(out, size, frame->file, frame->line);
 }
 
 /* Numbers that should be 0, where they are not: "28,672 of 32,768 sectors in excess, 96 divergent branches". */
@@ -273,7 +274,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
     const size_t awaited = kprof_profiled_row_awaited(shown->code, row->values, hottest);
     const kprof_profiled_instruction *called = hottest == SIZE_MAX ? NULL : &shown->code->instructions[hottest];
     *out = (row_texts){.stalls = KPROF_STRBUF_INIT, .costs = KPROF_STRBUF_INIT};
-    if (row->line || frame)
+    if (row->line || (frame && frame->line > 0))
         put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
     if (instruction)
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
