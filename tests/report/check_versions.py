@@ -9,6 +9,7 @@ import json
 import lzma
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -225,6 +226,38 @@ class Versions(unittest.TestCase):
                     self.assertLessEqual(set(self.values(older)), set(self.values(merged)))
                     part = set(self.values(older, "--launch", "0")) if name != "trace" else set()
                     self.assertEqual(part, {row for row in self.values(older) if row[0] == "0"})
+
+    def test_code_that_is_the_same_is_merged_once(self):
+        """What differs in any way stays apart, and values stay those of their own process."""
+        own = SOURCE / "samples/transpose-before-h200.kprof"
+        changes = {"same": "", "text": "UPDATE code_instruction SET text = 'NOP' WHERE offset = 16",
+                   "line": "UPDATE code_line SET line = line + 1 WHERE offset = 16",
+                   "edited": "UPDATE code_file SET hash = '1' WHERE id = 1",
+                   "waits": "DELETE FROM code_wait WHERE offset = (SELECT max(offset) FROM code_wait)"}
+        tables = ("code", "code_function", "code_instruction", "code_line", "code_wait", "code_ptx", "code_file")
+        count = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
+        alone = sqlite3.connect(own).execute(count).fetchone()
+        for name, statement in changes.items():
+            with self.subTest(name):
+                other, merged = self.dir / "other.kprof", self.dir / "merged.kprof"
+                shutil.copy(own, other)
+                other.chmod(0o600)
+                with sqlite3.connect(other) as database:
+                    database.execute("UPDATE process SET pid = pid + 1")
+                    database.execute("UPDATE instruction_value SET value = 2 * value")
+                    database.execute(statement)
+                database.close()
+                self.kprof("merge", own, other, "-f", "-o", merged)
+                database = sqlite3.connect(merged)
+                times = [found / once for found, once in zip(database.execute(count).fetchone(), alone)]
+                self.assertEqual(times[0], 1 if name == "same" else 2)
+                self.assertEqual(times[6], 1.5 if name == "edited" else 1)
+                self.assertEqual(database.execute("PRAGMA foreign_key_check").fetchall(), [])
+                database.close()
+                rows = self.rows("process_id instructions location", merged, "--page", "source", "--all")
+                sums = {pid: sum(int(row[1] or 0) for row in rows if row[0] == pid) for pid in {row[0] for row in rows}}
+                self.assertEqual(len(sums), 2)
+                self.assertEqual(max(sums.values()), 2 * min(sums.values()))
 
     def values(self, path, *options):
         return self.rows("launch function metric value", path, "--page", "raw", *options)

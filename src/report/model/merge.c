@@ -26,7 +26,10 @@ kprof_merge *kprof_merge_new(kprof_report *into)
                                  "CREATE TEMP TABLE new_metric(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
-                                 "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY)";
+                                 "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY);"
+                                 "CREATE TEMP TABLE new_file(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+                                 "CREATE TEMP TABLE alike(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+                                 "CREATE TEMP TABLE new_function(old INTEGER PRIMARY KEY, id INTEGER NOT NULL)";
     kprof_merge *merge = kprof_calloc(1, sizeof *merge);
     merge->into = into;
     kprof_store_exec(into, tables);
@@ -262,19 +265,79 @@ static char *launch_query(int version)
     return kprof_strbuf_take(&sql);
 }
 
-/* Code and what was measured of it. A part has the whole profiles of its launches, as far as it has metrics of them,
- * and the code of these. Ids of code, files, functions and profiles follow those that are there. */
-static void add_code(kprof_merge *merge, const kprof_report *from)
+/* Numbers of the statements that copy code: ?1 to ?5 are what ids of launches, processes, files, codes with functions
+ * and profiles grow by, ?6 is 0 where all launches are taken. */
+enum { CODE_NUMBERS = 6 };
+
+static void copy_code(kprof_merge *merge, const char *const *statements, size_t count, const int64_t *numbers)
 {
-#define KEPT_VALUES "profile_id IN kept_profile AND metric_id IN (SELECT old FROM new_metric)"
+    for (size_t i = 0; i < count; i++)
+        run(merge, statements[i], numbers, CODE_NUMBERS);
+}
+
+/* Choose the profiles of the launches that are taken, and the functions with values of these. A profile without a
+ * metric tells why nothing was measured. */
+static void choose_code(kprof_merge *merge, const int64_t *numbers)
+{
     static const char *const statements[] = {
         "DELETE FROM kept_profile",
         "DELETE FROM kept_function",
-        /* A profile without a metric tells why nothing was measured. */
         "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE id IN (SELECT profile_id FROM "
         "source.launch_code_profile WHERE ?6=0 OR launch_id IN (SELECT launch FROM taken)) AND (NOT EXISTS(SELECT 1 "
         "FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS(SELECT 1 FROM "
         "source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM new_metric)))",
+        "INSERT INTO kept_function SELECT DISTINCT function_id FROM source.instruction_value WHERE profile_id IN "
+        "kept_profile AND metric_id IN (SELECT old FROM new_metric)",
+    };
+    copy_code(merge, statements, sizeof statements / sizeof *statements, numbers);
+}
+
+/* Give files, codes and functions their new ids: those of what is the same in a report before. A code is that of
+ * another report if it has the same cubin, and its functions that both have the same instructions, lines and waits. */
+static void share_code(kprof_merge *merge, const int64_t *numbers, bool has_ptx)
+{
+#define USED_BY(table) "SELECT file_id FROM source." table " WHERE function_id IN kept_function"
+#define NEW_FILES(more)                                                                                                \
+    "INSERT INTO new_file SELECT old.id, coalesce(min(own.id), old.id+?3) FROM source.code_file AS old LEFT JOIN "     \
+    "main.code_file AS own ON own.path=old.path AND own.bytes IS old.bytes AND own.hash IS old.hash AND own.content "  \
+    "IS old.content WHERE old.id IN (" USED_BY("code_line") more ") GROUP BY old.id"
+#define DIFFER(columns, table, own)                                                                                    \
+    "EXISTS(SELECT " columns " FROM source." table " WHERE function_id=old.id EXCEPT SELECT " own " FROM main." table  \
+    " WHERE function_id=own.id) OR EXISTS(SELECT " own " FROM main." table                                             \
+    " WHERE function_id=own.id EXCEPT SELECT " columns " FROM source." table " WHERE function_id=old.id)"
+#define INSTRUCTION "offset, text, space, operation, access_bits"
+#define LINE        "offset, depth, line, function, "
+    static const char *const statements[] = {
+        "DELETE FROM new_file",
+        "DELETE FROM alike",
+        "DELETE FROM new_function",
+        NULL,
+        "INSERT INTO alike SELECT old.id, min(own.id) FROM source.code AS old JOIN main.code AS own ON own.crc=old.crc "
+        "AND own.bytes=old.bytes AND own.text_state=old.text_state AND own.line_state=old.line_state AND own.cubin IS "
+        "old.cubin WHERE old.id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function) GROUP BY "
+        "old.id",
+        "DELETE FROM alike WHERE EXISTS(SELECT 1 FROM source.code_function AS old JOIN main.code_function AS own ON "
+        "own.code_id=alike.id AND own.mangled=old.mangled WHERE old.code_id=alike.old AND old.id IN kept_function AND "
+        "(own.demangled<>old.demangled OR own.bytes<>old.bytes OR " DIFFER(
+            INSTRUCTION, "code_instruction",
+            INSTRUCTION) " OR " DIFFER(LINE "(SELECT id FROM new_file WHERE old=file_id)", "code_line",
+                                       LINE "file_id") " OR " DIFFER("offset, producer_offset", "code_wait",
+                                                                     "offset, producer_offset") "))",
+        "INSERT INTO new_function SELECT old.id, coalesce(own.id, old.id+?4) FROM source.code_function AS old LEFT "
+        "JOIN alike ON alike.old=old.code_id LEFT JOIN main.code_function AS own ON own.code_id=alike.id AND "
+        "own.mangled=old.mangled WHERE old.id IN kept_function",
+    };
+    const char *const files = has_ptx ? NEW_FILES(" UNION " USED_BY("code_ptx")) : NEW_FILES("");
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        run(merge, statements[i] ? statements[i] : files, numbers, CODE_NUMBERS);
+}
+
+/* Code and what was measured of it. A part has the whole profiles of its launches, as far as it has metrics of them,
+ * and the code of these. Ids of code, files, functions and profiles follow those that are there. */
+static void add_code(kprof_merge *merge, const kprof_report *from)
+{
+#define OF_NEW "JOIN new_function ON old=function_id WHERE new_function.id>?4"
+    static const char *const statements[] = {
         "INSERT INTO main.code_profile SELECT id+?5, process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), "
         "(SELECT id FROM new_device WHERE old=device_id), (SELECT min(launch_id) FROM source.launch_code_profile WHERE "
         "profile_id=code_profile.id AND (?6=0 OR launch_id IN (SELECT launch FROM taken)))+?1, counted, sampled, "
@@ -282,34 +345,33 @@ static void add_code(kprof_merge *merge, const kprof_report *from)
         "INSERT INTO main.launch_code_profile SELECT launch_id+?1, profile_id+?5 FROM source.launch_code_profile WHERE "
         "profile_id IN kept_profile AND (?6=0 OR launch_id IN (SELECT launch FROM taken))",
         "INSERT INTO main.code_profile_metric SELECT profile_id+?5, (SELECT id FROM new_metric WHERE old=metric_id) "
-        "FROM source.code_profile_metric WHERE " KEPT_VALUES,
-        "INSERT INTO main.instruction_value SELECT profile_id+?5, function_id+?4, offset, (SELECT id FROM new_metric "
-        "WHERE old=metric_id), value FROM source.instruction_value WHERE " KEPT_VALUES,
-        "INSERT INTO kept_function SELECT DISTINCT function_id FROM source.instruction_value WHERE " KEPT_VALUES,
+        "FROM source.code_profile_metric WHERE profile_id IN kept_profile AND metric_id IN (SELECT old FROM "
+        "new_metric)",
+        "INSERT INTO main.instruction_value SELECT profile_id+?5, new_function.id, offset, new_metric.id, value FROM "
+        "source.instruction_value JOIN new_metric ON new_metric.old=metric_id JOIN new_function ON "
+        "new_function.old=function_id WHERE profile_id IN kept_profile",
         "INSERT INTO main.code SELECT id+?4, crc, bytes, text_state, line_state, cubin FROM source.code WHERE "
-        "id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function)",
-        "INSERT INTO main.code_function SELECT id+?4, code_id+?4, mangled, demangled, bytes FROM source.code_function "
-        "WHERE id IN kept_function",
-        "INSERT INTO main.code_instruction SELECT function_id+?4, offset, text, space, operation, access_bits FROM "
-        "source.code_instruction WHERE function_id IN kept_function",
-        "INSERT INTO main.code_line SELECT function_id+?4, offset, depth, file_id+?3, line, function FROM "
-        "source.code_line WHERE function_id IN kept_function",
-        "INSERT INTO main.code_wait SELECT function_id+?4, offset, producer_offset FROM source.code_wait WHERE "
-        "function_id IN kept_function",
-        "INSERT INTO main.code_file SELECT id+?3, path, bytes, hash, content FROM source.code_file WHERE "
-        "id IN (SELECT file_id FROM source.code_line WHERE function_id IN kept_function)",
+        "id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function) AND id NOT IN (SELECT old FROM "
+        "alike)",
+        "INSERT INTO main.code_function SELECT new_function.id, coalesce((SELECT id FROM alike WHERE old=code_id), "
+        "code_id+?4), mangled, demangled, bytes FROM source.code_function JOIN new_function ON old=code_function.id "
+        "WHERE new_function.id>?4",
+        "INSERT INTO main.code_instruction SELECT new_function.id, offset, text, space, operation, access_bits FROM "
+        "source.code_instruction " OF_NEW,
+        "INSERT INTO main.code_line SELECT new_function.id, offset, depth, (SELECT id FROM new_file WHERE "
+        "old=file_id), line, function FROM source.code_line " OF_NEW,
+        "INSERT INTO main.code_wait SELECT new_function.id, offset, producer_offset FROM source.code_wait " OF_NEW,
+        "INSERT INTO main.code_file SELECT new_file.id, path, bytes, hash, content FROM source.code_file JOIN new_file "
+        "ON old=code_file.id WHERE new_file.id>?3",
         /* Reports of older versions have none. */
-        "INSERT INTO main.code_ptx SELECT function_id+?4, offset, file_id+?3, line FROM source.code_ptx WHERE "
-        "function_id IN kept_function",
-        "INSERT OR IGNORE INTO main.code_file SELECT id+?3, path, bytes, hash, content FROM source.code_file WHERE "
-        "id IN (SELECT file_id FROM source.code_ptx WHERE function_id IN kept_function)",
+        "INSERT INTO main.code_ptx SELECT new_function.id, offset, (SELECT id FROM new_file WHERE old=file_id), line "
+        "FROM source.code_ptx " OF_NEW,
     };
-    enum { OF_PTX = 2 };
-    const size_t count = sizeof statements / sizeof *statements - (from->version < 9 ? OF_PTX : 0);
+    const bool has_ptx = from->version >= 9;
     kprof_report *into = merge->into;
     if (from->version < 7) /* it has none of these tables */
         return;
-    const int64_t numbers[] = {
+    const int64_t numbers[CODE_NUMBERS] = {
         merge->launch_count,
         merge->process_count,
         kprof_store_integer(into, "SELECT coalesce(max(id), 0) FROM main.code_file"),
@@ -319,8 +381,9 @@ static void add_code(kprof_merge *merge, const kprof_report *from)
         kprof_store_integer(into, "SELECT coalesce(max(id), 0) FROM main.code_profile"),
         merge->subset != NULL,
     };
-    for (size_t i = 0; i < count; i++)
-        run(merge, statements[i], numbers, 6);
+    choose_code(merge, numbers);
+    share_code(merge, numbers, has_ptx);
+    copy_code(merge, statements, sizeof statements / sizeof *statements - !has_ptx, numbers);
 }
 
 /* Run statements that copy rows of launches: ?1 and ?2 are what ids of launches and processes grow by, ?3 is 0 where
