@@ -30,11 +30,11 @@ class Control(Case):
             paths = ":".join(self.path(f"lib/{name}") for name in names)
             self.assertEqual(run.out.splitlines()[0], f"LD_PRELOAD={paths}", run.err)
 
-    def start(self, *steps, name="run"):
+    def start(self, *steps, name="run", env=None):
         """A run whose application then waits until its standard input ends."""
         process = subprocess.Popen(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-o", name, APP, *steps,
-             "say=ready", "wait"], cwd=self.dir, text=True, env=self.environment({}), stdin=subprocess.PIPE,
+             "say=ready", "wait"], cwd=self.dir, text=True, env=self.environment(env or {}), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while process.stdout.readline() not in ("ready\n", ""):
             continue
@@ -395,7 +395,7 @@ class Control(Case):
 
     def test_process_that_is_stopped(self):
         """It cannot follow, which is told. When it goes on it follows."""
-        process = self.start("init")
+        process = self.start("init", env={"KPROF_SIM_SLOWNESS": "1"})
         pid = int(self.kprof("ctl", "status", "--csv").out.splitlines()[1].split(",")[0])
         os.kill(pid, signal.SIGSTOP)
         self.wait_until_stopped(pid)
