@@ -52,7 +52,8 @@ static char *make_duckdb_query(void)
 
 static bool is_of_trace(const kprof_options *options)
 {
-    return options->export_format == KPROF_EXPORT_CHROME || options->export_format == KPROF_EXPORT_TIMELINE;
+    return options->export_format == KPROF_EXPORT_CHROME || options->export_format == KPROF_EXPORT_TIMELINE ||
+           options->export_format == KPROF_EXPORT_NSYS;
 }
 
 static bool is_parquet(const kprof_options *options)
@@ -194,9 +195,26 @@ static kprof_status print_parquet(const kprof_options *options, kprof_report *re
     return status;
 }
 
+/* SQLite writes the file itself, beside the report unless -o names it. */
+static kprof_status write_nsys(const kprof_options *options, kprof_report *report)
+{
+    sink to = {NULL, NULL, NULL};
+    const size_t length = strlen(options->argument) - (kprof_has_extension(options->argument) ? strlen(".kprof") : 0);
+    KPROF_AUTO_FREE char *path = options->export_path ? kprof_strdup(options->export_path)
+                                                      : kprof_strprintf("%.*s.sqlite", (int)length, options->argument);
+    to.path = path;
+    kprof_status status = open_file(options, &to);
+    if (status == KPROF_OK && !to.draft)
+        status = kprof_fail(KPROF_USAGE, "-o %s: --to nsys-sqlite writes a regular file", path);
+    KPROF_THEN(status, kprof_report_write_nsys(report, to.draft));
+    return close_sink(options, &to, status);
+}
+
 static kprof_status write_export(const kprof_options *options, kprof_report *report)
 {
     sink to = {NULL, NULL, NULL};
+    if (options->export_format == KPROF_EXPORT_NSYS)
+        return write_nsys(options, report);
     kprof_status status = KPROF_OK;
     if (options->export_path && strcmp(options->export_path, "-") != 0) {
         to.path = options->export_path;
@@ -223,14 +241,14 @@ static kprof_status check_line(const kprof_options *options)
     if (options->export_format == KPROF_UNSET)
         return kprof_fail(KPROF_USAGE,
                           "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, timeline, "
-                          "parquet, folded or instructions");
+                          "parquet, folded, instructions or nsys-sqlite");
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)
         return kprof_fail(KPROF_USAGE, "--export and --log-file both say where to; leave one out");
     if (is_of_trace(options) && chooses_launches(&options->filter))
-        return kprof_fail(KPROF_USAGE, "--to %s writes all of a trace: leave out what chooses launches",
-                          options->export_format == KPROF_EXPORT_CHROME ? "chrome" : "timeline");
+        return kprof_fail(KPROF_USAGE, "--to chrome, timeline and nsys-sqlite write all of a trace: leave out what "
+                                       "chooses launches");
     return kprof_filter_check(&options->filter);
 }
 

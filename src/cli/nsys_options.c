@@ -120,8 +120,9 @@ static const kprof_other_option rows[] = {
     {EXPORT, "tables", 0, true, NULL,
      ELSE("the report is an SQLite file, and docs/report-schema.md explains its tables")},
     {EXPORT, "ts-normalize", 0, true, ALWAYS},
+    {EXPORT, "type", 't', true, NULL, "sqlite", MEANS("to=nsys-sqlite")},
     {EXPORT, "type", 't', true, NULL,
-     ELSE("the report is an SQLite file, and docs/report-schema.md explains its tables; --to chrome writes a trace as "
+     ELSE("--to nsys-sqlite writes a trace as nsys does, the report is an SQLite file of its own, --to chrome is "
           "JSON, and kprof stats FILE --report cuda_gpu_trace --csv its activities as CSV")},
 };
 #define ROWS_END (rows + sizeof rows / sizeof *rows)

@@ -61,14 +61,16 @@ OPTION(CLI, FLAG, force_overwrite, "force-overwrite",
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace of launches, a trace of "
-       "kprof trace, also as an HTML page, Parquet, folded call stacks, or JSON lines of instructions",
-       .argument = "long|wide|jsonl|prometheus|perfetto|chrome|timeline|parquet|folded|instructions",
+       "kprof trace, also as an HTML page or an SQLite file of nsys, Parquet, folded call stacks, or JSON lines of "
+       "instructions",
+       .argument = "long|wide|jsonl|prometheus|perfetto|chrome|timeline|parquet|folded|instructions|nsys-sqlite",
        .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
                                 {"jsonl", KPROF_FORMAT_JSONL}, {"prometheus", KPROF_FORMAT_PROMETHEUS},
                                 {"perfetto", KPROF_FORMAT_PERFETTO}, {"chrome", KPROF_EXPORT_CHROME},
                                 {"timeline", KPROF_EXPORT_TIMELINE}, {"parquet", KPROF_EXPORT_PARQUET},
-                                {"folded", KPROF_EXPORT_FOLDED}, {"instructions", KPROF_EXPORT_INSTRUCTIONS}))
+                                {"folded", KPROF_EXPORT_FOLDED}, {"instructions", KPROF_EXPORT_INSTRUCTIONS},
+                                {"nsys-sqlite", KPROF_EXPORT_NSYS}))
 OPTION(CLI, CHOICE, reads_config, "config-file", RUN | REPORT | LIST,
        "also take options from ncu's file config.ncu-cfg, of this folder or of the user (no; yes in a link named ncu)",
        .argument = "yes|no", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))

@@ -36,7 +36,8 @@ enum {
     KPROF_EXPORT_FOLDED,
     KPROF_EXPORT_INSTRUCTIONS,
     KPROF_EXPORT_CHROME,
-    KPROF_EXPORT_TIMELINE
+    KPROF_EXPORT_TIMELINE,
+    KPROF_EXPORT_NSYS
 };
 
 /* A choice that was not made on the command line. */

@@ -646,8 +646,8 @@ static void formats_of_other_commands_are_named(void **state)
 {
     (void)state;
     assert_refused("export r.kprof --to csv",
-                   "give long|wide|jsonl|prometheus|perfetto|chrome|timeline|parquet|folded|instructions: long and "
-                   "wide are CSV, and kprof report FILE --csv prints a page as CSV");
+                   "give long|wide|jsonl|prometheus|perfetto|chrome|timeline|parquet|folded|instructions|nsys-sqlite: "
+                   "long and wide are CSV, and kprof report FILE --csv prints a page as CSV");
     assert_refused("export r.kprof --to html", "kprof report FILE --html OUT.html");
     assert_refused("export r.kprof --to json", "kprof report FILE --json");
     assert_refused("export r.kprof --to markdown", "kprof report FILE --markdown");

@@ -515,6 +515,63 @@ class Records(Tracing):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}"), 0)
         self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace ORDER BY process_id"), [(2,), (2,)])
 
+    def test_tables_of_nsys(self):
+        """Scripts that read what nsys exports read this file: queries as they have them."""
+        self.assert_run(self.trace(
+            "init", "push=step", f"launch={VECTOR_ADD}*2", "do=copy:Host-to-Device:Pageable:4096", "do=set:100",
+            "do=sync", "pop", f"launch={SCALE}", "do=sync", "start=long", "end"), 0)
+        self.assert_run(self.kprof("export", "run", "--type", "sqlite"), 0)
+        ask = lambda sql: self.query("run.sqlite", sql)
+        stats = lambda table: json.loads(self.kprof("stats", "run", "-r", table, "--json").out)
+        self.assertEqual( # the kernels that take most of the time
+            ask("SELECT names.value, count(*), sum(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds AS "
+                "names ON names.id = k.demangledName GROUP BY k.demangledName ORDER BY 3 DESC"),
+            [(row["Name"], row["Instances"], row["Total Time (ns)"]) for row in stats("cuda_gpu_kern_sum")])
+        self.assertEqual( # calls, with the process and the thread in one number
+            ask("SELECT globalTid / 0x1000000 % 0x1000000 AS PID, globalTid % 0x1000000 AS TID, s.value, start, end - "
+                "start FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds s ON s.id = nameId ORDER BY start"),
+            [(row["Pid"], row["Tid"], row["Name"], row["Start (ns)"], row["Duration (ns)"])
+             for row in stats("cuda_api_trace")])
+        self.assertEqual( # from a launch to its kernel
+            ask("SELECT s.value, k.start - r.end FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r "
+                "ON k.correlationId = r.correlationId AND k.globalPid = (r.globalTid & 0xFFFFFFFFFF000000) JOIN "
+                "StringIds s ON s.id = k.mangledName WHERE r.eventClass = 0 ORDER BY k.start"),
+            [(row["Kernel Name"], row["Kernel Start (ns)"] - row["API Start (ns)"] - row["API Dur (ns)"])
+             for row in stats("cuda_kern_exec_trace:mangled")])
+        self.assertEqual( # copies by kind
+            ask("SELECT e.label, sum(bytes), m.label FROM CUPTI_ACTIVITY_KIND_MEMCPY c JOIN ENUM_CUDA_MEMCPY_OPER e "
+                "ON e.id = c.copyKind JOIN ENUM_CUDA_MEM_KIND m ON m.id = srcKind GROUP BY 1"),
+            [("Host-to-Device", 4096, "Pageable")])
+        self.assertEqual(ask("SELECT bytes, label FROM CUPTI_ACTIVITY_KIND_MEMSET JOIN ENUM_CUDA_MEM_KIND e ON "
+                             "e.id = memKind"), [(100, "Device")])
+        self.assertEqual( # ranges, and kernels that were launched in them
+            ask("SELECT coalesce(n.text, s.value), n.end - n.start, count(k.start) FROM NVTX_EVENTS n LEFT JOIN "
+                "StringIds s ON s.id = n.textId JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.globalTid = n.globalTid AND "
+                "r.start >= n.start AND r.end <= n.end JOIN CUPTI_ACTIVITY_KIND_KERNEL k USING (correlationId) WHERE "
+                "n.eventType = 59 GROUP BY n.rowid"),
+            [("step", stats("nvtx_pushpop_sum")[0]["Total Time (ns)"], 2)])
+        self.assertEqual(ask("SELECT text, e.name FROM NVTX_EVENTS n JOIN ENUM_NSYS_EVENT_TYPE e ON e.id = "
+                             "n.eventType ORDER BY n.start"),
+                         [("step", "NvtxPushPopRange"), ("long", "NvtxStartEndRange")])
+        self.assertEqual(ask("SELECT label, count(*) FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION JOIN "
+                             "ENUM_CUPTI_SYNC_TYPE e ON e.id = syncType GROUP BY 1"), [("Context sync", 2)])
+        self.assertEqual(ask("SELECT g.name, smCount, chipName FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN "
+                             "TARGET_INFO_CUDA_DEVICE d ON d.cudaId = k.deviceId AND d.pid = (k.globalPid >> 24) & "
+                             "0xFFFFFF JOIN TARGET_INFO_GPU g ON g.id = d.gpuId GROUP BY 1"),
+                         [("Simulated H200", 132, "GH100")])
+        self.assertEqual(ask("SELECT utcEpochNs, utcTime FROM TARGET_INFO_SESSION_START_TIME"),
+                         [(START, "2023-11-14T22:13:20")])
+        [name] = ask("SELECT name FROM PROCESSES JOIN CUPTI_ACTIVITY_KIND_KERNEL USING (globalPid) GROUP BY 1")
+        self.assertEqual(name, ("sim-app",))
+        run = self.kprof("export", "run", "--to", "nsys-sqlite")
+        self.assertEqual((run.code, "run.sqlite: exists already" in run.err), (108, True), run.err)
+        self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite", "-f", "-o", "other.db"), 0)
+        run = self.kprof("export", "run", "--to", "nsys-sqlite", "-o", "/dev/stdout")
+        self.assertEqual((run.code, "writes a regular file" in run.err), (101, True), run.err)
+        run = self.kprof("export", "run", "--to", "nsys-sqlite", "-o", "full.sqlite", preexec_fn=limit_file_size(8192))
+        self.assertEqual((run.code, os.path.exists(self.path("full.sqlite"))), (108, False), run.err)
+        self.assertEqual([name for name in os.listdir(self.dir) if "new-" in name], [])
+
     def test_merged_traces(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "do=sync"), 0)
         os.rename(self.path("run.kprof"), self.path("a.kprof"))
