@@ -49,17 +49,6 @@ static void open_values(const kprof_model_walk *walk, const kprof_diff_metrics *
     free(wanted);
 }
 
-static void open_reader(comparer *with, int side)
-{
-    const kprof_page_report *report = &with->context->reports[side];
-    side_reader *out = &with->readers[side];
-    kprof_model_walk walk = {report->file, &report->model, NULL, true};
-    out->model = &report->model;
-    out->values = kprof_pool_calloc(report->model.pool, report->model.metric_count + 1, sizeof *out->values);
-    out->asked = kprof_pool_calloc(report->model.pool, report->model.metric_count + 1, sizeof *out->asked);
-    open_values(&walk, &with->diff->metrics, side, out);
-}
-
 /* Fill columns[metric * launches + launch] with what is compared; samples that are set apart are NaN. */
 static void read_columns(comparer *with, int side, const kprof_launch_group *group, kprof_sample *columns)
 {
@@ -238,23 +227,18 @@ static void check_condition(kprof_diff *diff, size_t index)
     }
 }
 
-static void add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlist *out)
-{
-    const kprof_model *baseline = models[KPROF_BASELINE], *newer = models[KPROF_NEW];
-    for (size_t i = 0; i < newer->metric_count; i++)
-        kprof_strlist_add(out, newer->metrics[i].name);
-    for (size_t i = 0; i < baseline->metric_count; i++)
-        if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
-            kprof_strlist_add(out, baseline->metrics[i].name);
-}
-
 /* Name similar metrics that the reports have, or the page that lists all. */
 static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SIDES], const kprof_diff_request *request,
                                         const kprof_condition *condition)
 {
     kprof_strlist names = KPROF_STRLIST_INIT, near = KPROF_STRLIST_INIT;
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
-    add_names(models, &names);
+    const kprof_model *baseline = models[KPROF_BASELINE], *newer = models[KPROF_NEW];
+    for (size_t i = 0; i < newer->metric_count; i++)
+        kprof_strlist_add(&names, newer->metrics[i].name);
+    for (size_t i = 0; i < baseline->metric_count; i++)
+        if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
+            kprof_strlist_add(&names, baseline->metrics[i].name);
     kprof_nearest_few(condition->metric, &names, NAMES_TOLD, &near);
     for (size_t i = 0; i < near.count; i++)
         kprof_strbuf_printf(&told, "%s\"%s\"",
@@ -352,8 +336,15 @@ static kprof_status status_of(const kprof_page_context *context)
 static kprof_status compare_all(comparer *with)
 {
     kprof_diff *diff = with->diff;
-    for (int side = 0; side < KPROF_SIDES; side++)
-        open_reader(with, side);
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        const kprof_page_report *report = &with->context->reports[side];
+        side_reader *out = &with->readers[side];
+        kprof_model_walk walk = {report->file, &report->model, NULL, true};
+        out->model = &report->model;
+        out->values = kprof_pool_calloc(report->model.pool, report->model.metric_count + 1, sizeof *out->values);
+        out->asked = kprof_pool_calloc(report->model.pool, report->model.metric_count + 1, sizeof *out->asked);
+        open_values(&walk, &with->diff->metrics, side, out);
+    }
     for (size_t i = 0; i < diff->pairs.count && status_of(with->context) == KPROF_OK; i++)
         charge_pair(with, &diff->kernels[i]);
     for (size_t i = 0; i < diff->pairs.count && status_of(with->context) == KPROF_OK; i++)

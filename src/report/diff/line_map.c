@@ -60,15 +60,6 @@ static bool try_to_join(alignment *of, size_t old, size_t new)
     return true;
 }
 
-static void join_ends(alignment *of)
-{
-    size_t last = 1;
-    for (size_t i = 0; try_to_join(of, i, i); i++)
-        ;
-    while (try_to_join(of, of->counts[0] - last, of->counts[1] - last)) /* the place before the first line is none */
-        last++;
-}
-
 /* The lines of a side that are not joined, in the order of their texts. Returns how many. */
 static size_t take_free(const alignment *of, int side, text_line *sorted)
 {
@@ -105,17 +96,6 @@ static void join_unique(alignment *of)
     KPROF_FREE(old, new);
 }
 
-/* Join the neighbours of joined lines where they are alike. */
-static void extend(alignment *of)
-{
-    for (size_t i = 0; i < of->counts[0]; i++)
-        if (of->other[0][i] != 0)
-            try_to_join(of, i + 1, of->other[0][i]);
-    for (size_t i = of->counts[0]; i-- > 1;)
-        if (of->other[0][i] > 1)
-            try_to_join(of, i - 1, of->other[0][i] - 2);
-}
-
 /* Lines between two that are joined were edited, if there are as many as before. */
 static void join_edited(alignment *of)
 {
@@ -140,9 +120,19 @@ void kprof_line_map_make(kprof_pool *pool, const kprof_source_text *from, const 
                     .counts = {from->line_count, to->line_count},
                     .other = {kprof_pool_calloc(pool, from->line_count + 1, sizeof(uint32_t)),
                               kprof_calloc(to->line_count + 1, sizeof(uint32_t))}};
-    join_ends(&of);
+    size_t last = 1;
+    for (size_t i = 0; try_to_join(&of, i, i); i++)
+        ;
+    while (try_to_join(&of, of.counts[0] - last, of.counts[1] - last)) /* the place before the first line is none */
+        last++;
     join_unique(&of);
-    extend(&of);
+    /* Join the neighbours of joined lines where they are alike. */
+    for (size_t i = 0; i < of.counts[0]; i++)
+        if (of.other[0][i] != 0)
+            try_to_join(&of, i + 1, of.other[0][i]);
+    for (size_t i = of.counts[0]; i-- > 1;)
+        if (of.other[0][i] > 1)
+            try_to_join(&of, i - 1, of.other[0][i] - 2);
     join_edited(&of);
     *out = (kprof_line_map){of.other[0], from->line_count};
     KPROF_FREE(of.lines[0], of.lines[1], of.other[1]);

@@ -189,13 +189,6 @@ static void name_old_line(kprof_moves *moves, const kprof_loaded_code *loaded, c
         strcat(place, of_baseline);
 }
 
-/* Functions of one launch follow one another. */
-static void name_instruction(const kprof_profiled_code *code, size_t instruction, char *place, size_t size)
-{
-    const kprof_profiled_instruction *own = &code->instructions[instruction];
-    snprintf(place, size, "0x%04llx", (unsigned long long)(code->functions[own->function].base + own->offset));
-}
-
 /* Add the lines of a profile or, where it has none, its instructions. */
 static void add_profile(kprof_moves *moves, const kprof_code_profile *profile, int side, counted_places *places)
 {
@@ -222,19 +215,12 @@ static void add_profile(kprof_moves *moves, const kprof_code_profile *profile, i
             name_old_line(moves, loaded, line, places);
         else if (line)
             kprof_code_put_place(added->place, sizeof added->place, line->file, line->line);
-        else
-            name_instruction(code, i, added->place, sizeof added->place);
+        else {
+            const kprof_profiled_instruction *own = &code->instructions[i];
+            snprintf(added->place, sizeof added->place, "0x%04llx",
+                     (unsigned long long)(code->functions[own->function].base + own->offset));
+        }
     }
-}
-
-/* Is a difference of shares larger than a few points, and than chance makes it? */
-static bool is_moved(const counted_places *places, const double pct[KPROF_SIDES])
-{
-    double variance = 0;
-    for (int side = 0; side < KPROF_SIDES; side++)
-        variance += pct[side] * (100 - pct[side]) / places->samples[side];
-    const double difference = fabs(pct[KPROF_NEW] - pct[KPROF_BASELINE]);
-    return difference > POINTS_MIN && difference > ERRORS_MIN * sqrt(variance);
 }
 
 static kprof_moved_line moved_line(const counted_places *places, const counted_place *place)
@@ -245,7 +231,12 @@ static kprof_moved_line moved_line(const counted_places *places, const counted_p
         line.pct[side] = 100 * place->samples[side] / places->samples[side];
     const int larger = line.pct[KPROF_NEW] > line.pct[KPROF_BASELINE] ? KPROF_NEW : KPROF_BASELINE;
     memcpy(line.stall, place->stalls[larger], sizeof line.stall);
-    line.has_moved = is_moved(places, line.pct);
+    /* Is a difference of shares larger than a few points, and than chance makes it? */
+    double variance = 0;
+    for (int side = 0; side < KPROF_SIDES; side++)
+        variance += line.pct[side] * (100 - line.pct[side]) / places->samples[side];
+    const double difference = fabs(line.pct[KPROF_NEW] - line.pct[KPROF_BASELINE]);
+    line.has_moved = difference > POINTS_MIN && difference > ERRORS_MIN * sqrt(variance);
     return line;
 }
 

@@ -179,15 +179,6 @@ static unsigned long long left_out(const kprof_launch_group *group)
     return group->replayed > 0 ? group->multiplexed : 0;
 }
 
-static void describe_single(const kprof_launch_group *group, kprof_strbuf *out)
-{
-    const unsigned long long launches = group->launches;
-    kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s", launches, kprof_ending(launches, "es"));
-    if (way_of(group) && group->replayed == 0)
-        kprof_strbuf_puts(kprof_strbuf_part(out), way_of(group));
-    kprof_untold_note(untold_of(group), out);
-}
-
 static unsigned long long shared_bytes(const kprof_launch_group *group)
 {
     return (unsigned long long)group->shape.dynamic_smem_bytes + group->kernel->record.static_smem_bytes;
@@ -226,8 +217,14 @@ static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
     kprof_strbuf_puts(out, kernel->reason);
     if (kernel->groups[KPROF_BASELINE] && kernel->groups[KPROF_NEW])
         describe_pair(kernel, out);
-    else
-        describe_single(group_of(kernel), out);
+    else {
+        const kprof_launch_group *group = group_of(kernel);
+        const unsigned long long launches = group->launches;
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s", launches, kprof_ending(launches, "es"));
+        if (way_of(group) && group->replayed == 0)
+            kprof_strbuf_puts(kprof_strbuf_part(out), way_of(group));
+        kprof_untold_note(untold_of(group), out);
+    }
 }
 
 /* Texts that are made for a kernel. */
@@ -326,16 +323,6 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
 static bool is_unmatched(const kprof_diff_kernel *kernel)
 {
     return kernel->verdict == KPROF_JUDGEMENT_ONLY_BASELINE || kernel->verdict == KPROF_JUDGEMENT_ONLY_NEW;
-}
-
-static void show_verdicts(const diff_page *page, const bool *unjudged)
-{
-    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"verdicts", "Verdicts", KPROF_LIST_TABLE, true});
-    for (size_t i = 0; i < page->diff->kernel_count; i++) {
-        const kprof_diff_kernel *kernel = &page->diff->kernels[i];
-        show_verdict(page, kernel, !unjudged[i] && !is_unmatched(kernel));
-    }
-    page->emitter->ops->list_end(page->emitter);
 }
 
 static bool is_only_new(const kprof_diff_kernel *kernel)
@@ -608,15 +595,6 @@ static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
     }
 }
 
-static void show_kernels(const diff_page *page)
-{
-    page->emitter->ops->list_begin(page->emitter,
-                                   &(kprof_emit_list){"kernels", "What changed", KPROF_LIST_GROUPS, false});
-    for (size_t i = 0; i < page->diff->kernel_count; i++)
-        show_kernel(page, &page->diff->kernels[i]);
-    page->emitter->ops->list_end(page->emitter);
-}
-
 /* People see the kernel and what moved once, below its first line. */
 static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kernel, const kprof_moved_lines *lines,
                             const kprof_moved_line *line)
@@ -706,12 +684,21 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     make_short_names(page);
     for (size_t i = 0; i < page->diff->kernel_count; i++)
         unjudged[i] = is_unjudged(page, &page->diff->kernels[i]);
-    show_verdicts(page, unjudged);
+    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"verdicts", "Verdicts", KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < page->diff->kernel_count; i++) {
+        const kprof_diff_kernel *kernel = &page->diff->kernels[i];
+        show_verdict(page, kernel, !unjudged[i] && !is_unmatched(kernel));
+    }
+    page->emitter->ops->list_end(page->emitter);
     show_unjudged(page, unjudged);
     show_unmatched(page);
     show_conditions(page);
     show_moves(page);
-    show_kernels(page);
+    page->emitter->ops->list_begin(page->emitter,
+                                   &(kprof_emit_list){"kernels", "What changed", KPROF_LIST_GROUPS, false});
+    for (size_t i = 0; i < page->diff->kernel_count; i++)
+        show_kernel(page, &page->diff->kernels[i]);
+    page->emitter->ops->list_end(page->emitter);
     return kprof_page_end(page->emitter, KPROF_OK);
 }
 

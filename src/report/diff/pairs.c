@@ -61,13 +61,6 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
     return kprof_strbuf_take(&key);
 }
 
-static void add_group(grouping *to, const kprof_launch_group *group)
-{
-    *KPROF_POOL_ADD(to->walk->model->pool, *to->groups, *to->count) = *group;
-    const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
-    kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
-}
-
 /* Find the group of a launch, or add it. */
 static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *launch)
 {
@@ -85,7 +78,9 @@ static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *laun
     if (index == KPROF_NAMES_NONE) {
         index = *to->count;
         kprof_names_keep(&to->keys, key, index);
-        add_group(to, &group);
+        *KPROF_POOL_ADD(to->walk->model->pool, *to->groups, *to->count) = group;
+        const uint64_t bytes = strlen(group.kernel->demangled) + strlen(group.kernel->function);
+        kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
     }
     return &(*to->groups)[index];
 }

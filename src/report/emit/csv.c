@@ -202,19 +202,6 @@ void kprof_csv_columns_of_list(kprof_emitter *emitter, const kprof_emit_record *
     kprof_csv_end_row(kprof_csv_of(emitter));
 }
 
-static void put_field_rows(kprof_csv *csv, const kprof_emit_record *record)
-{
-    for (size_t i = 0; i < record->count; i++) {
-        kprof_csv_text(&csv->row, csv->list.key);
-        kprof_csv_integer(&csv->row, csv->record);
-        kprof_csv_text(&csv->row, record->fields[i].key);
-        kprof_csv_text(&csv->row, record->fields[i].unit);
-        put_plain(&csv->row, &record->fields[i]);
-        kprof_csv_put_comma(&csv->row);
-        kprof_csv_end_row(csv);
-    }
-}
-
 /* The first row of GROUPS ends the header that its record has begun. */
 void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
@@ -234,7 +221,15 @@ void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *rec
         if (!csv->header_done)
             put_keys(csv, record, columns_of(csv));
     } else {
-        put_field_rows(csv, record);
+        for (size_t i = 0; i < record->count; i++) {
+            kprof_csv_text(&csv->row, csv->list.key);
+            kprof_csv_integer(&csv->row, csv->record);
+            kprof_csv_text(&csv->row, record->fields[i].key);
+            kprof_csv_text(&csv->row, record->fields[i].unit);
+            put_plain(&csv->row, &record->fields[i]);
+            kprof_csv_put_comma(&csv->row);
+            kprof_csv_end_row(csv);
+        }
     }
 }
 

@@ -118,18 +118,6 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
     kprof_csv_end_row(csv);
 }
 
-/* A finding that was not evaluated has no value; its text has the metrics that it needs. */
-static void put_not_evaluated(kprof_emitter *emitter, const kprof_found *found)
-{
-    KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
-    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-    kprof_found_missing(found, &missing);
-    for (size_t i = 0; i < missing.count; i++)
-        kprof_strbuf_printf(&text, "%s%s", i ? " " : "", missing.items[i]);
-    put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "",
-                                  kprof_strbuf_text(&text)});
-}
-
 static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 {
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
@@ -137,8 +125,16 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         if (row.name.length > 0)
             put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", row.name.data});
     }
-    for (size_t i = 0; i < all->open_count; i++)
-        put_not_evaluated(emitter, all->open[i]);
+    for (size_t i = 0; i < all->open_count; i++) {
+        /* A finding that was not evaluated has no value; its text has the metrics that it needs. */
+        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
+        KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+        kprof_found_missing(all->open[i], &missing);
+        for (size_t k = 0; k < missing.count; k++)
+            kprof_strbuf_printf(&text, "%s%s", k ? " " : "", missing.items[k]);
+        put_told(emitter, &(told_row){all->open[i]->finding->sections[0], "not_evaluated", all->open[i]->finding->id,
+                                      NAN, "", kprof_strbuf_text(&text)});
+    }
 }
 
 static void long_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)

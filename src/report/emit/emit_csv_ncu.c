@@ -162,14 +162,6 @@ static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, boo
     kprof_csv_take(row, &text);
 }
 
-static void put_nvtx(kprof_csv_line *row, const char *text)
-{
-    KPROF_AUTO(kprof_nvtx_parsed) ranges;
-    kprof_nvtx_parse_text(text ? text : "", &ranges);
-    put_ranges(row, &ranges, false);
-    put_ranges(row, &ranges, true);
-}
-
 /* "range/kernel", as ncu has it; NULL where no range was pushed. */
 static char *name_in_range(const kprof_model_launch *launch, const char *kernel)
 {
@@ -193,8 +185,12 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     ((ncu_emitter *)emitter)->launch = launch;
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     put_cells(row, &texts, process_columns, COUNT_OF(process_columns));
-    if (emitter->launches.model->has_nvtx)
-        put_nvtx(row, launch->record.nvtx);
+    if (emitter->launches.model->has_nvtx) {
+        KPROF_AUTO(kprof_nvtx_parsed) ranges;
+        kprof_nvtx_parse_text(launch->record.nvtx ? launch->record.nvtx : "", &ranges);
+        put_ranges(row, &ranges, false);
+        put_ranges(row, &ranges, true);
+    }
     put_cells(row, &texts, launch_columns, COUNT_OF(launch_columns));
     if (shows_gpu(emitter))
         put_cells(row, &texts, &gpu_column, 1);

@@ -105,18 +105,6 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     return row;
 }
 
-/* If a slice stands for several launches, say how many, and how many samples its values come from. */
-static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launch)
-{
-    kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
-    kprof_samples_describe(launch, &text);
-    kprof_samples_note(trace->base.launches.model, launch->samples, &note);
-    add_text(trace->args, "samples", kprof_strbuf_text(&text));
-    if (note.length > 0)
-        add_text(trace->args, "samples_note", note.data);
-    KPROF_FREE_TEXTS(&text, &note);
-}
-
 static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     perfetto_emitter *trace = of(emitter);
@@ -129,8 +117,16 @@ static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_laun
     trace->args = KPROF_JSON_OBJECT(
         {"launch", kprof_json_integer(launch->id)}, {"start_unix_ns", kprof_json_integer(launch->record.start_unix_ns)},
         {"replay_mode", text_of(launch->replay_mode)}, {"reason", *launch->reason ? text_of(launch->reason) : NULL});
-    if (launch->samples)
-        add_samples(trace, launch);
+    if (launch->samples) {
+        /* If a slice stands for several launches, say how many, and how many samples its values come from. */
+        kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
+        kprof_samples_describe(launch, &text);
+        kprof_samples_note(trace->base.launches.model, launch->samples, &note);
+        add_text(trace->args, "samples", kprof_strbuf_text(&text));
+        if (note.length > 0)
+            add_text(trace->args, "samples_note", note.data);
+        KPROF_FREE_TEXTS(&text, &note);
+    }
 }
 
 /* Does the first section of the launch's chip show it below its heading? */
@@ -182,17 +178,6 @@ static void place(perfetto_emitter *trace, cJSON *event)
     }
 }
 
-static void write_counters(perfetto_emitter *trace, int64_t process)
-{
-    for (cJSON *counter; (counter = cJSON_DetachItemFromArray(trace->counters, 0));) {
-        write_event(trace, KPROF_JSON_ADD(counter, {"ph", text_of("C")}, {"pid", kprof_json_integer(process)},
-                                          {"id", kprof_json_integer((int64_t)trace->row + 1)},
-                                          {"ts", time_of(trace->start_ns)}));
-    }
-    cJSON_Delete(trace->counters);
-    trace->counters = NULL;
-}
-
 static void perfetto_launch_end(kprof_emitter *emitter)
 {
     perfetto_emitter *trace = of(emitter);
@@ -205,7 +190,13 @@ static void perfetto_launch_end(kprof_emitter *emitter)
     add(event, "args", trace->args);
     trace->args = NULL;
     write_event(trace, event);
-    write_counters(trace, process);
+    for (cJSON *counter; (counter = cJSON_DetachItemFromArray(trace->counters, 0));) {
+        write_event(trace, KPROF_JSON_ADD(counter, {"ph", text_of("C")}, {"pid", kprof_json_integer(process)},
+                                          {"id", kprof_json_integer((int64_t)trace->row + 1)},
+                                          {"ts", time_of(trace->start_ns)}));
+    }
+    cJSON_Delete(trace->counters);
+    trace->counters = NULL;
 }
 
 static void perfetto_launches_end(kprof_emitter *emitter)

@@ -586,15 +586,6 @@ static bool is_hidden(const kprof_emitter *emitter, const kprof_emit_roofline *l
     return !emitter->options->all_rows && is_idle(line);
 }
 
-static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
-{
-    kprof_strbuf names = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < count; i++)
-        if (is_hidden(emitter, &rooflines[i]))
-            kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "No work: ", rooflines[i].label);
-    put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &names);
-}
-
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
@@ -621,7 +612,11 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
         }
     }
     print_grid(of(emitter), &grid, 4);
-    show_idle(emitter, rooflines, count);
+    kprof_strbuf names = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < count; i++)
+        if (is_hidden(emitter, &rooflines[i]))
+            kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "No work: ", rooflines[i].label);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &names);
 }
 
 /* Does the section have only rooflines, and did none of them do work? */
@@ -959,15 +954,6 @@ static void text_columns(kprof_emitter *emitter, const kprof_emit_record *column
     of(emitter)->rows.is_headed = true;
 }
 
-/* "Limited by  DRAM bandwidth", below the row. */
-static void add_note(text_emitter *text, const kprof_emit_field *field)
-{
-    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
-    describe_field(&text->base, field, &note);
-    text->rows.width = width_of(&text->base);
-    kprof_grid_note(&text->rows, field->plain ? NULL : field->label, kprof_strbuf_text(&note));
-}
-
 /* In a list with verdicts, only the first rows show theirs, and what does not fit into a line. */
 static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
@@ -988,9 +974,13 @@ static void add_row(text_emitter *text, const kprof_emit_record *record)
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
         const bool is_note = field->role == KPROF_ROLE_NOTE || (field->role == KPROF_ROLE_VERDICT && is_verbose);
-        if (is_note && !kprof_field_is_missing(field))
-            add_note(text, field);
-        else if (has_verdict && is_verbose && field->longer_text && strcmp(field->longer_text, field->short_text) != 0)
+        if (is_note && !kprof_field_is_missing(field)) {
+            KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
+            describe_field(&text->base, field, &note);
+            text->rows.width = width_of(&text->base);
+            kprof_grid_note(&text->rows, field->plain ? NULL : field->label, kprof_strbuf_text(&note));
+        } else if (has_verdict && is_verbose && field->longer_text &&
+                   strcmp(field->longer_text, field->short_text) != 0)
             kprof_grid_note(&text->rows, NULL, field->longer_text);
     }
     text->record_count++;

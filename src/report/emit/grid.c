@@ -528,17 +528,6 @@ static void narrow_texts(const kprof_grid *grid, grid_layout *layout, const size
     }
 }
 
-/* Give columns that can fold no width, if there are any. */
-static void fold(const kprof_grid *grid, grid_layout *layout)
-{
-    for (size_t i = 0; i < layout->column_count; i++) {
-        if (grid->folds[i] == KPROF_FOLD_NEVER)
-            continue;
-        layout->is_folded = true;
-        layout->widths[i] = (column_width){0};
-    }
-}
-
 /* Narrow the column of keys where its long texts stand above their rows, and give the other columns the room. */
 static void release_key(const kprof_grid *grid, grid_layout *layout, const grid_layout *whole)
 {
@@ -578,7 +567,13 @@ static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
     narrow_texts(grid, layout, words);
     if (width_of_line(layout) > grid->width) {
         *layout = whole;
-        fold(grid, layout);
+        /* Give columns that can fold no width, if there are any. */
+        for (size_t i = 0; i < layout->column_count; i++) {
+            if (grid->folds[i] == KPROF_FOLD_NEVER)
+                continue;
+            layout->is_folded = true;
+            layout->widths[i] = (column_width){0};
+        }
         narrow_texts(grid, layout, words);
     }
     narrow_texts(grid, layout, least);

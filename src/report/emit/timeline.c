@@ -42,19 +42,6 @@ static void show_series(kprof_emitter *emitter, const kprof_launch_timeline *tim
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
 }
 
-static void show_sample(kprof_emitter *emitter, const kprof_timeline_series *series, const kprof_time_sample *sample)
-{
-    const kprof_emit_field fields[] = {
-        kprof_field_text("metric", "Metric", series->metric->name),
-        kprof_field_text("label", "Label", series->label),
-        kprof_field_text("unit", "Unit", series->unit),
-        kprof_field_integer("start_ns", "Start", sample->start_ns),
-        kprof_field_integer("duration_ns", "Duration", sample->duration_ns),
-        kprof_field_real("value", "Value", sample->value),
-    };
-    emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
-}
-
 static void show_rows(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
 {
     if (!is_for_people(emitter))
@@ -63,8 +50,17 @@ static void show_rows(kprof_emitter *emitter, const kprof_launch_timeline *timel
         const kprof_timeline_series *series = &timeline->series[i];
         if (is_for_people(emitter))
             show_series(emitter, timeline, series);
-        for (size_t k = series->first; k < series->first + series->count && !is_for_people(emitter); k++)
-            show_sample(emitter, series, &timeline->samples[k]);
+        for (size_t k = series->first; k < series->first + series->count && !is_for_people(emitter); k++) {
+            const kprof_emit_field fields[] = {
+                kprof_field_text("metric", "Metric", series->metric->name),
+                kprof_field_text("label", "Label", series->label),
+                kprof_field_text("unit", "Unit", series->unit),
+                kprof_field_integer("start_ns", "Start", timeline->samples[k].start_ns),
+                kprof_field_integer("duration_ns", "Duration", timeline->samples[k].duration_ns),
+                kprof_field_real("value", "Value", timeline->samples[k].value),
+            };
+            emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+        }
     }
 }
 

@@ -50,14 +50,6 @@ static int by_time(const void *a, const void *b)
     return order ? order : compare_shapes(left, right);
 }
 
-static void join(kprof_census_total *into, const kprof_census_total *from)
-{
-    into->launches += from->launches;
-    into->total_ns += from->total_ns;
-    into->shortest_ns = from->shortest_ns < into->shortest_ns ? from->shortest_ns : into->shortest_ns;
-    into->longest_ns = from->longest_ns > into->longest_ns ? from->longest_ns : into->longest_ns;
-}
-
 static size_t find(const kprof_census *census, const kprof_census_total *wanted)
 {
     size_t low = 0, high = census->count;
@@ -97,18 +89,6 @@ static kprof_status count_measured(void *user, const kprof_model_launch *launch)
     return KPROF_OK;
 }
 
-/* Launches that processes of the census say that they made. */
-static uint64_t count_told(const kprof_model *model)
-{
-    uint64_t told = 0;
-    KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
-    for (size_t i = 0; i < model->census_count; i++)
-        is_census[model->census[i].process_id - 1] = true;
-    for (size_t i = 0; i < model->process_count; i++)
-        told += is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
-    return told;
-}
-
 static void sum_up(const kprof_model *model, comparison *compare, kprof_census *out)
 {
     size_t count = 0;
@@ -116,13 +96,27 @@ static void sum_up(const kprof_model *model, comparison *compare, kprof_census *
         out->kernels += count == 0 || compare_kernels(&out->items[count - 1], &out->items[i]) != 0;
         out->launches += out->items[i].launches;
         out->total_ns += out->items[i].total_ns;
-        if (count > 0 && compare(&out->items[count - 1], &out->items[i]) == 0)
-            join(&out->items[count - 1], &out->items[i]);
-        else
+        if (count > 0 && compare(&out->items[count - 1], &out->items[i]) == 0) {
+            out->items[count - 1].launches += out->items[i].launches;
+            out->items[count - 1].total_ns += out->items[i].total_ns;
+            out->items[count - 1].shortest_ns = out->items[i].shortest_ns < out->items[count - 1].shortest_ns
+                                                    ? out->items[i].shortest_ns
+                                                    : out->items[count - 1].shortest_ns;
+            out->items[count - 1].longest_ns = out->items[i].longest_ns > out->items[count - 1].longest_ns
+                                                   ? out->items[i].longest_ns
+                                                   : out->items[count - 1].longest_ns;
+        } else
             out->items[count++] = out->items[i];
     }
     out->count = count;
-    out->counted = count_told(model);
+    /* Launches that processes of the census say that they made. */
+    uint64_t told = 0;
+    KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
+    for (size_t i = 0; i < model->census_count; i++)
+        is_census[model->census[i].process_id - 1] = true;
+    for (size_t i = 0; i < model->process_count; i++)
+        told += is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
+    out->counted = told;
 }
 
 kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts, kprof_census *out)

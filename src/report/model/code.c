@@ -270,16 +270,6 @@ static void read_rows(code_loader *load, const char *sql, row_reader *read)
         read(load, rows.row);
 }
 
-static void read_values(code_loader *load)
-{
-    char sql[192];
-    snprintf(sql, sizeof sql,
-             "SELECT function_id, offset, metric_id, value FROM instruction_value WHERE profile_id=%lld "
-             "ORDER BY function_id, offset, metric_id",
-             (long long)load->code->profile->id);
-    read_rows(load, sql, read_value);
-}
-
 /* Compilers that run beside a program may make a kernel of one name and shape several times: "softmax_kernel (2)". */
 static void tell_apart(const code_loader *load, kprof_profiled_function *own)
 {
@@ -448,15 +438,6 @@ static void load_function(code_loader *load, const value_row *rows, size_t count
     place_function(load);
 }
 
-static void load_functions(code_loader *load)
-{
-    for (size_t i = 0, end; i < load->row_count && load->report->status == KPROF_OK; i = end) {
-        for (end = i + 1; end < load->row_count && load->rows[end].function == load->rows[i].function;)
-            end++;
-        load_function(load, &load->rows[i], end - i);
-    }
-}
-
 /* Values come in the order of the instructions. */
 static void place_values(code_loader *load)
 {
@@ -487,18 +468,6 @@ static size_t values_of(const kprof_loaded_code *loaded)
     return (loaded->code.instruction_count + loaded->lines.count) * (loaded->code.column_count + OTHER_VALUES);
 }
 
-/* Drop what was not asked for the longest time, until `values` more have space. */
-static void make_space(struct kprof_code_cache *cache, size_t values)
-{
-    while (cache->count > 0 && cache->values + values > CACHED_VALUES) {
-        kprof_loaded_code *oldest = cache->items[0];
-        cache->values -= values_of(oldest);
-        cache->count--;
-        memmove(cache->items, cache->items + 1, cache->count * sizeof(kprof_loaded_code *));
-        kprof_pool_free(oldest->code.pool);
-    }
-}
-
 static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                               kprof_loaded_code *out)
 {
@@ -506,8 +475,17 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
     out->code.profiles = profiles;
     out->code.profile = profile;
     read_metrics(&load);
-    read_values(&load);
-    load_functions(&load);
+    char sql[192];
+    snprintf(sql, sizeof sql,
+             "SELECT function_id, offset, metric_id, value FROM instruction_value WHERE profile_id=%lld "
+             "ORDER BY function_id, offset, metric_id",
+             (long long)load.code->profile->id);
+    read_rows(&load, sql, read_value);
+    for (size_t i = 0, end; i < load.row_count && load.report->status == KPROF_OK; i = end) {
+        for (end = i + 1; end < load.row_count && load.rows[end].function == load.rows[i].function;)
+            end++;
+        load_function(&load, &load.rows[i], end - i);
+    }
     if (load.report->status == KPROF_OK)
         place_values(&load);
     free(load.rows);
@@ -534,7 +512,14 @@ const kprof_loaded_code *kprof_code_load(const kprof_code_profiles *profiles, co
     loaded->code.pool = pool;
     if (read_code(profiles, profile, loaded) != KPROF_OK)
         return NULL;
-    make_space(cache, values_of(loaded));
+    /* Drop what was not asked for the longest time, until `values` more have space. */
+    while (cache->count > 0 && cache->values + values_of(loaded) > CACHED_VALUES) {
+        kprof_loaded_code *oldest = cache->items[0];
+        cache->values -= values_of(oldest);
+        cache->count--;
+        memmove(cache->items, cache->items + 1, cache->count * sizeof(kprof_loaded_code *));
+        kprof_pool_free(oldest->code.pool);
+    }
     cache->values += values_of(loaded);
     return *KPROF_POOL_ADD(profiles->model->pool, cache->items, cache->count) = loaded;
 }

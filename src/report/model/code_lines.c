@@ -160,40 +160,26 @@ static int by_caller(const void *a, const void *b, void *code)
     return by_place(&callers[0], &callers[1]);
 }
 
-static void begin_line(const kprof_profiled_code *code, const kprof_profiled_frame *frame, size_t first,
-                       kprof_profiled_lines *out)
-{
-    kprof_profiled_line *line = &out->items[out->count];
-    *line = (kprof_profiled_line){.first = first, .values = out->values + out->count * code->column_count};
-    out->count++;
-    if (frame) {
-        line->file = frame->file;
-        line->line = frame->line;
-        line->function = frame->function;
-    }
-}
-
 static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kprof_profiled_lines *out)
 {
     for (size_t i = 0; i < code->instruction_count; i++) {
         const kprof_profiled_frame *frame = sorted[i].frame;
-        if (i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0)
-            begin_line(code, frame, i, out);
+        if (i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0) {
+            kprof_profiled_line *line = &out->items[out->count];
+            *line = (kprof_profiled_line){.first = i, .values = out->values + out->count * code->column_count};
+            out->count++;
+            if (frame) {
+                line->file = frame->file;
+                line->line = frame->line;
+                line->function = frame->function;
+            }
+        }
         kprof_profiled_line *line = &out->items[out->count - 1];
         const double *values = kprof_profiled_values(code, sorted[i].instruction);
         line->count++;
         out->members[i] = sorted[i].instruction;
         for (size_t k = 0; k < code->column_count; k++)
             line->values[k] += values[k];
-    }
-}
-
-static void sort_by_caller(const kprof_profiled_code *code, kprof_profiled_lines *out)
-{
-    memcpy(out->by_caller, out->members, code->instruction_count * sizeof *out->members);
-    for (size_t i = 0; i < out->count; i++) {
-        const kprof_profiled_line *line = &out->items[i];
-        qsort_r(out->by_caller + line->first, line->count, sizeof *out->by_caller, by_caller, (void *)code);
     }
 }
 
@@ -219,7 +205,11 @@ void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kpro
     out->by_caller = kprof_pool_calloc(code->pool, count + 1, sizeof *out->by_caller);
     out->values = kprof_pool_calloc(code->pool, lines * code->column_count + 1, sizeof *out->values);
     fill_lines(code, sorted, out);
-    sort_by_caller(code, out);
+    memcpy(out->by_caller, out->members, code->instruction_count * sizeof *out->members);
+    for (size_t i = 0; i < out->count; i++) {
+        const kprof_profiled_line *line = &out->items[i];
+        qsort_r(out->by_caller + line->first, line->count, sizeof *out->by_caller, by_caller, (void *)code);
+    }
 }
 
 const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction)

@@ -242,17 +242,6 @@ static void add_passes(kprof_merge *merge, const char *chip)
                     name);
 }
 
-static void add_plans(kprof_merge *merge, const kprof_model *model, const kprof_report *from)
-{
-    for (size_t i = 0; i < model->chip_count; i++) {
-        const kprof_model_chip *chip = &model->chips[i];
-        for (size_t k = 0; k < chip->shown_count && merge->into->status == KPROF_OK; k++)
-            add_section(merge, chip->name, &chip->sections[k], from->path);
-        if (from->version >= 2)
-            add_passes(merge, chip->name);
-    }
-}
-
 /* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */
 static char *launch_query(int version)
 {
@@ -493,15 +482,6 @@ static void add_launches(kprof_merge *merge, const kprof_report *from)
     merge->launch_count += kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch");
 }
 
-static void add_messages(kprof_merge *merge, const kprof_model *model)
-{
-    for (size_t i = 0; i < model->message_count; i++) {
-        kprof_model_message message = model->messages[i];
-        message.process_id += merge->process_count;
-        kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, -1);
-    }
-}
-
 static kprof_status take_launch(void *user, const kprof_model_launch *launch)
 {
     const kprof_merge *merge = user;
@@ -518,10 +498,20 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
         note(merge, kprof_subset_launches(merge->subset, &walk, take_launch, merge));
     add_processes(merge, model, from->path, name);
     add_sources(merge, name, from->version);
-    add_plans(merge, model, from);
+    for (size_t i = 0; i < model->chip_count; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        for (size_t k = 0; k < chip->shown_count && merge->into->status == KPROF_OK; k++)
+            add_section(merge, chip->name, &chip->sections[k], from->path);
+        if (from->version >= 2)
+            add_passes(merge, chip->name);
+    }
     add_launches(merge, from);
     add_trace(merge, from);
-    add_messages(merge, model);
+    for (size_t i = 0; i < model->message_count; i++) {
+        kprof_model_message message = model->messages[i];
+        message.process_id += merge->process_count;
+        kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, -1);
+    }
     merge->process_count += (int64_t)model->process_count;
     return merge->into->status == KPROF_OK ? kprof_report_commit(merge->into) : merge->into->status;
 }

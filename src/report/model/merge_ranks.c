@@ -110,19 +110,6 @@ static void derive_all(kprof_report *report)
     free(all.values);
 }
 
-static void tell_incomplete(kprof_report *report)
-{
-    static const char incomplete[] =
-        "SELECT count(*) FROM (SELECT count(*) AS ranks FROM placed GROUP BY shape, turn) WHERE ranks<(SELECT "
-        "count(DISTINCT source) FROM placed)";
-    const int64_t count = kprof_store_integer(report, incomplete);
-    if (count > 0)
-        kprof_log(KPROF_LOG_WARNING,
-                  "%lld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
-                  "launch the same kernels in the same order",
-                  (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
-}
-
 /* Are these the reports of ranks of one job that shared its passes? Warns where they are of ranks, but do not fit. */
 static bool fit_together(kprof_report *report)
 {
@@ -153,7 +140,15 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
         return into->status;
     kprof_store_note(into, kprof_report_begin(into));
     kprof_store_exec(into, match_launches);
-    tell_incomplete(into);
+    static const char incomplete[] =
+        "SELECT count(*) FROM (SELECT count(*) AS ranks FROM placed GROUP BY shape, turn) WHERE ranks<(SELECT "
+        "count(DISTINCT source) FROM placed)";
+    const int64_t count = kprof_store_integer(into, incomplete);
+    if (count > 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "%lld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
+                  "launch the same kernels in the same order",
+                  (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
     kprof_store_exec(into, join_launches);
     derive_all(into);
     kprof_store_exec(into, forget);

@@ -163,33 +163,6 @@ static void move_column(const kprof_profiled_code *code, size_t column, const ch
     }
 }
 
-/* finder->moved: NULL where nothing is to be moved. */
-static void move_samples(kprof_place_finder *finder, const place_metrics *metrics)
-{
-    const kprof_profiled_code *code = &finder->loaded->code;
-    finder->moved = NULL;
-    for (size_t i = 0; i < metrics->column_count; i++) {
-        if (!metrics->columns[i].cause)
-            continue;
-        if (!finder->moved)
-            finder->moved = kprof_pool_calloc(finder->texts, code->instruction_count + 1, sizeof *finder->moved);
-        move_column(code, metrics->columns[i].count, metrics->columns[i].cause, finder->moved);
-    }
-}
-
-static void weigh_candidate(const kprof_place_finder *finder, const place_metrics *metrics, candidate *out)
-{
-    out->weight = 0;
-    for (size_t i = 0; i < metrics->column_count; i++) {
-        double sum = 0;
-        for (size_t k = 0; k < out->count; k++)
-            sum += weigh_column(kprof_profiled_values(&finder->loaded->code, out->instructions[k]), metrics, i);
-        out->weight += fmax(sum, 0);
-    }
-    for (size_t i = 0; i < out->count && finder->moved; i++)
-        out->weight += finder->moved[out->instructions[i]].weight;
-}
-
 /* How many of a line's instructions, which are in order of their callers, are called from where the first one is. */
 static size_t count_called_alike(const kprof_profiled_code *code, const size_t *instructions, size_t count)
 {
@@ -266,7 +239,16 @@ static void rank_line(const kprof_place_finder *finder, const kprof_profiled_lin
 {
     candidate next = {NULL, 0, 0};
     while (next_candidate(&finder->loaded->code, line, finder->loaded->lines.by_caller + line->first, &next)) {
-        weigh_candidate(finder, &among->metrics, &next);
+        next.weight = 0;
+        for (size_t i = 0; i < among->metrics.column_count; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < next.count; k++)
+                sum += weigh_column(kprof_profiled_values(&finder->loaded->code, next.instructions[k]), &among->metrics,
+                                    i);
+            next.weight += fmax(sum, 0);
+        }
+        for (size_t i = 0; i < next.count && finder->moved; i++)
+            next.weight += finder->moved[next.instructions[i]].weight;
         rank(next, among);
     }
 }
@@ -277,7 +259,14 @@ static size_t locate(kprof_place_finder *finder, const kprof_found *found)
     ranking among = {.metrics = choose_metrics(code, found), .most = (size_t)found->finding->places.most};
     const double total = weigh(code->totals, &among.metrics);
     size_t added = 0;
-    move_samples(finder, &among.metrics);
+    finder->moved = NULL;
+    for (size_t i = 0; i < among.metrics.column_count; i++) {
+        if (!among.metrics.columns[i].cause)
+            continue;
+        if (!finder->moved)
+            finder->moved = kprof_pool_calloc(finder->texts, code->instruction_count + 1, sizeof *finder->moved);
+        move_column(code, among.metrics.columns[i].count, among.metrics.columns[i].cause, finder->moved);
+    }
     for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++)
         rank_line(finder, &finder->loaded->lines.items[i], &among);
     for (; added < among.most && among.best[added].weight > 0; added++) {
@@ -336,18 +325,6 @@ static void find_worst(kprof_place_finder *finder)
     finder->counters[KPROF_COUNTER_WORST_SECTORS] = worst.sectors;
 }
 
-static void add_up(kprof_place_finder *finder)
-{
-    const kprof_profiled_code *code = &finder->loaded->code;
-    for (size_t i = 0; i < code->metric_count; i++)
-        finder->values[code->metrics[i]] = code->totals[i];
-    for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
-        finder->counters[i] = code->counters[i] == SIZE_MAX ? NAN : code->totals[code->counters[i]];
-    finder->counters[KPROF_COUNTER_SAMPLES] = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
-    finder->counters[KPROF_COUNTER_SAMPLES_UNISSUED] = kprof_profiled_number(code, code->totals, KPROF_NUMBER_UNISSUED);
-    find_worst(finder);
-}
-
 kprof_place_values kprof_places_values(kprof_place_finder *finder, const kprof_code_profile *profile,
                                        const double *values)
 {
@@ -358,7 +335,14 @@ kprof_place_values kprof_places_values(kprof_place_finder *finder, const kprof_c
     if (!finder->values)
         finder->values = kprof_pool_calloc(finder->profiles->model->pool, count + 1, sizeof *finder->values);
     memcpy(finder->values, values, count * sizeof *values);
-    add_up(finder);
+    const kprof_profiled_code *code = &finder->loaded->code;
+    for (size_t i = 0; i < code->metric_count; i++)
+        finder->values[code->metrics[i]] = code->totals[i];
+    for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
+        finder->counters[i] = code->counters[i] == SIZE_MAX ? NAN : code->totals[code->counters[i]];
+    finder->counters[KPROF_COUNTER_SAMPLES] = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+    finder->counters[KPROF_COUNTER_SAMPLES_UNISSUED] = kprof_profiled_number(code, code->totals, KPROF_NUMBER_UNISSUED);
+    find_worst(finder);
     return (kprof_place_values){finder->values, finder->counters};
 }
 

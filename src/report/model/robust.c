@@ -170,18 +170,6 @@ static double *count_ways(const rank_sums *sums)
     return ways;
 }
 
-static double exact_p(const rank_sums *sums, const double *ways)
-{
-    const size_t most = sums->count * (sums->count + 1);
-    double all = 0, below = 0, above = 0;
-    for (size_t s = 0; s <= most; s++) {
-        all += ways[s];
-        below += s <= sums->sum ? ways[s] : 0;
-        above += s >= sums->sum ? ways[s] : 0;
-    }
-    return fmin(1, 2 * fmin(below, above) / all);
-}
-
 /* The chance that a standard normal value is beyond z to either side, and the z of such a chance. */
 static double both_tails(double z)
 {
@@ -259,7 +247,14 @@ static double find_p(kprof_sample small, kprof_sample large)
     if (!sums.ranks)
         return approximate_p(&sums);
     KPROF_AUTO_FREE double *ways = count_ways(&sums);
-    return exact_p(&sums, ways);
+    const size_t most = sums.count * (sums.count + 1);
+    double all = 0, below = 0, above = 0;
+    for (size_t s = 0; s <= most; s++) {
+        all += ways[s];
+        below += s <= sums.sum ? ways[s] : 0;
+        above += s >= sums.sum ? ways[s] : 0;
+    }
+    return fmin(1, 2 * fmin(below, above) / all);
 }
 
 void kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof_shift *out)

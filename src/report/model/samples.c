@@ -66,16 +66,6 @@ static sample_group *find_group(const sample_walker *walker, const kprof_model_l
     return index == KPROF_NAMES_NONE ? NULL : &walker->groups[index];
 }
 
-static sample_group *add_group(sample_walker *walker, const kprof_model_launch *launch)
-{
-    char key[KEY_SIZE];
-    write_key(walker->walk->model, launch, key);
-    kprof_names_keep(&walker->keys, key, walker->group_count);
-    sample_group *added = KPROF_ADD(walker->groups, walker->group_count);
-    added->first = launch->id;
-    return added;
-}
-
 static void add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
 {
     if (group->samples++ == 0)
@@ -116,7 +106,12 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     if (!group) {
         if (!kprof_model_is_multiplexed(launch) || walker->group_count == KPROF_SAMPLE_GROUPS_MAX)
             return charge(walker, launch);
-        group = add_group(walker, launch);
+        char key[KEY_SIZE];
+        write_key(walker->walk->model, launch, key);
+        kprof_names_keep(&walker->keys, key, walker->group_count);
+        sample_group *added = KPROF_ADD(walker->groups, walker->group_count);
+        added->first = launch->id;
+        group = added;
     }
     if (group->launches++ == 0 || launch->measured > 0) {
         kprof_status status = charge(walker, launch);
@@ -127,17 +122,6 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     if (launch->measured > 0)
         add_sample(walker, group, launch);
     return KPROF_OK;
-}
-
-static void allocate(const sample_walker *walker, const sample_group *group, joined_values *joined)
-{
-    size_t metrics = walker->walk->model->metric_count + 1;
-    joined->samples = kprof_calloc((group->id_count + 1) * metrics, sizeof *joined->samples);
-    joined->medians = kprof_calloc(metrics, sizeof *joined->medians);
-    joined->column = kprof_calloc(group->id_count + 1, sizeof *joined->column);
-    joined->asked = kprof_calloc(metrics, sizeof *joined->asked);
-    joined->sample_asked = kprof_calloc(metrics, sizeof *joined->sample_asked);
-    joined->spreads = kprof_calloc(metrics, sizeof *joined->spreads);
 }
 
 /* Read the samples and keep those whose passes agree. If there are none, keep all. */
@@ -214,7 +198,13 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     if (launch->id != group->first)
         return KPROF_OK;
     joined_values joined = {0};
-    allocate(walker, group, &joined);
+    size_t metrics = walker->walk->model->metric_count + 1;
+    joined.samples = kprof_calloc((group->id_count + 1) * metrics, sizeof *joined.samples);
+    joined.medians = kprof_calloc(metrics, sizeof *joined.medians);
+    joined.column = kprof_calloc(group->id_count + 1, sizeof *joined.column);
+    joined.asked = kprof_calloc(metrics, sizeof *joined.asked);
+    joined.sample_asked = kprof_calloc(metrics, sizeof *joined.sample_asked);
+    joined.spreads = kprof_calloc(metrics, sizeof *joined.spreads);
     kprof_status status = read_samples(walker, group, &joined);
     if (status == KPROF_OK) {
         find_medians(walker->walk->model, launch, &joined);

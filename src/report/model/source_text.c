@@ -94,19 +94,6 @@ static void read_content(const kprof_code_profiles *profiles, const kprof_code_f
     }
 }
 
-static void find_lines(kprof_source_text *of)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < of->size; i++)
-        count += of->text[i] == '\n';
-    of->lines = kprof_calloc(count, sizeof *of->lines);
-    of->line_count = 1;
-    for (size_t i = 0; i < of->size; i++)
-        if (of->text[i] == '\n')
-            of->lines[of->line_count++] = i + 1;
-    of->line_count -= of->lines[of->line_count - 1] == of->size; /* nothing comes after the last end of a line */
-}
-
 void kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
                             const kprof_source_places *places, kprof_source_text *out)
 {
@@ -116,8 +103,18 @@ void kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_cod
         read_content(profiles, file, out);
     else
         search_places(&of, places);
-    if (out->text)
-        find_lines(out);
+    if (out->text) {
+        size_t count = 1;
+        for (size_t i = 0; i < out->size; i++)
+            count += out->text[i] == '\n';
+        out->lines = kprof_calloc(count, sizeof *out->lines);
+        out->line_count = 1;
+        for (size_t i = 0; i < out->size; i++)
+            if (out->text[i] == '\n')
+                out->lines[out->line_count++] = i + 1;
+        out->line_count -=
+            out->lines[out->line_count - 1] == out->size; /* nothing comes after the last end of a line */
+    }
 }
 
 void kprof_source_text_free(kprof_source_text *text)

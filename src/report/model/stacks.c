@@ -60,17 +60,6 @@ static uint32_t find_frame(loader *load, const cJSON *json)
     return (uint32_t)at;
 }
 
-static void read_frames(loader *load, const cJSON *frames, kprof_told_stack *out)
-{
-    const int all = cJSON_GetArraySize(frames);
-    const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
-    out->is_cut = out->is_cut || (size_t)all > most;
-    out->frames = kprof_pool_calloc(load->pool, most + 1, sizeof *out->frames);
-    const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
-    for (; frame && out->count < most; frame = frame->next)
-        out->frames[out->count++] = find_frame(load, frame);
-}
-
 void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_stacks *out)
 {
     loader load = {.pool = pool, .into = out};
@@ -83,7 +72,13 @@ void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_s
         *added = (kprof_told_stack){.is_cut = sqlite3_column_int(rows.row, 1) != 0};
         KPROF_AUTO_FREE char *json = kprof_store_text(report, rows.row, 0);
         cJSON *frames = cJSON_Parse(json);
-        read_frames(&load, frames, added);
+        const int all = cJSON_GetArraySize(frames);
+        const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
+        added->is_cut = added->is_cut || (size_t)all > most;
+        added->frames = kprof_pool_calloc(load.pool, most + 1, sizeof *added->frames);
+        const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
+        for (; frame && added->count < most; frame = frame->next)
+            added->frames[added->count++] = find_frame(&load, frame);
         cJSON_Delete(frames);
     }
     kprof_names_free(&load.places);

@@ -265,18 +265,6 @@ static void take_name(const kprof_model *model, const char *name, bool *taken)
         taken[number] = true;
 }
 
-/* Add the metrics over time of the sections, with the activity. */
-static void take_timelines(const kprof_model *model, const kprof_model_chip *chip, bool *taken)
-{
-    for (size_t i = 0; i < chip->shown_count; i++) {
-        const kprof_section *section = &chip->sections[i];
-        for (size_t k = 0; k < section->timeline_count; k++)
-            take_name(model, section->timeline[k].name, taken);
-        if (section->timeline_count > 0)
-            take_name(model, KPROF_SAMPLE_ACTIVITY, taken);
-    }
-}
-
 /* Mark what the sections of the model show, too. */
 static void take_shown(const kprof_model *model, bool *taken)
 {
@@ -285,8 +273,16 @@ static void take_shown(const kprof_model *model, bool *taken)
     for (size_t i = 0; i < view.column_count; i++)
         if (view.columns[i].metric < model->metric_count)
             taken[view.columns[i].metric] = true;
-    for (size_t i = 0; i < model->chip_count; i++)
-        take_timelines(model, &model->chips[i], taken);
+    for (size_t i = 0; i < model->chip_count; i++) {
+        /* Add the metrics over time of the sections, with the activity. */
+        for (size_t j = 0; j < model->chips[i].shown_count; j++) {
+            const kprof_section *section = &model->chips[i].sections[j];
+            for (size_t k = 0; k < section->timeline_count; k++)
+                take_name(model, section->timeline[k].name, taken);
+            if (section->timeline_count > 0)
+                take_name(model, KPROF_SAMPLE_ACTIVITY, taken);
+        }
+    }
 }
 
 /* Add to a chip the section of the metrics that are named. */

@@ -23,21 +23,15 @@ typedef struct reader {
     kprof_launch_timeline *out;
 } reader;
 
-static size_t find_in(const kprof_section *section, const char *name)
-{
-    size_t at = 0;
-    while (at < section->timeline_count && strcmp(section->timeline[at].name, name) != 0)
-        at++;
-    return at;
-}
-
 /* The item of the first section that has the metric over time; *place: where it stands. NULL: none has. */
 static const kprof_item *find_item(const reader *r, const char *name, size_t *place)
 {
     *place = 0;
     for (size_t i = 0; r->chip && i < r->chip->section_count; i++) {
         const kprof_section *section = &r->chip->sections[i];
-        const size_t at = find_in(section, name);
+        size_t at = 0;
+        while (at < section->timeline_count && strcmp(section->timeline[at].name, name) != 0)
+            at++;
         *place += at;
         if (at < section->timeline_count)
             return &section->timeline[at];
@@ -91,19 +85,6 @@ static void take_sample(reader *r, sqlite3_stmt *row)
     out->series[out->series_count - 1].count++;
     if (sample.start_ns + sample.duration_ns > out->end_ns)
         out->end_ns = sample.start_ns + sample.duration_ns;
-}
-
-static void take_pass(reader *r, sqlite3_stmt *row)
-{
-    char **own = &r->out->reason, *reason = kprof_store_text(r->report, row, 1);
-    if (r->out->passes++ == 0)
-        r->out->interval_ns = sqlite3_column_int64(row, 0);
-    if (*reason && (!*own || (strlen(*own) < REASONS_MAX && !strstr(*own, reason)))) {
-        char *both = kprof_strprintf("%s%s%s", *own ? *own : "", *own ? "; " : "", reason);
-        free(*own);
-        *own = both;
-    }
-    free(reason);
 }
 
 static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series *series)
@@ -188,8 +169,17 @@ void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, 
     snprintf(sql, sizeof sql, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=%lld ORDER BY pass",
              (long long)launch->id);
     KPROF_AUTO(kprof_cursor) passes = kprof_cursor_new(report, sql);
-    while (kprof_cursor_next(&passes))
-        take_pass(&r, passes.row);
+    while (kprof_cursor_next(&passes)) {
+        char **own = &r.out->reason, *reason = kprof_store_text(r.report, passes.row, 1);
+        if (r.out->passes++ == 0)
+            r.out->interval_ns = sqlite3_column_int64(passes.row, 0);
+        if (*reason && (!*own || (strlen(*own) < REASONS_MAX && !strstr(*own, reason)))) {
+            char *both = kprof_strprintf("%s%s%s", *own ? *own : "", *own ? "; " : "", reason);
+            free(*own);
+            *own = both;
+        }
+        free(reason);
+    }
     snprintf(sql, sizeof sql,
              "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=%lld "
              "ORDER BY metric_id, start_ns",

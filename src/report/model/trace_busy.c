@@ -135,19 +135,6 @@ static void end_device(walk *w)
     kprof_store_step(w->report, w->add_busy);
 }
 
-static void begin_device(walk *w, int64_t device)
-{
-    end_device(w);
-    kprof_spread_free(&w->latencies);
-    w->has_device = true;
-    w->device = device;
-    w->first_ns = INT64_MAX;
-    w->last_ns = INT64_MIN;
-    w->kernel_count = 0;
-    for (int i = 0; i < TRACKS; i++)
-        w->tracks[i] = (track){INT64_MIN, 0};
-}
-
 /* A gap ends with the row at hand. What the host did in it is found out later. */
 static void put_gap(walk *w, int64_t from, int64_t to)
 {
@@ -174,8 +161,17 @@ static void cover(track *of, int64_t start, int64_t end)
 static void take_row(walk *w)
 {
     const int64_t start = number(w, START), end = number(w, END), device = number(w, DEVICE);
-    if (!w->has_device || device != w->device)
-        begin_device(w, device);
+    if (!w->has_device || device != w->device) {
+        end_device(w);
+        kprof_spread_free(&w->latencies);
+        w->has_device = true;
+        w->device = device;
+        w->first_ns = INT64_MAX;
+        w->last_ns = INT64_MIN;
+        w->kernel_count = 0;
+        for (int i = 0; i < TRACKS; i++)
+            w->tracks[i] = (track){INT64_MIN, 0};
+    }
     const int64_t before = w->tracks[COVER].until;
     if (before != INT64_MIN && start > before)
         put_gap(w, before, start);

@@ -63,26 +63,22 @@ static void go_to(walker *w, const int64_t keys[2], int64_t time)
     }
 }
 
-static void put_point(walker *w)
-{
-    const int64_t keys[2] = {sqlite3_column_int64(w->points, 0), sqlite3_column_int64(w->points, 1)},
-                  time = sqlite3_column_int64(w->points, 2);
-    go_to(w, keys, time);
-    const bool is_within = w->next.is_there && compare_keys(w->next.keys, keys) == 0;
-    double sums[KPROF_CUMULATE_CLASSES];
-    for (unsigned i = 0; i < KPROF_CUMULATE_CLASSES; i++)
-        sums[i] = w->sums[i] + (is_within && w->next.class == i ? part_before(w, time) : 0);
-    w->what->take(w->what->user, w->points, sums);
-}
-
 void kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what)
 {
     walker w = {.report = report, .what = what, .covered = INT64_MIN};
     w.points = kprof_store_compile(report, what->points);
     w.intervals = kprof_store_compile(report, what->intervals);
     read_interval(&w);
-    while (kprof_store_next(report, w.points))
-        put_point(&w);
+    while (kprof_store_next(report, w.points)) {
+        const int64_t keys[2] = {sqlite3_column_int64(w.points, 0), sqlite3_column_int64(w.points, 1)},
+                      time = sqlite3_column_int64(w.points, 2);
+        go_to(&w, keys, time);
+        const bool is_within = w.next.is_there && compare_keys(w.next.keys, keys) == 0;
+        double sums[KPROF_CUMULATE_CLASSES];
+        for (unsigned i = 0; i < KPROF_CUMULATE_CLASSES; i++)
+            sums[i] = w.sums[i] + (is_within && w.next.class == i ? part_before(&w, time) : 0);
+        w.what->take(w.what->user, w.points, sums);
+    }
     sqlite3_finalize(w.points);
     sqlite3_finalize(w.intervals);
 }

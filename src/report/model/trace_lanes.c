@@ -48,21 +48,15 @@ static void begin_stream(walk *w)
     w->lanes = 0;
 }
 
-/* If more overlap than there are lanes, the last ones share one. */
-static size_t find_lane(walk *w, int64_t start_ns)
-{
-    size_t lane = 0;
-    while (lane < w->lanes && w->ends_ns[lane] > start_ns)
-        lane++;
-    lane = lane < LANES ? lane : LANES - 1;
-    w->lanes = lane < w->lanes ? w->lanes : lane + 1;
-    return lane;
-}
-
 static void take_work(walk *w)
 {
     begin_stream(w);
-    const size_t lane = find_lane(w, number(w, 6));
+    /* If more overlap than there are lanes, the last ones share one. */
+    size_t lane = 0;
+    while (lane < w->lanes && w->ends_ns[lane] > number(w, 6))
+        lane++;
+    lane = lane < LANES ? lane : LANES - 1;
+    w->lanes = lane < w->lanes ? w->lanes : lane + 1;
     w->ends_ns[lane] = number(w, 7);
     if (lane == 0)
         return;

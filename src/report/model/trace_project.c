@@ -73,20 +73,6 @@ static void end_thread(projection *p)
     p->open_count = 0;
 }
 
-/* A call is in all ranges that are open. */
-static void take_call(projection *p, int64_t kernel, int64_t start_ns, int64_t end_ns)
-{
-    for (size_t i = 0; i < p->open_count; i++) {
-        open_range *range = &p->open[i];
-        const int64_t numbers[] = {range->id, kernel};
-        range->start_ns = range->ops == 0 || start_ns < range->start_ns ? start_ns : range->start_ns;
-        range->end_ns = range->ops == 0 || end_ns > range->end_ns ? end_ns : range->end_ns;
-        range->ops++;
-        if (kernel)
-            insert(p, p->add_kernel, numbers, 2);
-    }
-}
-
 static void take_event(projection *p, sqlite3_stmt *event)
 {
     const int64_t keys[2] = {sqlite3_column_int64(event, 0), sqlite3_column_int64(event, 1)},
@@ -95,9 +81,20 @@ static void take_event(projection *p, sqlite3_stmt *event)
     if (memcmp(keys, p->keys, sizeof keys) != 0)
         end_thread(p);
     memcpy(p->keys, keys, sizeof keys);
-    if (what == EVENT_CALL)
-        take_call(p, id, sqlite3_column_int64(event, 5), sqlite3_column_int64(event, 6));
-    else if (what == EVENT_END)
+    if (what == EVENT_CALL) {
+        /* A call is in all ranges that are open. */
+        const int64_t start_ns = sqlite3_column_int64(event, 5);
+        const int64_t end_ns = sqlite3_column_int64(event, 6);
+        for (size_t i = 0; i < p->open_count; i++) {
+            open_range *range = &p->open[i];
+            const int64_t numbers[] = {range->id, id};
+            range->start_ns = range->ops == 0 || start_ns < range->start_ns ? start_ns : range->start_ns;
+            range->end_ns = range->ops == 0 || end_ns > range->end_ns ? end_ns : range->end_ns;
+            range->ops++;
+            if (id)
+                insert(p, p->add_kernel, numbers, 2);
+        }
+    } else if (what == EVENT_END)
         end_range(p, id);
     else if (p->open_count < MOST_OPEN)
         p->open[p->open_count++] = (open_range){.id = id, .is_left_open = sqlite3_column_int(event, 5)};

@@ -69,17 +69,6 @@ void kprof_trace_find_samples(kprof_report *report)
     kprof_trace_end_table(report);
 }
 
-/* A column's name, of what no terminal and no SQL takes for something else. */
-static void put_column(const char *label, const char *unit, kprof_strbuf *out)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./-%";
-    const size_t length = strspn(label, allowed), unit_length = strspn(unit, allowed);
-    kprof_strbuf_printf(out, " AS \"%.*s", (int)(length < MOST_LABEL ? length : MOST_LABEL), label);
-    if (unit_length > 0)
-        kprof_strbuf_printf(out, " (%.*s)", (int)(unit_length < MOST_LABEL ? unit_length : MOST_LABEL), unit);
-    kprof_strbuf_puts(out, "\"");
-}
-
 void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
 {
     static const char query[] = "SELECT name_id, label, unit FROM temp.sampled_metric ORDER BY name_id LIMIT 20";
@@ -87,7 +76,15 @@ void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
     while (kprof_cursor_next(&rows)) {
         kprof_strbuf_printf(out, ", round(avg(CASE WHEN name_id=%lld THEN mean END), 3)",
                             (long long)sqlite3_column_int64(rows.row, 0));
-        put_column(kprof_store_column(rows.row, 1), kprof_store_column(rows.row, 2), out);
+        /* A column's name, of what no terminal and no SQL takes for something else. */
+        const char *label = kprof_store_column(rows.row, 1);
+        const char *unit = kprof_store_column(rows.row, 2);
+        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./-%";
+        const size_t length = strspn(label, allowed), unit_length = strspn(unit, allowed);
+        kprof_strbuf_printf(out, " AS \"%.*s", (int)(length < MOST_LABEL ? length : MOST_LABEL), label);
+        if (unit_length > 0)
+            kprof_strbuf_printf(out, " (%.*s)", (int)(unit_length < MOST_LABEL ? unit_length : MOST_LABEL), unit);
+        kprof_strbuf_puts(out, "\"");
     }
 }
 

@@ -36,16 +36,6 @@ static int64_t number(const walk *w, int column)
     return sqlite3_column_int64(w->ranges, column);
 }
 
-/* Forget what has ended before this range begins. */
-static void end_ranges(walk *w, int64_t start_ns)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < w->open_count; i++)
-        if (w->open[i].end_ns >= start_ns)
-            w->open[kept++] = w->open[i];
-    w->open_count = kept;
-}
-
 /* NULL: it lies in none. Differences have no sign, since a report from anywhere may have any integers. */
 static const open_range *find_parent(const walk *w, int64_t end_ns)
 {
@@ -65,7 +55,12 @@ static void take_range(walk *w)
     if (memcmp(keys, w->keys, sizeof keys) != 0)
         w->open_count = 0;
     memcpy(w->keys, keys, sizeof keys);
-    end_ranges(w, start_ns);
+    /* Forget what has ended before this range begins. */
+    size_t kept = 0;
+    for (size_t i = 0; i < w->open_count; i++)
+        if (w->open[i].end_ns >= start_ns)
+            w->open[kept++] = w->open[i];
+    w->open_count = kept;
     const open_range *parent = find_parent(w, end_ns);
     const int64_t level = parent ? parent->level + 1 : 0;
     sqlite3_bind_int64(w->insert, 1, id);

@@ -76,16 +76,6 @@ static void set_help(const builder *build, kprof_emit_metric *metric, const char
         build->view->columns[metric->column].help = help;
 }
 
-/* A value below the heading. */
-static void add_item(builder *build, const kprof_item *item)
-{
-    kprof_emit_metric *metric = add_metric(build, item->name, item->label, item->unit);
-    set_help(build, metric, item->help);
-    const char **label = &build->places[metric->column].item_label;
-    metric->told_before = *label && strcmp(*label, metric->label) == 0;
-    *label = *label ? *label : metric->label;
-}
-
 /* Does another metric of the section have this label? */
 static bool is_label_taken(const builder *build, const char *label, const char *name)
 {
@@ -193,8 +183,15 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
     build->target = out;
     out->tables = kprof_pool_calloc(build->view->model->pool, section->table_count + 1, sizeof *out->tables);
     out->rooflines = kprof_pool_calloc(build->view->model->pool, section->roofline_count + 1, sizeof *out->rooflines);
-    for (size_t i = 0; i < section->item_count; i++)
-        add_item(build, &section->items[i]);
+    for (size_t i = 0; i < section->item_count; i++) {
+        /* A value below the heading. */
+        kprof_emit_metric *metric =
+            add_metric(build, section->items[i].name, section->items[i].label, section->items[i].unit);
+        set_help(build, metric, section->items[i].help);
+        const char **label = &build->places[metric->column].item_label;
+        metric->told_before = *label && strcmp(*label, metric->label) == 0;
+        *label = *label ? *label : metric->label;
+    }
     for (size_t i = 0; i < section->table_count; i++)
         build_table(build, &section->tables[i], &out->tables[i]);
     for (size_t i = 0; i < section->roofline_count; i++)
@@ -239,19 +236,6 @@ void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kpr
     free(build.places);
 }
 
-/* The first section of any chip that shows a metric gives it its place, label and help on the raw page. */
-static void adopt_sections(const kprof_view *sections, kprof_emit_metric *columns)
-{
-    for (size_t i = 0; i < sections->column_count; i++) {
-        const kprof_emit_metric *shown = &sections->columns[i];
-        if (shown->metric == SIZE_MAX)
-            continue;
-        columns[shown->metric].section = shown->section;
-        columns[shown->metric].label = shown->label;
-        columns[shown->metric].help = shown->help;
-    }
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const kprof_emit_metric *)a)->name, ((const kprof_emit_metric *)b)->name);
@@ -280,7 +264,15 @@ void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view
         columns[i].name = columns[i].label = metric->name;
         columns[i].unit = metric->unit;
     }
-    adopt_sections(out, columns);
+    /* The first section of any chip that shows a metric gives it its place, label and help on the raw page. */
+    for (size_t i = 0; i < out->column_count; i++) {
+        const kprof_emit_metric *shown = &out->columns[i];
+        if (shown->metric == SIZE_MAX)
+            continue;
+        columns[shown->metric].section = shown->section;
+        columns[shown->metric].label = shown->label;
+        columns[shown->metric].help = shown->help;
+    }
     size_t count = 0;
     for (size_t i = 0; i < model->metric_count; i++)
         if (is_listed(model, i, with_instructions, &columns[i].name))

@@ -132,15 +132,6 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
     return KPROF_OK;
 }
 
-static void count_configuration(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
-{
-    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "%zu ", (size_t)(group - groups->items));
-    put_shape(&text, &launch->record);
-    group->configurations += kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE;
-    kprof_names_keep(&groups->configurations, text.data, 0);
-}
-
 static void add_duration(const kprof_groups *groups, kprof_group *group, const double *values)
 {
     if (groups->duration != KPROF_NAMES_NONE && !isnan(values[groups->duration]))
@@ -191,14 +182,6 @@ static void count_samples(kprof_groups *groups, kprof_group *group, const kprof_
         group->disagreeing += samples->set_apart;
 }
 
-/* Samples of many launches tell more than those of a few. */
-static void note_code(const kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
-{
-    const kprof_code_profile *code = kprof_code_profile_of(&groups->code, launch->id);
-    if (code && (!group->code || code->sampled > group->code->sampled))
-        group->code = code;
-}
-
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_groups *groups = user;
@@ -211,8 +194,15 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     group = group ? group : last;
     if (group->source == KPROF_SOURCE_NONE)
         group->source = source_of(launch);
-    count_configuration(groups, group, launch);
-    note_code(groups, group, launch);
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&text, "%zu ", (size_t)(group - groups->items));
+    put_shape(&text, &launch->record);
+    group->configurations += kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE;
+    kprof_names_keep(&groups->configurations, text.data, 0);
+    /* Samples of many launches tell more than those of a few. */
+    const kprof_code_profile *code = kprof_code_profile_of(&groups->code, launch->id);
+    if (code && (!group->code || code->sampled > group->code->sampled))
+        group->code = code;
     (launch->samples ? count_samples : count_single)(groups, group, launch);
     return KPROF_OK;
 }

@@ -340,19 +340,6 @@ static void fit_hot_lines(brief *of)
     of->hot.count = count;
 }
 
-static void shorten_hot_lines(brief *of)
-{
-    for (size_t i = 0; i < of->hot.count; i++) {
-        kprof_hot_line *hot = &of->hot.items[i];
-        char *const places[] = {hot->place, hot->caller, hot->caused_at};
-        for (size_t k = 0; k < COUNT_OF(places); k++) {
-            char place[sizeof hot->place];
-            cut(place, WORD_BYTES, places[k], false);
-            memcpy(places[k], place, sizeof place);
-        }
-    }
-}
-
 static void take_hot_lines(const kprof_ranking *ranking, brief *out)
 {
     const kprof_code_profile *code = out->row->group->code;
@@ -367,7 +354,15 @@ static void take_hot_lines(const kprof_ranking *ranking, brief *out)
     fit_hot_lines(out);
     if (out->hot.count < count) {
         out->hot.count = count;
-        shorten_hot_lines(out);
+        for (size_t i = 0; i < out->hot.count; i++) {
+            kprof_hot_line *hot = &out->hot.items[i];
+            char *const places[] = {hot->place, hot->caller, hot->caused_at};
+            for (size_t k = 0; k < COUNT_OF(places); k++) {
+                char place[sizeof hot->place];
+                cut(place, WORD_BYTES, places[k], false);
+                memcpy(places[k], place, sizeof place);
+            }
+        }
         fit_hot_lines(out);
     }
 }

@@ -187,16 +187,6 @@ static void show_over_time(const kprof_launch_page *page, const kprof_model_laun
     kprof_launch_timeline_free(&timeline);
 }
 
-static void find_all(const kprof_launch_page *page, const kprof_view_chip *shown, const kprof_model_launch *launch,
-                     kprof_emit_findings *all)
-{
-    const kprof_code_profile *profile = kprof_code_profile_of(&page->hot->profiles, launch->id);
-    const kprof_place_values of = kprof_places_values(page->finder, profile, launch->values);
-    all->findings = kprof_rules_apply(page->rules, of.values, of.counters);
-    kprof_places_find(page->finder, launch->id, page->rules);
-    choose_findings(page, shown, launch, all);
-}
-
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -205,8 +195,13 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const bool has_findings =
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
     kprof_emit_findings all = {.findings = NULL};
-    if (has_findings)
-        find_all(page, chip, launch, &all);
+    if (has_findings) {
+        const kprof_code_profile *profile = kprof_code_profile_of(&page->hot->profiles, launch->id);
+        const kprof_place_values of = kprof_places_values(page->finder, profile, launch->values);
+        all.findings = kprof_rules_apply(page->rules, of.values, of.counters);
+        kprof_places_find(page->finder, launch->id, page->rules);
+        choose_findings(page, chip, launch, &all);
+    }
     emitter->ops->launch_begin(emitter, launch);
     if (has_findings)
         emitter->ops->verdict(emitter, &all);

@@ -40,19 +40,6 @@ static size_t column_of(const kprof_profiled_code *code, size_t metric)
     return SIZE_MAX;
 }
 
-static void show_instructions(raw_page *page, const kprof_model_launch *launch)
-{
-    const kprof_launch_page *of = &page->launches;
-    const kprof_code_profile *profile = kprof_code_profile_of(&page->profiles, launch->id);
-    const kprof_loaded_code *loaded = profile ? kprof_code_load(&page->profiles, profile) : NULL;
-    for (size_t i = 0; loaded && i < of->view->column_count; i++) {
-        kprof_emit_metric *metric = &of->view->columns[i];
-        const size_t column = column_of(&loaded->code, metric->metric);
-        if (column != SIZE_MAX)
-            show_instances(of->emitter, &loaded->code, column, metric);
-    }
-}
-
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -65,8 +52,17 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         kprof_view_fill_metric(page->view->model, launch, metric);
         page->emitter->ops->metric(page->emitter, metric);
     }
-    if (raw->has_instances)
-        show_instructions(raw, launch);
+    if (raw->has_instances) {
+        const kprof_launch_page *of = &raw->launches;
+        const kprof_code_profile *profile = kprof_code_profile_of(&raw->profiles, launch->id);
+        const kprof_loaded_code *loaded = profile ? kprof_code_load(&raw->profiles, profile) : NULL;
+        for (size_t i = 0; loaded && i < of->view->column_count; i++) {
+            kprof_emit_metric *metric = &of->view->columns[i];
+            const size_t column = column_of(&loaded->code, metric->metric);
+            if (column != SIZE_MAX)
+                show_instances(of->emitter, &loaded->code, column, metric);
+        }
+    }
     page->emitter->ops->launch_end(page->emitter);
     return kprof_emitter_status(page->emitter);
 }

@@ -104,14 +104,6 @@ static void show_device(kprof_emitter *emitter, const kprof_device_record *devic
     kprof_show_record(emitter, fields, COUNT_OF(fields));
 }
 
-static void show_devices(kprof_emitter *emitter, const kprof_model *model)
-{
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS, false});
-    for (size_t i = 0; i < model->device_count; i++)
-        show_device(emitter, &model->devices[i].record);
-    emitter->ops->list_end(emitter);
-}
-
 static void show_passes(kprof_emitter *emitter, const kprof_model *model)
 {
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"passes", "Passes", KPROF_LIST_TABLE, false});
@@ -126,19 +118,6 @@ static void show_passes(kprof_emitter *emitter, const kprof_model *model)
             };
             kprof_show_record(emitter, fields, COUNT_OF(fields));
         }
-    }
-    emitter->ops->list_end(emitter);
-}
-
-static void show_left_out(kprof_emitter *emitter, const kprof_model *model)
-{
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE, false});
-    for (size_t i = 0; i < model->left_out_count; i++) {
-        const kprof_emit_field fields[] = {
-            kprof_field_text("chip", "Chip", model->left_out[i].chip),
-            kprof_field_text("metric", "Metric", model->left_out[i].name),
-        };
-        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }
@@ -191,9 +170,20 @@ void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
 {
     show_run(emitter, model);
     show_processes(emitter, model);
-    show_devices(emitter, model);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS, false});
+    for (size_t i = 0; i < model->device_count; i++)
+        show_device(emitter, &model->devices[i].record);
+    emitter->ops->list_end(emitter);
     show_passes(emitter, model);
-    show_left_out(emitter, model);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < model->left_out_count; i++) {
+        const kprof_emit_field fields[] = {
+            kprof_field_text("chip", "Chip", model->left_out[i].chip),
+            kprof_field_text("metric", "Metric", model->left_out[i].name),
+        };
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
     show_kernels(emitter, model);
     show_messages(emitter, model);
 }

@@ -443,15 +443,6 @@ static size_t make_rows(const shown_code *shown, shown_row *rows)
     return count;
 }
 
-static void show_instructions(shown_code *shown, const kprof_profiled_line *line)
-{
-    for (size_t i = 0; i < line->count; i++) {
-        const size_t number = shown->lines->members[line->first + i];
-        show_row(shown, &(shown_row){.instruction = &shown->code->instructions[number],
-                                     .values = kprof_profiled_values(shown->code, number)});
-    }
-}
-
 static void show_rows(shown_code *shown)
 {
     const kprof_print_options *options = shown->page->context->options;
@@ -467,8 +458,13 @@ static void show_rows(shown_code *shown)
         if (is_cold)
             break;
         show_row(shown, &rows[i]);
-        if (shown->view == KPROF_VIEW_BOTH)
-            show_instructions(shown, rows[i].line);
+        if (shown->view == KPROF_VIEW_BOTH) {
+            for (size_t k = 0; k < rows[i].line->count; k++) {
+                const size_t number = shown->lines->members[rows[i].line->first + k];
+                show_row(shown, &(shown_row){.instruction = &shown->code->instructions[number],
+                                             .values = kprof_profiled_values(shown->code, number)});
+            }
+        }
     }
     shown->is_cold = count > 0 && !(rows[0].heat > 0) && !options->all_rows && options->top > 0;
 }
@@ -616,16 +612,6 @@ static void note_missing(shown_code *shown)
     }
 }
 
-/* No row is shown, since none has what they are sorted by. */
-static void note_cold(shown_code *shown)
-{
-    const bool is_missing = isnan(kprof_profiled_number(shown->code, shown->code->totals, shown->heat));
-    add_note(shown->page, name_of(shown->page, shown->code->profile),
-             kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
-                             is_missing ? "was not measured" : "is 0 in all of them",
-                             kprof_code_numbers[shown->heat].label));
-}
-
 static void show_code(shown_code *shown)
 {
     const kprof_print_options *options = shown->page->context->options;
@@ -647,8 +633,14 @@ static void show_code(shown_code *shown)
     show_heading(shown);
     show_rows(shown);
     page->emitter->ops->record_end(page->emitter);
-    if (shown->is_cold)
-        note_cold(shown);
+    if (shown->is_cold) {
+        /* No row is shown, since none has what they are sorted by. */
+        const bool is_missing = isnan(kprof_profiled_number(shown->code, shown->code->totals, shown->heat));
+        add_note(shown->page, name_of(shown->page, shown->code->profile),
+                 kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
+                                 is_missing ? "was not measured" : "is 0 in all of them",
+                                 kprof_code_numbers[shown->heat].label));
+    }
     note_missing(shown);
 }
 

@@ -56,25 +56,6 @@ struct kprof_page_shares {
 
 typedef struct kprof_page_shares shares;
 
-static void read_source(shares *all, sqlite3_stmt *row)
-{
-    source *own = KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count);
-    own->name = kprof_pool_keep(all->model->pool, kprof_store_text(all->report, row, 1));
-    if (sqlite3_column_int64(row, 0) != (int64_t)all->source_count)
-        kprof_store_damaged(all->report, "source");
-}
-
-static void read_process(shares *all, sqlite3_stmt *row)
-{
-    int64_t process = sqlite3_column_int64(row, 0), from = sqlite3_column_int64(row, 1);
-    bool rises = process > all->last_process;
-    all->last_process = process;
-    if (rises && process <= (int64_t)all->model->process_count && from >= 1 && from <= (int64_t)all->source_count)
-        all->source_of[process - 1] = (size_t)from - 1;
-    else
-        kprof_store_damaged(all->report, "process_source");
-}
-
 static void take_processes(shares *all)
 {
     for (size_t i = 0; i < all->model->process_count; i++) {
@@ -93,15 +74,27 @@ static void find_sources(shares *all)
     all->asked = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->asked);
     if (all->report->version >= 5) {
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, "SELECT id, name FROM source ORDER BY id");
-        while (kprof_cursor_next(&rows))
-            read_source(all, rows.row);
+        while (kprof_cursor_next(&rows)) {
+            source *own = KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count);
+            own->name = kprof_pool_keep(all->model->pool, kprof_store_text(all->report, rows.row, 1));
+            if (sqlite3_column_int64(rows.row, 0) != (int64_t)all->source_count)
+                kprof_store_damaged(all->report, "source");
+        }
     }
     all->is_merged = all->source_count > 0;
     if (all->is_merged) {
         static const char query[] = "SELECT process_id, source_id FROM process_source ORDER BY process_id";
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, query);
-        while (kprof_cursor_next(&rows))
-            read_process(all, rows.row);
+        while (kprof_cursor_next(&rows)) {
+            int64_t process = sqlite3_column_int64(rows.row, 0), from = sqlite3_column_int64(rows.row, 1);
+            bool rises = process > all->last_process;
+            all->last_process = process;
+            if (rises && process <= (int64_t)all->model->process_count && from >= 1 &&
+                from <= (int64_t)all->source_count)
+                all->source_of[process - 1] = (size_t)from - 1;
+            else
+                kprof_store_damaged(all->report, "process_source");
+        }
     } else {
         take_processes(all);
     }
@@ -164,26 +157,21 @@ static double time_of(const timed_launches *counts, double mean_ns)
     return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
 }
 
-/* In each sample, one multiplexed launch has a time, which stands for the others. */
-static void find_time(load *of)
-{
-    timed_launches *multiplexed = &of->multiplexed;
-    const timed_launches *others = &of->others;
-    if (multiplexed->timed == 0) { /* where no sample's passes agree, all samples count */
-        multiplexed->timed = multiplexed->set_apart;
-        multiplexed->timed_ns = multiplexed->set_apart_ns;
-    }
-    const uint64_t timed = multiplexed->timed + others->timed;
-    const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
-    of->time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
-}
-
 static void add_times(shares *all)
 {
     for (size_t i = 0; i < all->kernel_count; i++) {
         kernel_share *own = &all->kernels[i];
         for (size_t k = 0; k < all->source_count; k++) {
-            find_time(&own->loads[k]);
+            /* In each sample, one multiplexed launch has a time, which stands for the others. */
+            timed_launches *multiplexed = &own->loads[k].multiplexed;
+            const timed_launches *others = &own->loads[k].others;
+            if (multiplexed->timed == 0) { /* where no sample's passes agree, all samples count */
+                multiplexed->timed = multiplexed->set_apart;
+                multiplexed->timed_ns = multiplexed->set_apart_ns;
+            }
+            const uint64_t timed = multiplexed->timed + others->timed;
+            const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
+            own->loads[k].time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
             const double time_ns = isnan(own->loads[k].time_ns) ? 0 : own->loads[k].time_ns;
             own->total_ns += time_ns;
             all->sources[k].time_ns += time_ns;
@@ -191,36 +179,27 @@ static void add_times(shares *all)
     }
 }
 
-static void count_seen(shares *all)
+static kprof_status count_launches(const kprof_page_context *context, shares *all)
 {
+    kprof_model_walk walk = {all->report, all->model, context->options->filter, false};
+    all->duration = kprof_names_find(&all->model->metric_names, DURATION);
+    if (all->duration != KPROF_NAMES_NONE) {
+        /* Read times, and the witnesses that tell which samples are set apart. */
+        const size_t witnesses = all->model->witness_count;
+        KPROF_AUTO_FREE size_t *metrics = kprof_calloc(witnesses + 1, sizeof *metrics);
+        if (witnesses > 0)
+            memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
+        metrics[witnesses] = all->duration;
+        kprof_value_reader_open_some(&walk, metrics, witnesses + 1, &all->reader);
+    }
+    const kprof_status status = kprof_model_launches(&walk, count_launch, all);
+    add_times(all);
     for (size_t i = 0; i < all->model->kernel_count; i++) {
         const kprof_model_kernel *kernel = &all->model->kernels[i];
         const size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
         if (number != KPROF_NAMES_NONE)
             all->kernels[number].seen += kernel->launches;
     }
-}
-
-/* Read times, and the witnesses that tell which samples are set apart. */
-static void open_reader(const kprof_model_walk *walk, shares *all)
-{
-    const size_t witnesses = all->model->witness_count;
-    KPROF_AUTO_FREE size_t *metrics = kprof_calloc(witnesses + 1, sizeof *metrics);
-    if (witnesses > 0)
-        memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
-    metrics[witnesses] = all->duration;
-    kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
-}
-
-static kprof_status count_launches(const kprof_page_context *context, shares *all)
-{
-    kprof_model_walk walk = {all->report, all->model, context->options->filter, false};
-    all->duration = kprof_names_find(&all->model->metric_names, DURATION);
-    if (all->duration != KPROF_NAMES_NONE)
-        open_reader(&walk, all);
-    const kprof_status status = kprof_model_launches(&walk, count_launch, all);
-    add_times(all);
-    count_seen(all);
     kprof_value_reader_close(&all->reader);
     return status;
 }

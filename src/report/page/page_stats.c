@@ -46,25 +46,19 @@ static bool is_scaled(const stats_page *page, sqlite3_stmt *statement, int colum
     return page->time_unit > 0 && kprof_ends_with(or_empty(sqlite3_column_name(statement, column)), "(ns)");
 }
 
-/* Add the name of a column, with its unit. */
-static void add_column(stats_page *page, sqlite3_stmt *statement, int column)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    const char *name = or_empty(sqlite3_column_name(statement, column));
-    if (is_scaled(page, statement, column))
-        kprof_strlist_take(&page->columns, kprof_strprintf("%.*s(%s)", (int)(strlen(name) - strlen("(ns)")), name,
-                                                           units[page->time_unit]));
-    else
-        kprof_strlist_add(&page->columns, name);
-}
-
 static void show_columns(stats_page *page, sqlite3_stmt *statement)
 {
     kprof_emit_field fields[MOST_COLUMNS];
     const int count = sqlite3_column_count(statement);
     page->first_column = page->columns.count;
     for (int i = 0; i < count && i < MOST_COLUMNS; i++) {
-        add_column(page, statement, i);
+        static const char *const units[] = {"ns", "us", "ms", "s"};
+        const char *name = or_empty(sqlite3_column_name(statement, i));
+        if (is_scaled(page, statement, i))
+            kprof_strlist_take(&page->columns, kprof_strprintf("%.*s(%s)", (int)(strlen(name) - strlen("(ns)")), name,
+                                                               units[page->time_unit]));
+        else
+            kprof_strlist_add(&page->columns, name);
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
         fields[i].type = is_scaled(page, statement, i) ? KPROF_FIELD_REAL : type_of(statement, i);
     }

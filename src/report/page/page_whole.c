@@ -50,16 +50,6 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_verdict_text_free(&rows[i]);
 }
 
-static void show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
-{
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"summary", "Kernels", KPROF_LIST_TABLE, false});
-    for (size_t i = 0; i < ranking->count; i++) {
-        const kprof_ranked *row = &ranking->rows[i];
-        show_row(emitter, ranking, row, kprof_ranking_evaluate(ranking, row->group));
-    }
-    emitter->ops->list_end(emitter);
-}
-
 static void show_stacks(kprof_emitter *emitter, const kprof_page_report *from)
 {
     kprof_told_stacks stacks;
@@ -81,7 +71,12 @@ static kprof_status print_whole(const kprof_page_context *context)
     kprof_status status = kprof_ranking_make(&summary, &ranking);
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
-        show_kernels(emitter, &ranking);
+        emitter->ops->list_begin(emitter, &(kprof_emit_list){"summary", "Kernels", KPROF_LIST_TABLE, false});
+        for (size_t i = 0; i < ranking.count; i++) {
+            const kprof_ranked *row = &ranking.rows[i];
+            show_row(emitter, &ranking, row, kprof_ranking_evaluate(&ranking, row->group));
+        }
+        emitter->ops->list_end(emitter);
         status = kprof_page_show_shares(emitter, context);
         KPROF_THEN(status, kprof_page_show_census(emitter, &summary));
         KPROF_THEN(status, kprof_page_show_trace(emitter, context));

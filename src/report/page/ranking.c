@@ -157,19 +157,6 @@ static int compare_rows(const void *a, const void *b, void *key)
     return order ? order : KPROF_COMPARE(left->group, right->group);
 }
 
-static void allocate(const kprof_page_context *context, kprof_ranking *out)
-{
-    kprof_pool *pool = context->reports->model.pool;
-    const size_t metrics = context->reports->model.metric_count + 1;
-    size_t most = 1;
-    for (size_t i = 0; i < out->groups.count; i++)
-        most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
-    out->durations = kprof_pool_calloc(pool, most, sizeof *out->durations);
-    out->rows = kprof_pool_calloc(pool, out->groups.count + 1, sizeof *out->rows);
-    out->rolled_up.values = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.values);
-    out->rolled_up.methods = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.methods);
-}
-
 static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
 {
     return machine(kprof_field_integer(key, label, (int64_t)count));
@@ -229,7 +216,15 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     kprof_status status = kprof_groups_collect(context, &out->groups);
     if (status != KPROF_OK)
         return status;
-    allocate(context, out);
+    kprof_pool *pool = context->reports->model.pool;
+    const size_t metrics = context->reports->model.metric_count + 1;
+    size_t most = 1;
+    for (size_t i = 0; i < out->groups.count; i++)
+        most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
+    out->durations = kprof_pool_calloc(pool, most, sizeof *out->durations);
+    out->rows = kprof_pool_calloc(pool, out->groups.count + 1, sizeof *out->rows);
+    out->rolled_up.values = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.values);
+    out->rolled_up.methods = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.methods);
     if (options->findings)
         out->rules = kprof_rules_new(options->findings, out->groups.model);
     for (size_t i = 0; i < out->groups.count; i++)

@@ -102,12 +102,6 @@ static bool may_keep(const kprof_code_options *options, const char *path)
     return is_inside;
 }
 
-static void note_stale(code_reader *reader, const char *path)
-{
-    if (reader->stale_count++ == 0)
-        reader->first_stale = kprof_strdup(path);
-}
-
 /* Store a file of the cubin: its size and hash if it can be read and is the one that was compiled, as far as the
  * compiler told, and its text if options and limits let it. */
 static int64_t add_file(code_reader *reader, uint32_t file)
@@ -117,8 +111,8 @@ static int64_t add_file(code_reader *reader, uint32_t file)
     char hash[17] = "";
     source_file found = {.compiled = reader->code.sources[file]};
     find_source(reader, path, &found);
-    if (found.is_stale && !(found.bytes && found.is_given))
-        note_stale(reader, path);
+    if (found.is_stale && !(found.bytes && found.is_given) && reader->stale_count++ == 0)
+        reader->first_stale = kprof_strdup(path);
     sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE);
     sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
     if (found.bytes) {
@@ -161,14 +155,6 @@ static int64_t ptx_row(code_reader *reader)
     return reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
 }
 
-static void add_ptx(code_reader *reader, const kprof_code_instruction *instruction, int64_t function)
-{
-    const int64_t file = instruction->ptx_line > 0 ? ptx_row(reader) : 0;
-    if (file > 0)
-        kprof_store_write(reader->report, KPROF_SQL_ADD_PTX, "iiii", function, (int64_t)instruction->offset, file,
-                          (int64_t)instruction->ptx_line);
-}
-
 /* The row of a file of the cubin. Files that no measured function comes from get none. */
 static int64_t file_row(code_reader *reader, uint32_t file)
 {
@@ -199,19 +185,6 @@ static const char *inlined_name(code_reader *reader, uint32_t name)
     return *kept;
 }
 
-static void add_lines(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
-                      const char *own_name)
-{
-    for (size_t i = 0; i < instruction->frame_count; i++) {
-        const kprof_code_frame *frame = &reader->code.frames[instruction->first_frame + i];
-        const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
-        const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
-        const int64_t file = file_row(reader, frame->file);
-        kprof_store_write(reader->report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
-                          (int64_t)i, file, (int64_t)frame->line, name);
-    }
-}
-
 static void add_instruction(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
                             const char *own_name)
 {
@@ -220,8 +193,18 @@ static void add_instruction(code_reader *reader, const kprof_code_instruction *i
     kprof_store_write(report, KPROF_SQL_ADD_INSTRUCTION, access->bits > 0 ? "iittti" : "iittt", function,
                       (int64_t)instruction->offset, instruction->text, access->space, access->operation,
                       (int64_t)access->bits);
-    add_lines(reader, instruction, function, own_name);
-    add_ptx(reader, instruction, function);
+    for (size_t i = 0; i < instruction->frame_count; i++) {
+        const kprof_code_frame *frame = &reader->code.frames[instruction->first_frame + i];
+        const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
+        const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
+        const int64_t file = file_row(reader, frame->file);
+        kprof_store_write(reader->report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
+                          (int64_t)i, file, (int64_t)frame->line, name);
+    }
+    const int64_t file = instruction->ptx_line > 0 ? ptx_row(reader) : 0;
+    if (file > 0)
+        kprof_store_write(reader->report, KPROF_SQL_ADD_PTX, "iiii", function, (int64_t)instruction->offset, file,
+                          (int64_t)instruction->ptx_line);
     for (size_t i = 0; i < instruction->wait_count; i++)
         kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
                           (int64_t)reader->code.waits[instruction->first_wait + i]);
@@ -264,35 +247,21 @@ typedef struct open_cubin {
     const kprof_strlist *wanted; /* functions */
 } open_cubin;
 
-/* Read the functions of a cubin that are wanted, and their texts by nvdisasm, which opens the very file anew. */
-static void understand(code_reader *reader, const open_cubin *cubin, const char *bytes)
-{
-    char path[64];
-    kprof_code *code = &reader->code;
-    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
-    if (kprof_code_read(bytes, cubin->size, cubin->wanted, code) == KPROF_OK)
-        kprof_code_disassemble(code, path, &reader->disassemblers);
-    reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
-    reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
-}
-
-static void forget_code(code_reader *reader)
-{
-    for (size_t i = 0; reader->short_names && i < reader->code.names.count; i++)
-        free(reader->short_names[i]);
-    KPROF_FREE(reader->short_names, reader->file_rows);
-    reader->short_names = NULL;
-    reader->file_rows = NULL;
-    reader->ptx_row = 0;
-    kprof_code_free(&reader->code);
-}
-
 static void store_cubin(code_reader *reader, const open_cubin *cubin)
 {
     KPROF_AUTO_FREE char *bytes = kprof_calloc(cubin->size + 1, 1);
     const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
-    if (is_whole)
-        understand(reader, cubin, bytes);
+    if (is_whole) {
+        /* Read the functions of a cubin that are wanted, and their texts by nvdisasm, which opens the very file anew.
+         */
+        char path[64];
+        kprof_code *code = &reader->code;
+        snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
+        if (kprof_code_read(bytes, cubin->size, cubin->wanted, code) == KPROF_OK)
+            kprof_code_disassemble(code, path, &reader->disassemblers);
+        reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
+        reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
+    }
     for (size_t i = 0; i < reader->code.function_count; i++)
         add_function(reader, &reader->code.functions[i], cubin->id);
     end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size);
@@ -320,17 +289,13 @@ static void read_kept(code_reader *reader, const kprof_kept_code *kept)
         end_code(reader, kept->id, NULL, 0);
     if (file >= 0)
         close(file);
-    forget_code(reader);
-}
-
-static void warn_of_stale(const code_reader *reader)
-{
-    char others[48] = "";
-    if (reader->stale_count > 1)
-        snprintf(others, sizeof others, " (and %zu more)", reader->stale_count - 1);
-    kprof_log(KPROF_LOG_WARNING,
-              "%s%s was written after it was compiled: its lines may not be those that ran; compile it again",
-              reader->first_stale, others);
+    for (size_t i = 0; reader->short_names && i < reader->code.names.count; i++)
+        free(reader->short_names[i]);
+    KPROF_FREE(reader->short_names, reader->file_rows);
+    reader->short_names = NULL;
+    reader->file_rows = NULL;
+    reader->ptx_row = 0;
+    kprof_code_free(&reader->code);
 }
 
 kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options)
@@ -347,8 +312,14 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
         const kprof_status committed = kprof_report_commit(report);
         status = status == KPROF_OK ? committed : status;
     }
-    if (status == KPROF_OK && reader.first_stale)
-        warn_of_stale(&reader);
+    if (status == KPROF_OK && reader.first_stale) {
+        char others[48] = "";
+        if (reader.stale_count > 1)
+            snprintf(others, sizeof others, " (and %zu more)", reader.stale_count - 1);
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s%s was written after it was compiled: its lines may not be those that ran; compile it again",
+                  reader.first_stale, others);
+    }
     free(reader.first_stale);
     kprof_source_index_free(&reader.index);
     kprof_disassemblers_free(&reader.disassemblers);

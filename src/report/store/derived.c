@@ -37,9 +37,9 @@ void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[
     }
 }
 
-/* A launch gets the value if the report has its row. */
-static void request_launch_metrics(kprof_report *report, const kprof_item *item)
+static void add_item(kprof_report *report, kprof_derived *derived, const kprof_item *item)
 {
+    /* A launch gets the value if the report has its row. */
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     if (item->compiled)
         kprof_expr_names(item->compiled, &names);
@@ -49,11 +49,6 @@ static void request_launch_metrics(kprof_report *report, const kprof_item *item)
             kprof_store_metric(report,
                                &(kprof_model_metric){metric->name, metric->unit, metric->description, "launch"});
     }
-}
-
-static void add_item(kprof_report *report, kprof_derived *derived, const kprof_item *item)
-{
-    request_launch_metrics(report, item);
     if (!item->name || !item->expression)
         return;
     const kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
@@ -142,18 +137,6 @@ kprof_roofline_point kprof_roofline_locate(kprof_roofline_input in)
     return point;
 }
 
-static void evaluate_point(const derived_point *point, const kprof_derived_sink *sink)
-{
-    kprof_roofline_point at = kprof_roofline_locate((kprof_roofline_input){
-        .work = kprof_expr_evaluate(point->roofline->work.compiled, sink->lookup, sink->user),
-        .work_peak = kprof_expr_evaluate(point->roofline->peak.compiled, sink->lookup, sink->user),
-        .traffic = kprof_expr_evaluate(point->roof->traffic.compiled, sink->lookup, sink->user),
-        .traffic_peak = kprof_expr_evaluate(point->roof->peak.compiled, sink->lookup, sink->user),
-    });
-    sink->store(sink->user, point->intensity, at.intensity);
-    sink->store(sink->user, point->pct, at.pct);
-}
-
 void kprof_derived_evaluate(const kprof_report *report, const char *chip, const kprof_derived_sink *sink)
 {
     for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
@@ -162,19 +145,17 @@ void kprof_derived_evaluate(const kprof_report *report, const char *chip, const 
         for (size_t i = 0; i < derived->item_count; i++)
             sink->store(sink->user, derived->items[i].metric,
                         kprof_expr_evaluate(derived->items[i].item->compiled, sink->lookup, sink->user));
-        for (size_t i = 0; i < derived->point_count; i++)
-            evaluate_point(&derived->points[i], sink);
+        for (size_t i = 0; i < derived->point_count; i++) {
+            kprof_roofline_point at = kprof_roofline_locate((kprof_roofline_input){
+                .work = kprof_expr_evaluate(derived->points[i].roofline->work.compiled, sink->lookup, sink->user),
+                .work_peak = kprof_expr_evaluate(derived->points[i].roofline->peak.compiled, sink->lookup, sink->user),
+                .traffic = kprof_expr_evaluate(derived->points[i].roof->traffic.compiled, sink->lookup, sink->user),
+                .traffic_peak = kprof_expr_evaluate(derived->points[i].roof->peak.compiled, sink->lookup, sink->user),
+            });
+            sink->store(sink->user, derived->points[i].intensity, at.intensity);
+            sink->store(sink->user, derived->points[i].pct, at.pct);
+        }
     }
-}
-
-static void walk_point(const derived_point *point, kprof_derived_visit *visit, void *user)
-{
-    const kprof_expr *const sources[] = {point->roofline->work.compiled, point->roof->traffic.compiled,
-                                         point->roofline->peak.compiled, point->roof->peak.compiled};
-    for (size_t i = 0; i < 2; i++)
-        visit(user, point->intensity, sources[i]);
-    for (size_t i = 0; i < 4; i++)
-        visit(user, point->pct, sources[i]);
 }
 
 void kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user)
@@ -184,7 +165,14 @@ void kprof_derived_walk(const kprof_report *report, const char *chip, kprof_deri
             continue;
         for (size_t i = 0; i < derived->item_count; i++)
             visit(user, derived->items[i].metric, derived->items[i].item->compiled);
-        for (size_t i = 0; i < derived->point_count; i++)
-            walk_point(&derived->points[i], visit, user);
+        for (size_t i = 0; i < derived->point_count; i++) {
+            const kprof_expr *const sources[] = {
+                derived->points[i].roofline->work.compiled, derived->points[i].roof->traffic.compiled,
+                derived->points[i].roofline->peak.compiled, derived->points[i].roof->peak.compiled};
+            for (size_t k = 0; k < 2; k++)
+                visit(user, derived->points[i].intensity, sources[k]);
+            for (size_t k = 0; k < 4; k++)
+                visit(user, derived->points[i].pct, sources[k]);
+        }
     }
 }

@@ -271,13 +271,6 @@ static void put_computed(const kprof_launch_facts *facts, value_list *list)
     KPROF_COMPUTED_METRICS(COMPUTED)
 }
 
-static void put_attributes(const kprof_device_record *device, value_list *list)
-{
-    static const char *const names[] = {KPROF_DEVICE_ATTRIBUTES(ATTRIBUTE_NAME)};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        put_anyway(list, names[i], i < device->attribute_count ? device->attributes[i] : NAN);
-}
-
 size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value out[KPROF_LAUNCH_VALUE_MAX])
 {
     value_list list = {out, 0, false};
@@ -286,6 +279,8 @@ size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value o
     put_kernel(facts->kernel, &list);
     put_launch(facts->launch, &list);
     put_computed(facts, &list);
-    put_attributes(facts->device, &list);
+    static const char *const names[] = {KPROF_DEVICE_ATTRIBUTES(ATTRIBUTE_NAME)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_anyway(&list, names[i], i < facts->device->attribute_count ? facts->device->attributes[i] : NAN);
     return list.count;
 }

@@ -78,26 +78,6 @@ static kprof_status report_new(const char *path, access_kind kind, kprof_report 
     return KPROF_OK;
 }
 
-static void store_run(kprof_report *report, const kprof_run_info *run)
-{
-    cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
-    for (size_t i = 0; run->sets && run->sets[i]; i++)
-        cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
-    KPROF_AUTO_FREE char *sets = cJSON_PrintUnformatted(array);
-    cJSON_Delete(array);
-    kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line, run->working_directory, run->kprof_version,
-                      sets, run->start_unix_ns);
-}
-
-/* The launch__ metrics come first, so that every report has them under the same ids. */
-static void store_launch_metrics(kprof_report *report)
-{
-    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++)
-        if (!metric->on_request)
-            kprof_store_metric(report,
-                               &(kprof_model_metric){metric->name, metric->unit, metric->description, "launch"});
-}
-
 /* Without OFF, SQLite would change the first page through a journal. If kprof were killed then, nobody could open the
  * file for reading alone. */
 static kprof_status begin_log(kprof_report *report)
@@ -116,8 +96,18 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
         return status;
     kprof_store_exec(report, identity);
     kprof_schema_create(report);
-    store_run(report, run);
-    store_launch_metrics(report);
+    cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
+    for (size_t i = 0; run->sets && run->sets[i]; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
+    KPROF_AUTO_FREE char *sets = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line, run->working_directory, run->kprof_version,
+                      sets, run->start_unix_ns);
+    /* The launch__ metrics come first, so that every report has them under the same ids. */
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++)
+        if (!metric->on_request)
+            kprof_store_metric(report,
+                               &(kprof_model_metric){metric->name, metric->unit, metric->description, "launch"});
     return report->status == KPROF_OK ? kprof_report_commit(report) : report->status;
 }
 

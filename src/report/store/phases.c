@@ -51,17 +51,12 @@ typedef struct sums {
     double before[KPROF_PHASE_UNITS][PARTS + 1];
 } sums;
 
-static double mean_of(const sums *of, size_t unit, size_t from, size_t to)
-{
-    return (of->before[unit][to] - of->before[unit][from]) / (double)(to - from);
-}
-
 static kprof_phase phase_of(const sums *of, size_t from, size_t to)
 {
     kprof_phase phase = {to, KPROF_PHASE_NONE, 0};
     kprof_phase_unit busiest = KPROF_PHASE_NONE;
     for (kprof_phase_unit unit = KPROF_PHASE_NONE + 1; unit < KPROF_PHASE_UNITS; unit++) {
-        const double pct = mean_of(of, unit, from, to);
+        const double pct = (of->before[unit][to] - of->before[unit][from]) / (double)(to - from);
         busiest = pct > phase.pct ? unit : busiest;
         phase.pct = fmax(phase.pct, pct);
     }

@@ -104,19 +104,6 @@ static void add_metric_passes(kprof_report *report, const char *chip, int64_t me
         kprof_store_write(report, KPROF_SQL_ADD_METRIC_PASS, "sii", chip, metric, (int64_t)passes->items[i] + 1);
 }
 
-static void add_all_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
-{
-    const size_t count = plan->collect.count;
-    const kprof_pass_list *lists = passes->schedule->metrics;
-    for (size_t i = 0; i < count; i++)
-        add_metric_passes(report, plan->chip,
-                          kprof_store_find(report, KPROF_SQL_FIND_METRIC, "s", plan->collect.items[i]), &lists[i]);
-    for (size_t i = 0; i < passes->witnesses->count; i++)
-        if (lists[count + i].count >= 2) /* else it compares nothing */
-            add_metric_passes(report, plan->chip, kprof_store_witness(report, passes->witnesses->items[i]),
-                              &lists[count + i]);
-}
-
 typedef struct derived_passes {
     kprof_report *report;
     const char *chip;
@@ -140,7 +127,15 @@ kprof_status kprof_report_add_passes(kprof_report *report, const kprof_plan *pla
     for (size_t i = 0; i < schedule->pass_count; i++)
         kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", plan->chip, (int64_t)i + 1,
                           (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
-    add_all_passes(report, plan, passes);
+    const size_t count = plan->collect.count;
+    const kprof_pass_list *lists = passes->schedule->metrics;
+    for (size_t i = 0; i < count; i++)
+        add_metric_passes(report, plan->chip,
+                          kprof_store_find(report, KPROF_SQL_FIND_METRIC, "s", plan->collect.items[i]), &lists[i]);
+    for (size_t i = 0; i < passes->witnesses->count; i++)
+        if (lists[count + i].count >= 2) /* else it compares nothing */
+            add_metric_passes(report, plan->chip, kprof_store_witness(report, passes->witnesses->items[i]),
+                              &lists[count + i]);
     kprof_derived_walk(report, plan->chip, add_derived_passes, &derived);
     return kprof_store_release(report);
 }

@@ -151,18 +151,6 @@ static kprof_native_module *find_module(kprof_stack_ingest *ingest, const char *
     return added->code;
 }
 
-/* Find what the file of native code tells of a frame; without that it keeps its module and its offset. */
-static void name_frame(kprof_stack_ingest *ingest, known_frame *frame)
-{
-    kprof_native_module *module = find_module(ingest, frame->file);
-    const kprof_native_place place =
-        module ? kprof_native_find(module, frame->place) : (kprof_native_place){NULL, NULL, 0};
-    if (place.function)
-        frame->function = kprof_pool_keep(ingest->pool, kprof_demangle(place.function));
-    frame->source = place.line > 0 ? kprof_pool_strdup(ingest->pool, place.file) : NULL;
-    frame->line = frame->source ? place.line : 0;
-}
-
 kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_frame_record *record)
 {
     if (record->frame != ingest->frame_count + 1)
@@ -174,8 +162,16 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
                            record->place,
                            NULL,
                            0};
-    if (added->is_native)
-        name_frame(ingest, added);
+    if (added->is_native) {
+        /* Find what the file of native code tells of a frame; without that it keeps its module and its offset. */
+        kprof_native_module *module = find_module(ingest, added->file);
+        const kprof_native_place place =
+            module ? kprof_native_find(module, added->place) : (kprof_native_place){NULL, NULL, 0};
+        if (place.function)
+            added->function = kprof_pool_keep(ingest->pool, kprof_demangle(place.function));
+        added->source = place.line > 0 ? kprof_pool_strdup(ingest->pool, place.file) : NULL;
+        added->line = added->source ? place.line : 0;
+    }
     return KPROF_OK;
 }
 

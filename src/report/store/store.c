@@ -70,11 +70,6 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                       is_known ? strerror(reason) : sqlite3_errmsg(report->db), SHOWN, operation);
 }
 
-static kprof_status fail_memory(const kprof_report *report)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-}
-
 kprof_status kprof_store_note(kprof_report *report, kprof_status status)
 {
     if (report->status == KPROF_OK)
@@ -93,7 +88,7 @@ kprof_status kprof_store_bad_record(const char *what, uint64_t number)
 kprof_status kprof_store_damaged(kprof_report *report, const char *table)
 {
     if (sqlite3_errcode(report->db) == SQLITE_NOMEM) /* a text that could not be read looks like one that is missing */
-        return kprof_store_note(report, fail_memory(report));
+        return kprof_store_note(report, kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path));
     return kprof_store_note(report, kprof_fail(KPROF_BAD_REPORT,
                                                "%s: the report is damaged: table \"%s\" has rows that do not "
                                                "fit" KPROF_DAMAGED_ADVICE,

@@ -78,17 +78,6 @@ static void store_dram(kprof_report *report, int64_t launch, const series *s)
     put(report, launch, METRIC("dram_mean_pct", "DRAM throughput over the samples"), s->mean);
 }
 
-/* Spread what a unit did in its samples over equal parts of the launch's time. */
-static void spread(const series *s, double scale, double pct[KPROF_PHASE_PARTS])
-{
-    const double first_ns = s->rows[0], part_ns = s->total_ns / KPROF_PHASE_PARTS;
-    for (size_t i = 0; i < s->count; i++) {
-        const double start = (s->rows[i * s->width] - first_ns) / part_ns, end = start + duration_of(s, i) / part_ns;
-        for (double part = floor(fmax(start, 0)); part < end && part < KPROF_PHASE_PARTS; part++)
-            pct[(size_t)part] += scale * value_of(s, i) * fmax(0, fmin(end, part + 1) - fmax(start, part));
-    }
-}
-
 static void store_phase(kprof_report *report, int64_t launch, const kprof_phase *phase, size_t i)
 {
     static const kprof_model_metric metrics[KPROF_PHASES_MOST][3] = {
@@ -121,7 +110,14 @@ void kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kpr
             continue;
         has_unit[unit] = true;
         units++;
-        spread(&s, scale, input.pct[unit]);
+        /* Spread what a unit did in its samples over equal parts of the launch's time. */
+        const double first_ns = s.rows[0], part_ns = s.total_ns / KPROF_PHASE_PARTS;
+        for (size_t i = 0; i < s.count; i++) {
+            const double start = (s.rows[i * s.width] - first_ns) / part_ns, end = start + duration_of(&s, i) / part_ns;
+            for (double part = floor(fmax(start, 0)); part < end && part < KPROF_PHASE_PARTS; part++)
+                input.pct[unit][(size_t)part] +=
+                    scale * value_of(&s, i) * fmax(0, fmin(end, part + 1) - fmax(start, part));
+        }
     }
     if (units < 2)
         return;
