@@ -161,16 +161,6 @@ static void decode_image(kprof_bytes *in, kprof_chip_image *image)
     image->size = size;
 }
 
-static void encode_timelines(const kprof_chip_metrics *chip, kprof_strbuf *out)
-{
-    kprof_put_u32(out, (uint32_t)chip->timeline_count);
-    for (size_t i = 0; i < chip->timeline_count; i++) {
-        kprof_put_strings(out, &chip->timelines[i].metrics);
-        kprof_put_u64(out, chip->timelines[i].image.size);
-        kprof_strbuf_append(out, chip->timelines[i].image.data, chip->timelines[i].image.size);
-    }
-}
-
 static void decode_timelines(kprof_bytes *in, kprof_chip_metrics *chip)
 {
     const uint32_t count = kprof_get_u32(in);
@@ -203,7 +193,12 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
         kprof_put_u64(out, chip->images[i].size);
         kprof_strbuf_append(out, chip->images[i].data, chip->images[i].size);
     }
-    encode_timelines(chip, out);
+    kprof_put_u32(out, (uint32_t)chip->timeline_count);
+    for (size_t i = 0; i < chip->timeline_count; i++) {
+        kprof_put_strings(out, &chip->timelines[i].metrics);
+        kprof_put_u64(out, chip->timelines[i].image.size);
+        kprof_strbuf_append(out, chip->timelines[i].image.data, chip->timelines[i].image.size);
+    }
 }
 
 static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)

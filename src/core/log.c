@@ -53,17 +53,6 @@ void kprof_log_set_level(kprof_log_level level)
     atomic_store(&current_level, (int)level);
 }
 
-/* Make a message one clean line: spell out control characters of a name or pattern, or at worst mask them. */
-static void hand_over(kprof_log_level level, char *text)
-{
-    char *clean = kprof_text_is_clean(text) ? NULL : kprof_clean_text(text);
-    for (char *c = text; !clean && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-    atomic_load (&current_sink)(atomic_load(&current_user), level, clean ? clean : text);
-    free(clean);
-}
-
 static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level level, const char *format, va_list args)
 {
     if ((int)level > atomic_load(&current_level))
@@ -82,8 +71,15 @@ static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level le
         memcpy(fixed + sizeof fixed - sizeof CUT_SHORT, CUT_SHORT, sizeof CUT_SHORT); /* the reason stands last */
     }
     va_end(again);
-    if (needed >= 0)
-        hand_over(level, text);
+    if (needed >= 0) {
+        /* Make a message one clean line: spell out control characters of a name or pattern, or at worst mask them. */
+        char *clean = kprof_text_is_clean(text) ? NULL : kprof_clean_text(text);
+        for (char *c = text; !clean && *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f)
+                *c = '?';
+        atomic_load (&current_sink)(atomic_load(&current_user), level, clean ? clean : text);
+        free(clean);
+    }
     free(longer);
     errno = saved_errno;
 }

@@ -12,15 +12,10 @@ struct kprof_name_slot {
     size_t number;
 };
 
-static size_t hash(const char *name)
-{
-    uint64_t h = kprof_hash(KPROF_HASH_START, name, strlen(name));
-    return (size_t)(h ^ (h >> 32));
-}
-
 static struct kprof_name_slot *find_slot(const kprof_names *names, const char *name)
 {
-    size_t i = hash(name) & (names->capacity - 1);
+    uint64_t h = kprof_hash(KPROF_HASH_START, name, strlen(name));
+    size_t i = (size_t)(h ^ (h >> 32)) & (names->capacity - 1);
     while (names->slots[i].name && strcmp(names->slots[i].name, name) != 0)
         i = (i + 1) & (names->capacity - 1);
     return &names->slots[i];

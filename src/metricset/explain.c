@@ -214,16 +214,6 @@ static void look_at_values(explainer *by, const kprof_section *section)
         look_at_timeline(by, section);
 }
 
-static void add_column(explainer *by, const kprof_table *table, size_t column)
-{
-    for (size_t i = 0; i < table->row_count; i++) {
-        const kprof_item *cell = &table->rows[i].cells[column];
-        const kprof_item item = {cell->name, table->rows[i].label, .help = cell->help};
-        if (cell->name)
-            add_place(by, &item, table->column_labels[column]);
-    }
-}
-
 /* Add the values of tables that have the word as their title, or above a column. */
 static void look_at_headings(explainer *by, const kprof_section *section)
 {
@@ -231,8 +221,14 @@ static void look_at_headings(explainer *by, const kprof_section *section)
         const kprof_table *table = &section->tables[i];
         const bool is_title = is_called(table->title, by->label);
         for (size_t k = 0; k < table->column_count; k++)
-            if (is_title || is_called(table->column_labels[k], by->label))
-                add_column(by, table, k);
+            if (is_title || is_called(table->column_labels[k], by->label)) {
+                for (size_t j = 0; j < table->row_count; j++) {
+                    const kprof_item *cell = &table->rows[j].cells[k];
+                    const kprof_item item = {cell->name, table->rows[j].label, .help = cell->help};
+                    if (cell->name)
+                        add_place(by, &item, table->column_labels[k]);
+                }
+            }
         by->out->kind = is_title ? "table" : by->out->kind;
     }
 }
@@ -460,19 +456,6 @@ static kprof_status explain_metric(explainer *by, const char *word)
     return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
 }
 
-/* Nothing stands for the alias: on this chip, or on any. */
-static void explain_nothing(const explainer *by, const kprof_alias *alias)
-{
-    kprof_explanation *out = by->out;
-    for (char **name = alias->closest; name && *name; name++)
-        kprof_strlist_add(&out->closest, *name);
-    if (alias->item.choice_count > 0)
-        out->description =
-            kprof_pool_keep(&out->pool, kprof_strprintf("not available on %s, which cannot count %s",
-                                                        kprof_host_label(by->host), alias->item.choices[0].text));
-    out->help = copy(by, alias->item.help);
-}
-
 static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
 {
     kprof_explanation *out = by->out;
@@ -482,7 +465,14 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
         return status;
     const char *text = by->host ? kprof_alias_on(alias, by->host) : kprof_alias_describe(alias).stands_for;
     if (!text) {
-        explain_nothing(by, alias);
+        /* Nothing stands for the alias: on this chip, or on any. */
+        for (char **name = alias->closest; name && *name; name++)
+            kprof_strlist_add(&out->closest, *name);
+        if (alias->item.choice_count > 0)
+            out->description =
+                kprof_pool_keep(&out->pool, kprof_strprintf("not available on %s, which cannot count %s",
+                                                            kprof_host_label(by->host), alias->item.choices[0].text));
+        out->help = copy(by, alias->item.help);
         return KPROF_OK;
     }
     const kprof_choice *choice = item->choices; /* the first that can be had */

@@ -132,17 +132,12 @@ bool kprof_instruction_is_made(const char *name)
     return is;
 }
 
-/* CUPTI counts these of kernels but, on an H200, declines them for instructions. */
-static bool is_declined(kprof_host *host, const char *name)
-{
-    return strcmp(kprof_host_chip(host), "GH100") == 0 &&
-           strcmp(name, "smsp__sass_thread_inst_executed_op_fp64_pred_on") == 0;
-}
-
 static bool counter_is_on(kprof_host *host, const char *name)
 {
     char real[128];
-    if (is_declined(host, name))
+    /* CUPTI counts these of kernels but, on an H200, declines them for instructions. */
+    if (strcmp(kprof_host_chip(host), "GH100") == 0 &&
+        strcmp(name, "smsp__sass_thread_inst_executed_op_fp64_pred_on") == 0)
         return false;
     if (!kprof_ends_with(name, IDEAL))
         return kprof_host_has_metric(host, name);

@@ -241,17 +241,6 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
     return KPROF_OK;
 }
 
-/* Tell a user who asks for a name of another tool what stands for it. */
-static void note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
-{
-    const kprof_instruction_metric *own = kprof_instruction_of_word(alias->name);
-    char *note =
-        kprof_strprintf("metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
-                        item->expression ? item->expression : item->name, own ? ", and for each instruction " : "",
-                        own ? own->word : "", item->help ? ". " : "", item->help ? item->help : "");
-    kprof_strlist_take_unique(&out->notes, note);
-}
-
 /* A value that is computed is shown instead of what it is computed from. */
 static void add_computed(const kprof_item *item, const kprof_strlist *metrics, kprof_plan *out)
 {
@@ -271,8 +260,15 @@ static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_
     const kprof_status status = kprof_alias_resolve(alias, host, &metrics, &item);
     if (status != KPROF_OK)
         return status;
-    if (alias->is_foreign)
-        note_meaning(alias, &item, out);
+    if (alias->is_foreign) {
+        /* Tell a user who asks for a name of another tool what stands for it. */
+        const kprof_instruction_metric *own = kprof_instruction_of_word(alias->name);
+        char *note =
+            kprof_strprintf("metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
+                            item.expression ? item.expression : item.name, own ? ", and for each instruction " : "",
+                            own ? own->word : "", item.help ? ". " : "", item.help ? item.help : "");
+        kprof_strlist_take_unique(&out->notes, note);
+    }
     if (item.expression)
         add_computed(&item, &metrics, out);
     else
@@ -480,22 +476,17 @@ static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, k
     return status;
 }
 
-/* Leave out what is sampled over time. */
-static void drop_timelines(kprof_plan *plan, kprof_strlist *dropped)
-{
-    for (size_t i = 0; i < plan->timeline.count; i++) {
-        const kprof_strlist *names = &plan->timeline.passes[i].metrics;
-        for (size_t k = 1; k < names->count; k++)
-            kprof_strlist_take(dropped, kprof_strprintf(KPROF_TIMELINE_PREFIX "%s", names->items[k]));
-    }
-    kprof_timeline_free(&plan->timeline);
-}
-
 /* Leave out what is sampled over time, or else the counters of instructions, which are the dearest, or the samples. */
 static void drop_further(kprof_plan *plan, kprof_strlist *dropped)
 {
     if (plan->timeline.count > 0) {
-        drop_timelines(plan, dropped);
+        /* Leave out what is sampled over time. */
+        for (size_t i = 0; i < plan->timeline.count; i++) {
+            const kprof_strlist *names = &plan->timeline.passes[i].metrics;
+            for (size_t k = 1; k < names->count; k++)
+                kprof_strlist_take(dropped, kprof_strprintf(KPROF_TIMELINE_PREFIX "%s", names->items[k]));
+        }
+        kprof_timeline_free(&plan->timeline);
         return;
     }
     kprof_strlist *counters = &plan->instructions.counters;
@@ -564,39 +555,29 @@ static void add_section_instructions(const kprof_queue_sources *from, kprof_host
         kprof_instruction_wish_add(host, words.items[i], &out->instructions);
 }
 
-/* The names that the wanted sections sample over time on the chip, each once. */
-static void list_timelines(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
+static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
+                                  kprof_plan *out)
 {
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < from->catalog->section_count; i++) {
         const kprof_section_definition *section = &from->catalog->sections[i];
         for (size_t k = 0; from->wanted[i] && k < section->timeline_count; k++) {
             const kprof_choice *chosen = kprof_item_sampled(&section->timeline[k], host);
             if (chosen && strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) != 0)
-                kprof_strlist_add_unique(out, chosen->text);
+                kprof_strlist_add_unique(&names, chosen->text);
         }
     }
-}
-
-static void note_left_out(kprof_plan *plan)
-{
-    const kprof_strlist *left_out = &plan->timeline.left_out;
-    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&note, "%s: not sampled over time, to keep within --pm-sampling-max-passes:", plan->chip);
-    for (size_t i = 0; i < left_out->count; i++)
-        kprof_strbuf_printf(&note, "%s %s", i ? "," : "", left_out->items[i]);
-    if (left_out->count > 0)
-        kprof_strlist_add_unique(&plan->notes, note.data);
-}
-
-static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
-                                  kprof_plan *out)
-{
-    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    list_timelines(from, host, &names);
     kprof_status status =
         names.count > 0 ? kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline) : KPROF_OK;
-    if (status == KPROF_OK)
-        note_left_out(out);
+    if (status == KPROF_OK) {
+        const kprof_strlist *left_out = &out->timeline.left_out;
+        KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&note, "%s: not sampled over time, to keep within --pm-sampling-max-passes:", out->chip);
+        for (size_t i = 0; i < left_out->count; i++)
+            kprof_strbuf_printf(&note, "%s %s", i ? "," : "", left_out->items[i]);
+        if (left_out->count > 0)
+            kprof_strlist_add_unique(&out->notes, note.data);
+    }
     return status;
 }
 

@@ -119,16 +119,6 @@ static kprof_status visit_all(kprof_host *host, const kprof_query *query, const 
     return status;
 }
 
-/* All reasons are sampled together. */
-static void add_instructions(const kprof_instruction_wish *wish, kprof_strlist *out)
-{
-    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && wish->samples; row++)
-        if (row->kind == KPROF_INSTRUCTION_SAMPLE)
-            kprof_strlist_add(out, row->word);
-    for (size_t i = 0; i < wish->counters.count; i++)
-        kprof_strlist_take(out, kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]));
-}
-
 kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
@@ -136,7 +126,14 @@ kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, con
     kprof_strlist_add_all_unique(&names, &plan->shown);
     for (size_t i = 0; i < plan->section_count; i++)
         kprof_section_launch_metrics(&plan->sections[i], &names);
-    add_instructions(&plan->instructions, &names);
+    /* All reasons are sampled together. */
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && plan->instructions.samples;
+         row++)
+        if (row->kind == KPROF_INSTRUCTION_SAMPLE)
+            kprof_strlist_add(&names, row->word);
+    for (size_t i = 0; i < plan->instructions.counters.count; i++)
+        kprof_strlist_take(&names,
+                           kprof_strprintf(KPROF_INSTRUCTION_PREFIX "%s", plan->instructions.counters.items[i]));
     kprof_strlist_sort(&names);
     return visit_all(host, query, &names);
 }

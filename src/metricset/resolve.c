@@ -277,17 +277,6 @@ const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_
     return NULL;
 }
 
-/* A chip that has none of the choices leaves the item out. */
-static void resolve_timeline(const resolver *r, const kprof_section_definition *from, kprof_section *out)
-{
-    out->timeline = kprof_pool_calloc(r->pool, from->timeline_count + 1, sizeof *out->timeline);
-    for (size_t i = 0; i < from->timeline_count; i++) {
-        const kprof_choice *chosen = kprof_item_sampled(&from->timeline[i], r->host);
-        if (chosen)
-            out->timeline[out->timeline_count++] = kprof_item_of(&from->timeline[i], chosen, NULL);
-    }
-}
-
 kprof_status kprof_section_resolve(const kprof_section_definition *from, const kprof_supply *supply,
                                    kprof_strlist *collect, kprof_section *out)
 {
@@ -300,7 +289,13 @@ kprof_status kprof_section_resolve(const kprof_section_definition *from, const k
         status = resolve_table(&r, &from->tables[i], out);
     for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
         status = resolve_roofline(&r, &from->rooflines[i], out);
-    resolve_timeline(&r, from, out);
+    /* A chip that has none of the choices leaves the item out. */
+    out->timeline = kprof_pool_calloc(r.pool, from->timeline_count + 1, sizeof *out->timeline);
+    for (size_t i = 0; i < from->timeline_count; i++) {
+        const kprof_choice *chosen = kprof_item_sampled(&from->timeline[i], r.host);
+        if (chosen)
+            out->timeline[out->timeline_count++] = kprof_item_of(&from->timeline[i], chosen, NULL);
+    }
     return status;
 }
 

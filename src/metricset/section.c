@@ -68,16 +68,6 @@ char *kprof_section_to_json(const kprof_section *section)
     return text;
 }
 
-static void visit_roofline(kprof_roofline *line, kprof_item_visit *visit, void *user)
-{
-    visit(user, &line->work, "work");
-    visit(user, &line->peak, "peak");
-    for (size_t i = 0; i < line->roof_count; i++) {
-        visit(user, &line->roofs[i].traffic, "traffic");
-        visit(user, &line->roofs[i].peak, "peak");
-    }
-}
-
 void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user)
 {
     for (size_t i = 0; i < section->item_count; i++)
@@ -88,8 +78,14 @@ void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, 
         for (size_t k = 0; k < table->row_count * columns; k++)
             visit(user, &table->rows[k / columns].cells[k % columns], table->column_labels[k % columns]);
     }
-    for (size_t i = 0; i < section->roofline_count; i++)
-        visit_roofline(&section->rooflines[i], visit, user);
+    for (size_t i = 0; i < section->roofline_count; i++) {
+        visit(user, &section->rooflines[i].work, "work");
+        visit(user, &section->rooflines[i].peak, "peak");
+        for (size_t k = 0; k < section->rooflines[i].roof_count; k++) {
+            visit(user, &section->rooflines[i].roofs[k].traffic, "traffic");
+            visit(user, &section->rooflines[i].roofs[k].peak, "peak");
+        }
+    }
 }
 
 /* The values of a section, of which another definition may have more. */
@@ -157,19 +153,6 @@ static kprof_item *copy_items(const kprof_item *items, size_t count, size_t more
     return copy;
 }
 
-static void join_timelines(kprof_section *into, const kprof_section *from, kprof_pool *pool)
-{
-    const size_t count = into->timeline_count;
-    into->timeline = copy_items(into->timeline, count, from->timeline_count, pool);
-    for (size_t i = 0; i < from->timeline_count; i++) {
-        bool is_there = false;
-        for (size_t k = 0; k < count && !is_there; k++)
-            is_there = strcmp(into->timeline[k].name, from->timeline[i].name) == 0;
-        if (!is_there)
-            into->timeline[into->timeline_count++] = from->timeline[i];
-    }
-}
-
 const char *kprof_section_join(kprof_section *into, const kprof_section *from, kprof_pool *pool)
 {
     value_names names = compare_sections(into, from), others = compare_sections(from, into);
@@ -182,8 +165,17 @@ const char *kprof_section_join(kprof_section *into, const kprof_section *from, k
         into->items = copy_items(into->items, into->item_count, names.lacking, pool);
         kprof_section_visit(from, take_value, &names);
     }
-    if (!names.other_name)
-        join_timelines(into, from, pool);
+    if (!names.other_name) {
+        const size_t count = into->timeline_count;
+        into->timeline = copy_items(into->timeline, count, from->timeline_count, pool);
+        for (size_t i = 0; i < from->timeline_count; i++) {
+            bool is_there = false;
+            for (size_t k = 0; k < count && !is_there; k++)
+                is_there = strcmp(into->timeline[k].name, from->timeline[i].name) == 0;
+            if (!is_there)
+                into->timeline[into->timeline_count++] = from->timeline[i];
+        }
+    }
     kprof_names_free(&names.known);
     kprof_names_free(&others.known);
     return names.other_name;
