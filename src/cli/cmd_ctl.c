@@ -96,26 +96,22 @@ static void add_each(const char *option, const kprof_strlist *values, kprof_strl
     }
 }
 
-/* The other kprof may have another current folder. It expands placeholders, which names of folders are not. */
-static void add_path(const char *path, kprof_strlist *out)
-{
-    char folder[PATH_MAX];
-    KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
-    if (path[0] != '/')
-        kprof_export_path_quote(getcwd(folder, sizeof folder) ? folder : "", &whole);
-    kprof_strbuf_printf(&whole, "%s%s", path[0] == '/' ? "" : "/", path);
-    kprof_strlist_add(out, "--export");
-    kprof_strlist_add(out, whole.data);
-}
-
 static void add_options(const kprof_options *options, kprof_strlist *out)
 {
     const kprof_selection *selection = &options->selection;
     add_each("--set", &selection->sets, out);
     add_each("--section", &selection->sections, out);
     add_each("--metrics", &selection->metrics, out);
-    if (options->export_path)
-        add_path(options->export_path, out);
+    if (options->export_path) {
+        /* The other kprof may have another current folder. It expands placeholders, which names of folders are not. */
+        char folder[PATH_MAX];
+        KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
+        if (options->export_path[0] != '/')
+            kprof_export_path_quote(getcwd(folder, sizeof folder) ? folder : "", &whole);
+        kprof_strbuf_printf(&whole, "%s%s", options->export_path[0] == '/' ? "" : "/", options->export_path);
+        kprof_strlist_add(out, "--export");
+        kprof_strlist_add(out, whole.data);
+    }
     if (options->force_overwrite)
         kprof_strlist_add(out, "--force-overwrite");
 }

@@ -198,17 +198,6 @@ static kprof_status prepare(profile *run)
     return status;
 }
 
-static void mention_old_sessions(void)
-{
-    KPROF_AUTO(kprof_strlist) old = KPROF_STRLIST_INIT;
-    kprof_session_find_old(&old);
-    if (old.count == 1)
-        kprof_log(KPROF_LOG_INFO, "an earlier run was cut short; kprof recover %s makes a report of it", old.items[0]);
-    else if (old.count > 1)
-        kprof_log(KPROF_LOG_INFO, "%zu earlier runs were cut short; kprof recover lists them and makes reports of them",
-                  old.count);
-}
-
 /* Write the files that a report can be made from if this kprof is killed. */
 static kprof_status keep_seed(const profile *run)
 {
@@ -243,8 +232,16 @@ static kprof_status open_session(profile *run)
     KPROF_THEN(status, keep_seed(run));
     if (status == KPROF_OK && run->options->export_path)
         status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
-    if (status == KPROF_OK)
-        mention_old_sessions();
+    if (status == KPROF_OK) {
+        KPROF_AUTO(kprof_strlist) old = KPROF_STRLIST_INIT;
+        kprof_session_find_old(&old);
+        if (old.count == 1)
+            kprof_log(KPROF_LOG_INFO, "an earlier run was cut short; kprof recover %s makes a report of it",
+                      old.items[0]);
+        else if (old.count > 1)
+            kprof_log(KPROF_LOG_INFO,
+                      "%zu earlier runs were cut short; kprof recover lists them and makes reports of them", old.count);
+    }
     return status;
 }
 
@@ -489,16 +486,6 @@ static void dispose(profile *run, bool started)
     KPROF_FREE(run->report_path, run->injection, run->preloaded);
 }
 
-static void tell_census(const kprof_census_choice *choice)
-{
-    KPROF_AUTO(kprof_strbuf) time = KPROF_STRBUF_INIT;
-    const kprof_human human = kprof_units_human(choice->total_ns, "ns", false);
-    kprof_human_put(&human, &time);
-    kprof_log(KPROF_LOG_INFO, "census: %llu launch%s of %zu kernel%s took %s of the GPU's time",
-              (unsigned long long)choice->launches, kprof_ending(choice->launches, "es"), choice->kernels,
-              kprof_ending(choice->kernels, "s"), time.data ? time.data : "");
-}
-
 /* Shapes that have less than this share of the chosen kernels' time are not worth another run of the program. */
 #define LITTLE_TIME 0.01
 
@@ -549,7 +536,12 @@ static bool choose_kernels(profile *run)
     outcome->collecting = kprof_report_choose(run->report, &run->options->filter, run->options->top, choice);
     if (outcome->collecting != KPROF_OK)
         return false;
-    tell_census(choice);
+    KPROF_AUTO(kprof_strbuf) time = KPROF_STRBUF_INIT;
+    const kprof_human human = kprof_units_human(choice->total_ns, "ns", false);
+    kprof_human_put(&human, &time);
+    kprof_log(KPROF_LOG_INFO, "census: %llu launch%s of %zu kernel%s took %s of the GPU's time",
+              (unsigned long long)choice->launches, kprof_ending(choice->launches, "es"), choice->kernels,
+              kprof_ending(choice->kernels, "s"), time.data ? time.data : "");
     if (!run->options->is_measured)
         return false;
     if (choice->chosen.count == 0 && is_well)

@@ -80,16 +80,6 @@ static void read_permission(const char *root, kprof_machine *out)
         out->is_admin = (effective >> CAP_SYS_ADMIN & 1) != 0; /* which root may lack in a container */
 }
 
-static void count_instances(const char *root, kprof_machine *out)
-{
-    char pattern[PATH_MAX];
-    glob_t found = {0};
-    snprintf(pattern, sizeof pattern, "%s/proc/driver/nvidia/capabilities/gpu*/mig/gi*", root);
-    if (glob(pattern, 0, NULL, &found) == 0)
-        out->mig_instances = (unsigned)found.gl_pathc;
-    globfree(&found);
-}
-
 /* Tools that keep a GPU's counters for as long as they run. */
 static void find_holder(const char *root, kprof_machine *out)
 {
@@ -202,7 +192,12 @@ void kprof_machine_look(const char *root, kprof_machine *out)
         snprintf(path, sizeof path, "%s%s", root, signs[i]);
         out->in_container = out->in_container || access(path, F_OK) == 0;
     }
-    count_instances(root, out);
+    char pattern[PATH_MAX];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s/proc/driver/nvidia/capabilities/gpu*/mig/gi*", root);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        out->mig_instances = (unsigned)found.gl_pathc;
+    globfree(&found);
     find_holder(root, out);
     struct statvfs space;
     out->folder = kprof_sessions_folder();

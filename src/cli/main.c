@@ -10,11 +10,6 @@
 
 #include <stdlib.h>
 
-static int complete(const kprof_options *options)
-{
-    return kprof_status_exit_code(kprof_complete(options, stdout));
-}
-
 /* Applications run on, and write on into their session. */
 static void end_without_memory(void)
 {
@@ -41,7 +36,8 @@ int main(int argc, char **argv)
     if (options.quiet || options.verbose)
         kprof_log_set_level(options.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_WARNING);
     if (status == KPROF_OK)
-        code = options.complete ? complete(&options) : options.command->run(&options);
+        code = options.complete ? kprof_status_exit_code(kprof_complete(&options, stdout))
+                                : options.command->run(&options);
     if (code == kprof_status_exit_code(KPROF_NO_MEMORY) && !kprof_log_has_failed())
         (void)kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_options_free(&options);

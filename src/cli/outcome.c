@@ -116,18 +116,6 @@ static bool suggest_pattern(const char *asked, const char *const *names, size_t 
     return matches;
 }
 
-static void suggest_name(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
-{
-    const char *asked = options->filter.kernel;
-    KPROF_AUTO_FREE const char **names = kprof_calloc(count ? count : 1, sizeof *names);
-    for (size_t i = 0; i < count; i++)
-        names[i] = compared_name(options, &kernels[i]);
-    const bool is_pattern = asked && suggest_pattern(asked, names, count);
-    const char *nearest = asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
-    if (nearest && strcmp(nearest, asked) != 0)
-        kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
-}
-
 /* Only the whole name has what is more than the name of a function. */
 static void explain_function_name(const char *asked)
 {
@@ -281,7 +269,14 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     }
     if (count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
-    suggest_name(options, kernels, count);
+    const char *asked = options->filter.kernel;
+    KPROF_AUTO_FREE const char **names = kprof_calloc(count ? count : 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = compared_name(options, &kernels[i]);
+    const bool is_pattern = asked && suggest_pattern(asked, names, count);
+    const char *nearest = asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
+    if (nearest && strcmp(nearest, asked) != 0)
+        kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
     suggest_name_base(options, kernels, count);
 }
 

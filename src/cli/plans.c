@@ -91,18 +91,6 @@ typedef struct parted {
     kprof_strlist left_out;
 } parted;
 
-static void leave_out(const kprof_catalog *catalog, const kprof_selection *from, kprof_host *host, parted *out)
-{
-    kprof_selection_copy(from, &out->kept);
-    kprof_strlist_free(&out->kept.metrics);
-    for (size_t i = 0; i < from->metrics.count; i++) {
-        const char *word = from->metrics.items[i];
-        const kprof_status checked = kprof_metrics_check(catalog, host, word);
-        const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(catalog, word);
-        kprof_strlist_add(is_missing ? &out->left_out : &out->kept.metrics, word);
-    }
-}
-
 /* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
 static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
 {
@@ -113,8 +101,16 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     kprof_status status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
     kprof_log_set_sink(kprof_log_discard, NULL);
     const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
-    if (status == KPROF_UNKNOWN_NAME && asked > 1)
-        leave_out(plans->catalog, selection, out->host, &parts);
+    if (status == KPROF_UNKNOWN_NAME && asked > 1) {
+        kprof_selection_copy(selection, &parts.kept);
+        kprof_strlist_free(&parts.kept.metrics);
+        for (size_t i = 0; i < selection->metrics.count; i++) {
+            const char *word = selection->metrics.items[i];
+            const kprof_status checked = kprof_metrics_check(plans->catalog, out->host, word);
+            const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(plans->catalog, word);
+            kprof_strlist_add(is_missing ? &parts.left_out : &parts.kept.metrics, word);
+        }
+    }
     if (parts.left_out.count > 0 && kept->sets.count + kept->sections.count + kept->metrics.count > 0)
         status = kprof_plan_make(plans->catalog, kept, out->host, &out->plan);
     kprof_log_set_sink(before.sink, before.user);
