@@ -123,7 +123,7 @@ static kprof_status measure(const examination *of, const char *program, const ch
     kprof_export_path_quote(report, &export);
     const char *const fixed[] = {
         self, "--quiet", "--launch-count", "1", "--force-overwrite", "--export", kprof_strbuf_or_null(&export)};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+    for (size_t i = 0; i < COUNT_OF(fixed); i++)
         arguments[words++] = (char *)fixed[i];
     if (options->injection_path) {
         arguments[words++] = (char *)"--injection-path";

@@ -260,7 +260,7 @@ static const struct list_row {
     {"aliases", OF_CHIPS, list_aliases, alias_columns, "short names of metrics", "--metrics"},
     {"tables", ALONE, list_tables, table_columns, "what sums up a trace", "kprof stats --report"},
 };
-#define LISTS_END (lists + sizeof lists / sizeof *lists)
+#define LISTS_END (lists + COUNT_OF(lists))
 
 static kprof_status fill(const kprof_options *options, const struct list_row *row, kprof_listing *listing)
 {

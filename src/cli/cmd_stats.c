@@ -21,7 +21,7 @@ typedef struct stats_format {
 static const stats_format formats[] = {{"csv", KPROF_FORMAT_CSV, "csv"},    {"column", KPROF_UNSET, "txt"},
                                        {"table", KPROF_UNSET, "txt"},       {"text", KPROF_UNSET, "txt"},
                                        {"json", KPROF_FORMAT_JSON, "json"}, {"markdown", KPROF_FORMAT_MARKDOWN, "md"}};
-#define FORMAT_COUNT (sizeof formats / sizeof *formats)
+#define FORMAT_COUNT COUNT_OF(formats)
 
 /* The word of this number of those that commas part, or the last of them. Caller frees. */
 static char *take_word(const char *words, size_t number)

@@ -128,7 +128,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
         return KPROF_OK;
     }
     const bool takes_names_only = to->options->command->operand == KPROF_OPERAND_METRICS;
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !takes_names_only; i++)
+    for (size_t i = 0; i < COUNT_OF(prefixes) && !takes_names_only; i++)
         offer(to, prefixes[i], NULL);
     for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++) {
         const kprof_alias_entry alias = kprof_alias_describe(kprof_catalog_alias(catalog, i));

@@ -94,7 +94,7 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
     };
     _Static_assert(sizeof rows <= MOST_ROWS * sizeof *rows, "the caller has space for all rows");
     memcpy(out, rows, sizeof rows);
-    return sizeof rows / sizeof *rows;
+    return COUNT_OF(rows);
 }
 
 /* Does it choose launches, or what is kept of them? */
@@ -146,5 +146,5 @@ void kprof_idle_tell_planned(const kprof_options *options, const kprof_plans_hol
         {"warp-sampling-", !held->samples, ": no instructions are sampled; --set source samples them"},
         {"pm-sampling-", !held->timelines, ": nothing is sampled over time; --set pmsampling samples counters"},
     };
-    tell(options, rows, sizeof rows / sizeof *rows);
+    tell(options, rows, COUNT_OF(rows));
 }

@@ -93,7 +93,7 @@ static void find_holder(const char *root, kprof_machine *out)
         snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
         read_file(root, path, name, sizeof name);
         name[strcspn(name, "\n")] = '\0';
-        for (size_t i = 0; i < sizeof holders / sizeof *holders; i++)
+        for (size_t i = 0; i < COUNT_OF(holders); i++)
             if (strcmp(name, holders[i]) == 0)
                 snprintf(out->holder, sizeof out->holder, "%s (process %.12s)", holders[i], entry->d_name);
     }
@@ -187,7 +187,7 @@ void kprof_machine_look(const char *root, kprof_machine *out)
     read_permission(root, out);
     static const char *const signs[] = {"/.dockerenv", "/run/.containerenv", "/run/secrets/kubernetes.io",
                                         "/.singularity.d", "/run/systemd/container"};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+    for (size_t i = 0; i < COUNT_OF(signs); i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s%s", root, signs[i]);
         out->in_container = out->in_container || access(path, F_OK) == 0;
@@ -454,7 +454,7 @@ kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *ou
                                     judge_others, judge_container, judge_mig,    judge_setup,
                                     judge_clocks, judge_space,     judge_memory, judge_disassembler};
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
+    for (size_t i = 0; i < COUNT_OF(judges); i++) {
         char text[512];
         const kprof_check check = judges[i](machine, text);
         kprof_machine_tell(out, &check, text);

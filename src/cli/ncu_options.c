@@ -141,22 +141,18 @@ static const struct {
     {"to", "markdown", "kprof report FILE --markdown prints a page as Markdown"},
 };
 
-#define ROW_COUNT (sizeof rows / sizeof *rows)
+#define ROW_COUNT COUNT_OF(rows)
 
 const kprof_other_option *kprof_ncu_option_find(const char *name)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return &rows[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, ROW_COUNT, strcmp(rows[i].name, name) == 0);
+    return at < ROW_COUNT ? &rows[at] : NULL;
 }
 
 const kprof_other_option *kprof_ncu_option_of_letter(char letter)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (rows[i].letter == letter)
-            return &rows[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, ROW_COUNT, rows[i].letter == letter);
+    return at < ROW_COUNT ? &rows[at] : NULL;
 }
 
 const kprof_other_option *kprof_ncu_option_next(const char *start, const kprof_other_option *after)
@@ -203,16 +199,13 @@ bool kprof_values_have(const char *words, const char *text)
 
 const char *kprof_ncu_other_name(const char *name)
 {
-    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
-        if (strcmp(other_names[i].name, name) == 0)
-            return other_names[i].means;
-    return NULL;
+    const size_t at = KPROF_FIND(i, COUNT_OF(other_names), strcmp(other_names[i].name, name) == 0);
+    return at < COUNT_OF(other_names) ? other_names[at].means : NULL;
 }
 
 const char *kprof_value_hint(const char *option, const char *value)
 {
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0)
-            return values[i].hint;
-    return NULL;
+    const size_t at =
+        KPROF_FIND(i, COUNT_OF(values), strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0);
+    return at < COUNT_OF(values) ? values[at].hint : NULL;
 }

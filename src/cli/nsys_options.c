@@ -125,7 +125,7 @@ static const kprof_other_option rows[] = {
      ELSE("--to nsys-sqlite writes a trace as nsys does, the report is an SQLite file of its own, --to chrome is "
           "JSON, and kprof stats FILE --report cuda_gpu_trace --csv its activities as CSV")},
 };
-#define ROWS_END (rows + sizeof rows / sizeof *rows)
+#define ROWS_END (rows + COUNT_OF(rows))
 
 const kprof_other_option *kprof_nsys_find(const kprof_command *command, const char *name, char letter)
 {
@@ -174,7 +174,7 @@ static bool read_end(const char *word, unsigned long *count)
     *count = !word || strcmp(word, "repeat") != 0;
     if (!word || *count == 0 || strcmp(word, "stop") == 0 || strcmp(word, "stop-shutdown") == 0)
         return true;
-    for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++)
+    for (size_t i = 0; i < COUNT_OF(repeats); i++)
         if (strncmp(word, repeats[i], strlen(repeats[i])) == 0)
             return (*count = strtoul(word + strlen(repeats[i]), NULL, 10)) > 0;
     return false;

@@ -110,10 +110,9 @@ char kprof_option_letter(const kprof_option_row *row, const kprof_command *comma
 
 static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
-    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
-        if (kprof_option_letter(&kprof_option_rows[i], options->command) == letter)
-            return &kprof_option_rows[i];
-    return NULL;
+    const size_t at =
+        KPROF_FIND(i, KPROF_OPTION_ROWS, kprof_option_letter(&kprof_option_rows[i], options->command) == letter);
+    return at < KPROF_OPTION_ROWS ? &kprof_option_rows[at] : NULL;
 }
 
 static kprof_status fail_unknown(const kprof_command *command, const char *name)
@@ -131,10 +130,8 @@ static kprof_status fail_unknown(const kprof_command *command, const char *name)
 
 static const kprof_option_row *find_whole(const char *name)
 {
-    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
-        if (strcmp(kprof_option_rows[i].name, name) == 0)
-            return &kprof_option_rows[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, KPROF_OPTION_ROWS, strcmp(kprof_option_rows[i].name, name) == 0);
+    return at < KPROF_OPTION_ROWS ? &kprof_option_rows[at] : NULL;
 }
 
 /* A long option is one of kprof's, or else of ncu's; if it is neither, nothing is set. */

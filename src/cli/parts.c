@@ -80,9 +80,9 @@ static kprof_status settle_instructions(const kprof_parts *parts, kprof_plans *p
     const bool measures = kept->samples || kept->counters.count > 0;
     size_t others = 0;
     /* CUPTI counts instructions by one configuration in a process. */
-    bool may = wanted->counters.count == 0 || wanted->counters.count == kept->counters.count;
-    for (size_t i = 0; i < wanted->counters.count && may; i++)
-        may = strcmp(wanted->counters.items[i], kept->counters.items[i]) == 0;
+    const bool may =
+        (wanted->counters.count == 0 || wanted->counters.count == kept->counters.count) &&
+        KPROF_ALL(i, wanted->counters.count, strcmp(wanted->counters.items[i], kept->counters.items[i]) == 0);
     if (may && (measures || (!wanted->samples && wanted->counters.count == 0)))
         return KPROF_OK;
     for (size_t i = 0; i < plans->count; i++) {
@@ -212,10 +212,7 @@ void kprof_parts_forget(kprof_parts *parts, uint32_t turn)
 
 bool kprof_parts_promise(const kprof_parts *parts, const char *path)
 {
-    bool found = false;
-    for (size_t i = 0; i < parts->count && !found; i++)
-        found = parts->items[i].path && strcmp(parts->items[i].path, path) == 0;
-    return found;
+    return KPROF_ANY(i, parts->count, parts->items[i].path && strcmp(parts->items[i].path, path) == 0);
 }
 
 /* Are all processes of a part among these? No ids stand for all processes. */
@@ -225,14 +222,6 @@ static bool is_within(const kprof_pids *part, const kprof_pids *whom)
     for (size_t i = 0; i < part->count && are_within && whom->count > 0; i++)
         are_within = kprof_pids_have(whom, part->items[i]);
     return are_within;
-}
-
-static bool overlaps(const kprof_pids *part, const kprof_pids *whom)
-{
-    bool found = part->count == 0 || whom->count == 0;
-    for (size_t i = 0; i < part->count && !found; i++)
-        found = kprof_pids_have(whom, part->items[i]);
-    return found;
 }
 
 void kprof_parts_end(kprof_parts *parts, const kprof_pids *whom, const void *closer)
@@ -247,7 +236,10 @@ kprof_status kprof_parts_name(kprof_parts *parts, const kprof_pids *whom, const 
     open_part *found = NULL;
     size_t count = 0;
     for (size_t i = 0; i < parts->count; i++) {
-        if (parts->items[i].closer || !overlaps(&parts->items[i].part.pids, whom))
+        const kprof_pids *pids = &parts->items[i].part.pids;
+        const bool overlaps =
+            pids->count == 0 || whom->count == 0 || KPROF_ANY(k, pids->count, kprof_pids_have(whom, pids->items[k]));
+        if (parts->items[i].closer || !overlaps)
             continue;
         found = &parts->items[i];
         count++;

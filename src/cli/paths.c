@@ -202,7 +202,7 @@ size_t kprof_length_without_other_extension(const char *path)
 {
     static const char *const extensions[] = {EXTENSION_OF_NCU, ".ncu-repz", ".nsys-rep", ".qdrep"};
     const size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+    for (size_t i = 0; i < COUNT_OF(extensions); i++) {
         const size_t kept = length - strlen(extensions[i]);
         if (kept < length && kept > 0 && path[kept - 1] != '/' && strcmp(path + kept, extensions[i]) == 0)
             return kept;

@@ -300,14 +300,6 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
     return status == KPROF_OK ? plan_chips(options, chips, out) : status;
 }
 
-static bool is_linked(const kprof_probe *probe, const char *chip)
-{
-    for (size_t i = 0; i < probe->device_count; i++)
-        if (probe->devices[i].is_linked && strcmp(probe->devices[i].chip, chip) == 0)
-            return true;
-    return false;
-}
-
 static kprof_status plan_samples(const kprof_options *options, kprof_strlist *chips, kprof_plans *out)
 {
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
@@ -317,7 +309,10 @@ static kprof_status plan_samples(const kprof_options *options, kprof_strlist *ch
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         kprof_chip_plan *chip = &out->chips[out->count++];
         status = kprof_host_open(chips->items[i], NULL, &chip->host);
-        const kprof_sampled_section section = {SAMPLED_SECTION, is_linked(&out->probe, chips->items[i])};
+        const kprof_probe_device *devices = out->probe.devices;
+        const bool is_linked = KPROF_ANY(k, out->probe.device_count,
+                                         devices[k].is_linked && strcmp(devices[k].chip, chips->items[i]) == 0);
+        const kprof_sampled_section section = {SAMPLED_SECTION, is_linked};
         KPROF_THEN(status, kprof_plan_make_sampled(out->catalog, &section, chip->host, &chip->plan));
         if (status == KPROF_OK)
             list_timelines(chip);
@@ -377,14 +372,6 @@ void kprof_plans_swap_run(kprof_plans *plans, size_t run)
     }
 }
 
-static bool patches_code(const kprof_schedule *schedule)
-{
-    bool found = false;
-    for (size_t i = 0; i < schedule->pass_count; i++)
-        found = found || schedule->passes[i].patches_code;
-    return found;
-}
-
 static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
 {
     *out = (kprof_chip_metrics){
@@ -395,7 +382,7 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         .witnesses = from->plan.variants.witnesses,
         .proof = from->plan.variants.proof,
         .pass_count = (uint32_t)from->plan.pass_count,
-        .patches_code = patches_code(&from->plan.schedule),
+        .patches_code = KPROF_ANY(i, from->plan.schedule.pass_count, from->plan.schedule.passes[i].patches_code),
         .timelines = from->timelines,
         .timeline_count = from->plan.timeline.count,
     };

@@ -60,7 +60,7 @@ static void remove_files(int folder)
 static void close_session(kprof_session *session)
 {
     const int files[] = {session->lock, session->folder, session->parent};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < COUNT_OF(files); i++)
         if (files[i] >= 0)
             close(files[i]);
     free(session->dir);

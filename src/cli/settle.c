@@ -34,10 +34,7 @@ static kprof_status settle_import(kprof_options *options)
 
 bool kprof_option_is_given(const kprof_options *options, size_t field)
 {
-    for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
-        if (kprof_option_rows[i].field == field && options->given[i])
-            return true;
-    return false;
+    return KPROF_ANY(i, KPROF_OPTION_ROWS, kprof_option_rows[i].field == field && options->given[i]);
 }
 
 /* "--list-sets" is "list sets". */

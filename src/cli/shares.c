@@ -118,7 +118,7 @@ kprof_status kprof_rank_find(kprof_rank *out)
                                            {"PMI_RANK", "PMI_SIZE"},
                                            {"SLURM_PROCID", "SLURM_NTASKS"},
                                            {"RANK", "WORLD_SIZE"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         const char *number = secure_getenv(names[i][0]), *count = secure_getenv(names[i][1]);
         if (!number || !count)
             continue;

@@ -69,10 +69,7 @@ void kprof_pids_add(kprof_pids *pids, long pid)
 
 bool kprof_pids_have(const kprof_pids *pids, long pid)
 {
-    bool found = false;
-    for (size_t i = 0; i < pids->count && !found; i++)
-        found = pids->items[i] == pid;
-    return found;
+    return KPROF_ANY(i, pids->count, pids->items[i] == pid);
 }
 
 /* The state of the first thread, which may end before the others; '?': it is not known. */
@@ -367,10 +364,7 @@ void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, co
 
 bool kprof_spools_has(const kprof_spools *spools, int64_t pid)
 {
-    bool found = false;
-    for (size_t i = 0; i < spools->count && !found; i++)
-        found = spools->items[i]->pid == pid;
-    return found;
+    return KPROF_ANY(i, spools->count, spools->items[i]->pid == pid);
 }
 
 bool kprof_spools_lives(const kprof_spools *spools, int64_t pid)

@@ -113,7 +113,7 @@ static bool parse_bytes(const char *text, uint64_t *out)
     double number, bytes = 0;
     if (!parse_decimal(text, &number, &suffix))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; i < COUNT_OF(units); i++)
         if (strcasecmp(units[i].suffix, suffix) == 0)
             bytes = number * units[i].bytes;
     if (bytes < 1 || bytes >= 0x1p64)

@@ -40,7 +40,7 @@ static const kprof_option_row rows[] = {
     ROW(FLAG, verbose)                                                       /**/
     ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)                      /**/
 };
-#define ROW_COUNT (sizeof rows / sizeof *rows)
+#define ROW_COUNT COUNT_OF(rows)
 
 /* A number that another kprof has where it has other rows. */
 static uint32_t layout_version(void)

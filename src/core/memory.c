@@ -29,7 +29,7 @@ static size_t read_reclaimable(const char *path)
     size_t sum = 0, hierarchy_sum = 0; /* version 1 has both names; the second also counts the groups below */
     FILE *file = fopen(path, "re");
     while (file && fscanf(file, "%63s %llu", name, &value) == 2)
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t i = 0; i < COUNT_OF(names); i++)
             if (strcmp(name, names[i]) == 0)
                 *(i < 3 ? &sum : &hierarchy_sum) += (size_t)value;
     if (file)

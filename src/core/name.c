@@ -146,7 +146,7 @@ static const char *const operator_symbols[] = {
 static const char *operator_end(const char *p, char *stack)
 {
     p += strlen("operator");
-    for (size_t i = 0; i < sizeof operator_symbols / sizeof *operator_symbols; i++)
+    for (size_t i = 0; i < COUNT_OF(operator_symbols); i++)
         if (kprof_begins_with(p, operator_symbols[i]))
             return p + strlen(operator_symbols[i]);
     while (*p && *p != '(')
@@ -158,7 +158,7 @@ static const char *operator_end(const char *p, char *stack)
 static const char *enclosing_scope(const char *p)
 {
     static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
-    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++)
+    for (size_t i = 0; i < COUNT_OF(qualifiers); i++)
         if (kprof_begins_with(p, qualifiers[i]))
             p += strlen(qualifiers[i]);
     return kprof_begins_with(p, "::") ? p : NULL;

@@ -295,10 +295,7 @@ static bool matches_stack(const expression *e, const stack *s, uint64_t marks)
 {
     bool found[KPROF_NVTX_RANGES_MAX];
     find_last(e, s, found);
-    for (size_t i = 0; i < s->depth; i++)
-        if (found[i] && (!marks || (s->ranges[i]->marks & marks)))
-            return true;
-    return false;
+    return KPROF_ANY(i, s->depth, found[i] && (!marks || (s->ranges[i]->marks & marks)));
 }
 
 /* Was any of the ranges from `begin` to before `end` pushed in the domain? */
@@ -388,10 +385,7 @@ static bool completes(const expression *e, const kprof_nvtx_ranges *ranges, cons
         return false;
     collect_stack(ranges, begun->domain, &s);
     find_last(e, &s, found);
-    for (size_t i = 0; i < s.depth; i++)
-        if (found[i] && s.ranges[i] == begun)
-            return true;
-    return false;
+    return KPROF_ANY(i, s.depth, found[i] && s.ranges[i] == begun);
 }
 
 uint64_t kprof_nvtx_filter_completed(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, size_t begun)

@@ -110,9 +110,9 @@ static kprof_status parse_range_filter(const kprof_filter_spec *spec, char *text
     if (!instances)
         return refuse_range(spec->range_filter);
     *calls++ = *instances++ = '\0';
-    while (word < sizeof words / sizeof *words && strcasecmp(words[word], text) != 0)
+    while (word < COUNT_OF(words) && strcasecmp(words[word], text) != 0)
         word++;
-    if (word == sizeof words / sizeof *words || (!*calls && !*instances))
+    if (word == COUNT_OF(words) || (!*calls && !*instances))
         return refuse_range(spec->range_filter);
     out->restarts = word > 4;
     kprof_status status = *calls ? kprof_numbers_new(RANGE_FILTER, calls, &out->calls) : KPROF_OK;

@@ -254,18 +254,12 @@ bool kprof_strlist_add(kprof_strlist *list, const char *text)
 
 bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts)
 {
-    bool added = true;
-    for (size_t i = 0; i < texts->count && added; i++)
-        added = kprof_strlist_add(list, texts->items[i]);
-    return added;
+    return KPROF_ALL(i, texts->count, kprof_strlist_add(list, texts->items[i]));
 }
 
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i], text) == 0)
-            return true;
-    return false;
+    return KPROF_ANY(i, list->count, strcmp(list->items[i], text) == 0);
 }
 
 bool kprof_strlist_take(kprof_strlist *list, char *text)
@@ -287,10 +281,7 @@ bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)
 
 bool kprof_strlist_add_all_unique(kprof_strlist *list, const kprof_strlist *texts)
 {
-    bool added = true;
-    for (size_t i = 0; i < texts->count && added; i++)
-        added = kprof_strlist_add_unique(list, texts->items[i]);
-    return added;
+    return KPROF_ALL(i, texts->count, kprof_strlist_add_unique(list, texts->items[i]));
 }
 
 static int compare_texts(const void *a, const void *b)

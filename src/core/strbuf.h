@@ -60,8 +60,29 @@ const char *kprof_strbuf_or_null(const kprof_strbuf *buf);
 void *kprof_append(void **array, size_t count, size_t size);
 void *kprof_add(void **array, size_t *count, size_t size);
 
+/* The elements of an array. */
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* -1, 0 or 1, as qsort asks it of two numbers. Evaluates each twice. */
 #define KPROF_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Is an expression about the index `i` true for any, or for all, of `count` elements? Ends at the first that decides.
+ */
+#define KPROF_ANY(i, count, is_so)                                                                                     \
+    __extension__({                                                                                                    \
+        bool any_##i = false;                                                                                          \
+        for (size_t i = 0; i < (count) && !any_##i; i++)                                                               \
+            any_##i = (is_so);                                                                                         \
+        any_##i;                                                                                                       \
+    })
+#define KPROF_ALL(i, count, is_so) (!KPROF_ANY(i, count, !(is_so)))
+/* The index of the first; `count`: of none. */
+#define KPROF_FIND(i, count, is_it)                                                                                    \
+    __extension__({                                                                                                    \
+        size_t i = 0;                                                                                                  \
+        while (i < (count) && !(is_it))                                                                                \
+            i++;                                                                                                       \
+        i;                                                                                                             \
+    })
 
 bool kprof_begins_with(const char *text, const char *start);
 bool kprof_begins_with_one(const char *text, const char *const *starts); /* NULL ends these */

@@ -24,7 +24,7 @@ static const char *find_arguments(const char *range)
 {
     static const char *const arguments[] = {SEQUENCE, ", op_id = ", ", sizes = ", ", input_op_ids = "};
     const char *first = NULL;
-    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+    for (size_t i = 0; i < COUNT_OF(arguments); i++) {
         const char *at = strstr(range, arguments[i]);
         if (at && (!first || at < first))
             first = at;

@@ -131,9 +131,7 @@ static const kprof_choice *choose(const kprof_alias *alias, const kprof_name_sup
     for (size_t i = 0; i < alias->item.choice_count; i++) {
         KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
         kprof_expr_names(alias->item.choices[i].compiled, &names);
-        bool taken = true;
-        for (size_t k = 0; k < names.count && taken; k++)
-            taken = supply->has(supply->user, names.items[k]);
+        const bool taken = KPROF_ALL(k, names.count, supply->has(supply->user, names.items[k]));
         if (taken)
             return &alias->item.choices[i];
     }

@@ -82,9 +82,7 @@ static kprof_status keep(kprof_status status, const kprof_json_place *place, con
     if (status != KPROF_OK)
         return status;
     char *kept = *list->items;
-    size_t i = 0;
-    while (i < *list->count && strcmp(*(char **)(kept + i * list->size), id) != 0)
-        i++;
+    const size_t i = KPROF_FIND(k, *list->count, strcmp(*(char **)(kept + k * list->size), id) == 0);
     memcpy(i < *list->count ? kept + i * list->size
                             : kprof_pool_add(kprof_json_pool(place), list->items, list->count, list->size),
            item, list->size);
@@ -127,10 +125,7 @@ static kprof_status load_finding(kprof_catalog *catalog, const kprof_json_place 
 
 static size_t find_alias(const kprof_catalog *catalog, const char *name)
 {
-    size_t i = 0;
-    while (i < catalog->alias_count && strcmp(catalog->aliases[i].name, name) != 0)
-        i++;
-    return i;
+    return KPROF_FIND(k, catalog->alias_count, strcmp(catalog->aliases[k].name, name) == 0);
 }
 
 /* Add the aliases of a file, over those of the same name. */
@@ -176,7 +171,7 @@ static const struct kind {
     const char *folder;
     file_loader *load;
 } kinds[] = {{"sections", load_section}, {"sets", load_set}, {"findings", load_finding}, {"aliases", load_aliases}};
-enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
+enum { KIND_COUNT = COUNT_OF(kinds) };
 
 /* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
 static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const struct kind *kind, bool *found)
@@ -248,9 +243,7 @@ static kprof_status check_places(const kprof_catalog *catalog, const kprof_findi
     kprof_status status = check_sections(catalog, "finding", finding->id, finding->sections);
     KPROF_THEN(status, check_next(catalog, finding));
     for (char *const *id = finding->unless; id && *id && status == KPROF_OK; id++) {
-        size_t i = 0;
-        while (i < catalog->finding_count && strcmp(catalog->findings[i].id, *id) != 0)
-            i++;
+        const size_t i = KPROF_FIND(k, catalog->finding_count, strcmp(catalog->findings[k].id, *id) == 0);
         if (i == catalog->finding_count)
             status =
                 kprof_fail(KPROF_BAD_METRICSET, "finding %s: unless: there is no finding \"%s\"", finding->id, *id);
@@ -314,18 +307,12 @@ static bool goes_by(const char *id, char *const *aliases, const char *name)
 
 size_t kprof_catalog_find_set(const kprof_catalog *catalog, const char *name)
 {
-    size_t i = 0;
-    while (i < catalog->set_count && !goes_by(catalog->sets[i].id, catalog->sets[i].aliases, name))
-        i++;
-    return i;
+    return KPROF_FIND(k, catalog->set_count, goes_by(catalog->sets[k].id, catalog->sets[k].aliases, name));
 }
 
 size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name)
 {
-    size_t i = 0;
-    while (i < catalog->section_count && !goes_by(catalog->sections[i].id, catalog->sections[i].aliases, name))
-        i++;
-    return i;
+    return KPROF_FIND(k, catalog->section_count, goes_by(catalog->sections[k].id, catalog->sections[k].aliases, name));
 }
 
 size_t kprof_catalog_alias_count(const kprof_catalog *catalog)

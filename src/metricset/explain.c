@@ -97,16 +97,8 @@ static void add_part(kprof_explanation *out, const char *text, size_t length)
 {
     kprof_name_part *part = KPROF_POOL_ADD(&out->pool, out->parts, out->part_count);
     part->part = kprof_pool_keep(&out->pool, kprof_strndup(text, length));
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !part->meaning; i++)
+    for (size_t i = 0; i < COUNT_OF(meanings) && !part->meaning; i++)
         part->meaning = strcmp(meanings[i].part, part->part) == 0 ? meanings[i].meaning : NULL;
-}
-
-static bool has_part(const kprof_explanation *of, const char *text, size_t length)
-{
-    bool has = false;
-    for (size_t i = 0; i < of->part_count && !has; i++)
-        has = strlen(of->parts[i].part) == length && memcmp(of->parts[i].part, text, length) == 0;
-    return has;
 }
 
 /* Add each part of the suffix that is not there yet. */
@@ -114,7 +106,10 @@ static void split_suffix(kprof_explanation *out, const char *name)
 {
     for (const char *suffix = name + kprof_metric_base_length(name); *suffix == '.';) {
         const size_t length = strcspn(suffix + 1, ".");
-        if (!has_part(out, suffix + 1, length))
+        const bool is_there =
+            KPROF_ANY(i, out->part_count,
+                      strlen(out->parts[i].part) == length && memcmp(out->parts[i].part, suffix + 1, length) == 0);
+        if (!is_there)
             add_part(out, suffix + 1, length);
         suffix += 1 + length;
     }
@@ -565,18 +560,8 @@ static const char *meaning_of(const char *word)
         {"Called from", "The line of the kernel itself that called the inlined function of the line."},
         {"Points", "The difference of two shares: from 20 to 25 % it is 5 points."},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (is_called(rows[i].word, word))
-            return rows[i].meaning;
-    return NULL;
-}
-
-static bool has_value(const kprof_finding *finding, const char *word)
-{
-    for (size_t i = 0; i < finding->value_count; i++)
-        if (finding->values[i].label && is_called(finding->values[i].label, word))
-            return true;
-    return finding->verdict == KPROF_VERDICT_LIMIT && is_called("Limited by", word);
+    const size_t at = KPROF_FIND(i, COUNT_OF(rows), is_called(rows[i].word, word));
+    return at < COUNT_OF(rows) ? rows[at].meaning : NULL;
 }
 
 static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
@@ -628,9 +613,10 @@ static kprof_status explain_word_of_finding(explainer *by, const char *word, boo
     for (size_t i = 0; i < catalog->finding_count; i++)
         if (has_option(&catalog->findings[i], word, &option))
             return explain_option(by, &catalog->findings[i], option);
-    for (size_t i = 0; i < catalog->finding_count; i++)
-        if (has_value(&catalog->findings[i], word))
-            return explain_finding(by, &catalog->findings[i]);
+    for (const kprof_finding *one = catalog->findings; one < catalog->findings + catalog->finding_count; one++)
+        if (KPROF_ANY(i, one->value_count, one->values[i].label && is_called(one->values[i].label, word)) ||
+            (one->verdict == KPROF_VERDICT_LIMIT && is_called("Limited by", word)))
+            return explain_finding(by, one);
     *is = false;
     return KPROF_OK;
 }

@@ -58,7 +58,7 @@ static const struct {
     {"floor", OP_FLOOR, 1, 1},
     {"ceil", OP_CEIL, 1, 1},
 };
-enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
+enum { FUNCTION_COUNT = COUNT_OF(functions) };
 
 typedef struct parser {
     kprof_pool *pool;
@@ -73,7 +73,7 @@ static const struct {
     operation op;
 } comparisons[] = {{"<=", OP_LESS_EQUAL}, {">=", OP_MORE_EQUAL}, {"==", OP_EQUAL},
                    {"!=", OP_NOT_EQUAL},  {"<", OP_LESS},        {">", OP_MORE}};
-enum { COMPARISON_COUNT = sizeof(comparisons) / sizeof(comparisons[0]) };
+enum { COMPARISON_COUNT = COUNT_OF(comparisons) };
 
 static kprof_expr *parse_or(parser *p);
 

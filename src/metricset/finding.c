@@ -19,7 +19,7 @@ static kprof_status check_name(const kprof_json_place *place, const char *name)
     const bool is_word = name[0] >= 'a' && name[0] <= 'z' && name[strspn(name, name_letters)] == '\0';
     if (!is_word || strlen(name) > MAX_NAME || strstr(name, "__"))
         return kprof_json_fail(at, "must be a word of at most %d small letters, digits and single \"_\"", MAX_NAME);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (strcmp(name, taken[i]) == 0)
             return kprof_json_fail(at, "is a word of expressions; take another");
     return KPROF_OK;
@@ -193,9 +193,7 @@ static kprof_status place_name(void *user, const char *name, size_t *slot)
                    : kprof_json_fail(bind->place, "\"%s\" is neither a threshold, nor a value before it, nor a metric",
                                      name);
     }
-    size_t i = 0;
-    while (i < finding->operands.count && strcmp(finding->operands.items[i], name) != 0)
-        i++;
+    const size_t i = KPROF_FIND(k, finding->operands.count, strcmp(finding->operands.items[k], name) == 0);
     if (i == finding->operands.count) {
         kprof_pool *pool = kprof_json_pool(bind->place);
         *KPROF_POOL_ADD(pool, finding->operands.items, finding->operands.count) = kprof_pool_strdup(pool, name);

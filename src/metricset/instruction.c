@@ -126,10 +126,7 @@ bool kprof_instruction_is_made(const char *name)
 #define MADE(id, name) name,
     static const char *const made[] = {KPROF_MADE_NUMBERS(MADE)};
 #undef MADE
-    bool is = false;
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-        is = is || strcmp(made[i], name) == 0;
-    return is;
+    return KPROF_ANY(i, COUNT_OF(made), strcmp(made[i], name) == 0);
 }
 
 static bool counter_is_on(kprof_host *host, const char *name)
@@ -174,7 +171,7 @@ static const char *after(const char *word, const char *prefix)
 static int find_group(const char *word)
 {
     const char *name = after(word, "group:");
-    for (size_t i = 0; name && i < sizeof groups / sizeof *groups; i++)
+    for (size_t i = 0; name && i < COUNT_OF(groups); i++)
         if (strcmp(groups[i], name) == 0)
             return (int)i;
     return -1;
@@ -207,7 +204,7 @@ static void select_group(int group, kprof_strlist *out)
 
 static kprof_status fail_unknown(kprof_host *host, const char *name)
 {
-    const char *names[2 * sizeof rows / sizeof *rows];
+    const char *names[2 * COUNT_OF(rows)];
     size_t count = 0;
     for (const kprof_instruction_metric *row = rows; row->name; row++) {
         names[count++] = row->name;

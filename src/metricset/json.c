@@ -125,9 +125,7 @@ static kprof_status check_object(const kprof_json_place *place, const cJSON *val
     cJSON_ArrayForEach(member, value)
     {
         const kprof_json_place *at = KPROF_JSON_KEY(place, member->string);
-        bool is_known = false;
-        for (size_t i = 0; i < count; i++)
-            is_known = is_known || strcmp(member->string, keys[i]) == 0;
+        const bool is_known = KPROF_ANY(i, count, strcmp(member->string, keys[i]) == 0);
         if (!is_known) {
             const char *nearest = kprof_nearest(member->string, keys, count);
             return kprof_json_fail(at, "is not a key that is known here%s%s%s", nearest ? "; did you mean \"" : "",

@@ -27,7 +27,7 @@ static kprof_launch_metric rows[] = {
         KPROF_LAUNCH_FIELDS(FIELD, SPOOL, REPORT) KPROF_COMPUTED_METRICS(COMPUTED)
             KPROF_DEVICE_ATTRIBUTES(ATTRIBUTE){NULL, NULL, NULL, false},
 };
-#define ROW_COUNT (sizeof rows / sizeof *rows - 1)
+#define ROW_COUNT (COUNT_OF(rows) - 1)
 
 const kprof_launch_metric *const kprof_launch_metrics = rows;
 

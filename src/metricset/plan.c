@@ -180,10 +180,10 @@ void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *f
     *out = copy_numbers(from);
     kprof_strlist_add_all(&out->excluded, &from->excluded);
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
         for (size_t k = 0; k < lists[i]->count; k++)
             kept += !why_lacking(catalog, lists[i], from, lists[i]->items[k]);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         for (size_t k = 0; k < lists[i]->count; k++) {
             const char *word = lists[i]->items[k];
             const char *why = kept > 0 ? why_lacking(catalog, lists[i], from, word) : NULL;
@@ -396,9 +396,7 @@ static void drop_left_out(kprof_plan *plan)
     for (size_t i = 0; i < plan->computed_count; i++) {
         KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
         kprof_expr_names(plan->computed[i].compiled, &names);
-        bool lacks = false;
-        for (size_t k = 0; k < names.count && !lacks; k++)
-            lacks = kprof_strlist_contains(&plan->left_out, names.items[k]);
+        const bool lacks = KPROF_ANY(k, names.count, kprof_strlist_contains(&plan->left_out, names.items[k]));
         if (!lacks)
             plan->computed[count++] = plan->computed[i];
     }
@@ -581,14 +579,6 @@ static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_s
     return status;
 }
 
-static bool is_sampled(const kprof_timeline_plan *plan, const char *name)
-{
-    bool is = false;
-    for (size_t i = 0; i < plan->count && !is; i++)
-        is = kprof_strlist_contains(&plan->passes[i].metrics, name);
-    return is;
-}
-
 /* A section does not show what is not sampled. */
 static void drop_unsampled(kprof_plan *plan)
 {
@@ -596,7 +586,8 @@ static void drop_unsampled(kprof_plan *plan)
         kprof_section *section = &plan->sections[i];
         size_t kept = 0;
         for (size_t k = 0; k < section->timeline_count; k++)
-            if (is_sampled(&plan->timeline, section->timeline[k].name))
+            if (KPROF_ANY(pass, plan->timeline.count,
+                          kprof_strlist_contains(&plan->timeline.passes[pass].metrics, section->timeline[k].name)))
                 section->timeline[kept++] = section->timeline[k];
         section->timeline_count = kept;
     }
@@ -605,9 +596,9 @@ static void drop_unsampled(kprof_plan *plan)
 /* USAGE where nothing else was asked for. */
 static kprof_status leave_to_trace(const kprof_selection *selection, kprof_plan *out)
 {
-    bool is_alone = selection->sets.count + selection->sections.count + out->instructions.counters.count == 0;
-    for (size_t i = 0; i < selection->metrics.count; i++)
-        is_alone = is_alone && kprof_instruction_is_word(selection->metrics.items[i]);
+    const bool is_alone =
+        selection->sets.count + selection->sections.count + out->instructions.counters.count == 0 &&
+        KPROF_ALL(i, selection->metrics.count, kprof_instruction_is_word(selection->metrics.items[i]));
     if (is_alone)
         return kprof_fail(KPROF_USAGE, "samples of instructions do not go with --trace, since CUPTI records no kernel "
                                        "while they are enabled: leave --trace out");

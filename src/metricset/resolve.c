@@ -94,9 +94,7 @@ static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, 
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     kprof_expr_operands(choice->compiled, &required, &optional);
     kprof_status status = KPROF_OK;
-    size_t i = 0;
-    while (i < required.count && is_available(r, required.items[i]))
-        i++;
+    const size_t i = KPROF_FIND(k, required.count, !is_available(r, required.items[k]));
     const char *lacking = i < required.count ? required.items[i] : NULL;
     if (lacking && kprof_host_has_metric(r->host, lacking))
         kprof_strbuf_printf(out, ": it cannot collect metric \"%s\" per kernel", lacking);
@@ -153,10 +151,7 @@ static bool is_acronym(const char *word, size_t length)
 {
     static const char *const acronyms[] = {"lsu", "tex", "alu", "fma", "xu",    "adu", "cbu",  "fp64", "fp16",
                                            "tma", "ipa", "mio", "pq",  "l1tex", "lts", "xbar", "rf",   "idc"};
-    for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
-        if (strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0)
-            return true;
-    return false;
+    return KPROF_ANY(i, COUNT_OF(acronyms), strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0);
 }
 
 static void put_upper(kprof_strbuf *label, const char *text, size_t length)
@@ -271,10 +266,8 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
 
 const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host)
 {
-    for (size_t i = 0; i < item->choice_count; i++)
-        if (!host || kprof_host_can_sample(host, item->choices[i].text))
-            return &item->choices[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, item->choice_count, !host || kprof_host_can_sample(host, item->choices[i].text));
+    return at < item->choice_count ? &item->choices[at] : NULL;
 }
 
 kprof_status kprof_section_resolve(const kprof_section_definition *from, const kprof_supply *supply,

@@ -9,10 +9,8 @@
 
 static const kprof_section_definition *find_section(const kprof_catalog *catalog, const char *id)
 {
-    for (size_t i = 0; i < catalog->section_count; i++)
-        if (strcmp(catalog->sections[i].id, id) == 0)
-            return &catalog->sections[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, catalog->section_count, strcmp(catalog->sections[i].id, id) == 0);
+    return at < catalog->section_count ? &catalog->sections[at] : NULL;
 }
 
 static void note(kprof_plan *plan, const char *what, const char *why)

@@ -169,9 +169,7 @@ const char *kprof_section_join(kprof_section *into, const kprof_section *from, k
         const size_t count = into->timeline_count;
         into->timeline = copy_items(into->timeline, count, from->timeline_count, pool);
         for (size_t i = 0; i < from->timeline_count; i++) {
-            bool is_there = false;
-            for (size_t k = 0; k < count && !is_there; k++)
-                is_there = strcmp(into->timeline[k].name, from->timeline[i].name) == 0;
+            const bool is_there = KPROF_ANY(k, count, strcmp(into->timeline[k].name, from->timeline[i].name) == 0);
             if (!is_there)
                 into->timeline[into->timeline_count++] = from->timeline[i];
         }

@@ -29,7 +29,7 @@ static const driver_row rows[] = {
     {"clocks", "SM clock", {"gpc__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second"}},
     {"clocks", "DRAM clock", {"dram__cycles_elapsed.avg.per_second"}},
 };
-#define ROW_COUNT (sizeof rows / sizeof *rows)
+#define ROW_COUNT COUNT_OF(rows)
 
 /* Each reason of a stall is a driver. */
 static const char stall_prefix[] = "smsp__average_warps_issue_stalled_";
@@ -86,7 +86,7 @@ static bool both_have(const kprof_model *const models[KPROF_SIDES], const char *
 static void add_row(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const driver_row *row)
 {
     const char *chosen = NULL;
-    for (size_t i = 0; i < sizeof row->names / sizeof *row->names && row->names[i] && !chosen; i++)
+    for (size_t i = 0; i < COUNT_OF(row->names) && row->names[i] && !chosen; i++)
         chosen = both_have(models, row->names[i]) ? row->names[i] : NULL;
     const bool is_time = strcmp(row->theme, "time") == 0;
     if (!chosen && !is_time)
@@ -105,9 +105,7 @@ void kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool 
     const kprof_model *baseline = models[KPROF_BASELINE];
     for (size_t i = 0; i < baseline->metric_count; i++) {
         const char *name = baseline->metrics[i].name;
-        bool is_driver = false;
-        for (size_t k = 0; k < row_count; k++)
-            is_driver = is_driver || out->items[k].indexes[KPROF_BASELINE] == i;
+        const bool is_driver = KPROF_ANY(k, row_count, out->items[k].indexes[KPROF_BASELINE] == i);
         if (is_driver || !both_have(models, name) || (!all && !is_stall(name)))
             continue;
         kprof_diff_metric *metric =

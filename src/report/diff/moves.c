@@ -156,12 +156,11 @@ static bool is_same_opcode(const char *a, const char *b)
 /* Is the code the same but for lines and operands, as where a file was edited elsewhere? */
 static bool are_twins(const kprof_profiled_code *a, const kprof_profiled_code *b)
 {
-    bool are_alike = a->instruction_count == b->instruction_count;
-    for (size_t i = 0; i < a->instruction_count && are_alike; i++)
-        are_alike = a->instructions[i].function == b->instructions[i].function &&
-                    a->instructions[i].offset == b->instructions[i].offset &&
-                    is_same_opcode(a->instructions[i].text, b->instructions[i].text);
-    return are_alike;
+    return a->instruction_count == b->instruction_count &&
+           KPROF_ALL(i, a->instruction_count,
+                     a->instructions[i].function == b->instructions[i].function &&
+                         a->instructions[i].offset == b->instructions[i].offset &&
+                         is_same_opcode(a->instructions[i].text, b->instructions[i].text));
 }
 
 /* Name a line of the baseline as the new report does: the code tells where it is the same, else the texts. */
@@ -264,7 +263,7 @@ static void add_hottest(const kprof_moved_line *line, kprof_moved_lines *out)
     for (size_t i = 0; i < out->count; i++)
         if (strcmp(out->items[i].place, line->place) == 0)
             return;
-    insert(line, sizeof out->items / sizeof *out->items, out);
+    insert(line, COUNT_OF(out->items), out);
 }
 
 static void choose(const counted_places *places, kprof_moved_lines *out)

@@ -285,9 +285,7 @@ static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
         return false;
     double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
     kprof_driver_weights(metrics, kernel->changes, weights);
-    bool is_changed = false;
-    for (size_t i = 0; i < metrics->count && !is_changed; i++)
-        is_changed = weight_if_real(page, &kernel->changes[i], weights[i]) > 0;
+    const bool is_changed = KPROF_ANY(i, metrics->count, weight_if_real(page, &kernel->changes[i], weights[i]) > 0);
     free(weights);
     return !is_changed;
 }
@@ -585,9 +583,9 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
 static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     KPROF_AUTO_FREE driver *drivers = list_drivers(page, kernel);
-    bool is_visible = kernel->changes && (page->context->options->all_rows || is_judged(kernel));
-    for (size_t i = 0; i < page->diff->metrics.count; i++)
-        is_visible = is_visible || (drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0);
+    const bool is_visible =
+        (kernel->changes && (page->context->options->all_rows || is_judged(kernel))) ||
+        KPROF_ANY(i, page->diff->metrics.count, (drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0));
     if (drivers) {
         begin_kernel(page, kernel, is_visible);
         show_drivers(page, kernel, drivers, is_visible);
@@ -601,9 +599,7 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
 {
     kernel_texts texts;
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
-    bool is_visible = false;
-    for (size_t i = 0; i < lines->count; i++)
-        is_visible = is_visible || lines->items[i].has_moved;
+    const bool is_visible = KPROF_ANY(i, lines->count, lines->items[i].has_moved);
     kprof_moves_describe(lines, &told);
     make_texts(page, kernel, &texts);
     const bool is_first = line == lines->items;

@@ -168,9 +168,7 @@ static void compare_metrics(finder *to)
 static void compare_clock(finder *to, const char *label, const char *effect)
 {
     const kprof_diff *diff = to->diff;
-    size_t metric = 0;
-    while (metric < diff->metrics.count && strcmp(diff->metrics.items[metric].label, label) != 0)
-        metric++;
+    const size_t metric = KPROF_FIND(i, diff->metrics.count, strcmp(diff->metrics.items[i].label, label) == 0);
     double *values = kprof_calloc(diff->kernel_count + 1, sizeof *values), medians[KPROF_SIDES] = {NAN, NAN};
     for (int side = 0; side < KPROF_SIDES && metric < diff->metrics.count; side++) {
         size_t count = 0;

@@ -67,7 +67,7 @@ static const code_column columns[] = {
     {"L2 Explicit Miss Policy Evict First", "miss_evict_first", AS_OPTIONAL},
     {"L2 Explicit Miss Policy Evict Normal", "miss_evict_normal", AS_OPTIONAL},
     KPROF_STALL_REASONS(STALL) KPROF_STALL_REASONS(UNISSUED)};
-#define COLUMN_COUNT (sizeof columns / sizeof *columns)
+#define COLUMN_COUNT COUNT_OF(columns)
 
 static const char *text_of(const kprof_emit_record *record, const char *key)
 {
@@ -225,7 +225,7 @@ static void put_space(kprof_csv_line *line, const kprof_emit_record *row)
         {"Global", "sectors"}, {"Local", "local_sectors"}, {"Shared", "shared_wavefronts"}};
     const char *space = text_of(row, "space");
     kprof_strbuf names = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strcmp(space, "Generic") == 0; i++)
+    for (size_t i = 0; i < COUNT_OF(spaces) && strcmp(space, "Generic") == 0; i++)
         if (number_of(row, spaces[i][1]) > 0)
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? "," : "", spaces[i][0]);
     if (names.length == 0)

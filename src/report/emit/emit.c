@@ -31,10 +31,8 @@ static int by_place(const void *a, const void *b)
 
 const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const char *key)
 {
-    for (size_t i = 0; i < record->count; i++)
-        if (strcmp(record->fields[i].key, key) == 0)
-            return &record->fields[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, record->count, strcmp(record->fields[i].key, key) == 0);
+    return at < record->count ? &record->fields[at] : NULL;
 }
 
 /* A launch as a record of what people see of it. */
@@ -340,10 +338,7 @@ void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, s
 
 bool kprof_record_is_shown(const kprof_emit_record *record)
 {
-    for (size_t i = 0; i < record->count; i++)
-        if (record->fields[i].role != KPROF_ROLE_MACHINE)
-            return true;
-    return false;
+    return KPROF_ANY(i, record->count, record->fields[i].role != KPROF_ROLE_MACHINE);
 }
 
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
@@ -408,8 +403,6 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
 
 const char *kprof_record_heading(const kprof_emit_record *record)
 {
-    for (size_t i = 0; i < record->count; i++)
-        if (record->fields[i].role == KPROF_ROLE_HEADING)
-            return record->fields[i].text;
-    return NULL;
+    const size_t at = KPROF_FIND(i, record->count, record->fields[i].role == KPROF_ROLE_HEADING);
+    return at < record->count ? record->fields[at].text : NULL;
 }

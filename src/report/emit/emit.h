@@ -13,8 +13,6 @@
 #include "report/model/view.h"
 #include "report/store/launch_metrics.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 /* A field of a record. */
 typedef enum kprof_field_type { KPROF_FIELD_TEXT, KPROF_FIELD_INTEGER, KPROF_FIELD_REAL } kprof_field_type;
 typedef enum kprof_field_role {

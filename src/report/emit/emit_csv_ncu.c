@@ -387,10 +387,8 @@ static const char *ncu_name(const char *key)
         {"maximum", "Maximum"},
         {"average", "Average"},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], key) == 0)
-            return names[i][1];
-    return NULL;
+    const size_t at = KPROF_FIND(i, COUNT_OF(names), strcmp(names[i][0], key) == 0);
+    return at < COUNT_OF(names) ? names[at][1] : NULL;
 }
 
 static void put_field(kprof_csv_line *row, const kprof_emit_field *field)

@@ -137,10 +137,7 @@ static bool is_headline(const perfetto_emitter *trace, const kprof_emit_metric *
     if (chip >= model->chip_count || model->chips[chip].shown_count == 0)
         return false;
     const kprof_section *first = &model->chips[chip].sections[0];
-    for (size_t i = 0; i < first->item_count; i++)
-        if (strcmp(first->items[i].name, metric->name) == 0)
-            return true;
-    return false;
+    return KPROF_ANY(i, first->item_count, strcmp(first->items[i].name, metric->name) == 0);
 }
 
 static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)

@@ -24,11 +24,7 @@ static const gauge metric_gauges[] = {
     {"average", "kprof_metric_average", "Mean value over the launches of the kernel, in the unit of the label."},
     {"sum", "kprof_metric_sum", "Sum over the launches of the kernel, in the unit of the label."},
 };
-enum {
-    KERNEL_GAUGES = sizeof kernel_gauges / sizeof *kernel_gauges,
-    METRIC_GAUGES = sizeof metric_gauges / sizeof *metric_gauges,
-    MOST_GAUGES = METRIC_GAUGES
-};
+enum { KERNEL_GAUGES = COUNT_OF(kernel_gauges), METRIC_GAUGES = COUNT_OF(metric_gauges), MOST_GAUGES = METRIC_GAUGES };
 static const char *const kernel_labels[] = {"kernel", "function", "device_name", "cc"};
 static const char *const metric_labels[] = {"metric", "unit", "section"};
 
@@ -92,7 +88,7 @@ static void prometheus_record_begin(kprof_emitter *emitter, const kprof_emit_rec
     prometheus_emitter *all = of(emitter);
     kprof_strbuf labels = KPROF_STRBUF_INIT;
     const kprof_emit_field *samples = kprof_record_find(record, "samples");
-    put_labels(&labels, record, kernel_labels, sizeof kernel_labels / sizeof *kernel_labels);
+    put_labels(&labels, record, kernel_labels, COUNT_OF(kernel_labels));
     put_label(&labels, "multiplexed", samples && !kprof_field_is_missing(samples) ? "yes" : "no");
     numbers *own = KPROF_POOL_ADD(&emitter->pool, all->of_kernels, all->kernel_count);
     own->kernel = all->kernel_count - 1;
@@ -106,7 +102,7 @@ static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
     KPROF_AUTO(kprof_strbuf) labels = KPROF_STRBUF_INIT;
     if (all->kernel_count == 0)
         return;
-    put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
+    put_labels(&labels, row, metric_labels, COUNT_OF(metric_labels));
     numbers *own = KPROF_POOL_ADD(&emitter->pool, all->of_metrics, all->count);
     all->metrics.pool = &emitter->pool;
     kprof_names_keep(&all->metrics, labels.data, all->metrics.count);
@@ -137,7 +133,7 @@ static void print_gauge(prometheus_emitter *all, const gauge *what, const number
         if (isnan(rows[i].values[column]))
             continue;
         kprof_number_exact(number, rows[i].values[column]);
-        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (size_t k = 0; k < COUNT_OF(parts); k++)
             kprof_output_puts(out, parts[k]);
     }
 }

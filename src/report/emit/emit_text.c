@@ -443,14 +443,6 @@ static kprof_grid table_grid(const text_emitter *text, const kprof_emit_table *t
     return grid;
 }
 
-static bool has_cells(const kprof_emit_table *table)
-{
-    for (size_t i = 0; i < table->table->row_count * table->table->column_count; i++)
-        if (table->cells[i] && !isnan(table->cells[i]->value))
-            return true;
-    return false;
-}
-
 static void put_cell(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
     if (metric) {
@@ -520,7 +512,9 @@ static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, s
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
-    if (text->hides_missing && !has_cells(table))
+    const bool has_cells = KPROF_ANY(i, table->table->row_count * table->table->column_count,
+                                     table->cells[i] && !isnan(table->cells[i]->value));
+    if (text->hides_missing && !has_cells)
         return;
     begin_part(text);
     const size_t most = (KPROF_GRID_COLUMNS_MAX - 2) / (text->shows_spread ? 2 : 1);
@@ -575,10 +569,8 @@ static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
 /* True when a roofline was measured but did no work, as for most precisions in most kernels. */
 static bool is_idle(const kprof_emit_roofline *line)
 {
-    for (size_t i = 0; i < line->point_count; i++)
-        if (!line->points[i].at.measured || line->points[i].at.has_work)
-            return false;
-    return line->point_count > 0;
+    return !KPROF_ANY(i, line->point_count, !line->points[i].at.measured || line->points[i].at.has_work) &&
+           line->point_count > 0;
 }
 
 static bool is_hidden(const kprof_emitter *emitter, const kprof_emit_roofline *line)
@@ -619,22 +611,13 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &names);
 }
 
-/* Does the section have only rooflines, and did none of them do work? */
-static bool is_idle_section(const kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
-{
-    const kprof_section *section = of((kprof_emitter *)emitter)->section;
-    bool is_idle = section && section->table_count == 0;
-    for (size_t i = 0; i < count; i++)
-        is_idle = is_idle && is_hidden(emitter, &rooflines[i]);
-    return is_idle;
-}
-
 static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     bool has_points = kprof_plot_has_points(rooflines, count);
     if (of(emitter)->hides_missing && !has_points)
         return;
-    if (is_idle_section(emitter, rooflines, count)) {
+    const kprof_section *section = of(emitter)->section;
+    if (section && section->table_count == 0 && KPROF_ALL(i, count, is_hidden(emitter, &rooflines[i]))) {
         of(emitter)->is_idle = true;
         return;
     }

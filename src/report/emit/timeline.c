@@ -39,7 +39,7 @@ static void show_series(kprof_emitter *emitter, const kprof_launch_timeline *tim
         kprof_field_value("maximum", "Most", series->most, series->unit),
         kprof_field_text("line", "From begin to end", line),
     };
-    emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }
 
 static void show_rows(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
@@ -59,7 +59,7 @@ static void show_rows(kprof_emitter *emitter, const kprof_launch_timeline *timel
                 kprof_field_integer("duration_ns", "Duration", timeline->samples[k].duration_ns),
                 kprof_field_real("value", "Value", timeline->samples[k].value),
             };
-            emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+            emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
         }
     }
 }
@@ -80,7 +80,7 @@ void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launc
         kprof_field_text("reason", "Note", timeline->reason,
                          .role = timeline->reason ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
     };
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     show_rows(emitter, timeline);
     emitter->ops->record_end(emitter);
 }

@@ -41,10 +41,7 @@ bool kprof_change_is_repeated(const kprof_change *change)
 
 static bool is_constant(const kprof_sample *sample)
 {
-    for (size_t i = 1; i < sample->count; i++)
-        if (sample->values[i] != sample->values[0])
-            return false;
-    return true;
+    return KPROF_ALL(i, sample->count, sample->values[i] == sample->values[0]);
 }
 
 static bool is_beyond(const kprof_change *change, double tolerance_pct)

@@ -146,7 +146,7 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
     *out = (kprof_code_profiles){
         .report = report, .model = model, .cache = kprof_pool_calloc(model->pool, 1, sizeof *out->cache)};
     out->cache->work.reports[0] = report;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && report->version >= KPROF_CODE_VERSION; i++) {
+    for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++) {
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
         while (kprof_cursor_next(&rows))
             steps[i].read(out, rows.row);
@@ -184,9 +184,7 @@ kprof_code_counter kprof_code_counter_find(const char *name)
         KPROF_CODE_COUNTERS(COUNTER_NAME)
 #undef COUNTER_NAME
     };
-    size_t i = 0;
-    while (i < KPROF_COUNTER_COUNT && strcmp(counters[i], name) != 0)
-        i++;
+    const size_t i = KPROF_FIND(k, KPROF_COUNTER_COUNT, strcmp(counters[k], name) == 0);
     return i < KPROF_COUNTER_COUNT ? (kprof_code_counter)i : KPROF_COUNTER_NONE;
 }
 

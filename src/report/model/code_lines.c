@@ -12,10 +12,9 @@ static const kprof_stall_reason reasons[] = {KPROF_STALL_REASONS(REASON)};
 
 const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (strlen(reasons[i].name) == length && memcmp(reasons[i].name, name, length) == 0)
-            return &reasons[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, COUNT_OF(reasons),
+                                 strlen(reasons[i].name) == length && memcmp(reasons[i].name, name, length) == 0);
+    return at < COUNT_OF(reasons) ? &reasons[at] : NULL;
 }
 
 #define NUMBER_ROW(id, key, label, ...) [KPROF_NUMBER_##id] = {#key, label},
@@ -113,10 +112,7 @@ bool kprof_profiled_has_lines(const kprof_profiled_code *code)
 
 bool kprof_profiled_has_text(const kprof_profiled_code *code)
 {
-    for (size_t i = 0; i < code->instruction_count; i++)
-        if (code->instructions[i].text)
-            return true;
-    return false;
+    return KPROF_ANY(i, code->instruction_count, code->instructions[i].text);
 }
 
 /* An instruction with the place by which it is sorted. */
@@ -226,10 +222,9 @@ const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *cod
 
 static double samples_of(const kprof_profiled_code *code, const double *values, const char *reason)
 {
-    for (size_t i = 0; i < code->reason_count; i++)
-        if (code->reasons[i].known && strcmp(code->reasons[i].known->name, reason) == 0)
-            return values[code->reasons[i].all];
-    return 0;
+    const size_t at =
+        KPROF_FIND(i, code->reason_count, code->reasons[i].known && strcmp(code->reasons[i].known->name, reason) == 0);
+    return at < code->reason_count ? values[code->reasons[at].all] : 0;
 }
 
 /* Recorded samples hold to this without exception: Long Scoreboard counts warps that wait for any access but those of

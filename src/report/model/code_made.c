@@ -76,21 +76,21 @@ static const made_number made[] = {
 static bool can_make(const kprof_profiled_code *code, const made_number *number)
 {
     bool can = code->counters[number->is] == SIZE_MAX && (!number->needs_text || kprof_profiled_has_text(code));
-    for (size_t i = 0; i < sizeof number->needs / sizeof *number->needs && number->needs[i] != KPROF_COUNTER_NONE; i++)
+    for (size_t i = 0; i < COUNT_OF(number->needs) && number->needs[i] != KPROF_COUNTER_NONE; i++)
         can = can && code->counters[number->needs[i]] != SIZE_MAX;
     return can;
 }
 
 void kprof_profiled_add_made(kprof_profiled_code *code)
 {
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+    for (size_t i = 0; i < COUNT_OF(made); i++)
         if (can_make(code, &made[i]))
             code->counters[made[i].is] = code->column_count++;
 }
 
 void kprof_profiled_make(kprof_profiled_code *code)
 {
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    for (size_t i = 0; i < COUNT_OF(made); i++) {
         const size_t column = code->counters[made[i].is];
         for (size_t k = 0; k < code->instruction_count && column != SIZE_MAX && column >= code->metric_count; k++)
             code->totals[column] += code->values[k * code->column_count + column] = made[i].make(code, k);

@@ -31,9 +31,7 @@ static void bind_unless(bound_finding *out, const kprof_finding_list *findings, 
     char *const *ids = out->finding->unless;
     out->unless = kprof_pool_calloc(pool, kprof_strings_count(ids) + 1, sizeof *out->unless);
     for (; ids && *ids; ids++) {
-        size_t i = 0;
-        while (i < findings->count && strcmp(findings->items[i]->id, *ids) != 0)
-            i++;
+        const size_t i = KPROF_FIND(k, findings->count, strcmp(findings->items[k]->id, *ids) == 0);
         if (i < findings->count)
             out->unless[out->unless_count++] = i;
     }

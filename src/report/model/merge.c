@@ -233,7 +233,7 @@ static void add_passes(kprof_merge *merge, const char *chip)
     };
     const char *const name[] = {chip, NULL};
     const bool is_other = kprof_store_ask(merge->into, differs, name);
-    for (size_t i = 0; i < sizeof copy / sizeof *copy && is_other; i++)
+    for (size_t i = 0; i < COUNT_OF(copy) && is_other; i++)
         kprof_store_ask(merge->into, copy[i], name);
     kprof_store_ask(merge->into,
                     "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE chip=?1 AND "
@@ -396,7 +396,7 @@ static void add_stacks(kprof_merge *merge, const kprof_report *from)
         "launch_id",
     };
     if (from->version >= 8)
-        copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
+        copy_of_launches(merge, statements, COUNT_OF(statements));
 }
 
 /* The samples over time of the launches, of the metrics that are taken. */
@@ -409,7 +409,7 @@ static void add_timelines(kprof_merge *merge, const kprof_report *from)
         "source.timeline JOIN new_metric ON old=metric_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
     };
     if (from->version >= 9)
-        copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
+        copy_of_launches(merge, statements, COUNT_OF(statements));
 }
 
 /* A part of a report has no trace: it is chosen by launches. */
@@ -472,7 +472,7 @@ static void add_launches(kprof_merge *merge, const kprof_report *from)
                                from->path));
     KPROF_AUTO_FREE char *sql = launch_query(from->version);
     copy_of_launches(merge, (const char *const[]){sql}, 1);
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+    for (size_t i = 0; i < COUNT_OF(rest); i++)
         if (from->version >= rest[i].since)
             copy_of_launches(merge, &rest[i].sql, 1);
     add_stacks(merge, from);

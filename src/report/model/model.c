@@ -35,7 +35,7 @@ static const row_list lists[] = {
     LIST(LEFT_OUT, left_out, 2, left_out, left_out_count), LIST(MESSAGE, message, 1, messages, message_count),
     LIST(CENSUS, census, 9, census, census_count),
 };
-#define LIST_COUNT (sizeof lists / sizeof *lists)
+#define LIST_COUNT COUNT_OF(lists)
 
 /* Read all rows of a table. They are numbered from 1 without gaps. Checking that also ends the walk through a damaged
  * tree that has a loop. */
@@ -328,7 +328,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
             load_list(report, out, &lists[i]);
     if (out->metric_count > KPROF_METRICS_MAX && report->status == KPROF_OK)
         kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
         if (report->version < steps[i].since)
             continue;
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);

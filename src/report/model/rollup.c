@@ -50,7 +50,7 @@ static size_t find_counter(const kprof_model *model, const char *metric, const c
     static const char *const rollups[] = {".sum", ".avg", ".max"};
     const char *unit_end = strstr(metric, "__");
     size_t found = KPROF_NAMES_NONE;
-    for (size_t i = 0; unit_end && i < sizeof rollups / sizeof *rollups && found == KPROF_NAMES_NONE; i++) {
+    for (size_t i = 0; unit_end && i < COUNT_OF(rollups) && found == KPROF_NAMES_NONE; i++) {
         char name[256];
         snprintf(name, sizeof name, "%.*s%.*s%s", (int)(unit_end + 2 - metric), metric, (int)length, counter,
                  rollups[i]);
@@ -69,7 +69,7 @@ static size_t find_elapsed(const kprof_model *model, const char *metric)
 {
     static const char *const units[] = {"gpc__", "tpc__", "sm__", "smsp__", "l1tex__", "idc__"};
     size_t found = find_whole(model, metric, "cycles_elapsed");
-    for (size_t i = 0; found == KPROF_NAMES_NONE && i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; found == KPROF_NAMES_NONE && i < COUNT_OF(units); i++)
         if (strncmp(metric, units[i], strlen(units[i])) == 0)
             found = find_whole(model, "gpc__", "cycles_elapsed");
     return found;
@@ -126,7 +126,7 @@ static metric_kind kind_of(const kprof_model_metric *metric)
         return KIND_PROPERTY;
     if (strcmp(metric->kind, "derived") == 0)
         return *metric->unit && !strpbrk(metric->unit, "%/") ? KIND_AMOUNT : KIND_RATIO;
-    for (size_t i = 0; i < sizeof rollups / sizeof *rollups; i++)
+    for (size_t i = 0; i < COUNT_OF(rollups); i++)
         if (kprof_ends_with(metric->name, rollups[i]) && !strpbrk(metric->unit, "%/"))
             return KIND_AMOUNT;
     return KIND_RATIO;

@@ -16,10 +16,9 @@ static const char *const jumps[] = {"BRA", "BREAK", "BRX", "BRXU", "CALL", "EXIT
 
 const char *kprof_stall_cause_opcode(const char *reason, size_t length)
 {
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-        if (strlen(causes[i].reason) == length && memcmp(causes[i].reason, reason, length) == 0)
-            return causes[i].opcode;
-    return NULL;
+    const size_t at = KPROF_FIND(i, COUNT_OF(causes),
+                                 strlen(causes[i].reason) == length && memcmp(causes[i].reason, reason, length) == 0);
+    return at < COUNT_OF(causes) ? causes[at].opcode : NULL;
 }
 
 /* The text of an instruction without its predicate: "@!P0 BRA 0x10". */
@@ -37,16 +36,13 @@ static bool has_opcode(const char *text, const char *opcode)
 
 static bool has_any(const char *text, const char *const *opcodes, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (has_opcode(text, opcodes[i]))
-            return true;
-    return false;
+    return KPROF_ANY(i, count, has_opcode(text, opcodes[i]));
 }
 
 bool kprof_instruction_is_double(const char *text)
 {
     static const char *const opcodes[] = {"DADD", "DFMA", "DMMA", "DMNMX", "DMUL", "DSETP"};
-    return has_any(skip_predicate(text), opcodes, sizeof opcodes / sizeof *opcodes);
+    return has_any(skip_predicate(text), opcodes, COUNT_OF(opcodes));
 }
 
 bool kprof_instruction_converts_double(const char *text)
@@ -59,7 +55,7 @@ bool kprof_instruction_converts_double(const char *text)
 
 bool kprof_instruction_is_jump(const char *text)
 {
-    return has_any(skip_predicate(text), jumps, sizeof jumps / sizeof *jumps);
+    return has_any(skip_predicate(text), jumps, COUNT_OF(jumps));
 }
 
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction)

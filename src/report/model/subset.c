@@ -18,10 +18,7 @@ typedef struct name_list {
 static bool has_name(void *user, const char *name)
 {
     const name_list *list = user;
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->names[i], name) == 0)
-            return true;
-    return false;
+    return KPROF_ANY(i, list->count, strcmp(list->names[i], name) == 0);
 }
 
 /* List the names if they are few, else say which page lists them. */
@@ -333,9 +330,10 @@ typedef struct range_visit {
 static kprof_status visit_if_taken(void *user, const kprof_model_launch *launch)
 {
     const range_visit *to = user;
-    bool is_taken = to->subset->range_count == 0;
-    for (size_t i = 0; i < to->subset->range_count; i++)
-        is_taken = is_taken || (launch->id >= to->subset->ranges[i].first && launch->id <= to->subset->ranges[i].last);
+    const bool is_taken =
+        to->subset->range_count == 0 ||
+        KPROF_ANY(i, to->subset->range_count,
+                  (launch->id >= to->subset->ranges[i].first && launch->id <= to->subset->ranges[i].last));
     return is_taken ? to->visit(to->user, launch) : KPROF_OK;
 }
 

@@ -29,9 +29,7 @@ static const kprof_item *find_item(const reader *r, const char *name, size_t *pl
     *place = 0;
     for (size_t i = 0; r->chip && i < r->chip->section_count; i++) {
         const kprof_section *section = &r->chip->sections[i];
-        size_t at = 0;
-        while (at < section->timeline_count && strcmp(section->timeline[at].name, name) != 0)
-            at++;
+        const size_t at = KPROF_FIND(k, section->timeline_count, strcmp(section->timeline[k].name, name) == 0);
         *place += at;
         if (at < section->timeline_count)
             return &section->timeline[at];

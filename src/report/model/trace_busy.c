@@ -67,7 +67,7 @@ static void add_idle(idle_time *idle, int64_t device, size_t cause, double ns)
         return;
     while (i < idle->count && idle->devices[i].device != device)
         i++;
-    if (i == sizeof idle->devices / sizeof *idle->devices) {
+    if (i == COUNT_OF(idle->devices)) {
         write_idle(idle);
         i = 0;
     }
@@ -335,7 +335,7 @@ static void take_point(void *user, sqlite3_stmt *point, const double *sums)
     double since[CLASSES];
     while (i < open->count && open->items[i].gap != gap)
         i++;
-    if (number_of % 2 == 0 && i < sizeof open->items / sizeof *open->items) {
+    if (number_of % 2 == 0 && i < COUNT_OF(open->items)) {
         open->items[i].gap = gap;
         memcpy(open->items[i].sums, sums, sizeof open->items[i].sums);
         open->count += i == open->count;

@@ -414,7 +414,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "dx12gpumarkersum"},
     {"opengl_khr_range_sum", "OpenGL KHR_debug Range Summary", NULL, NO_GRAPHICS, KPROF_NEEDS_NOTHING, "khrdebugsum"},
 };
-const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
+const size_t kprof_trace_stats_count = COUNT_OF(kprof_trace_stats_tables);
 
 /* Read what stands behind the name of a table: ":nvtx-name", ":base" or ":mangled". False for another word. */
 static bool read_names(const char *words, kprof_trace_names *out)
@@ -443,7 +443,7 @@ static bool is_name(const char *name, const char *text, size_t length)
 
 const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels)
 {
-    const char *names[sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables];
+    const char *names[COUNT_OF(kprof_trace_stats_tables)];
     const size_t length = strcspn(name, ":");
     if (!read_names(name + length, kernels)) {
         kprof_log(KPROF_LOG_ERROR,
@@ -534,7 +534,7 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU",
          "what had not ended is missing, and some of what had"},
     };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
         const int64_t count = kprof_store_integer(report, counts[i].sql);
         if (count > 0)
             kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", counts[i].what, (long long)count, counts[i].effect);
@@ -587,7 +587,7 @@ static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
     if (need == KPROF_NEEDS_CALLERS && !kprof_trace_has_callers(report) && report->status == KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the trace has no call stacks; kprof trace --call-stack records those of calls");
-    if (need < sizeof makers / sizeof *makers && makers[need])
+    if (need < COUNT_OF(makers) && makers[need])
         makers[need](report);
     return report->status;
 }

@@ -21,7 +21,7 @@ static bool read_time(const char *text, int64_t *ns)
     const double number = strtod(text, &end);
     if (end == text || !(number >= 0 && number < 1e18))
         return *text == '\0';
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; i < COUNT_OF(units); i++)
         if (strcmp(units[i].unit, end) == 0 && number * units[i].ns < 1e18) {
             *ns = llround(number * units[i].ns);
             return true;
@@ -86,7 +86,7 @@ static void make_views(kprof_report *report, const kprof_trace_window *window)
 {
     static const char *const kinds[] = {"kernel",   "copy",  "set",    "call",   "range",
                                         "overhead", "graph", "sample", "managed"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         KPROF_AUTO_FREE char *table = kprof_strprintf("trace_%s", kinds[i]);
         KPROF_AUTO_FREE char *sql = kprof_strprintf(
             "CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE start_ns<%lld AND (start_ns>=%lld OR end_ns>%lld OR "

@@ -31,7 +31,7 @@ static void put_number(kprof_human *human, double value)
 
 static const scaled_unit *find_scaled(const char *unit)
 {
-    for (size_t i = 0; i < sizeof scaled_units / sizeof *scaled_units; i++) {
+    for (size_t i = 0; i < COUNT_OF(scaled_units); i++) {
         size_t length = strlen(scaled_units[i].base);
         if (strncmp(unit, scaled_units[i].base, length) != 0)
             continue;
@@ -45,7 +45,7 @@ static void scale_time(kprof_human *human, double ns)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     size_t step = 0;
-    while (fabs(ns) >= 1000 && step + 1 < sizeof units / sizeof *units) {
+    while (fabs(ns) >= 1000 && step + 1 < COUNT_OF(units)) {
         ns /= 1000;
         step++;
     }
@@ -58,7 +58,7 @@ static void scale_prefixed(kprof_human *human, double value, const char *unit)
     const scaled_unit *scaled = find_scaled(unit);
     const char *rest = unit + (scaled ? strlen(scaled->base) : 0);
     size_t step = 0;
-    while (fabs(value) >= 1000 && step + 1 < sizeof prefixes / sizeof *prefixes) {
+    while (fabs(value) >= 1000 && step + 1 < COUNT_OF(prefixes)) {
         value /= 1000;
         step++;
     }

@@ -110,7 +110,7 @@ static const kprof_emit_metric *whole_of(const builder *build, const kprof_table
                       {"l1_breakdown", "l1tex__throughput."},
                       {"l2_breakdown", "lts__throughput."},
                       {"busy_breakdown", "sm__instruction_throughput."}};
-    for (size_t i = 0; i < sizeof breakdowns / sizeof *breakdowns; i++) {
+    for (size_t i = 0; i < COUNT_OF(breakdowns); i++) {
         const char *name = breakdowns[i].throughput;
         for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++)
             if (strncmp(build->target->metrics[k].name, name, strlen(name)) == 0)

@@ -217,9 +217,7 @@ static void take_stalls(brief *out)
     const size_t named = value_named(finding, "share");
     const double told = found->values[finding->threshold_count + finding->verdict_value];
     const double share = named == SIZE_MAX ? told : found->values[finding->threshold_count + named];
-    size_t choice = 0;
-    while (choice < finding->value_count && finding->values[choice].pick != KPROF_PICK_LARGEST)
-        choice++;
+    const size_t choice = KPROF_FIND(i, finding->value_count, finding->values[i].pick == KPROF_PICK_LARGEST);
     if (choice == finding->value_count || found->options[choice] == SIZE_MAX)
         return;
     const double largest = found->values[finding->threshold_count + choice];

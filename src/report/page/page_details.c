@@ -46,10 +46,7 @@ static bool has_collected_place(const kprof_view_chip *chip, const kprof_model *
 /* Does the report have the section for launches on a chip, shown or hidden? */
 static bool has_section(const kprof_model_chip *chip, const char *id)
 {
-    for (size_t i = 0; chip && id && i < chip->section_count; i++)
-        if (strcmp(chip->sections[i].id, id) == 0)
-            return true;
-    return false;
+    return chip && id && KPROF_ANY(i, chip->section_count, strcmp(chip->sections[i].id, id) == 0);
 }
 
 /* Does the report have one of the finding's sections? */

@@ -472,10 +472,7 @@ static void show_rows(shown_code *shown)
 /* As in merged reports. */
 static bool has_several_processes(const kprof_code_profiles *profiles)
 {
-    for (size_t i = 1; i < profiles->count; i++)
-        if (profiles->items[i].process != profiles->items[0].process)
-            return true;
-    return false;
+    return KPROF_ANY(i, profiles->count, profiles->items[i].process != profiles->items[0].process);
 }
 
 /* "7,182 samples of 1 launch, one every 256 cycles; counters of 1 launch". */
@@ -712,9 +709,7 @@ static size_t count_others(const source_page *page, const source_note *note)
 static void show_notes(source_page *page, bool are_all)
 {
     kprof_emitter *emitter = page->emitter;
-    bool has_others = false;
-    for (size_t i = 0; i < page->note_count && !has_others; i++)
-        has_others = count_others(page, &page->notes[i]) > 0;
+    const bool has_others = KPROF_ANY(i, page->note_count, count_others(page, &page->notes[i]) > 0);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"notes", "Notes", KPROF_LIST_TABLE, !are_all});
     for (size_t i = 0; i < page->note_count; i++) {
         const source_note *note = &page->notes[i];

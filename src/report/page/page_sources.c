@@ -269,9 +269,7 @@ kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kpr
 
 const char *kprof_page_shares_label(const kprof_page_shares *all)
 {
-    bool spreads = all->is_merged;
-    for (size_t i = 0; i < all->kernel_count && !spreads; i++)
-        spreads = spread_of(all, &all->kernels[i]).count > 1;
+    const bool spreads = all->is_merged || KPROF_ANY(i, all->kernel_count, spread_of(all, &all->kernels[i]).count > 1);
     return all->source_count < 2 || !spreads ? NULL : all->is_merged ? "Reports" : "Processes";
 }
 

@@ -34,9 +34,8 @@ static kprof_field_type type_of(sqlite3_stmt *statement, int column)
 {
     static const char *const texts[] = {"Limited by", "Worth Most", "SrcMemKd", "DstMemKd"};
     const int type = sqlite3_column_type(statement, column);
-    bool is_text = type == SQLITE_TEXT || type == SQLITE_BLOB;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        is_text = is_text || strcmp(sqlite3_column_name(statement, column), texts[i]) == 0;
+    const bool is_text = (type == SQLITE_TEXT || type == SQLITE_BLOB) ||
+                         KPROF_ANY(i, COUNT_OF(texts), strcmp(sqlite3_column_name(statement, column), texts[i]) == 0);
     return is_text ? KPROF_FIELD_TEXT : type == SQLITE_INTEGER ? KPROF_FIELD_INTEGER : KPROF_FIELD_REAL;
 }
 
@@ -72,10 +71,7 @@ static bool is_amount(const char *column)
 {
     static const char *const names[] = {"Device", "DevId", "Ctx", "Strm",   "CorrId",  "CorrID",   "PID",
                                         "TID",    "Pid",   "Tid", "Result", "RangeId", "ParentId", "Graph"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(column, names[i]) == 0)
-            return false;
-    return true;
+    return !KPROF_ANY(i, COUNT_OF(names), strcmp(column, names[i]) == 0);
 }
 
 static void show_row(stats_page *page, sqlite3_stmt *statement)
@@ -156,10 +152,8 @@ static const rare_part *lacking_part(const kprof_trace_stats *stats, const kprof
         {KPROF_NEEDS_CALLERS, "call-stack", "the trace has no call stacks; kprof trace --call-stack records them"},
     };
     const bool are_there[] = {has->managed, has->samples, has->callers};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (stats->need == parts[i].need && !are_there[i])
-            return &parts[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, COUNT_OF(parts), stats->need == parts[i].need && !are_there[i]);
+    return at < COUNT_OF(parts) ? &parts[at] : NULL;
 }
 
 /* Is a usual table shown? */
@@ -182,7 +176,7 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
     kprof_status status = kprof_store_check_pages(page.report);
     KPROF_THEN(status, kprof_trace_join(context, context->options->findings));
     const kprof_stats_records has = find_records(page.report, "SELECT 1"); /* without counters: the kernels' times */
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
+    for (size_t i = 0; i < COUNT_OF(tables) && status == KPROF_OK; i++)
         if (is_filled(tables[i], &has))
             status = show_table(&page, tables[i]);
     kprof_strlist_free(&page.columns);
@@ -243,7 +237,7 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
             return KPROF_UNKNOWN_NAME;
         kprof_strlist_add(out, asked->items[i]);
     }
-    for (size_t i = 0; asked->count == 0 && i < sizeof usual / sizeof *usual; i++)
+    for (size_t i = 0; asked->count == 0 && i < COUNT_OF(usual); i++)
         kprof_strlist_add(out, usual[i]);
     return KPROF_OK;
 }

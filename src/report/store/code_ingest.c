@@ -166,18 +166,11 @@ static const char *choose_reason(kprof_code_ingest *ingest, const kprof_instruct
     return reason;
 }
 
-static bool has_names(const kprof_known_names *known, const kprof_instructions_record *record)
-{
-    bool is_same = known->rows && known->names.count == record->name_count;
-    for (size_t i = 0; i < record->name_count && is_same; i++)
-        is_same = strcmp(known->names.items[i], or_empty(record->names[i])) == 0;
-    return is_same;
-}
-
 /* Give the metrics of a record their rows. */
 static void find_metrics(kprof_known_names *known, kprof_report *report, const kprof_instructions_record *record)
 {
-    if (has_names(known, record))
+    if (known->rows && known->names.count == record->name_count &&
+        KPROF_ALL(i, record->name_count, strcmp(known->names.items[i], or_empty(record->names[i])) == 0))
         return;
     kprof_pool_free(known->pool);
     known->names = (kprof_strlist)KPROF_STRLIST_INIT;

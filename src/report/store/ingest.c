@@ -109,10 +109,8 @@ static void store_process(kprof_ingest *ingest, const kprof_process_record *proc
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
-    for (size_t i = 0; i < ingest->device_count; i++)
-        if (ingest->devices[i].record.device == number)
-            return &ingest->devices[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, ingest->device_count, ingest->devices[i].record.device == number);
+    return at < ingest->device_count ? &ingest->devices[at] : NULL;
 }
 
 static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
@@ -139,10 +137,8 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
 
 static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 {
-    for (size_t i = 0; i < ingest->metrics_count; i++)
-        if (strcmp(ingest->metrics[i].chip, chip) == 0)
-            return &ingest->metrics[i];
-    return NULL;
+    const size_t at = KPROF_FIND(i, ingest->metrics_count, strcmp(ingest->metrics[i].chip, chip) == 0);
+    return at < ingest->metrics_count ? &ingest->metrics[at] : NULL;
 }
 
 static void metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
@@ -347,7 +343,7 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         .process_id = ingest->process,
         .kernel_id = kernel->row,
         .device_id = device->row,
-        .replay_mode = replay_modes[mode < sizeof replay_modes / sizeof *replay_modes ? mode : KPROF_REPLAY_NONE],
+        .replay_mode = replay_modes[mode < COUNT_OF(replay_modes) ? mode : KPROF_REPLAY_NONE],
         .measured = measured,
     };
     kprof_rows_insert(report, KPROF_ROWS_LAUNCH, &row, id);
@@ -379,7 +375,7 @@ static void store_message(kprof_ingest *ingest, const kprof_message_record *mess
     const unsigned level = message->level;
     const kprof_model_message row = {
         .process_id = ingest->process,
-        .level = log_levels[level < sizeof log_levels / sizeof *log_levels ? level : KPROF_LOG_INFO],
+        .level = log_levels[level < COUNT_OF(log_levels) ? level : KPROF_LOG_INFO],
         .status = kprof_status_name(message->status),
         .text = message->text,
     };

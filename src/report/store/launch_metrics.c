@@ -1,5 +1,6 @@
 /* Values of the metrics that kprof_launch_metrics[] names, from the launch, kernel and device records. */
 #include "report/store/launch_metrics.h"
+#include "core/strbuf.h"
 
 #include <math.h>
 
@@ -88,7 +89,7 @@ static double least_limit(const kprof_occupancy *occupancy)
     const double limits[] = {occupancy->limit_blocks, occupancy->limit_registers, occupancy->limit_smem,
                              occupancy->limit_warps};
     double least = limits[0];
-    for (size_t i = 1; i < sizeof limits / sizeof *limits; i++) {
+    for (size_t i = 1; i < COUNT_OF(limits); i++) {
         if (isnan(limits[i]))
             return NAN;
         least = limits[i] < least ? limits[i] : least;
@@ -203,7 +204,7 @@ size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[
          (uint32_t)smem_unit(device), device->max_smem_per_block_optin_bytes, true, &launch.dynamic_smem_bytes},
     };
     size_t count = 0;
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+    for (size_t i = 0; i < COUNT_OF(properties); i++)
         count += vary(&changed, &properties[i], &out[count]);
     return count;
 }
@@ -280,7 +281,7 @@ size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value o
     put_launch(facts->launch, &list);
     put_computed(facts, &list);
     static const char *const names[] = {KPROF_DEVICE_ATTRIBUTES(ATTRIBUTE_NAME)};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < COUNT_OF(names); i++)
         put_anyway(&list, names[i], i < facts->device->attribute_count ? facts->device->attributes[i] : NAN);
     return list.count;
 }

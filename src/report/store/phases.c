@@ -1,6 +1,7 @@
 /* Cuts the time so that the busiest unit of each phase is as busy as can be. Samples of two units that take turns all
  * the time are no phases: a phase has a seventh of the time at least, and a cut has to be worth something. */
 #include "report/store/phases.h"
+#include "core/strbuf.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,7 +39,7 @@ kprof_phase_unit kprof_phase_unit_of(const char *metric, double *scale)
         {"sm__inst_executed_realtime.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
         {"sm__inst_executed.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
     };
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
         *scale = units[i].scale;
         if (strcmp(metric, units[i].metric) == 0)
             return units[i].unit;

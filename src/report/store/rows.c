@@ -41,7 +41,7 @@ typedef struct table_layout {
     case KPROF_ROWS_##NAME: {                                                                                          \
         typedef row row_struct;                                                                                        \
         static const column columns[] = {KPROF_##NAME##_FIELDS(FIELD, NO_COLUMN, REPORT)};                             \
-        return (table_layout){#name, KPROF_SQL_ADD_##NAME, columns, sizeof columns / sizeof *columns};                 \
+        return (table_layout){#name, KPROF_SQL_ADD_##NAME, columns, COUNT_OF(columns)};                                \
     }
 
 static table_layout layout_of(kprof_rows table)
@@ -63,10 +63,9 @@ static const struct {
 
 static const char *name_of(const column *c, int version)
 {
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (version < renamed[i].since && strcmp(c->name, renamed[i].name) == 0)
-            return renamed[i].former_name;
-    return c->name;
+    const size_t at =
+        KPROF_FIND(i, COUNT_OF(renamed), version < renamed[i].since && strcmp(c->name, renamed[i].name) == 0);
+    return at < COUNT_OF(renamed) ? renamed[at].former_name : c->name;
 }
 
 char *kprof_rows_definition(const char *name, int version)

@@ -109,7 +109,7 @@ static const schema_entry tables[] = {
     KPROF_ACTIVITY_MAP(ACTIVITY_TABLE)
 #undef ACTIVITY_TABLE
 };
-#define TABLE_COUNT (sizeof tables / sizeof *tables)
+#define TABLE_COUNT COUNT_OF(tables)
 
 /* For people with an SQLite client; kprof itself never reads them. */
 static const char views[] =

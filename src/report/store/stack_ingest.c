@@ -175,18 +175,11 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
     return KPROF_OK;
 }
 
-static bool has_all_frames(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
-{
-    for (uint32_t i = 0; i < record->frame_count; i++)
-        if (!(record->frames[i] >= 1) || record->frames[i] > (double)ingest->frame_count)
-            return false;
-    return true;
-}
-
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
                                       const kprof_stack_record *record)
 {
-    if (record->stack != ingest->stack_count + 1 || !has_all_frames(ingest, record))
+    if (record->stack != ingest->stack_count + 1 ||
+        KPROF_ANY(i, record->frame_count, !(record->frames[i] >= 1) || record->frames[i] > (double)ingest->frame_count))
         return kprof_store_bad_record("a call stack is out of its order, or of unknown frames,", record->stack);
     const int64_t is_cut = record->is_cut != 0;
     origin found = {NULL, NULL};
@@ -204,7 +197,7 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
 
 bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch)
 {
-    return launch->stack <= ingest->stack_count && launch->stack_origin < sizeof origins / sizeof *origins;
+    return launch->stack <= ingest->stack_count && launch->stack_origin < COUNT_OF(origins);
 }
 
 void kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
