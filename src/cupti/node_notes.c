@@ -2,6 +2,7 @@
 #include "cupti/node_notes.h"
 
 #include "core/hold.h"
+#include "core/strbuf.h"
 
 #include <pthread.h>
 #include <search.h>
@@ -21,7 +22,7 @@ static struct {
 static int by_node(const void *a, const void *b)
 {
     const uintptr_t left = (uintptr_t)((const note *)a)->node, right = (uintptr_t)((const note *)b)->node;
-    return (left > right) - (left < right);
+    return KPROF_COMPARE(left, right);
 }
 
 static void forget(const note *wanted)

@@ -312,7 +312,7 @@ static kprof_status assign_backing(kprof_snapshot *s, block_table *table, size_t
 static int compare_spans(const void *a, const void *b)
 {
     const kprof_span *left = a, *right = b;
-    return (left->address > right->address) - (left->address < right->address);
+    return KPROF_COMPARE(left->address, right->address);
 }
 
 /* Number of the first span that ends behind the address. */

@@ -117,7 +117,7 @@ static size_t place(const kprof_driver_api *driver, CUmodule module, const kprof
 static int compare_places(const void *a, const void *b)
 {
     const placed *left = a, *right = b;
-    return (left->address > right->address) - (left->address < right->address);
+    return KPROF_COMPARE(left->address, right->address);
 }
 
 /* Merge variables that lie in one allocation: modules can have dozens of variables of one byte. */

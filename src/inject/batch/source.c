@@ -28,13 +28,6 @@
 /* A launch that has fewer samples in its own run has a shorter period the next time, if there is one. */
 #define FEW_SAMPLES 1000
 
-struct kprof_source_record {
-    struct kprof_source_record *next;
-    kprof_instructions_record record;
-    char *text;     /* owned: the function, or the reason */
-    double *values; /* owned */
-};
-
 bool kprof_source_is_wanted(kprof_source_kind kind)
 {
     const kprof_config *config = &kprof_engine.process.config;
@@ -53,40 +46,32 @@ void kprof_source_note(kprof_source *source, const char *reason)
     note(source, KPROF_SAMPLED, reason);
 }
 
-static void add(kprof_source *source, kprof_source_record *added)
+/* Why the launch has nothing of the kind. */
+static kprof_record make_lack(const kprof_open_launch *launch, kprof_source_kind kind, const char *reason)
 {
-    if (source->last)
-        source->last->next = added;
-    else
-        source->first = added;
-    source->last = added;
-    source->bytes += sizeof *added + added->record.value_count * sizeof *added->values;
+    return (kprof_record){
+        .type = KPROF_RECORD_INSTRUCTIONS,
+        .instructions = {.launch = launch->record.launch, .sampled = kind == KPROF_SAMPLED, .reason = reason}};
 }
 
 /* Tell why a launch has nothing of the kind. */
 static void lack(kprof_source *source, kprof_open_launch *launch, const char *reason)
 {
-    kprof_source_record *added = calloc(1, sizeof *added);
-    char *text = added ? kprof_strdup(reason) : NULL;
-    if (!text) {
-        free(added);
+    kprof_kept *added = kprof_kept_new(reason, 0);
+    if (!added)
         return; /* the reason of the kind is told */
-    }
-    added->text = text;
-    added->record.launch = launch->record.launch;
-    added->record.sampled = source->kind == KPROF_SAMPLED;
-    added->record.reason = text;
+    added->record = make_lack(launch, source->kind, added->text);
     launch->told |= 1u << source->kind;
-    add(source, added);
+    kprof_kept_add(&source->kept, added, 0);
 }
 
 static int compare_instructions(const void *left, const void *right)
 {
     const kprof_instruction *a = left, *b = right;
-    int order = (a->crc > b->crc) - (a->crc < b->crc);
+    int order = KPROF_COMPARE(a->crc, b->crc);
     if (order == 0)
         order = strcmp(a->function, b->function);
-    return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
+    return order ? order : KPROF_COMPARE(a->offset, b->offset);
 }
 
 static bool is_same_function(const kprof_instruction *a, const kprof_instruction *b)
@@ -95,41 +80,32 @@ static bool is_same_function(const kprof_instruction *a, const kprof_instruction
 }
 
 /* Copy the first `count` of instructions that are sorted, all of one function, with one row for each. */
-static kprof_source_record *pack(const kprof_instruction *items, size_t count, const kprof_instruction_data *data)
+static kprof_kept *pack(const kprof_source *source, const kprof_instruction *items, size_t count,
+                        const kprof_instruction_data *data)
 {
     const size_t width = 1 + data->name_count;
+    const bool sampled = source->kind == KPROF_SAMPLED;
     size_t rows = 0;
-    kprof_source_record *packed = calloc(1, sizeof *packed);
-    double *values = calloc(count, width * sizeof *values);
-    char *text = kprof_strdup(items->function);
-    if (!packed || !values || !text) {
-        KPROF_FREE(packed, values, text);
+    kprof_kept *packed = kprof_kept_new(items->function, count * width);
+    if (!packed)
         return NULL;
-    }
     for (size_t i = 0; i < count; i++) {
         rows += i == 0 || items[i].offset != items[i - 1].offset;
-        double *row = values + (rows - 1) * width;
+        double *row = packed->values + (rows - 1) * width;
         row[0] = (double)items[i].offset;
         for (size_t k = 0; k < data->name_count; k++)
             row[1 + k] += items[i].values[k];
     }
-    packed->text = text;
-    packed->values = values;
-    packed->record.value_count = (uint32_t)(rows * width);
+    packed->record = (kprof_record){.type = KPROF_RECORD_INSTRUCTIONS,
+                                    .instructions = {.function = packed->text,
+                                                     .crc = items->crc,
+                                                     .sampled = sampled,
+                                                     .period_cycles = sampled ? UINT64_C(1) << source->period : 0,
+                                                     .names = data->names,
+                                                     .name_count = (uint32_t)data->name_count,
+                                                     .values = packed->values,
+                                                     .value_count = (uint32_t)(rows * width)}};
     return packed;
-}
-
-static void fill(const kprof_source *source, const kprof_open_launch *launch, const kprof_instruction_data *data,
-                 kprof_source_record *out)
-{
-    const bool sampled = source->kind == KPROF_SAMPLED;
-    out->record.launch = launch->record.launch;
-    out->record.function = out->text;
-    out->record.sampled = sampled;
-    out->record.period_cycles = sampled ? UINT64_C(1) << source->period : 0;
-    out->record.names = data->names;
-    out->record.name_count = (uint32_t)data->name_count;
-    out->record.values = out->values;
 }
 
 static void keep_sorted(kprof_source *source, kprof_open_launch *launch, const kprof_instruction_data *data,
@@ -140,16 +116,15 @@ static void keep_sorted(kprof_source *source, kprof_open_launch *launch, const k
         end = i + 1;
         while (end < data->count && end - i < most && is_same_function(&items[i], &items[end]))
             end++;
-        kprof_source_record *packed = pack(&items[i], end - i, data);
+        kprof_kept *packed = pack(source, &items[i], end - i, data);
         if (!packed) {
             lack(source, launch, "no memory for what was measured of its instructions");
             return;
         }
-        fill(source, launch, data, packed);
-        packed->record.crc = items[i].crc;
-        packed->record.dropped = i == 0 ? data->dropped : 0; /* of the launch, told once */
+        packed->record.instructions.launch = launch->record.launch;
+        packed->record.instructions.dropped = i == 0 ? data->dropped : 0; /* of the launch, told once */
         launch->told |= 1u << source->kind;
-        add(source, packed);
+        kprof_kept_add(&source->kept, packed, packed->record.instructions.value_count);
     }
 }
 
@@ -159,7 +134,7 @@ static void keep(kprof_source *source, kprof_open_launch *launch, const kprof_in
         lack(source, launch, "CUPTI counted no instruction of the launch");
         return;
     }
-    if (source->bytes > MOST_BYTES) {
+    if (source->kept.bytes > MOST_BYTES) {
         lack(source, launch, "the launches before it in its batch have as many instructions as kprof keeps");
         return;
     }
@@ -467,14 +442,10 @@ void kprof_source_begin_own(kprof_source *source, kprof_batch_state *state, kpro
 
 static double count_samples(const kprof_instruction_data *data)
 {
-    static const char unissued[] = "_not_issued";
     double sum = 0;
-    for (size_t k = 0; k < data->name_count; k++) {
-        const size_t length = strlen(data->names[k]), tail = sizeof unissued - 1;
-        const bool is_part = length > tail && strcmp(data->names[k] + length - tail, unissued) == 0;
-        for (size_t i = 0; i < data->count && !is_part; i++)
+    for (size_t k = 0; k < data->name_count; k++)
+        for (size_t i = 0; i < data->count && !kprof_ends_with(data->names[k], "_not_issued"); i++)
             sum += data->items[i].values[k];
-    }
     return sum;
 }
 
@@ -524,21 +495,17 @@ void kprof_source_end_own(kprof_source *source, kprof_batch_state *state, const 
 /* A graph has nothing, whatever came of its batch. */
 static void write_reason(const kprof_open_launch *launch, kprof_source_kind kind, const char *reason)
 {
-    reason = is_measured(launch) ? reason : KPROF_OF_A_GRAPH;
-    kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
-    record.instructions = (kprof_instructions_record){
-        .launch = launch->record.launch, .sampled = kind == KPROF_SAMPLED, .reason = reason};
+    kprof_record record = make_lack(launch, kind, is_measured(launch) ? reason : KPROF_OF_A_GRAPH);
     kprof_process_write(&record);
 }
 
 void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state)
 {
     const char *usual = state->kind == KPROF_INSTRUCTED ? KPROF_IN_ANOTHER : KPROF_ONLY_IN_REPLAYS;
-    for (const kprof_source_record *r = source->first; r; r = r->next) {
-        kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = r->record};
-        if (!r->record.reason)
-            kprof_cubins_tell(r->record.crc);
-        kprof_process_write(&record);
+    for (kprof_kept *kept = source->kept.first; kept; kept = kept->next) {
+        if (!kept->record.instructions.reason)
+            kprof_cubins_tell(kept->record.instructions.crc);
+        kprof_process_write(&kept->record);
     }
     for (size_t i = 0; i < state->list.count; i++)
         for (unsigned kind = 0; kind < KPROF_SOURCE_KINDS; kind++)
@@ -549,10 +516,6 @@ void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state)
 
 void kprof_source_free(kprof_source *source)
 {
-    while (source->first) {
-        kprof_source_record *going = source->first;
-        source->first = going->next;
-        KPROF_FREE(going->text, going->values, going);
-    }
+    kprof_kept_free(&source->kept);
     *source = (kprof_source){0};
 }

@@ -3,6 +3,7 @@
  * its own run. What fails here is told with the launches; their values stay. Hold the gate. */
 #pragma once
 
+#include "inject/batch/kept.h"
 #include "inject/batch/state.h"
 
 /* The kinds of replays. */
@@ -13,14 +14,10 @@ typedef enum kprof_source_kind {
     KPROF_TIMED = KPROF_SOURCE_KINDS /* only how long launches take: their samples depend on it */
 } kprof_source_kind;
 
-/* The values of one function of a launch, or why a launch has none. */
-typedef struct kprof_source_record kprof_source_record;
-
 struct kprof_group; /* samples.h */
 
 typedef struct kprof_source {
-    kprof_source_record *first, *last;                  /* until the launches' own records are written */
-    size_t bytes;                                       /* that they take */
+    kprof_kept_list kept;                               /* the values of launches' functions, or why there are none */
     kprof_source_kind kind;                             /* of the replay that is under way */
     unsigned rounds;                                    /* of that kind, so far */
     uint32_t period;                                    /* of the samples, as a power of two */

@@ -32,13 +32,6 @@
 
 #define DURATION "gpu__time_duration.sum"
 
-struct kprof_kept_timeline {
-    struct kprof_kept_timeline *next;
-    kprof_timeline_record record;
-    char *reason;   /* owned; NULL: all is well */
-    double *values; /* owned */
-};
-
 static void note(kprof_timelines *timelines, kprof_status status)
 {
     kprof_timelines_note(timelines, kprof_process_reason(status));
@@ -50,68 +43,40 @@ void kprof_timelines_note(kprof_timelines *timelines, const char *reason)
         snprintf(timelines->reason, sizeof timelines->reason, "%s", reason);
 }
 
-static void add(kprof_timelines *timelines, kprof_kept_timeline *added)
+/* A record of the launch in the pass that is under way; `reason`: "" where all is well. NULL when memory runs out. */
+static kprof_kept *make_record(const kprof_timelines *timelines, const kprof_open_launch *launch, const char *reason,
+                               size_t value_count)
 {
-    if (timelines->last)
-        timelines->last->next = added;
-    else
-        timelines->first = added;
-    timelines->last = added;
-    timelines->bytes += sizeof *added + added->record.value_count * sizeof *added->values;
-}
-
-static void free_record(kprof_kept_timeline *record)
-{
-    if (!record)
-        return;
-    KPROF_FREE(record->reason, record->values, record);
-}
-
-/* A record of the launch in the pass that is under way. NULL when memory runs out. */
-static kprof_kept_timeline *make_record(const kprof_timelines *timelines, const kprof_open_launch *launch,
-                                        const char *reason)
-{
-    kprof_kept_timeline *made = calloc(1, sizeof *made);
-    if (!made)
-        return NULL;
-    made->reason = reason ? kprof_strdup(reason) : NULL;
-    if (reason && !made->reason) {
-        free(made);
-        return NULL;
-    }
-    made->record.launch = launch->record.launch;
-    made->record.pass = (uint32_t)timelines->pass;
-    made->record.interval_ns = launch->interval_ns;
-    made->record.reason = made->reason ? made->reason : "";
+    kprof_kept *made = kprof_kept_new(reason, value_count);
+    if (made)
+        made->record = (kprof_record){.type = KPROF_RECORD_TIMELINE,
+                                      .timeline = {.launch = launch->record.launch,
+                                                   .pass = (uint32_t)timelines->pass,
+                                                   .interval_ns = launch->interval_ns,
+                                                   .reason = made->text,
+                                                   .values = made->values,
+                                                   .value_count = (uint32_t)value_count}};
     return made;
 }
 
 /* Tell why a launch has nothing of the pass. */
 static void lack(kprof_timelines *timelines, kprof_open_launch *launch, const char *reason)
 {
-    kprof_kept_timeline *added = make_record(timelines, launch, reason);
+    kprof_kept *added = make_record(timelines, launch, reason, 0);
     if (!added)
         return; /* the reason of all is told */
     launch->told |= KPROF_TOLD_TIMELINE;
-    add(timelines, added);
+    kprof_kept_add(&timelines->kept, added, 0);
 }
 
 /* Copy samples as rows: begin, from the first one on, duration, values. */
-static bool copy_rows(const kprof_pm_data *data, size_t names, kprof_kept_timeline *out)
+static void copy_rows(const kprof_pm_data *data, size_t names, double *row)
 {
-    const size_t width = 2 + names;
-    out->values = calloc(data->count, width * sizeof *out->values);
-    if (!out->values)
-        return false;
-    for (size_t i = 0; i < data->count; i++) {
-        double *row = out->values + i * width;
+    for (size_t i = 0; i < data->count; i++, row += 2 + names) {
         row[0] = (double)(data->starts_ns[i] - data->starts_ns[0]);
         row[1] = (double)(data->ends_ns[i] - data->starts_ns[i]);
         memcpy(row + 2, data->values + i * names, names * sizeof *row);
     }
-    out->record.values = out->values;
-    out->record.value_count = (uint32_t)(data->count * width);
-    return true;
 }
 
 static void describe(const kprof_pm_data *data, uint64_t interval_ns, char out[NOTE_BYTES])
@@ -132,22 +97,23 @@ static void keep(kprof_timelines *timelines, const kprof_batch_state *state, kpr
     const kprof_chip_timeline *pass = &state->metrics->timelines[timelines->pass];
     char text[NOTE_BYTES];
     describe(data, launch->interval_ns, text);
-    if (data->count == 0 || timelines->bytes > MOST_BYTES) {
+    if (data->count == 0 || timelines->kept.bytes > MOST_BYTES) {
         lack(timelines, launch,
              *text && data->count == 0 ? text
                                        : "the launches before it in its batch have as many samples as kprof keeps");
         return;
     }
-    kprof_kept_timeline *added = make_record(timelines, launch, *text ? text : NULL);
-    if (!added || !copy_rows(data, pass->metrics.count, added)) {
-        free_record(added);
+    const size_t value_count = data->count * (2 + pass->metrics.count);
+    kprof_kept *added = make_record(timelines, launch, text, value_count);
+    if (!added) {
         lack(timelines, launch, "no memory for samples over time");
         return;
     }
-    added->record.names = (const char *const *)pass->metrics.items;
-    added->record.name_count = (uint32_t)pass->metrics.count;
+    copy_rows(data, pass->metrics.count, added->values);
+    added->record.timeline.names = (const char *const *)pass->metrics.items;
+    added->record.timeline.name_count = (uint32_t)pass->metrics.count;
     launch->told |= KPROF_TOLD_TIMELINE;
-    add(timelines, added);
+    kprof_kept_add(&timelines->kept, added, value_count);
 }
 
 /* 1, 2 or 5 times a power of ten, so that launches share what is configured. */
@@ -350,8 +316,8 @@ void kprof_timelines_deliver(kprof_timelines *timelines, const kprof_batch_state
 {
     if (state->metrics->timeline_count == 0)
         return;
-    for (const kprof_kept_timeline *r = timelines->first; r; r = r->next)
-        kprof_process_write(&(kprof_record){.type = KPROF_RECORD_TIMELINE, .timeline = r->record});
+    for (kprof_kept *kept = timelines->kept.first; kept; kept = kept->next)
+        kprof_process_write(&kept->record);
     kprof_record record = {.type = KPROF_RECORD_TIMELINE};
     record.timeline.reason = *timelines->reason ? timelines->reason : KPROF_NO_TIMELINE;
     for (size_t i = 0; i < state->list.count; i++) {
@@ -363,10 +329,6 @@ void kprof_timelines_deliver(kprof_timelines *timelines, const kprof_batch_state
 
 void kprof_timelines_free(kprof_timelines *timelines)
 {
-    while (timelines->first) {
-        kprof_kept_timeline *going = timelines->first;
-        timelines->first = going->next;
-        free_record(going);
-    }
+    kprof_kept_free(&timelines->kept);
     *timelines = (kprof_timelines){0};
 }

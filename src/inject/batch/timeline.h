@@ -2,19 +2,16 @@
  * by itself. Whatever fails here is told with the launches and changes none of their values. Hold the gate. */
 #pragma once
 
+#include "inject/batch/kept.h"
 #include "inject/batch/passes.h"
 #include "inject/batch/state.h"
 
-/* The samples of one pass of a launch, or why it has none. */
-typedef struct kprof_kept_timeline kprof_kept_timeline;
-
 typedef struct kprof_timelines {
-    kprof_kept_timeline *first, *last; /* until the launches' own records are written */
-    size_t bytes;                      /* that they take */
-    size_t pass;                       /* of the replay that is under way */
-    uint64_t round_ns;                 /* it is for launches of this interval */
-    uint64_t interval_ns;              /* as it is configured; 0: it is not */
-    char reason[KPROF_NOTE_BYTES];     /* why launches lack samples; "": no reason */
+    kprof_kept_list kept;          /* the samples of one pass of a launch, or why it has none */
+    size_t pass;                   /* of the replay that is under way */
+    uint64_t round_ns;             /* it is for launches of this interval */
+    uint64_t interval_ns;          /* as it is configured; 0: it is not */
+    char reason[KPROF_NOTE_BYTES]; /* why launches lack samples; "": no reason */
 } kprof_timelines;
 
 /* Get ready for replays: choose how often each launch is sampled, by what its passes counted. Is there to be one? Where
