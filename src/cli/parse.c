@@ -455,15 +455,17 @@ static kprof_status take_words(cursor *at, const kprof_strlist *words)
     return status;
 }
 
-/* ncu reads its configuration unless told not to; under kprof's own name somebody has to ask for it. */
+/* ncu reads its configuration unless told not to. Under kprof's own name somebody has to ask for it, and under that of
+ * ncu for one of the working folder. */
 static kprof_status take_configuration(cursor *at)
 {
     kprof_options *options = at->options;
     const char *mode = mode_of(options);
-    const bool is_wanted = options->reads_config == KPROF_UNSET ? kprof_is_called_ncu() : options->reads_config != 0;
+    const bool is_asked_for = options->reads_config == 1;
     if (!mode || options->help || options->version || options->complete || options->reads_config == 0)
         return KPROF_OK;
-    KPROF_AUTO_FREE char *found = options->config_path || !is_wanted ? NULL : kprof_config_find();
+    const bool is_wanted = !options->config_path && (is_asked_for || kprof_is_called_ncu());
+    KPROF_AUTO_FREE char *found = is_wanted ? kprof_config_find(is_asked_for) : NULL;
     const char *path = options->config_path ? options->config_path : found;
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     KPROF_AUTO(kprof_strlist) taken = KPROF_STRLIST_INIT;

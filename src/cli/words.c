@@ -140,13 +140,17 @@ kprof_status kprof_config_read(const char *path, const char *mode, kprof_strlist
     return status;
 }
 
-char *kprof_config_find(void)
+char *kprof_config_find(bool of_folder)
 {
     const char *home = getenv("HOME");
+    const bool is_here = access(CONFIG_NAME, R_OK) == 0;
+    if (is_here && of_folder)
+        return kprof_strdup(CONFIG_NAME);
+    if (is_here)
+        kprof_log(KPROF_LOG_WARNING, CONFIG_NAME " of this folder is not read; --config-file yes reads it");
     char *path = kprof_strprintf("%s/.config/NVIDIA Corporation/" CONFIG_NAME, home ? home : "");
-    if (access(CONFIG_NAME, R_OK) == 0 || access(path, R_OK) != 0) {
-        free(path);
-        path = access(CONFIG_NAME, R_OK) == 0 ? kprof_strdup(CONFIG_NAME) : NULL;
-    }
-    return path;
+    if (access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
 }

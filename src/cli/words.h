@@ -19,6 +19,7 @@ kprof_status kprof_words_read(const char *path, kprof_strlist *out) KPROF_MUST_C
 /* Read the options below headings such as "[Launch-and-attach, Import]" that name this mode of ncu: words as they stand
  * on a command line, each with its value. USAGE where the file cannot be read, or has other lines. */
 kprof_status kprof_config_read(const char *path, const char *mode, kprof_strlist *out) KPROF_MUST_CHECK;
-/* Return the path of the configuration that ncu reads by itself, of this folder or of the user; NULL: there is none.
- * Caller frees. */
-char *kprof_config_find(void);
+/* Return the path of the configuration that ncu reads by itself, of the working folder or of the user; NULL: there is
+ * none. Who can write to the folder could choose what kprof loads, so unless it was asked for kprof passes that over,
+ * and says so. Caller frees. */
+char *kprof_config_find(bool of_folder);

@@ -326,7 +326,8 @@ class Scripts(Case):
         self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--quiet").out, "")
 
     def test_configuration(self):
-        """ncu reads config.ncu-cfg of the working folder, then that of the user; kprof only where it is asked to."""
+        """A link named ncu reads the user's config.ncu-cfg, but that of the working folder, which may be anybody's,
+        only where it is asked to, as kprof reads both."""
         home = {"HOME": self.path("home")}
         folder = os.path.join(home["HOME"], ".config", "NVIDIA Corporation")
         os.makedirs(folder)
@@ -343,10 +344,14 @@ class Scripts(Case):
         self.assertTrue(os.path.exists(self.path("by-user.ncu-rep")))
         with open(self.path("config.ncu-cfg"), "w") as file:
             file.write("[Launch-and-attach]\n-c = 1\n-o = here\n")
-        self.assertIn("kprof: config.ncu-cfg adds to the command line: -c1 -ohere\n", run(self.ncu))
+        told = run(self.ncu, "-f")
+        self.assertIn("config.ncu-cfg of this folder is not read; --config-file yes reads it\n", told)
+        self.assertIn("/config.ncu-cfg adds to the command line: -oby-user\n", told)
+        self.assertIn("kprof: config.ncu-cfg adds to the command line: -c1 -ohere\n", run(
+            self.ncu, "--config-file", "yes"))
         self.assertEqual(self.launches("here.ncu-rep"), ["scale"])
         [line] = self.query("here.ncu-rep", "SELECT command_line FROM run")
-        self.assertIn("/ncu -c1 -ohere --injection-path ", line[0])
+        self.assertIn("/ncu -c1 -ohere --config-file yes --injection-path ", line[0])
         self.assertNotIn("config.ncu-cfg", run(self.ncu, "--config-file", "off", "-o", "off"))
         self.assertNotIn("config.ncu-cfg", run(KPROF, "-o", "own"))
         self.assertIn(" -c1 -ohere\n", run(KPROF, "--config-file", "on", "-f"))
