@@ -632,6 +632,30 @@ class BadInput(Case):
         self.assert_run(self.kprof(), 101)
         self.assert_run(self.kprof("--csv"), 101)
 
+    def test_the_manual_has_the_exit_status_of_each_failure(self):
+        pages = pathlib.Path(__file__).resolve().parents[2] / "docs/man"
+        for words, code in (("report none", 107), ("report run --set ful", 102), ("report run --sort x", 101),
+                            ("report run -k none", 106), ("report run --log-file /none/x", 108),
+                            ("report run --baseline none", 107), ("diff run none", 107),
+                            ("diff run run --fail-on x", 101), ("diff run run --fail-on x>1%", 102),
+                            ("diff run run -k none", 106), ("diff run run --html /none/x", 108),
+                            ("export run --to x", 101), ("export none --to long", 107),
+                            ("export run --to long -k none", 106),
+                            ("export run --to chrome", 110), ("export run --to long -o /none/x", 108), ("stats", 101),
+                            ("stats none", 107), ("stats run", 110), ("stats run --report x", 102),
+                            ("merge run run -o x", 101), ("merge run none -o x", 107), ("recover run", 101),
+                            ("ctl x", 101), ("ctl stop none", 109), ("plan --set ful", 102), ("plan --chips x", 102),
+                            ("plan --budget x", 101), ("list x", 101), ("list metrics --chips x", 102),
+                            ("explain", 101), ("explain nothing_like_it --chips GH100", 102),
+                            ("doctor --csv --json", 101)):
+            with self.subTest(words):
+                shutil.copy(SOURCE, self.path("run"))
+                run = self.kprof(*words.split())
+                self.assertEqual((run.code, run.out), (code, ""), run.err)
+                self.assertTrue(run.err.startswith("kprof: "), run.err)
+                page = (pages / f"kprof-{words.split()[0]}.1").read_text()
+                self.assertRegex(page.split(".SH EXIT STATUS\n")[1].split("\n.SH")[0], rf"\b{code}\b")
+
     def test_unwritable_places(self):
         self.assert_early(["-o", "/nonexistent/run"], 108, "/nonexistent/run.kprof")
         self.assert_early(["--log-file", "/nonexistent/log"], 108, "/nonexistent/log")
