@@ -22,6 +22,7 @@ enum { MAX_METRICS = 256 };
 /* A launch with a value for each member of an object; null: not measured. */
 typedef struct made_launch {
     kprof_model model;
+    kprof_model_metric metrics[MAX_METRICS];
     double values[MAX_METRICS];
 } made_launch;
 
@@ -33,6 +34,9 @@ static void set_value(made_launch *launch, const char *name, double value)
         assert_true(index < MAX_METRICS);
         assert_true(kprof_names_add(&launch->model.metric_names, name, index));
     }
+    const bool is_counted = strncmp(name, "derived__", 9) != 0 && strncmp(name, "launch__", 8) != 0;
+    launch->model.metrics = launch->metrics;
+    launch->metrics[index].kind = (char *)(is_counted ? "hardware" : "derived");
     launch->values[index] = value;
 }
 
@@ -427,6 +431,48 @@ static void gains_are_shares(void **state)
     cJSON_Delete(json);
 }
 
+/* A value that no launch can have is no evidence, and a gain of nothing is not worth most. */
+static void impossible_values_are_none(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double value;
+        kprof_found_state state;
+    } rows[] = {
+        {"gpu__time_duration.sum", 3, KPROF_FOUND},
+        {"gpu__time_duration.sum", 0, KPROF_FOUND_UNKNOWN},
+        {"gpu__time_duration.sum", -3, KPROF_FOUND_UNKNOWN},
+        {"gpc__cycles_elapsed.avg.per_second", 0, KPROF_FOUND_UNKNOWN},
+        {"sm__cycles_active.avg", 0, KPROF_FOUND},
+        {"sm__cycles_active.avg", -1, KPROF_FOUND_UNKNOWN},
+        {"sm__cycles_active.avg", -INFINITY, KPROF_FOUND_UNKNOWN},
+        {"derived__difference.sum", -1, KPROF_FOUND},
+        {"derived__difference.sum", -INFINITY, KPROF_FOUND_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kprof_rules *rules;
+        kprof_finding finding;
+        made_launch launch = {0};
+        KPROF_AUTO_FREE char *text =
+            kprof_strprintf("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"low\","
+                            "\"when\":\"%s < 5\","
+                            "\"message\":\"M\",\"speedup\":{\"expression\":\"0\",\"formula\":\"f\",\"source\":\"s\"}}",
+                            rows[i].name);
+        cJSON *json = cJSON_Parse(text);
+        assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
+        const kprof_finding *items[] = {&finding};
+        set_value(&launch, rows[i].name, rows[i].value);
+        const kprof_findings *findings = apply(&(kprof_finding_list){items, 1}, &launch, &rules);
+        assert_int_equal(findings->items[0].state, rows[i].state);
+        assert_null(findings->verdict.best);
+        kprof_pool_free(&rules_pool);
+        kprof_pool_free(&pool);
+        free_launch(&launch);
+        cJSON_Delete(json);
+    }
+}
+
 static void expect_row(const kprof_findings *findings, kprof_verdict_row row, const char *name, const char *text)
 {
     kprof_verdict_text said = kprof_verdict_describe(findings, row, false);
@@ -498,6 +544,7 @@ int main(void)
         cmocka_unit_test(shipped_verdicts),
         cmocka_unit_test(options_are_chosen),
         cmocka_unit_test(gains_are_shares),
+        cmocka_unit_test(impossible_values_are_none),
         cmocka_unit_test(verdict_tells_what_is_known),
         cmocka_unit_test(findings_are_chosen_by_id),
         cmocka_unit_test(growing_texts_are_cut),

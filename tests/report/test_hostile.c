@@ -1,5 +1,6 @@
 /* Reports from anywhere: what is no report is refused in clear words, and damage never crashes, hangs or reaches a
  * terminal raw. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -311,6 +312,33 @@ static void expect_printable(const char *text)
     }
 }
 
+static void expect_no_infinity(const char *text)
+{
+    for (const char *at = text; (at = strcasestr(at, "inf")); at++)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalpha((unsigned char)at[3]))
+            fail_msg("a number that is none, at: %.60s", at - (at == text ? 0 : 1));
+}
+
+/* SQLite stores infinity, but no counter counts it. */
+static void test_infinite_values(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute("UPDATE value SET value=CASE WHEN metric_id%2 THEN 9e999 ELSE -9e999 END");
+    kprof_report *report = NULL;
+    kprof_status status;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
+                                       .format = (kprof_format)(i / KPROF_PAGE_COUNT)};
+        char *text = fixture_print(report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        expect_no_infinity(text);
+        free(text);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 static void test_control_characters(void **state)
 {
     (void)state;
@@ -594,6 +622,7 @@ int main(int argc, char **argv)
         TEST(test_flipped_bytes),
         TEST(test_bad_rows),
         TEST(test_odd_rows),
+        TEST(test_infinite_values),
         TEST(test_control_characters),
         TEST(test_names_in_json),
         TEST(test_brief_stays_small),

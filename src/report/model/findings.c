@@ -3,6 +3,7 @@
 #include "report/model/code.h"
 #include "report/model/units.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 typedef struct bound_finding {
     const kprof_finding *finding;
     size_t *columns; /* [operands.count] of the model's metrics; KPROF_NAMES_NONE: the report has no such metric */
+    double *least;   /* [operands.count]: no launch has less of it; -INFINITY: it may be below 0 */
     kprof_code_counter *counters; /* [operands.count] of instructions; KPROF_COUNTER_NONE: the name is of none */
     double *values;               /* as of kprof_found */
     size_t *options;
@@ -37,17 +39,27 @@ static void bind_unless(bound_finding *out, const kprof_finding_list *findings, 
     }
 }
 
+/* No counter is below 0, and a launch that ran has taken time and cycles. Differences may be below 0. */
+static double least_of(const kprof_model *model, size_t column, const char *name)
+{
+    if (column == KPROF_NAMES_NONE || strcmp(model->metrics[column].kind, "hardware") != 0)
+        return -INFINITY;
+    return strcmp(name, "gpu__time_duration.sum") == 0 || strstr(name, "cycles_elapsed.") ? DBL_MIN : 0;
+}
+
 static void make_rule(bound_finding *out, const kprof_finding *finding, const kprof_model *model)
 {
     const size_t operands = finding->operands.count;
     out->finding = finding;
     out->columns = kprof_pool_calloc(model->pool, operands + 1, sizeof *out->columns);
+    out->least = kprof_pool_calloc(model->pool, operands + 1, sizeof *out->least);
     out->counters = kprof_pool_calloc(model->pool, operands + 1, sizeof *out->counters);
     out->values = kprof_pool_calloc(model->pool, finding->threshold_count + finding->value_count + operands + 1,
                                     sizeof *out->values);
     out->options = kprof_pool_calloc(model->pool, finding->value_count + 1, sizeof *out->options);
     for (size_t i = 0; i < operands; i++) {
         out->columns[i] = kprof_names_find(&model->metric_names, finding->operands.items[i]);
+        out->least[i] = least_of(model, out->columns[i], finding->operands.items[i]);
         out->counters[i] = kprof_code_counter_find(finding->operands.items[i]);
     }
     for (size_t i = 0; i < finding->threshold_count; i++)
@@ -108,9 +120,11 @@ static double as_share(double pct)
     return pct < 0 ? 0 : pct > 100 ? 100 : pct;
 }
 
+/* A value that no launch can have is no evidence: it counts as missing. */
 static double operand_of(const bound_finding *rule, size_t index, const double *values, const double *counters)
 {
-    const double value = rule->columns[index] == KPROF_NAMES_NONE ? NAN : values[rule->columns[index]];
+    double value = rule->columns[index] == KPROF_NAMES_NONE ? NAN : values[rule->columns[index]];
+    value = isfinite(value) && value >= rule->least[index] ? value : NAN;
     const kprof_code_counter counter = rule->counters[index];
     return isnan(value) && counters && counter != KPROF_COUNTER_NONE ? counters[counter] : value;
 }
@@ -224,7 +238,7 @@ static void add_to_verdict(kprof_verdict *verdict, const kprof_found *found)
         else if (!verdict->unknown[line])
             verdict->unknown[line] = found;
     }
-    if (found->state == KPROF_FOUND && line != KPROF_VERDICT_LIMIT &&
+    if (found->state == KPROF_FOUND && line != KPROF_VERDICT_LIMIT && found->unbounded_pct != 0 &&
         (!verdict->best || kprof_found_is_worth_more(found, verdict->best)))
         verdict->best = found;
 }

@@ -138,8 +138,8 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
             reader->text_bytes += kprof_store_text_bytes(rows);
             kprof_store_check_text(reader->report, reader->text_bytes);
         }
-        if (type != SQLITE_NULL)
-            values[metric - 1] = sqlite3_column_double(rows, 1);
+        const double value = type == SQLITE_NULL ? NAN : sqlite3_column_double(rows, 1);
+        values[metric - 1] = isfinite(value) ? value : NAN; /* SQLite stores infinity, which is no measurement */
     }
     return reader->report->status;
 }
