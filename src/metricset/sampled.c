@@ -68,22 +68,6 @@ static kprof_status plan_passes(const sampler *s, bool is_linked)
     return status;
 }
 
-/* A section does not show what the first pass has not, as there is no space, or no link. */
-static void drop_left_out(kprof_plan *plan)
-{
-    kprof_section *section = plan->sections;
-    const kprof_strlist *sampled = plan->timeline.count > 0 ? &plan->timeline.passes->metrics : &(kprof_strlist){0};
-    size_t kept = 0;
-    for (size_t i = 0; i < section->timeline_count; i++) {
-        const kprof_item *item = &section->timeline[i];
-        if (kprof_strlist_contains(sampled, item->name))
-            section->timeline[kept++] = *item;
-        else if (kprof_strlist_contains(&plan->timeline.left_out, item->name))
-            note(plan, item->label, "one pass has no space for it beside the others");
-    }
-    section->timeline_count = kept;
-}
-
 static kprof_status fill(const sampler *s, bool is_linked)
 {
     kprof_plan *out = s->plan;
@@ -93,8 +77,20 @@ static kprof_status fill(const sampler *s, bool is_linked)
     kprof_status status = plan_passes(s, is_linked);
     KPROF_THEN(status, kprof_section_resolve(s->section, &supply, &out->collect, out->sections));
     out->section_count = status == KPROF_OK;
-    if (status == KPROF_OK)
-        drop_left_out(out);
+    if (status == KPROF_OK) {
+        /* A section does not show what the first pass has not, as there is no space, or no link. */
+        kprof_section *section = out->sections;
+        const kprof_strlist *sampled = out->timeline.count > 0 ? &out->timeline.passes->metrics : &(kprof_strlist){0};
+        size_t kept = 0;
+        for (size_t i = 0; i < section->timeline_count; i++) {
+            const kprof_item *item = &section->timeline[i];
+            if (kprof_strlist_contains(sampled, item->name))
+                section->timeline[kept++] = *item;
+            else if (kprof_strlist_contains(&out->timeline.left_out, item->name))
+                note(out, item->label, "one pass has no space for it beside the others");
+        }
+        section->timeline_count = kept;
+    }
     return status;
 }
 

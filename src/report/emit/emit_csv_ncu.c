@@ -283,30 +283,26 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv_end_row(csv);
 }
 
-/* ncu names the section of a rule by its identifier. Types are OPT (with an estimate), INF (what limits it) and WRN. */
-static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *text, size_t metric_columns_count)
-{
-    const kprof_finding *finding = found->finding;
-    const bool has_gain = !isnan(found->gain_pct);
-    kprof_csv_text(row, finding->sections[0]);
-    for (size_t i = 1; i < metric_columns_count; i++) /* a rule is no metric */
-        kprof_csv_text(row, "");
-    kprof_csv_text(row, finding->id);
-    kprof_csv_text(row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
-    kprof_csv_text(row, text);
-    kprof_csv_text(row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
-    put_value(row, found->gain_pct, false);
-    kprof_csv_put_comma(row);
-}
-
 static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
     kprof_csv_begin_row(csv);
-    put_rule(&csv->row, found, kprof_strbuf_text(&text),
-             COUNT_OF(metric_columns) - 1 + (emitter->options->with_tables != 0));
+    /* ncu names the section of a rule by its identifier. Types are OPT (with an estimate), INF (what limits it) and
+     * WRN. */
+    const kprof_finding *finding = found->finding;
+    const bool has_gain = !isnan(found->gain_pct);
+    kprof_csv_text(&csv->row, finding->sections[0]);
+    const size_t empty = COUNT_OF(metric_columns) - 2 + (emitter->options->with_tables != 0);
+    for (size_t i = 0; i < empty; i++) /* a rule is no metric */
+        kprof_csv_text(&csv->row, "");
+    kprof_csv_text(&csv->row, finding->id);
+    kprof_csv_text(&csv->row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
+    kprof_csv_text(&csv->row, kprof_strbuf_text(&text));
+    kprof_csv_text(&csv->row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
+    put_value(&csv->row, found->gain_pct, false);
+    kprof_csv_put_comma(&csv->row);
     kprof_csv_end_row(csv);
 }
 

@@ -451,27 +451,22 @@ static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
     add_fields(append_object(of(emitter)->rows), row);
 }
 
-/* Write the record as it stands in a document of cJSON_Print, without holding others. */
-static void write_alone(json_emitter *json)
-{
-    cJSON *array = cJSON_CreateArray();
-    append(array, json->record);
-    KPROF_AUTO_FREE char *text = cJSON_Print(array);
-    if (text) {
-        text[strlen(text) - 1] = '\0';
-        kprof_output_puts(json->base.out, json->first ? "[" : ", ");
-        kprof_json_put_text(json->base.out, text + 1);
-    }
-    json->first = false;
-    cJSON_Delete(array);
-}
-
 static void json_record_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
-    if (json->is_alone)
-        write_alone(json);
-    else
+    if (json->is_alone) {
+        /* Write the record as it stands in a document of cJSON_Print, without holding others. */
+        cJSON *array = cJSON_CreateArray();
+        append(array, json->record);
+        KPROF_AUTO_FREE char *text = cJSON_Print(array);
+        if (text) {
+            text[strlen(text) - 1] = '\0';
+            kprof_output_puts(json->base.out, json->first ? "[" : ", ");
+            kprof_json_put_text(json->base.out, text + 1);
+        }
+        json->first = false;
+        cJSON_Delete(array);
+    } else
         write_element(json, json->record);
     json->record = json->rows = NULL;
 }

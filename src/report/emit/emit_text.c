@@ -655,24 +655,6 @@ static void add_step(text_list *list, const kprof_what_if_step *step)
     kprof_strbuf_printf(&list->line, "%s%s", list->line.length > 0 ? ", " : "", text);
 }
 
-/* Show some values of a curve with many steps, and all with --all. */
-static void show_steps(kprof_emitter *emitter, const kprof_what_if *curve)
-{
-    enum { MANY = 12, LEAST = 32 };
-    const bool in_short = curve->step_count > MANY && !emitter->options->all_rows;
-    text_list list = {emitter, KPROF_STRBUF_INIT};
-    uint32_t power = LEAST;
-    for (size_t i = 0; i < curve->step_count; i++) {
-        const kprof_what_if_step *step = &curve->steps[i];
-        if (!in_short)
-            add_step(&list, step);
-        for (; in_short && power <= step->to; power *= 2)
-            add_step(&list, &(kprof_what_if_step){power, power, step->warps_pct});
-    }
-    end_line(&list, "");
-    kprof_strbuf_free(&list.line);
-}
-
 static void text_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
     begin_part(of(emitter));
@@ -683,7 +665,20 @@ static void text_what_if(kprof_emitter *emitter, const kprof_what_if *curves, si
         kprof_number_grouped(now, curves[i].now, (kprof_number_style){0});
         snprintf(label, sizeof label, "%s (%s now)", curves[i].label, now);
         put_lines(emitter, lines, label);
-        show_steps(emitter, &curves[i]);
+        /* Show some values of a curve with many steps, and all with --all. */
+        enum { MANY = 12, LEAST = 32 };
+        const bool in_short = curves[i].step_count > MANY && !emitter->options->all_rows;
+        text_list list = {emitter, KPROF_STRBUF_INIT};
+        uint32_t power = LEAST;
+        for (size_t k = 0; k < curves[i].step_count; k++) {
+            const kprof_what_if_step *step = &curves[i].steps[k];
+            if (!in_short)
+                add_step(&list, step);
+            for (; in_short && power <= step->to; power *= 2)
+                add_step(&list, &(kprof_what_if_step){power, power, step->warps_pct});
+        }
+        end_line(&list, "");
+        kprof_strbuf_free(&list.line);
     }
 }
 

@@ -84,21 +84,6 @@ static size_t column_of(const plot_area *plot, double intensity)
     return (size_t)fmin(fmax(at, 0), (double)plot->columns - 1);
 }
 
-/* A rising line climbs less than a row per column: four characters give it a height inside the row. */
-static void draw_memory_roof(plot_area *plot, double bytes_per_second)
-{
-    static const char heights[] = "_.-'";
-    for (size_t column = 0; column < plot->columns; column++) {
-        double share = ((double)column + 0.5) / (double)plot->columns;
-        double intensity = pow(10, plot->x_low + share * (plot->x_high - plot->x_low));
-        double rate = intensity * bytes_per_second, inside;
-        if (rate > plot->top || log10(rate) < plot->y_low)
-            continue;
-        size_t row = row_of(plot, rate, &inside);
-        plot->cells[row][column] = heights[(size_t)fmin(fmax(inside * 4, 0), 3)];
-    }
-}
-
 /* From where the steepest memory roof reaches it to the right edge. */
 static void draw_compute_roof(plot_area *plot, const kprof_emit_roofline *roofline)
 {
@@ -184,7 +169,17 @@ typedef void draw_level(plot_area *plot, const kprof_emit_point *point);
 
 static void draw_level_line(plot_area *plot, const kprof_emit_point *point)
 {
-    draw_memory_roof(plot, point->peak->value);
+    /* A rising line climbs less than a row per column: four characters give it a height inside the row. */
+    static const char heights[] = "_.-'";
+    for (size_t column = 0; column < plot->columns; column++) {
+        double share = ((double)column + 0.5) / (double)plot->columns;
+        double intensity = pow(10, plot->x_low + share * (plot->x_high - plot->x_low));
+        double rate = intensity * point->peak->value, inside;
+        if (rate > plot->top || log10(rate) < plot->y_low)
+            continue;
+        size_t row = row_of(plot, rate, &inside);
+        plot->cells[row][column] = heights[(size_t)fmin(fmax(inside * 4, 0), 3)];
+    }
 }
 
 static void each_level(plot_area *plot, const kprof_emit_roofline *rooflines, size_t count, draw_level *draw)

@@ -223,21 +223,6 @@ static uint64_t approximate_bound(size_t count, size_t chosen, double tail)
     return bound >= 1 ? (uint64_t)bound : 0;
 }
 
-static void find_interval(kprof_sample from, kprof_sample to, double confidence, kprof_interval *out)
-{
-    const size_t count = from.count + to.count, chosen = from.count < to.count ? from.count : to.count;
-    const double tail = (1 - confidence) / 2;
-    uint64_t bound = 0;
-    if (count <= KPROF_EXACT_MAX)
-        exact_bound(count, chosen, tail, &bound);
-    else
-        bound = approximate_bound(count, chosen, tail);
-    if (bound > 0) {
-        out->low = find_difference(from, to, bound);
-        out->high = find_difference(from, to, (uint64_t)from.count * to.count + 1 - bound);
-    }
-}
-
 static double find_p(kprof_sample small, kprof_sample large)
 {
     uint32_t ranks[KPROF_EXACT_MAX];
@@ -268,7 +253,17 @@ void kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof
     const double upper = find_difference(from, to, pairs / 2 + 1);
     out->estimate = pairs % 2 ? upper : find_difference(from, to, pairs / 2) / 2 + upper / 2;
     out->p = from.count <= to.count ? find_p(from, to) : find_p(to, from);
-    find_interval(from, to, confidence, &out->interval);
+    const size_t count = from.count + to.count, chosen = from.count < to.count ? from.count : to.count;
+    const double tail = (1 - confidence) / 2;
+    uint64_t bound = 0;
+    if (count <= KPROF_EXACT_MAX)
+        exact_bound(count, chosen, tail, &bound);
+    else
+        bound = approximate_bound(count, chosen, tail);
+    if (bound > 0) {
+        out->interval.low = find_difference(from, to, bound);
+        out->interval.high = find_difference(from, to, (uint64_t)from.count * to.count + 1 - bound);
+    }
 }
 
 typedef struct indexed_p {

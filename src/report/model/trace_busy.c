@@ -188,23 +188,6 @@ static void take_row(walk *w)
         kprof_spread_add(&w->latencies, between(number(w, RETURN), start) - between(start, number(w, RETURN)));
 }
 
-static void walk_through(kprof_report *report)
-{
-    walk w = {.report = report, .rows = kprof_store_compile(report, rows)};
-    begin_idle(&w.idle, report);
-    w.add_gap = kprof_store_compile(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)");
-    w.add_busy = kprof_store_compile(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)");
-    while (kprof_store_next(report, w.rows))
-        take_row(&w);
-    end_device(&w);
-    write_idle(&w.idle);
-    kprof_spread_free(&w.latencies);
-    sqlite3_finalize(w.rows);
-    sqlite3_finalize(w.add_gap);
-    sqlite3_finalize(w.add_busy);
-    sqlite3_finalize(w.idle.insert);
-}
-
 /* Kernels that were asked for and have not begun, by the time at which they begin: a heap, the first on top. */
 typedef struct queue {
     int64_t *begins; /* [count], owned */
@@ -255,39 +238,42 @@ static void end_depths(depths *of)
     kprof_store_step(of->report, of->update);
 }
 
-static void take_asked(depths *of)
+void kprof_trace_find_gaps(kprof_report *report)
 {
-    const int64_t device = sqlite3_column_int64(of->asked, 0), call = sqlite3_column_int64(of->asked, 1);
-    if (device != of->device)
-        end_depths(of);
-    of->device = device;
-    while (of->queue.count > 0 && of->queue.begins[0] <= call)
-        pop(&of->queue);
-    push(&of->queue, sqlite3_column_int64(of->asked, 2));
-    of->sum += (double)of->queue.count;
-    of->count++;
-    of->most = (int64_t)of->queue.count > of->most ? (int64_t)of->queue.count : of->most;
-}
-
-static void find_depths(kprof_report *report)
-{
+    kprof_store_exec(report, tables);
+    walk w = {.report = report, .rows = kprof_store_compile(report, rows)};
+    begin_idle(&w.idle, report);
+    w.add_gap = kprof_store_compile(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)");
+    w.add_busy = kprof_store_compile(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)");
+    while (kprof_store_next(report, w.rows))
+        take_row(&w);
+    end_device(&w);
+    write_idle(&w.idle);
+    kprof_spread_free(&w.latencies);
+    sqlite3_finalize(w.rows);
+    sqlite3_finalize(w.add_gap);
+    sqlite3_finalize(w.add_busy);
+    sqlite3_finalize(w.idle.insert);
     static const char query[] =
         "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2";
     depths of = {.report = report, .asked = kprof_store_compile(report, query)};
     of.update = kprof_store_compile(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?");
-    while (kprof_store_next(report, of.asked))
-        take_asked(&of);
+    while (kprof_store_next(report, of.asked)) {
+        const int64_t device = sqlite3_column_int64(of.asked, 0), call = sqlite3_column_int64(of.asked, 1);
+        if (device != of.device)
+            end_depths(&of);
+        of.device = device;
+        while (of.queue.count > 0 && of.queue.begins[0] <= call)
+            pop(&of.queue);
+        push(&of.queue, sqlite3_column_int64(of.asked, 2));
+        of.sum += (double)of.queue.count;
+        of.count++;
+        of.most = (int64_t)of.queue.count > of.most ? (int64_t)of.queue.count : of.most;
+    }
     end_depths(&of);
     free(of.queue.begins);
     sqlite3_finalize(of.asked);
     sqlite3_finalize(of.update);
-}
-
-void kprof_trace_find_gaps(kprof_report *report)
-{
-    kprof_store_exec(report, tables);
-    walk_through(report);
-    find_depths(report);
 }
 
 /* Gaps whose begin a thread has passed, and not yet the time at which it asked for what ended them. A thread has one of

@@ -48,38 +48,34 @@ static const open_range *find_parent(const walk *w, int64_t end_ns)
     return found;
 }
 
-static void take_range(walk *w)
-{
-    const int64_t keys[2] = {number(w, 0), number(w, 1)}, id = number(w, 2), start_ns = number(w, 3),
-                  end_ns = number(w, 4);
-    if (memcmp(keys, w->keys, sizeof keys) != 0)
-        w->open_count = 0;
-    memcpy(w->keys, keys, sizeof keys);
-    /* Forget what has ended before this range begins. */
-    size_t kept = 0;
-    for (size_t i = 0; i < w->open_count; i++)
-        if (w->open[i].end_ns >= start_ns)
-            w->open[kept++] = w->open[i];
-    w->open_count = kept;
-    const open_range *parent = find_parent(w, end_ns);
-    const int64_t level = parent ? parent->level + 1 : 0;
-    sqlite3_bind_int64(w->insert, 1, id);
-    if (parent)
-        sqlite3_bind_int64(w->insert, 2, parent->id);
-    else
-        sqlite3_bind_null(w->insert, 2);
-    sqlite3_bind_int64(w->insert, 3, level);
-    if (w->open_count < MOST_OPEN)
-        w->open[w->open_count++] = (open_range){id, start_ns, end_ns, level};
-    kprof_store_step(w->report, w->insert);
-}
-
 static void nest(kprof_report *report, const char *ranges, const char *insert)
 {
     walk w = {.report = report, .ranges = kprof_store_compile(report, ranges)};
     w.insert = kprof_store_compile(report, insert);
-    while (kprof_store_next(report, w.ranges))
-        take_range(&w);
+    while (kprof_store_next(report, w.ranges)) {
+        const int64_t keys[2] = {number(&w, 0), number(&w, 1)}, id = number(&w, 2), start_ns = number(&w, 3),
+                      end_ns = number(&w, 4);
+        if (memcmp(keys, w.keys, sizeof keys) != 0)
+            w.open_count = 0;
+        memcpy(w.keys, keys, sizeof keys);
+        /* Forget what has ended before this range begins. */
+        size_t kept = 0;
+        for (size_t i = 0; i < w.open_count; i++)
+            if (w.open[i].end_ns >= start_ns)
+                w.open[kept++] = w.open[i];
+        w.open_count = kept;
+        const open_range *parent = find_parent(&w, end_ns);
+        const int64_t level = parent ? parent->level + 1 : 0;
+        sqlite3_bind_int64(w.insert, 1, id);
+        if (parent)
+            sqlite3_bind_int64(w.insert, 2, parent->id);
+        else
+            sqlite3_bind_null(w.insert, 2);
+        sqlite3_bind_int64(w.insert, 3, level);
+        if (w.open_count < MOST_OPEN)
+            w.open[w.open_count++] = (open_range){id, start_ns, end_ns, level};
+        kprof_store_step(w.report, w.insert);
+    }
     sqlite3_finalize(w.ranges);
     sqlite3_finalize(w.insert);
 }

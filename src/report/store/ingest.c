@@ -141,8 +141,14 @@ static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
     return at < ingest->metrics_count ? &ingest->metrics[at] : NULL;
 }
 
-static void metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
+static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
 {
+    if (find_metrics(ingest, or_empty(metrics->chip)) && ingest->armed.turn > 0)
+        return KPROF_OK; /* the process has this plan once more */
+    if (find_metrics(ingest, or_empty(metrics->chip)))
+        return kprof_store_bad_record("it names the metrics of a chip twice; count", metrics->count);
+    known_metrics *known = KPROF_POOL_ADD(&ingest->pool, ingest->metrics, ingest->metrics_count);
+    ingest->table_is_current = false;
     known->chip = kprof_pool_strdup(&ingest->pool, or_empty(metrics->chip));
     known->rows =
         kprof_pool_calloc(&ingest->pool, (size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
@@ -153,17 +159,6 @@ static void metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metric
             kprof_store_metric(ingest->report, &(kprof_model_metric){metrics->names[i], "", "", "hardware"});
     for (size_t i = 0; i < known->witness_count; i++)
         known->rows[known->count + i] = kprof_store_witness(ingest->report, metrics->witnesses[i]);
-}
-
-static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
-{
-    if (find_metrics(ingest, or_empty(metrics->chip)) && ingest->armed.turn > 0)
-        return KPROF_OK; /* the process has this plan once more */
-    if (find_metrics(ingest, or_empty(metrics->chip)))
-        return kprof_store_bad_record("it names the metrics of a chip twice; count", metrics->count);
-    known_metrics *known = KPROF_POOL_ADD(&ingest->pool, ingest->metrics, ingest->metrics_count);
-    ingest->table_is_current = false;
-    metric_rows(ingest, metrics, known);
     ingest->metrics_count -= ingest->report->status != KPROF_OK;
     return ingest->report->status;
 }

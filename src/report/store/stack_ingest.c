@@ -110,28 +110,24 @@ static void describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     out->module = kprof_strdup(own ? own->file : "");
 }
 
-static void add_frame(cJSON *array, const known_frame *frame)
-{
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddItemToArray(array, object);
-    if (*frame->function)
-        cJSON_AddStringToObject(object, "function", frame->function);
-    cJSON_AddStringToObject(object, frame->is_native ? "module" : "file", frame->file);
-    if (frame->place > 0)
-        cJSON_AddNumberToObject(object, frame->is_native ? "offset" : "line", (double)frame->place);
-    if (frame->source) {
-        cJSON_AddStringToObject(object, "file", frame->source);
-        cJSON_AddNumberToObject(object, "line", frame->line);
-    }
-}
-
 static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
 {
     cJSON *array = cJSON_CreateArray();
     for (uint32_t i = 0; i < record->frame_count; i++) {
         const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
-        if (!is_of_kprof(frame))
-            add_frame(array, frame);
+        if (!is_of_kprof(frame)) {
+            cJSON *object = cJSON_CreateObject();
+            cJSON_AddItemToArray(array, object);
+            if (*frame->function)
+                cJSON_AddStringToObject(object, "function", frame->function);
+            cJSON_AddStringToObject(object, frame->is_native ? "module" : "file", frame->file);
+            if (frame->place > 0)
+                cJSON_AddNumberToObject(object, frame->is_native ? "offset" : "line", (double)frame->place);
+            if (frame->source) {
+                cJSON_AddStringToObject(object, "file", frame->source);
+                cJSON_AddNumberToObject(object, "line", frame->line);
+            }
+        }
     }
     char *text = cJSON_PrintUnformatted(array);
     cJSON_Delete(array);
