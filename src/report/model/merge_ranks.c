@@ -3,50 +3,12 @@
 #include "core/log.h"
 #include "core/names.h"
 #include "report/model/merge.h"
+#include "report/model/merge_ranks.sql.h"
 #include "report/store/derived.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Launches with what they have in common, and their places among those of their rank. */
-static const char match_launches[] =
-    "CREATE TEMP TABLE ranked AS SELECT launch.id AS id, source_id AS source, mangled || ' ' || device.name || ' ' || "
-    "grid_x || ' ' || grid_y || ' ' || grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z || ' ' || "
-    "cluster_x || ' ' || cluster_y || ' ' || cluster_z || ' ' || dynamic_smem_bytes AS shape, 0 AS turn "
-    "FROM main.launch JOIN main.process_source USING (process_id) JOIN main.kernel ON kernel.id=kernel_id "
-    "JOIN main.device ON device.id=device_id WHERE measured>0;"
-    "CREATE TEMP TABLE placed AS SELECT id, source, shape, row_number() OVER (PARTITION BY source, shape ORDER BY id) "
-    "AS turn FROM ranked;"
-    "CREATE INDEX temp.placed_place ON placed(shape, turn, source);"
-    "CREATE TEMP TABLE joined AS SELECT id, (SELECT first.id FROM placed AS first WHERE first.shape=placed.shape AND "
-    "first.turn=placed.turn ORDER BY first.source LIMIT 1) AS base FROM placed;"
-    "DELETE FROM joined WHERE id=base;"
-    "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
-    "CREATE INDEX temp.joined_base ON joined(base);";
-
-#define JOIN_VALUES                                                                                                    \
-    "INSERT INTO main.value SELECT base, metric_id, value FROM main.value AS other JOIN joined ON "                    \
-    "joined.id=other.launch_id WHERE other.value IS NOT NULL ON CONFLICT DO UPDATE SET value=excluded.value WHERE "    \
-    "value.value IS NULL;"
-#define COUNT_MEASURED                                                                                                 \
-    "UPDATE main.launch SET measured=(SELECT count(value) FROM main.value JOIN main.metric ON metric.id=metric_id "    \
-    "WHERE launch_id=main.launch.id AND kind='hardware') WHERE id IN (SELECT base FROM joined);"
-#define REMOVE_LAUNCHES(which)                                                                                         \
-    "DELETE FROM main.value WHERE launch_id IN (" which ");"                                                           \
-    "DELETE FROM main.nvtx WHERE launch_id IN (" which ");"                                                            \
-    "DELETE FROM main.graph_node WHERE launch_id IN (" which ");"                                                      \
-    "DELETE FROM main.launch_stack WHERE launch_id IN (" which ");"                                                    \
-    "DELETE FROM main.launch WHERE id IN (" which ");"
-
-static const char join_launches[] = JOIN_VALUES
-    "UPDATE main.launch SET passes=passes+(SELECT sum(other.passes) FROM main.launch AS other JOIN joined ON "
-    "joined.id=other.id WHERE base=main.launch.id), "
-    "reason=reason || iif(reason='', '', '; ') || 'its passes are of ' || (SELECT count(*)+1 FROM joined WHERE "
-    "base=main.launch.id) || ' launches, one of each rank, of this kernel and shape at the same place in their order' "
-    "WHERE id IN (SELECT base FROM joined);" COUNT_MEASURED REMOVE_LAUNCHES("SELECT id FROM joined");
-
-static const char forget[] = "DROP TABLE ranked; DROP TABLE placed; DROP TABLE joined";
 
 /* The values of a launch, by the names of their metrics. */
 typedef struct launch_values {
@@ -90,8 +52,6 @@ static void derive(launch_values *all, const char *chip)
 
 static void derive_all(kprof_report *report)
 {
-    static const char joined[] = "SELECT launch.id, chip FROM main.launch JOIN main.device ON device.id=device_id "
-                                 "WHERE launch.id IN (SELECT base FROM joined) ORDER BY launch.id";
     launch_values all = {.report = report};
     kprof_store_note(report, kprof_report_load_plans(report));
     KPROF_AUTO(kprof_cursor) metrics = kprof_cursor_new(report, "SELECT id, name FROM main.metric ORDER BY id");
@@ -101,7 +61,7 @@ static void derive_all(kprof_report *report)
         all.size = id + 1;
     }
     all.values = kprof_calloc(all.size + 1, sizeof *all.values);
-    KPROF_AUTO(kprof_cursor) launches = kprof_cursor_new(report, joined);
+    KPROF_AUTO(kprof_cursor) launches = kprof_cursor_new(report, JOINED);
     while (kprof_cursor_next(&launches)) {
         all.launch = sqlite3_column_int64(launches.row, 0);
         derive(&all, kprof_store_column(launches.row, 1));
@@ -115,12 +75,8 @@ static bool fit_together(kprof_report *report)
 {
     /* All reports, those of ranks, different ranks; the sizes of jobs, and the largest. */
     enum { REPORTS, RANKS, DISTINCT, SIZES, SIZE, FACTS };
-    static const char query[] =
-        "SELECT (SELECT count(*) FROM main.source), count(*), count(DISTINCT value), "
-        "count(DISTINCT substr(value, instr(value, ' of '))), max(CAST(substr(value, instr(value, ' of ')+4) AS INT)) "
-        "FROM main.source, json_each(iif(json_valid(sets), sets, '[]')) WHERE value LIKE '" KPROF_RANK_OF " % of %'";
     int64_t of[FACTS] = {0};
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, RANKS_OF_REPORTS);
     while (kprof_cursor_next(&rows))
         for (int i = 0; i < FACTS; i++)
             of[i] = sqlite3_column_int64(rows.row, i);
@@ -139,86 +95,32 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
     if (!fit_together(into))
         return into->status;
     kprof_store_note(into, kprof_report_begin(into));
-    kprof_store_exec(into, match_launches);
-    static const char incomplete[] =
-        "SELECT count(*) FROM (SELECT count(*) AS ranks FROM placed GROUP BY shape, turn) WHERE ranks<(SELECT "
-        "count(DISTINCT source) FROM placed)";
-    const int64_t count = kprof_store_integer(into, incomplete);
+    kprof_store_exec(into, MATCH_LAUNCHES);
+    const int64_t count = kprof_store_integer(into, INCOMPLETE);
     if (count > 0)
         kprof_log(KPROF_LOG_WARNING,
                   "%lld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
                   "launch the same kernels in the same order",
                   (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
-    kprof_store_exec(into, join_launches);
+    kprof_store_exec(into, JOIN_LAUNCHES);
     derive_all(into);
-    kprof_store_exec(into, forget);
+    kprof_store_exec(into, FORGET);
     return into->status == KPROF_OK ? kprof_report_commit(into) : into->status;
 }
 
-/* Launches of runs with what has to agree, and their places among those. Processes of one executable are numbered in
- * the order of their lines, as several may start at once. */
-static const char number_processes[] =
-    "CREATE TEMP TABLE numbered AS SELECT process.id AS id, source_id AS source, executable || ' ' || row_number() "
-    "OVER (PARTITION BY source_id, executable ORDER BY command_line, start_unix_ns, process.id) AS line FROM "
-    "main.process JOIN main.process_source ON process_id=process.id;"
-    "CREATE TEMP TABLE ranked AS SELECT launch.id AS id, source, line, function, line || ' ' || mangled || ' ' || "
-    "device_id";
 static const char *const further_keys[] = {
     [KPROF_MATCH_NAME] = "",
-#define SHAPE                                                                                                          \
-    " || ' ' || grid_x || ' ' || grid_y || ' ' || grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z"
     [KPROF_MATCH_GRID] = SHAPE,
     [KPROF_MATCH_ALL] = SHAPE " || ' ' || context || ' ' || stream",
 };
-static const char rank_launches[] = " AS shape, row_number() OVER (PARTITION BY process_id ORDER BY position, "
-                                    "launch.id) AS place FROM main.launch JOIN "
-                                    "numbered ON numbered.id=process_id JOIN main.kernel ON kernel.id=kernel_id;"
-                                    "CREATE TEMP TABLE placed AS SELECT id, source, function, shape, ";
-static const char match_runs[] =
-    " AS turn FROM ranked;"
-    "CREATE INDEX temp.placed_place ON placed(shape, turn, source);"
-    "CREATE TEMP TABLE whole AS SELECT shape, turn, min(source) AS source FROM placed GROUP BY shape, turn HAVING "
-    "count(*)=";
-static const char join_runs[] =
-    ";CREATE INDEX temp.whole_place ON whole(shape, turn);"
-    "CREATE TEMP TABLE bases AS SELECT id FROM placed JOIN whole USING (shape, turn, source);"
-    "CREATE UNIQUE INDEX temp.bases_id ON bases(id);"
-    "CREATE TEMP TABLE joined AS SELECT placed.id AS id, first.id AS base FROM placed JOIN whole USING (shape, turn) "
-    "JOIN placed AS first ON first.shape=whole.shape AND first.turn=whole.turn AND first.source=whole.source WHERE "
-    "placed.id!=first.id;"
-    "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
-    "CREATE INDEX temp.joined_base ON joined(base);";
-
-/* All that launches lack of a run with metrics of several passes has one reason. */
-#define TOLD                                                                                                           \
-    "iif(other.id NOT IN (SELECT id FROM sampled), other.reason, iif(other.measured>0, '', 'metrics that take "        \
-    "several passes at once are measured where a launch can be repeated, or others of its kernel and shape, or "       \
-    "ranges of its name, follow'))"
-static const char join_values_of_runs[] = JOIN_VALUES
-    "UPDATE main.launch SET passes=passes+(SELECT coalesce(sum(other.passes), 0) FROM main.launch AS other JOIN joined "
-    "ON joined.id=other.id WHERE base=main.launch.id), profile_ns=profile_ns+(SELECT coalesce(sum(other.profile_ns), "
-    "0) FROM main.launch AS other JOIN joined ON joined.id=other.id WHERE base=main.launch.id), "
-    "reason=(SELECT coalesce(group_concat(told, '; '), '') FROM (SELECT DISTINCT " TOLD " AS told FROM "
-    "main.launch AS other WHERE (other.id=main.launch.id OR other.id IN (SELECT id FROM joined WHERE "
-    "base=main.launch.id)) AND other.reason!='') WHERE told!=''), replay_mode=iif(EXISTS(SELECT 1 FROM main.launch AS "
-    "other WHERE other.measured>0 AND (other.id=main.launch.id OR other.id IN (SELECT id FROM joined WHERE "
-    "base=main.launch.id))), 'application', 'none') WHERE id IN (SELECT id FROM bases);";
-static const char leave_bases[] = COUNT_MEASURED REMOVE_LAUNCHES("SELECT id FROM placed EXCEPT SELECT id FROM bases")
-#define LATER "(SELECT id FROM numbered WHERE source!=(SELECT min(source) FROM numbered))"
-    "DELETE FROM main.seen WHERE process_id IN " LATER ";"
-    "DELETE FROM main.message WHERE process_id IN " LATER ";"
-    "DELETE FROM main.process_source; DELETE FROM main.source;"
-    "DELETE FROM main.process WHERE id IN " LATER ";";
-static const char forget_runs[] = "DROP TABLE numbered; DROP TABLE ranked; DROP TABLE placed; DROP TABLE whole; DROP "
-                                  "TABLE sampled; DROP TABLE bases; DROP TABLE joined";
 
 static void match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
 {
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(
-        &sql, "%s%s%s%s%s%zu%s", number_processes, further_keys[runs->match], rank_launches,
+        &sql, "%s %s %s %s %s%zu%s", NUMBER_PROCESSES, further_keys[runs->match], RANK_LAUNCHES,
         runs->order == KPROF_ORDER_STRICT ? "place" : "row_number() OVER (PARTITION BY source, shape ORDER BY place)",
-        match_runs, runs->count, join_runs);
+        MATCH_RUNS, runs->count, JOIN_RUNS);
     kprof_strbuf_printf(
         &sql,
         "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
@@ -239,7 +141,7 @@ static void tell_kernels(kprof_report *report, const kprof_runs *runs)
         "placed GROUP BY function, source) WHERE function IN (SELECT function FROM placed WHERE NOT EXISTS(SELECT 1 "
         "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function",
         runs->count);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, RANKS_OF_REPORTS);
     while (kprof_cursor_next(&rows)) {
         const char *name = kprof_store_column(rows.row, 0);
         const long long least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
@@ -272,31 +174,16 @@ static void tell_left_out(kprof_report *report, kprof_runs *runs)
     tell_kernels(report, runs);
 }
 
-#define FROM_PARTS                                                                                                     \
-    "FROM main.launch JOIN main.device ON device.id=device_id JOIN main.value ON launch_id=launch.id JOIN "            \
-    "main.metric "                                                                                                     \
-    "ON metric.id=metric_id JOIN main.metric AS own ON own.name=?1 WHERE chip=?2 AND metric.name IN (SELECT value "    \
-    "FROM "                                                                                                            \
-    "json_each(?3)) GROUP BY launch.id HAVING count(value.value)"
-#define GREATEST_OF_SOME "a throughput is the greatest of those of its parts that were measured, and not all were"
-
 /* A launch with all parts of a metric gets their greatest. A range gets that of those it has, and the reason tells. */
 static void put_greatest(kprof_report *report, const kprof_greatest *metric, bool of_ranges)
 {
-    static const char sql[] = "INSERT INTO main.value SELECT launch.id, own.id, max(value.value) " FROM_PARTS
-                              ">=iif(?4='some', 1, json_array_length(?3)) ON CONFLICT DO UPDATE SET "
-                              "value=excluded.value";
-    static const char tell[] = "UPDATE main.launch SET reason=reason || iif(reason='', '', '; ') || '" GREATEST_OF_SOME
-                               "' WHERE ?4='some' AND "
-                               "instr(reason, '" GREATEST_OF_SOME "')=0 AND id IN (SELECT launch.id " FROM_PARTS
-                               " BETWEEN 1 AND json_array_length(?3)-1)";
     KPROF_AUTO(kprof_strbuf) parts = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < metric->parts->count; i++)
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
     const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
-    kprof_store_ask(report, sql, texts);
-    kprof_store_ask(report, tell, texts);
+    kprof_store_ask(report, PUT_GREATEST, texts);
+    kprof_store_ask(report, TELL_GREATEST, texts);
 }
 
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
@@ -304,11 +191,11 @@ kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
     kprof_store_note(into, kprof_report_begin(into));
     match_launches_of_runs(into, runs);
     tell_left_out(into, runs);
-    kprof_store_exec(into, join_values_of_runs);
+    kprof_store_exec(into, JOIN_VALUES_OF_RUNS);
     for (size_t i = 0; i < runs->greatest_count; i++)
         put_greatest(into, &runs->greatest[i], runs->of_ranges);
-    kprof_store_exec(into, leave_bases);
+    kprof_store_exec(into, LEAVE_BASES);
     derive_all(into);
-    kprof_store_exec(into, forget_runs);
+    kprof_store_exec(into, FORGET_RUNS);
     return into->status == KPROF_OK ? kprof_report_commit(into) : into->status;
 }

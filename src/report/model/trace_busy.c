@@ -2,6 +2,7 @@
  * with a point, since a report from anywhere may have any integers. */
 #include "report/model/trace_tables.h"
 
+#include "report/model/trace_busy.sql.h"
 #include "report/model/trace_cumulate.h"
 #include "report/model/trace_functions.h"
 #include "report/store/store.h"
@@ -15,16 +16,6 @@
 enum { HOST_CODE, SYNCHRONIZATION, COPYING, LAUNCHING, ALLOCATION, OTHER_CALLS, QUEUED, NOT_KNOWN, CAUSES };
 static const char *const cause_names[CAUSES] = {"host code",  "synchronization", "calls that copy", "launching",
                                                 "allocation", "other calls",     "queued work",     "not known"};
-
-/* gpu_busy: span is without kprof's times; busy, kernels and memory are ns of each; latency is the median from call to
- * kernel; depth and most_depth count kernels that were asked for and had not begun, as another one was asked for.
- * trace_gap: until host_ns the thread had not asked for what ended the gap. */
-static const char tables[] =
-    "CREATE TEMP TABLE gpu_busy(device INTEGER PRIMARY KEY, span REAL, busy REAL, kernels REAL, memory REAL, "
-    "kernel_count INTEGER, latency REAL, depth REAL, most_depth INTEGER);"
-    "CREATE TEMP TABLE gpu_idle_part(device INTEGER, cause TEXT, ns REAL, gaps INTEGER, longest_ns REAL);"
-    "CREATE TEMP TABLE trace_gap(id INTEGER PRIMARY KEY, device INTEGER, start_ns INTEGER, end_ns INTEGER, process_id "
-    "INTEGER, thread INTEGER, host_ns INTEGER)";
 
 static double between(int64_t from, int64_t to)
 {
@@ -107,9 +98,6 @@ typedef struct walk {
 } walk;
 
 enum { DEVICE, START, END, IS_KERNEL, PROCESS, THREAD, CALL, RETURN, IS_OWN }; /* columns of a row */
-static const char rows[] =
-    "SELECT device, start_ns, end_ns, k, process_id, thread, call_ns, return_ns, 0 FROM temp.trace_work UNION ALL "
-    "SELECT device, start_ns, end_ns, NULL, process_id, thread, NULL, NULL, 1 FROM temp.trace_own ORDER BY 1, 2, 3";
 
 static int64_t number(const walk *w, int column)
 {
@@ -240,8 +228,8 @@ static void end_depths(depths *of)
 
 void kprof_trace_find_gaps(kprof_report *report)
 {
-    kprof_store_exec(report, tables);
-    walk w = {.report = report, .rows = kprof_store_compile(report, rows)};
+    kprof_store_exec(report, TABLES);
+    walk w = {.report = report, .rows = kprof_store_compile(report, ROWS)};
     begin_idle(&w.idle, report);
     w.add_gap = kprof_store_compile(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)");
     w.add_busy = kprof_store_compile(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)");
@@ -254,9 +242,7 @@ void kprof_trace_find_gaps(kprof_report *report)
     sqlite3_finalize(w.add_gap);
     sqlite3_finalize(w.add_busy);
     sqlite3_finalize(w.idle.insert);
-    static const char query[] =
-        "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2";
-    depths of = {.report = report, .asked = kprof_store_compile(report, query)};
+    depths of = {.report = report, .asked = kprof_store_compile(report, ASKED)};
     of.update = kprof_store_compile(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?");
     while (kprof_store_next(report, of.asked)) {
         const int64_t device = sqlite3_column_int64(of.asked, 0), call = sqlite3_column_int64(of.asked, 1);
@@ -288,17 +274,6 @@ typedef struct open_gaps {
 } open_gaps;
 
 enum { POINT = 3, GAP_DEVICE, GAP_START, GAP_HOST, GAP_END }; /* columns of a point */
-static const char points[] =
-    "SELECT process_id, thread, start_ns, 2*id, device, start_ns, host_ns, end_ns FROM temp.trace_gap UNION ALL SELECT "
-    "process_id, thread, host_ns, 2*id+1, device, start_ns, host_ns, end_ns FROM temp.trace_gap ORDER BY 1, 2, 3";
-static const char calls[] = "SELECT process_id, thread, start_ns, end_ns, class FROM trace_call JOIN temp.call_class c "
-                            "ON c.id=name_id ORDER BY 1, 2, 3";
-/* The class of the calls of each name. */
-static const char classes[] =
-    "CREATE TEMP TABLE call_class AS SELECT id, CASE WHEN text GLOB '*ynchronize*' THEN 0 WHEN text GLOB '*emcpy*' "
-    "THEN 1 WHEN text GLOB '*aunch*' THEN 2 WHEN text GLOB '*lloc*' OR text GLOB '*Free*' OR text GLOB '*MemCreate*' "
-    "OR text GLOB '*Map*' THEN 3 ELSE 4 END AS class FROM trace_name; "
-    "CREATE UNIQUE INDEX temp.call_class_id ON call_class(id)";
 
 static void explain_gap(open_gaps *open, sqlite3_stmt *point, const double *sums)
 {
@@ -337,8 +312,8 @@ static void take_point(void *user, sqlite3_stmt *point, const double *sums)
 void kprof_trace_explain_gaps(kprof_report *report)
 {
     open_gaps open = {.count = 0};
-    const kprof_cumulation what = {points, calls, take_point, &open};
-    kprof_store_exec(report, classes);
+    const kprof_cumulation what = {POINTS, CALLS, take_point, &open};
+    kprof_store_exec(report, CALL_CLASSES);
     begin_idle(&open.idle, report);
     kprof_trace_cumulate(report, &what);
     write_idle(&open.idle);

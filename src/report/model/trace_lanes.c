@@ -3,6 +3,7 @@
  * end behind the range of their thread in which they began. */
 #include "report/model/trace_tables.h"
 
+#include "report/model/trace_lanes.sql.h"
 #include "report/store/store.h"
 
 #include <string.h>
@@ -22,14 +23,6 @@ typedef struct walk {
     int64_t streams;                    /* so far */
     size_t lanes;                       /* of this stream */
 } walk;
-
-#define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
-static const char work[] =
-    "SELECT process_id, device, context, stream, 1, id, start_ns, end_ns FROM trace_kernel" KNOWN
-    " UNION ALL SELECT process_id, device, context, stream, 2, id, start_ns, end_ns FROM "
-    "trace_copy" KNOWN " UNION ALL SELECT process_id, device, context, stream, 3, id, start_ns, end_ns FROM "
-    "trace_set" KNOWN " UNION ALL SELECT process_id, device, context, stream, 4, id, start_ns, end_ns FROM "
-    "trace_graph" KNOWN " ORDER BY 1, 2, 3, 4, 7, 8";
 
 static int64_t number(const walk *w, int column)
 {
@@ -66,10 +59,6 @@ static void take_work(walk *w)
     kprof_store_step(w->report, w->insert);
 }
 
-static const char ranges[] =
-    "SELECT process_id, thread, r.id, start_ns, end_ns FROM trace_range r JOIN trace_name s ON s.id=style_id WHERE "
-    "s.text!='StartEnd' AND end_ns IS NOT NULL ORDER BY 1, 2, 4, 5 DESC";
-
 typedef struct nest {
     kprof_report *report;
     sqlite3_stmt *insert;
@@ -104,12 +93,12 @@ void kprof_trace_find_lanes(kprof_report *report)
     kprof_store_exec(report,
                      "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) "
                      "WITHOUT ROWID");
-    walk w = {.report = report, .work = kprof_store_compile(report, work)};
+    walk w = {.report = report, .work = kprof_store_compile(report, WORK)};
     w.insert = kprof_store_compile(report, "INSERT INTO temp.work_lane VALUES(?,?,?)");
     while (kprof_store_next(report, w.work))
         take_work(&w);
     nest n = {.report = report, .insert = w.insert};
-    sqlite3_stmt *rows = kprof_store_compile(report, ranges);
+    sqlite3_stmt *rows = kprof_store_compile(report, RANGES);
     while (kprof_store_next(report, rows))
         take_range(&n, rows);
     sqlite3_finalize(rows);

@@ -5,46 +5,8 @@
 #include "core/activities.h"
 #include "report/model/trace_cumulate.h"
 #include "report/model/trace_functions.h"
+#include "report/model/trace_lost.sql.h"
 #include "report/store/store.h"
-
-/* All that runs on GPUs, with k 1 for kernels and graphs. */
-#define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
-#define WORK                                                                                                           \
-    "work AS (SELECT process_id, device, start_ns, end_ns, correlation, 1 AS k FROM trace_kernel" KNOWN                \
-    " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 1 FROM trace_graph" KNOWN                    \
-    " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_copy" KNOWN                     \
-    " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_set" KNOWN ")"
-/* Times of kprof's in which not all that runs is recorded. */
-#define UNRECORDED                                                                                                     \
-    " JOIN trace_name n ON n.id=name_id WHERE text IN ('" KPROF_TRACE_OWN "', '" KPROF_TRACE_COUNTED                   \
-    "', '" KPROF_TRACE_LEFT_OUT "')"
-/* The work on GPUs, with the call that asked for it. */
-static const char work[] = "CREATE TEMP TABLE trace_work AS WITH " WORK
-                           " SELECT device, process_id, work.start_ns, work.end_ns, k, call.start_ns AS call_ns, "
-                           "call.end_ns AS return_ns, thread FROM work LEFT JOIN temp.first_call call "
-                           "USING(process_id, correlation)";
-/* The times in which kprof measured, or that the trace leaves out, of each process and the devices that it uses, while
- * these had work. What runs then is not recorded, and no gap. */
-static const char own[] =
-    "CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread FROM "
-    "trace_overhead" UNRECORDED "), " WORK
-    ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
-    "FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device) SELECT process_id, device, "
-    "max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread FROM mine JOIN used USING(process_id) "
-    "WHERE start_ns<last_ns AND end_ns>first_ns";
-
-static const char ends_of_ranges[] =
-    "SELECT 0, 0, start_ns, 2*id FROM trace_range WHERE end_ns IS NOT NULL UNION ALL SELECT 0, 0, end_ns, 2*id+1 FROM "
-    "trace_range WHERE end_ns IS NOT NULL ORDER BY 3";
-/* Not only of the part of the time that was asked for: a range may begin before and end after that. */
-#define ALL_WORK                                                                                                       \
-    "SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_kernel" KNOWN                                                    \
-    " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_graph" KNOWN                                          \
-    " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_copy" KNOWN                                           \
-    " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_set" KNOWN
-static const char all_work[] = ALL_WORK " ORDER BY 3";
-static const char work_and_unrecorded[] =
-    ALL_WORK " UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_overhead" UNRECORDED " ORDER BY 3";
 
 typedef struct range_ends {
     kprof_report *report;
@@ -65,49 +27,16 @@ static void find_work_in_ranges(kprof_report *report)
     kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL);"
                              "CREATE TEMP TABLE range_cover(point INTEGER PRIMARY KEY, c0 REAL)");
     range_ends to = {report, kprof_store_compile(report, "INSERT INTO temp.range_work VALUES(?,?)")};
-    kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, all_work, take_end, &to});
+    kprof_trace_cumulate(report, &(kprof_cumulation){ENDS_OF_RANGES, ALL_WORK_BY_TIME, take_end, &to});
     sqlite3_finalize(to.insert);
-    if (kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM main.trace_overhead" UNRECORDED ")") == 0) {
+    if (kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM main.trace_overhead " UNRECORDED ")") == 0) {
         kprof_store_exec(report, "INSERT INTO temp.range_cover SELECT point, c0 FROM temp.range_work");
         return;
     }
     to.insert = kprof_store_compile(report, "INSERT INTO temp.range_cover VALUES(?,?)");
-    kprof_trace_cumulate(report, &(kprof_cumulation){ends_of_ranges, work_and_unrecorded, take_end, &to});
+    kprof_trace_cumulate(report, &(kprof_cumulation){ENDS_OF_RANGES, WORK_AND_UNRECORDED, take_end, &to});
     sqlite3_finalize(to.insert);
 }
-
-/* range, ns, known_ns (without what was not recorded), busy_ns: of each NVTX range that has ended; any GPU counts. */
-static const char steps[] =
-    "CREATE TEMP TABLE trace_step AS SELECT coalesce(g.text, '') || ':' || n.text AS range, end_ns-start_ns AS ns, "
-    "end_ns-start_ns-(d.c0-c.c0)+(b.c0-a.c0) AS known_ns, b.c0-a.c0 AS busy_ns FROM trace_range r JOIN trace_name n ON "
-    "n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id JOIN temp.range_work a ON a.point=2*r.id JOIN "
-    "temp.range_work b ON b.point=2*r.id+1 JOIN temp.range_cover c ON c.point=2*r.id JOIN temp.range_cover d ON "
-    "d.point=2*r.id+1";
-
-/* operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes behind another one
- * in its stream, and the thread launches nothing between them, within 1,000 calls) */
-static const char transfers[] =
-    "CREATE TEMP TABLE trace_transfer AS WITH copies AS (SELECT o.text AS operation, s.text AS source, t.text AS "
-    "target, end_ns-start_ns AS ns, bytes, bytes<65536 AS is_small, bytes<65536 AND lag(bytes) OVER same<65536 AS "
-    "is_next, process_id, lag(correlation) OVER same AS before, correlation FROM trace_copy JOIN trace_name o ON "
-    "o.id=operation_id JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id" KNOWN
-    " WINDOW same AS (PARTITION BY process_id, device, stream, operation_id ORDER BY start_ns)) SELECT operation, "
-    "source, target, ns, bytes, is_small, is_next AND NOT EXISTS (SELECT 1 FROM (SELECT name_id, thread FROM "
-    "temp.first_call c WHERE c.process_id=copies.process_id AND c.correlation>before AND "
-    "c.correlation<copies.correlation ORDER BY c.correlation LIMIT 1000) c JOIN temp.call_class ON id=name_id WHERE "
-    "class=2 AND c.thread IS (SELECT thread FROM temp.first_call own WHERE own.process_id=copies.process_id AND "
-    "own.correlation=copies.correlation)) AS follows FROM copies";
-
-/* memory, device, is_new (an allocation), bytes, level (bytes that are allocated then), in_loop (between the first and
- * the last kernel), call_ns */
-static const char allocations[] =
-    "CREATE TEMP TABLE trace_allocation AS WITH moves AS (SELECT process_id, device, n.text AS memory, "
-    "o.text='allocation' AS is_new, bytes, time_ns, correlation FROM trace_memory JOIN trace_name n ON n.id=memory_id "
-    "JOIN trace_name o ON o.id=operation_id), loop AS (SELECT min(start_ns) AS first, max(start_ns) AS last FROM "
-    "trace_kernel) SELECT memory, device, is_new, bytes, sum(CASE WHEN is_new THEN 1.0*bytes ELSE -1.0*bytes END) OVER "
-    "(PARTITION BY process_id, device, memory ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "
-    "level, time_ns BETWEEN first AND last AS in_loop, call.end_ns-call.start_ns AS call_ns FROM moves CROSS JOIN loop "
-    "LEFT JOIN temp.first_call call USING(process_id, correlation)";
 
 void kprof_trace_find_lost(kprof_report *report)
 {
@@ -115,13 +44,13 @@ void kprof_trace_find_lost(kprof_report *report)
         return;
     kprof_trace_add_functions(report);
     kprof_trace_find_calls(report);
-    kprof_store_exec(report, own);
-    kprof_store_exec(report, work);
+    kprof_store_exec(report, OWN);
+    kprof_store_exec(report, TRACE_WORK);
     kprof_trace_find_gaps(report);
     kprof_trace_explain_gaps(report);
     find_work_in_ranges(report);
-    kprof_store_exec(report, steps);
-    kprof_store_exec(report, transfers);
-    kprof_store_exec(report, allocations);
+    kprof_store_exec(report, STEPS);
+    kprof_store_exec(report, TRANSFERS);
+    kprof_store_exec(report, ALLOCATIONS);
     kprof_trace_end_table(report);
 }

@@ -1,6 +1,7 @@
 /* Reads the ranges and calls of each thread in the order of time, with a list of the ranges that are open. */
 #include "report/model/trace_tables.h"
 
+#include "report/model/trace_project.sql.h"
 #include "report/store/store.h"
 
 #include <string.h>
@@ -21,24 +22,6 @@ typedef struct projection {
     open_range open[MOST_OPEN];
     size_t open_count;
 } projection;
-
-static const char tables[] =
-    "CREATE TEMP TABLE range_kernel(range INTEGER NOT NULL, kernel INTEGER NOT NULL);"
-    "CREATE TEMP TABLE range_span(range INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, ops INTEGER)";
-
-#define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
-/* process, thread, time, event, id of a range or a kernel (0: of no kernel), start and end of what a call asked for, or
- * whether a range that begins has no end */
-static const char events[] =
-    "WITH work AS (SELECT process_id, correlation, id, start_ns, end_ns FROM trace_kernel" KNOWN
-    " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_graph" KNOWN
-    " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_copy" KNOWN
-    " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_set" KNOWN
-    ") SELECT process_id, thread, start_ns AS t, 0 AS what, r.id, end_ns IS NULL, 0 FROM trace_range r JOIN "
-    "trace_name s ON s.id=style_id WHERE s.text!='Marker' AND thread=end_thread UNION ALL SELECT process_id, thread, "
-    "end_ns, 1, id, 0, 0 FROM trace_range WHERE end_ns IS NOT NULL AND thread=end_thread UNION ALL SELECT process_id, "
-    "thread, call.start_ns, 2, id, work.start_ns, work.end_ns "
-    "FROM work JOIN temp.first_call call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
 
 static void insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)
 {
@@ -106,10 +89,10 @@ void kprof_trace_project_ranges(kprof_report *report)
     if (!kprof_trace_begin_table(report, "range_span"))
         return;
     kprof_trace_find_calls(report);
-    kprof_store_exec(report, tables);
+    kprof_store_exec(report, TABLES);
     p.add_kernel = kprof_store_compile(report, "INSERT INTO temp.range_kernel VALUES(?,?)");
     p.add_span = kprof_store_compile(report, "INSERT INTO temp.range_span VALUES(?,?,?,?)");
-    sqlite3_stmt *rows = kprof_store_compile(report, events);
+    sqlite3_stmt *rows = kprof_store_compile(report, EVENTS);
     while (kprof_store_next(report, rows))
         take_event(&p, rows);
     end_thread(&p);

@@ -3,29 +3,11 @@
 #include "report/model/trace_tables.h"
 
 #include "report/model/trace_functions.h"
+#include "report/model/trace_tables.sql.h"
 #include "report/store/store.h"
 #include "report/store/trace_ingest.h"
 
 #include <stdio.h>
-
-/* They are those of the whole trace: work in a part of it may have been asked for before. */
-static const char calls[] =
-    "CREATE TEMP TABLE first_call(process_id INTEGER, correlation INTEGER, start_ns INTEGER, end_ns INTEGER, thread "
-    "INTEGER, name_id INTEGER, PRIMARY KEY(process_id, correlation)) WITHOUT ROWID;"
-    "INSERT INTO temp.first_call SELECT process_id, correlation, start_ns, end_ns, thread, name_id FROM "
-    "main.trace_call WHERE true ON CONFLICT DO UPDATE SET start_ns=excluded.start_ns, end_ns=excluded.end_ns, "
-    "thread=excluded.thread, name_id=excluded.name_id WHERE excluded.start_ns<start_ns";
-
-#define SHAPE_COLUMNS "grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_smem_bytes"
-static const char shapes[] =
-    "CREATE TEMP TABLE trace_shape AS SELECT name_id, " SHAPE_COLUMNS ", count(*) AS c, total(end_ns-start_ns) AS t, "
-    "kprof_median(end_ns-start_ns) AS median FROM trace_kernel WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP "
-    "BY name_id, " SHAPE_COLUMNS;
-
-static const char names[] =
-    "CREATE TEMP TABLE name_key(id INTEGER PRIMARY KEY, text INTEGER, demangled INTEGER, function INTEGER);"
-    "INSERT INTO temp.name_key SELECT id, id, min(id) OVER (PARTITION BY demangled), min(id) OVER (PARTITION BY "
-    "function) FROM trace_name";
 
 /* Temporary tables are in a file of their own. Outside of a transaction each row would be one. */
 bool kprof_trace_begin_table(kprof_report *report, const char *table)
@@ -60,7 +42,7 @@ static void make(kprof_report *report, const char *table, const char *sql)
 
 void kprof_trace_find_calls(kprof_report *report)
 {
-    make(report, "first_call", calls);
+    make(report, "first_call", CALLS);
 }
 
 void kprof_trace_find_callers(kprof_report *report)
@@ -77,10 +59,10 @@ void kprof_trace_find_callers(kprof_report *report)
 
 void kprof_trace_find_shapes(kprof_report *report)
 {
-    make(report, "trace_shape", shapes);
+    make(report, "trace_shape", SHAPES);
 }
 
 void kprof_trace_find_names(kprof_report *report)
 {
-    make(report, "name_key", names);
+    make(report, "name_key", NAMES);
 }

@@ -2,6 +2,7 @@
  * one, as ranges may overlap. */
 #include "report/model/trace_tables.h"
 
+#include "report/model/trace_tree.sql.h"
 #include "report/store/store.h"
 
 #include <string.h>
@@ -19,17 +20,6 @@ typedef struct walk {
     open_range open[MOST_OPEN];
     size_t open_count;
 } walk;
-
-static const char tables[] = "CREATE TEMP TABLE range_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER);"
-                             "CREATE TEMP TABLE push_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER)";
-#define IN_ORDER                                                                                                       \
-    "SELECT process_id, thread, r.id, start_ns, coalesce(end_ns, 9223372036854775807) AS until FROM trace_range r "    \
-    "JOIN trace_name s ON s.id=style_id WHERE until>=start_ns AND thread=end_thread AND "
-/* If two ranges have the same times, the one that was recorded last has ended last; those that were not ended are
- * recorded in the order in which they began. */
-#define BY_TIME " ORDER BY process_id, thread, start_ns, until DESC, iif(end_ns IS NULL, r.id, -r.id)"
-static const char all[] = IN_ORDER "s.text!='Marker'" BY_TIME;
-static const char pushed[] = IN_ORDER "s.text='PushPop'" BY_TIME;
 
 static int64_t number(const walk *w, int column)
 {
@@ -84,9 +74,9 @@ void kprof_trace_nest_ranges(kprof_report *report)
 {
     if (!kprof_trace_begin_table(report, "range_tree"))
         return;
-    kprof_store_exec(report, tables);
-    nest(report, all, "INSERT INTO temp.range_tree VALUES(?,?,?)");
-    nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)");
+    kprof_store_exec(report, TABLES);
+    nest(report, ALL_RANGES, "INSERT INTO temp.range_tree VALUES(?,?,?)");
+    nest(report, PUSHED_RANGES, "INSERT INTO temp.push_tree VALUES(?,?,?)");
     kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
                              "CREATE INDEX temp.push_child ON push_tree(parent)");
     kprof_trace_end_table(report);

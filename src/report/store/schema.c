@@ -2,6 +2,7 @@
  * both together, and the version with them. */
 #include "core/activities.h"
 #include "report/store/rows.h"
+#include "report/store/schema.sql.h"
 #include "report/store/trace_ingest.h"
 
 #include <string.h>
@@ -111,30 +112,6 @@ static const schema_entry tables[] = {
 };
 #define TABLE_COUNT COUNT_OF(tables)
 
-/* For people with an SQLite client; kprof itself never reads them. */
-static const char views[] =
-    "CREATE VIEW launch_metrics AS SELECT launch.id AS launch, process.pid AS pid, kernel.function AS kernel, "
-    "metric.name AS metric, value.value AS value, metric.unit AS unit "
-    "FROM value JOIN launch ON launch.id=value.launch_id JOIN metric ON metric.id=value.metric_id "
-    "JOIN kernel ON kernel.id=launch.kernel_id JOIN process ON process.id=launch.process_id;"
-    "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, kernel.function "
-    "AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, launch.position AS "
-    "position, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread_compiled, static_smem_bytes, "
-    "dynamic_smem_bytes, replay_mode, passes, measured, launch.reason AS reason, graph_node.node AS graph_node, "
-    "nvtx.ranges AS nvtx, stack.line AS launched_from FROM launch JOIN process ON process.id=launch.process_id JOIN "
-    "kernel ON kernel.id=launch.kernel_id JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON "
-    "graph_node.launch_id=launch.id LEFT JOIN nvtx ON nvtx.launch_id=launch.id LEFT JOIN launch_stack ON "
-    "launch_stack.launch_id=launch.id LEFT JOIN stack ON stack.id=launch_stack.stack_id;"
-    "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, count(value.value) AS "
-    "launches, min(value.value) AS minimum, max(value.value) AS maximum, avg(value.value) AS average, metric.unit AS "
-    "unit FROM value JOIN launch ON launch.id=value.launch_id JOIN kernel ON kernel.id=launch.kernel_id JOIN metric ON "
-    "metric.id=value.metric_id GROUP BY kernel.function, metric.id;"
-    "CREATE VIEW seen_kernels AS SELECT kernel.function AS kernel, kernel.demangled AS demangled, "
-    "sum(seen.launches) AS launches FROM seen JOIN kernel ON kernel.id=seen.kernel_id "
-    "GROUP BY kernel.mangled ORDER BY launches DESC, kernel;"
-    "CREATE VIEW metric_passes AS SELECT chip, metric.name AS metric, count(*) AS passes, min(pass) AS first, "
-    "max(pass) AS last FROM schedule JOIN metric ON metric.id=schedule.metric_id GROUP BY chip, metric.id;";
-
 /* The statement that makes a table in a report of this version. Caller frees. */
 static char *definition_of(const schema_entry *table, int version)
 {
@@ -150,7 +127,7 @@ void kprof_schema_create(kprof_report *report)
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
         kprof_store_exec(report, sql);
     }
-    kprof_store_exec(report, views);
+    kprof_store_exec(report, VIEWS);
 }
 
 /* Has the file the table of this name, made by this SQL? */
