@@ -1061,7 +1061,9 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
         sim_violation("a range has two launches");
     if (!is_proof && sim.records_kernels)
         sim_violation("a launch is counted while records of kernels add to it");
-    range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
+    const bool is_before = !work->is_replay && profiler->context->cold_before == work->number;
+    const bool is_cold = profiler->context->cold || is_before;
+    range->pass_warm = range->pass_warm || (!is_proof && !is_cold);
     if (range->signature == 0) {
         range->signature = signature;
         range->shape = shape;
@@ -1440,6 +1442,7 @@ static kprof_status flush_behind(kprof_flush *flush, void *stream)
     return KPROF_OK;
 }
 
+/* Behind work that goes on, for the next work. */
 static kprof_status flush_run(kprof_flush *flush, void *stream)
 {
     lock();
@@ -1447,7 +1450,8 @@ static kprof_status flush_run(kprof_flush *flush, void *stream)
     if (flush->context != sim_current || context_of(stream) != sim_current)
         sim_violation("caches of another context are flushed");
     sim_drain_context(sim_current);
-    sim.contexts[sim_current].cold = true;
+    sim.contexts[sim_current].cold = !sim_is_busy(sim_current);
+    sim.contexts[sim_current].cold_before = sim.submitted + 1;
     unlock();
     return KPROF_OK;
 }

@@ -198,6 +198,7 @@ typedef struct sim_output {
 typedef struct sim_context {
     bool failed;
     bool cold;                           /* nothing used the caches since they were flushed */
+    uint64_t cold_before;                /* number of the work before which they are, in the order of its stream */
     struct kprof_profiler *armed;        /* between its start and stop */
     bool has_run_pass;                   /* the profiler's object, which lives */
     bool ran_unarmed;                    /* a pass, while samples of instructions were not enabled */
