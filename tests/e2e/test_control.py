@@ -363,6 +363,7 @@ class Control(Case):
         self.end(process, 106)
 
     def test_whom_nobody_can_tell(self):
+        os.chmod(self.tmp, 0o755)
         gone = subprocess.Popen(["true"])
         gone.wait()
         for words, code, text in ((["start"], 109, "no application runs under kprof --armed no"),
