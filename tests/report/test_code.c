@@ -425,6 +425,11 @@ static void test_names_of_files(void **state)
     assert_string_equal(of.profiles.files[1].name, "/home/user/project/softmax.py");
     assert_string_equal(of.profiles.files[2].name, "/other/softmax.py");
     close_code(&of);
+    execute("UPDATE code_file SET path='/'||replace(hex(zeroblob(999)), '00', char(0x4e16))||id||'.py'");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    const char *name = of.profiles.files[1].name; /* that of no file */
+    assert_true(strlen(name) <= NAME_MAX && kprof_ends_with(name, "2.py") && kprof_text_is_clean(name));
+    close_code(&of);
 }
 
 /* Rows that kprof would not write. */

@@ -2,6 +2,7 @@
 #include "report/model/code.h"
 #include "core/bisect.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,16 @@ static int by_last_part(const void *a, const void *b)
     return order ? order : strcmp((*left)->path, (*right)->path);
 }
 
+/* The end of what is longer than any file's name. */
+static const char *short_name(const char *name)
+{
+    const size_t length = strlen(name);
+    name += length > NAME_MAX ? length - NAME_MAX : 0;
+    while (((unsigned char)*name & 0xc0) == 0x80) /* within a character of UTF-8 */
+        name++;
+    return name;
+}
+
 /* Merged reports may have a path twice, with other texts: that takes no longer name. */
 static void name_files(kprof_code_profiles *all)
 {
@@ -88,6 +99,8 @@ static void name_files(kprof_code_profiles *all)
         for (size_t i = end; i-- > first && is_shared;) /* the others are compared with the first */
             sorted[i]->name = sorted[i]->path;
     }
+    for (size_t i = 0; i < all->file_count; i++)
+        all->files[i].name = short_name(all->files[i].name);
 }
 
 static uint64_t count_at(sqlite3_stmt *row, int column)
