@@ -659,7 +659,7 @@ class Pages(unittest.TestCase):
                           f"(document.querySelectorAll('.source select')[{i}])")
         self.click("document.querySelector('.source tbody button')")
         self.reload()
-        self.assertEqual(self.evaluate(state), [[1, 1], 1])
+        self.assertEqual(self.evaluate(state), [[1, 1, 0], 1])
 
     @seldom
     def test_readers_of_screens_find_names(self):
@@ -757,6 +757,28 @@ class Pages(unittest.TestCase):
         self.evaluate("(() => { const s = document.querySelector('.source select'); s.value = [...s.options].find(o => "
                       "o.textContent === 'Bank conflicts').value; s.dispatchEvent(new Event('change')); })()")
         self.assertEqual(self.code_rows()[0][:2], ["standard.py:170", "7,168"])
+
+    @in_turn
+    def test_the_source_as_instructions(self):
+        """Rows may be instructions, too, each of which leads to its line; a spreadsheet takes them all."""
+        expected = [row for row in self.source_page("--all", "--print-source", "sass")
+                    if row["kernel"] == "softmax_kernel"]
+        self.open("source", "#source-2")
+        choose = "(([i, text]) => {{ const s = document.querySelectorAll('.source select')[i]; s.selectedIndex = " \
+                 "[...s.options].findIndex(o => o.text === text); s.dispatchEvent(new Event('change')); }})({})"
+        for choice in ([2, "instructions"], [1, "of the source"]):
+            self.evaluate(choose.format(json.dumps(choice)))
+        rows = self.copied()
+        self.assertEqual([(row["Address"], row["Text"].lstrip("'"), row["Line"]) for row in rows],
+                         [(row["address"], row["instruction"], row["location"]) for row in expected])
+        for label, key in (("Instructions", "instructions"), ("Excess sectors", "excess_sectors")):
+            self.assertEqual([row[label] for row in rows], [row[key] for row in expected])
+        self.assertEqual([row[0] for row in self.code_rows()],
+                         [f"{row['address']}  {row['instruction']}" for row in expected])
+        self.click("document.querySelector('.source tbody tr:nth-child(8) .note a')")
+        self.assertEqual(self.evaluate("document.querySelector('.source .current button').textContent"),
+                         expected[7]["location"])
+        self.assertEqual(self.evaluate("document.querySelectorAll('.source select')[2].value"), "lines")
 
     @in_turn
     def test_verdicts_and_findings_lead_to_the_source(self):

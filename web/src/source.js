@@ -3,7 +3,7 @@
 // quick.
 import { recall, remember } from "./choices.js";
 import { h, kernelHeading, named } from "./dom.js";
-import { bar, countText, scrolling, showPages, sortedTable } from "./table.js";
+import { bar, copyButton, countText, scrolling, showPages, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
 const PAGE_ROWS = 100;
@@ -83,7 +83,7 @@ function stalls(code, row) {
 class SourceView {
     constructor(code) {
         this.code = code;
-        this.rows = code.lines.length ? code.lines : code.instructions;
+        this.lines = new Map(code.lines.flatMap((line) => line.members.map((i) => [code.instructions[i], line])));
         this.recall();
         this.body = h("tbody", { role: "rowgroup" });
         this.head = h("tr", { role: "row" });
@@ -111,9 +111,11 @@ class SourceView {
 
     // What the reader has chosen before: the column by its key, rows by theirs.
     recall() {
-        const { column, opened = [], ...chosen } = recall("source") ?? {};
-        const rows = opened.map((key) => this.rows.find((row) => row.key === key)).filter(Boolean);
+        const { column, opened = [], ofLines = true, ...chosen } = recall("source") ?? {};
+        const { lines, instructions } = this.code;
+        const rows = lines.filter(({ key }) => opened.includes(key));
         Object.assign(this, { query: "", page: 0, byHeat: true, current: null, open: new Set(rows) }, chosen);
+        this.rows = lines.length && ofLines ? lines : instructions;
         this.column = Math.max(
             0,
             this.code.columns.findIndex(({ key }) => key === column),
@@ -123,9 +125,18 @@ class SourceView {
     change(what) {
         Object.assign(this, what);
         this.show();
-        const { query, page, byHeat } = this;
+        const { query, page, byHeat, ofLines } = this;
         const opened = [...this.open].slice(-MOST_KEPT_OPEN).map(({ key }) => key);
-        remember("source", { query, page, byHeat, opened, column: this.code.columns[this.column]?.key });
+        remember("source", { query, page, byHeat, ofLines, opened, column: this.code.columns[this.column]?.key });
+    }
+
+    get ofLines() {
+        return this.rows === this.code.lines;
+    }
+
+    rowsOfLines(ofLines) {
+        const rows = ofLines ? this.code.lines : this.code.instructions;
+        return { rows, current: rows === this.rows ? this.current : null };
     }
 
     controls() {
@@ -141,6 +152,9 @@ class SourceView {
                 ),
             );
         const labels = this.code.columns.map(({ label }) => label);
+        const kinds = ["lines", "instructions"];
+        const kind = choice("Rows", kinds, this.ofLines ? 0 : 1, (i) => this.rowsOfLines(i === 0));
+        this.kind = kind.querySelector("select");
         this.input = h("input", {
             type: "search",
             value: this.query,
@@ -155,9 +169,11 @@ class SourceView {
             { class: "controls" },
             labels.length > 0 && choice("Heat", labels, this.column, (column) => ({ column })),
             choice("Order", ["hottest first", "of the source"], this.byHeat ? 0 : 1, (i) => ({ byHeat: i === 0 })),
+            this.code.lines.length > 0 && kind,
             h("label", {}, "Search ", this.input),
             h("button", { type: "button", onclick: () => this.next(1), title: "n" }, "Next hottest"),
             h("button", { type: "button", onclick: () => this.next(-1), title: "p" }, "Previous"),
+            copyButton(() => this.cells()),
             h("span", { class: "keys" }, "Keys: n and p next and previous hottest, / search, arrows and Enter"),
         );
     }
@@ -203,14 +219,18 @@ class SourceView {
         this.page = Math.floor(Math.max(0, this.shown().indexOf(row)) / PAGE_ROWS);
     }
 
+    // The row itself, or the line that it is below.
     lineOf(row) {
-        return this.rows.includes(row) ? row : this.rows.find((other) => this.membersOf(other).includes(row));
+        return row.members || !this.ofLines ? row : this.lines.get(row);
     }
 
     // Go to a row: on its page, and opened where it is a line.
     reveal(row, quiet) {
+        if (row.members && !this.ofLines) {
+            Object.assign(this, this.rowsOfLines(true));
+            this.kind.selectedIndex = 0;
+        }
         const line = this.lineOf(row);
-        if (!line) return;
         if (!this.chosen().includes(line)) this.input.value = this.query = "";
         if (line.members) this.open.add(line);
         this.turnTo(row);
@@ -353,6 +373,7 @@ class SourceView {
 
     instructionRow(row, isBelow) {
         const at = !isBelow && placeOf(this.code, row);
+        const line = this.lines.get(row);
         return h(
             "tr",
             {
@@ -365,7 +386,7 @@ class SourceView {
                 "th",
                 { scope: "row", role: "rowheader" },
                 h("code", {}, `${address(row)}  ${row.sass ?? ""}`),
-                at && h("span", { class: "note" }, at),
+                at && h("span", { class: "note" }, line ? h("a", { href: sourceLink(this.code, line) }, at) : at),
                 this.waitsFor(row),
             ),
             this.cellsOf(row),
@@ -374,9 +395,25 @@ class SourceView {
 
     // Rows that begin within a line have it above them.
     rowsOf(rows) {
-        const above = rows.length && !this.rows.includes(rows[0]) ? [this.lineOf(rows[0])] : [];
-        const below = this.code.lines.length > 0;
-        return [...above, ...rows].map((row) => (row.members ? this.lineRow(row) : this.instructionRow(row, below)));
+        const above = rows.length && this.lineOf(rows[0]) !== rows[0] ? [this.lineOf(rows[0])] : [];
+        return [...above, ...rows].map((row) =>
+            row.members ? this.lineRow(row) : this.instructionRow(row, this.ofLines),
+        );
+    }
+
+    // The rows that are chosen, on all pages, as text.
+    cells() {
+        const { columns, reasons } = this.code;
+        const stall = ({ stalls }) => [...stalls].sort((a, b) => b[1] - a[1]).map(([at]) => reasons[at])[0];
+        const head = ["Line", "Address", "Text", ...columns.map(({ label }) => label), "Top stall"];
+        const cellsOf = (row) => [
+            placeOf(this.code, row),
+            row.members ? "" : address(row),
+            (row.members ? row.source : row.sass) ?? "",
+            ...columns.map((_, i) => row.numbers[i]),
+            stall(row),
+        ];
+        return [head, ...this.chosen().map(cellsOf)];
     }
 
     showHead() {
@@ -385,7 +422,7 @@ class SourceView {
             h("th", { scope: "col", role: "columnheader", class: isNumber && "number" }, label);
         this.head.replaceChildren(
             ...[
-                header(this.code.lines.length ? "Line" : "Instruction"),
+                header(this.ofLines ? "Line" : "Instruction"),
                 column && header(column.label),
                 this.hasStalls && header("Top stalls"),
                 ...this.others().map(({ label }) => header(label, true)),
@@ -402,7 +439,7 @@ class SourceView {
         this.hasStalls = this.code.columns.some(({ key }) => key === "samples");
         this.showHead();
         this.body.replaceChildren(...this.rowsOf(shown.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS)));
-        const what = this.code.lines.length ? "lines" : "instructions";
+        const what = this.ofLines ? "lines" : "instructions";
         const { page } = this;
         this.state.textContent = countText(rows, this.rows, what, { page, size: PAGE_ROWS, shown: shown.length });
         const turn = (step) => this.change({ page: this.page + step });

@@ -37,6 +37,29 @@ export function countText(chosen, all, name, { page, size, shown = chosen.length
     return `${count}; here are rows ${first.toLocaleString("en-US")} to ${last.toLocaleString("en-US")}`;
 }
 
+// A cell as a spreadsheet takes it: exact numbers, and no text that is a formula.
+function spreadsheetCell(value) {
+    const text = String(value ?? "").replace(/\s+/g, " ");
+    return typeof value === "number" ? text : text.replace(/^[=+@-]/, "'$&");
+}
+
+// lines(): the cells of all rows, those of the head first
+export function copyButton(lines) {
+    if (!navigator.clipboard) return null; // a server without https
+    const copy = async ({ currentTarget }) => {
+        const text = lines().map((line) => line.map(spreadsheetCell).join(TAB));
+        currentTarget.textContent = await navigator.clipboard.writeText(text.join("\n")).then(
+            () => "Copied",
+            () => "The browser forbids to copy",
+        );
+    };
+    return h(
+        "button",
+        { type: "button", title: "All rows with exact numbers, for a spreadsheet", onclick: copy },
+        "Copy table",
+    );
+}
+
 // Buttons to the page before and the next one: turn(1 or -1) shows it. The focus stays on one that works.
 export function showPages(pager, { page, pages, turn, labels }) {
     const go = (step, label) => {
@@ -83,7 +106,13 @@ class SortedTable {
         this.element = h(
             "div",
             { class: cards ? "table cards" : "table" },
-            filter && h("div", { class: "controls above" }, this.search(caption), this.copyButton()),
+            filter &&
+                h(
+                    "div",
+                    { class: "controls above" },
+                    this.search(caption),
+                    copyButton(() => this.lines()),
+                ),
             scrolling(
                 caption,
                 h(
@@ -153,31 +182,11 @@ class SortedTable {
         this.head.children[index].querySelector("button").focus();
     }
 
-    // The rows that are chosen, on all pages, as a spreadsheet takes them: exact numbers, and no text that is a
-    // formula.
-    spreadsheet() {
-        const plain = (value) => String(value ?? "").replace(/\s+/g, " ");
-        const text = (value) => plain(value).replace(/^[=+@-]/, "'$&");
-        const cell = ({ number, value, text: told = value }, row) => (number ? plain(value(row)) : text(told(row)));
+    // The rows that are chosen, on all pages.
+    lines() {
+        const cell = ({ number, value, text = value }, row) => (number ? (value(row) ?? "") : text(row));
         const head = this.columns.map(({ label, unit }) => (unit ? `${label} (${unit})` : label));
-        const rows = this.chosen().map((row) => this.columns.map((column) => cell(column, row)));
-        return [head, ...rows].map((line) => line.join(TAB)).join("\n");
-    }
-
-    copyButton() {
-        if (!navigator.clipboard) return null; // a server without https
-        const copy = async ({ currentTarget }) => {
-            const told = await navigator.clipboard.writeText(this.spreadsheet()).then(
-                () => "Copied",
-                () => "The browser forbids to copy",
-            );
-            currentTarget.textContent = told;
-        };
-        return h(
-            "button",
-            { type: "button", title: "All rows with exact numbers, for a spreadsheet", onclick: copy },
-            "Copy table",
-        );
+        return [head, ...this.chosen().map((row) => this.columns.map((column) => cell(column, row)))];
     }
 
     showHead() {
