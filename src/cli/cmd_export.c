@@ -247,8 +247,10 @@ static kprof_status check_line(const kprof_options *options)
     if (options->export_path && options->log_file)
         return kprof_fail(KPROF_USAGE, "--export and --log-file both say where to; leave one out");
     if (is_of_trace(options) && chooses_launches(&options->filter))
-        return kprof_fail(KPROF_USAGE, "--to chrome, timeline and nsys-sqlite write all of a trace: leave out what "
-                                       "chooses launches");
+        return kprof_fail(KPROF_USAGE, "--to %s writes all of a trace: leave out what chooses launches",
+                          options->export_format == KPROF_EXPORT_CHROME ? "chrome"
+                          : options->export_format == KPROF_EXPORT_NSYS ? "nsys-sqlite"
+                                                                        : "timeline");
     return kprof_filter_check(&options->filter);
 }
 

@@ -25,7 +25,7 @@
 
 /* A field that is added or removed makes another version of both, and one of SPOOL of the first. */
 #define KPROF_SPOOL_VERSION  18
-#define KPROF_SCHEMA_VERSION 12
+#define KPROF_SCHEMA_VERSION 13
 
 /* The one metric of a launch that is measured. */
 #define KPROF_RANGE_LEAD "launch__range_lead_time"

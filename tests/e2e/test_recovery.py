@@ -485,7 +485,7 @@ class Full(CutShort):
 
     def test_a_disk_that_is_nearly_full(self):
         """Nothing was lost when a process just ended there without a word."""
-        mounted = self.on_disk_of("250k")
+        mounted = self.on_disk_of("260k")
         fill = 'head -c 1000000 /dev/zero >"$TMPDIR/fill" 2>/dev/null'
         process = subprocess.run(
             [*mounted, KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", self.path("run"), APP,

@@ -583,6 +583,57 @@ class Records(Tracing):
                           (2, SCALE, START + LATENCY + 20000), (2, VECTOR_ADD, START + LATENCY + 40000)])
         self.assertEqual(self.query("all.kprof", "SELECT process_id, activities FROM trace"), [(1, 3), (2, 6)])
 
+    def merge_ranks(self, changes):
+        """A trace of each rank, changed by SQL, in all.kprof; the rows of gpu_busy by GPU."""
+        ranks = []
+        for rank, change in enumerate(changes):
+            self.assert_run(self.trace("init", f"launch={VECTOR_ADD}*{rank + 1}", "do=sync"), 0)
+            with sqlite3.connect(self.path("run.kprof")) as database:
+                database.executescript(change)
+            database.close()
+            ranks.append(f"rank{rank}.kprof")
+            os.rename(self.path("run.kprof"), self.path(ranks[-1]))
+        self.assert_run(self.kprof("merge", *ranks, "-f", "-o", "all"), 0)
+        return {row["Device"]: row for row in json.loads(
+            self.kprof("stats", "all", "-r", "gpu_busy", "--json").out)}
+
+    def test_ranks_have_their_own_gpus(self):
+        """Each calls its GPU 0. Those of one host and UUID are one GPU."""
+        uuid = "UPDATE device SET uuid='{}' WHERE ordinal=0;"
+        host = "UPDATE process SET host='{}';"
+        one = host.format("a")
+        self.assertEqual({gpu: row["Kernels"] for gpu, row in self.merge_ranks((one, one)).items()}, {0: 3})
+        for changes, kernels in (((one, host.format("b")), {"a:0": 1, "b:0": 2}),
+                                 ((one, one + uuid.format("ffeeddccbb")), {"a:0, 00112233": 1, "a:0, ffeeddcc": 2}),
+                                 ((one, one + uuid.format("ffeeddccbb"), one + uuid.format("ffeeddccbb"),
+                                   host.format("b")), {"a:0, 00112233": 1, "a:0, ffeeddcc": 5, "b:0": 4}),
+                                 ((one, one + uuid.format("00000000")), {"a:0, 00112233": 1, "a:0, 2 0": 2}),
+                                 ((one, host.format("b") + "DROP TABLE process_device; PRAGMA user_version=12"),
+                                  {"a:0": 1, "b:0": 2})):
+            with self.subTest(kernels):
+                self.assertEqual({gpu: row["Kernels"] for gpu, row in self.merge_ranks(changes).items()}, kernels)
+                idle = json.loads(self.kprof("stats", "all", "-r", "gpu_idle_sum", "--json").out or "[]")
+                self.assertLessEqual({row["Device"] for row in idle}, set(kernels))
+                devices = [row["Device"] for row in
+                           json.loads(self.kprof("stats", "all", "-r", "cuda_gpu_trace", "--json").out)]
+                self.assertEqual({gpu: devices.count(gpu) for gpu in devices}, kernels)
+                self.assert_run(self.kprof("export", "all", "--to", "chrome", "-f", "-o", "all.json"), 0)
+                with open(self.path("all.json")) as file:
+                    names = [event["args"]["name"] for event in json.load(file)["traceEvents"]
+                             if event["name"] == "process_name" and event["args"]["name"].startswith("GPU")]
+                self.assertEqual({name.split(" (")[0].removeprefix("GPU ") for name in names}, set(kernels))
+
+    def test_steps_of_a_rank_have_its_own_gpu(self):
+        """While one rank's GPU works, the other one's is idle."""
+        ranges = "INSERT INTO trace_name VALUES(NULL, 'step', 'step', 'step'), (NULL, 'PushPop', 'PushPop', 'PushPop');"
+        step = ("INSERT INTO trace_range SELECT NULL, 1, start_ns+{0}, start_ns+{0}+20000, 1, 1, (SELECT id FROM "
+                "trace_name WHERE text='step'), NULL, (SELECT id FROM trace_name WHERE text='PushPop') FROM "
+                "trace_kernel LIMIT 1; UPDATE process SET host='{1}'")
+        self.merge_ranks((ranges + step.format(20000, "a"), ranges + step.format(0, "b")))
+        self.assert_run(self.kprof("stats", "all", "-r", "step_sum", "--json"), 0)
+        [row] = json.loads(self.kprof("stats", "all", "-r", "step_sum", "--json").out)
+        self.assertEqual((row["Instances"], row["GPU Busy (%)"]), (2, 50))
+
     def test_where_cupti_refuses(self):
         run = self.trace(f"launch={VECTOR_ADD}", "say=ran", env={"KPROF_SIM_NO_TRACE": "1"})
         self.assertEqual(run.code, 111)

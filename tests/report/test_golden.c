@@ -313,6 +313,11 @@ static void check_version_11(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v11.kprof", *state);
 }
 
+static void check_version_12(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v12.kprof", *state);
+}
+
 /* A census, and one launch of another run. */
 static golden_case census_cases[] = {
     {"census.txt", {TEXT(CENSUS), .width = 100}},
@@ -386,6 +391,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v9.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v10.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v11.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v12.kprof",
                              census_path,
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
@@ -418,6 +424,7 @@ static const golden_part parts[] = {
     {check_version_9, cases, VERSION_6_COUNT},
     {check_version_10, cases, VERSION_6_COUNT},
     {check_version_11, cases, VERSION_6_COUNT},
+    {check_version_12, cases, VERSION_6_COUNT},
     PART(check_multiplexed, multiplexed_cases),
     PART(check_census, census_cases),
     PART(check_source, source_cases),

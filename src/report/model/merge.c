@@ -149,6 +149,17 @@ static void add_processes(kprof_merge *merge, const kprof_model *model, const ch
     }
 }
 
+/* Which process sees which GPUs. Of an older report that is known where one GPU alone has a number. */
+static void add_process_devices(kprof_merge *merge, int version)
+{
+    static const char copied[] = "INSERT OR IGNORE INTO main.process_device SELECT process_id+?1, new_device.id FROM "
+                                 "source.process_device JOIN new_device ON old=device_id";
+    static const char guessed[] =
+        "INSERT OR IGNORE INTO main.process_device SELECT p.id+?1, new_device.id FROM source.process p CROSS JOIN "
+        "source.device d JOIN new_device ON old=d.id GROUP BY p.id, d.ordinal HAVING count(*)=1";
+    run(merge, version >= KPROF_PROCESS_DEVICES_SINCE ? copied : guessed, &merge->process_count, 1);
+}
+
 /* A report that was merged brings its own sources along. */
 static void add_sources(kprof_merge *merge, const char *name, int version)
 {
@@ -497,6 +508,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
     if (merge->subset && merge->into->status == KPROF_OK)
         note(merge, kprof_subset_launches(merge->subset, &walk, take_launch, merge));
     add_processes(merge, model, from->path, name);
+    add_process_devices(merge, from->version);
     add_sources(merge, name, from->version);
     for (size_t i = 0; i < model->chip_count; i++) {
         const kprof_model_chip *chip = &model->chips[i];

@@ -115,6 +115,7 @@ WHERE base=main.launch.id))), 'application', 'none') WHERE id IN (SELECT id FROM
 $COUNT_MEASURED $REMOVE_LAUNCHES{SELECT id FROM placed EXCEPT SELECT id FROM bases}
 DELETE FROM main.seen WHERE process_id IN $LATER;
 DELETE FROM main.message WHERE process_id IN $LATER;
+DELETE FROM main.process_device WHERE process_id IN $LATER;
 DELETE FROM main.process_source;
 DELETE FROM main.source;
 DELETE FROM main.process WHERE id IN $LATER;

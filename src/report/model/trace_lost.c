@@ -21,7 +21,8 @@ static void take_end(void *user, sqlite3_stmt *point, const double *sums)
     kprof_store_step(to->report, to->insert);
 }
 
-/* point, c0: how long some GPU had worked at each begin and end of a range; range_cover: or it is not known whether. */
+/* point, c0: how long some GPU had worked for the process at each begin and end of a range; range_cover: or it is not
+ * known whether. */
 static void find_work_in_ranges(kprof_report *report)
 {
     kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL);"
@@ -44,6 +45,7 @@ void kprof_trace_find_lost(kprof_report *report)
         return;
     kprof_trace_add_functions(report);
     kprof_trace_find_calls(report);
+    kprof_trace_find_gpus(report);
     kprof_store_exec(report, OWN);
     kprof_store_exec(report, TRACE_WORK);
     kprof_trace_find_gaps(report);

@@ -14,9 +14,9 @@ UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace
 # UNRECORDED
 JOIN trace_name n ON n.id=name_id WHERE text IN ('$KPROF_TRACE_OWN', '$KPROF_TRACE_COUNTED', '$KPROF_TRACE_LEFT_OUT')
 
--- The work on GPUs, with the call that asked for it.
+-- The work on GPUs, with the call that asked for it. From here on devices have the numbers of temp.trace_gpu.
 # TRACE_WORK
-CREATE TEMP TABLE trace_work AS WITH $WORK SELECT device, process_id, work.start_ns, work.end_ns, k,
+CREATE TEMP TABLE trace_work AS WITH $WORK SELECT $KPROF_TRACE_GPU AS device, process_id, work.start_ns, work.end_ns, k,
 call.start_ns AS call_ns, call.end_ns AS return_ns, thread FROM work LEFT JOIN temp.first_call call USING(process_id,
 correlation)
 
@@ -26,30 +26,31 @@ correlation)
 CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread
 FROM trace_overhead $UNRECORDED), $WORK, used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns,
 max(end_ns) AS last_ns FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device)
-SELECT process_id, device, max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread
+SELECT process_id, $KPROF_TRACE_GPU AS device, max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread
 FROM mine JOIN used USING(process_id) WHERE start_ns<last_ns AND end_ns>first_ns
 
 # ENDS_OF_RANGES
-SELECT 0, 0, start_ns, 2*id FROM trace_range WHERE end_ns IS NOT NULL
-UNION ALL SELECT 0, 0, end_ns, 2*id+1 FROM trace_range WHERE end_ns IS NOT NULL
-ORDER BY 3
+SELECT process_id, 0, start_ns, 2*id FROM trace_range WHERE end_ns IS NOT NULL
+UNION ALL SELECT process_id, 0, end_ns, 2*id+1 FROM trace_range WHERE end_ns IS NOT NULL
+ORDER BY 1, 3
 
 -- Not only of the part of the time that was asked for: a range may begin before and end after that.
 # ALL_WORK
-SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_kernel $KNOWN
-UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_graph $KNOWN
-UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_copy $KNOWN
-UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_set $KNOWN
+SELECT process_id, 0, start_ns, end_ns, 0 FROM main.trace_kernel $KNOWN
+UNION ALL SELECT process_id, 0, start_ns, end_ns, 0 FROM main.trace_graph $KNOWN
+UNION ALL SELECT process_id, 0, start_ns, end_ns, 0 FROM main.trace_copy $KNOWN
+UNION ALL SELECT process_id, 0, start_ns, end_ns, 0 FROM main.trace_set $KNOWN
 
 # ALL_WORK_BY_TIME
-$ALL_WORK ORDER BY 3
+$ALL_WORK ORDER BY 1, 3
 
 # WORK_AND_UNRECORDED
 $ALL_WORK
-UNION ALL SELECT 0, 0, start_ns, end_ns, 0 FROM main.trace_overhead $UNRECORDED
-ORDER BY 3
+UNION ALL SELECT process_id, 0, start_ns, end_ns, 0 FROM main.trace_overhead $UNRECORDED
+ORDER BY 1, 3
 
--- range, ns, known_ns (without what was not recorded), busy_ns: of each NVTX range that has ended; any GPU counts.
+-- range, ns, known_ns (without what was not recorded), busy_ns: of each NVTX range that has ended; any GPU counts on
+-- which its process works.
 # STEPS
 CREATE TEMP TABLE trace_step AS SELECT coalesce(g.text, '') || ':' || n.text AS range, end_ns-start_ns AS ns,
 end_ns-start_ns-(d.c0-c.c0)+(b.c0-a.c0) AS known_ns, b.c0-a.c0 AS busy_ns FROM trace_range r JOIN trace_name n ON
@@ -76,7 +77,7 @@ own.correlation=copies.correlation)) AS follows FROM copies
 CREATE TEMP TABLE trace_allocation AS WITH moves AS (SELECT process_id, device, n.text AS memory,
 o.text='allocation' AS is_new, bytes, time_ns, correlation FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN
 trace_name o ON o.id=operation_id), loop AS (SELECT min(start_ns) AS first, max(start_ns) AS last
-FROM trace_kernel) SELECT memory, device, is_new, bytes, sum(CASE WHEN is_new THEN 1.0*bytes ELSE -1.0*bytes END) OVER
+FROM trace_kernel) SELECT memory, $KPROF_TRACE_GPU AS device, is_new, bytes, sum(CASE WHEN is_new THEN 1.0*bytes ELSE -1.0*bytes END) OVER
 (PARTITION BY process_id, device, memory ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level,
 time_ns BETWEEN first AND last AS in_loop, call.end_ns-call.start_ns AS call_ns FROM moves CROSS JOIN loop
 LEFT JOIN temp.first_call call USING(process_id, correlation)

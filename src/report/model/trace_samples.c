@@ -16,6 +16,7 @@ void kprof_trace_find_samples(kprof_report *report)
     if (!kprof_trace_begin_table(report, "trace_sampled"))
         return;
     kprof_trace_add_functions(report);
+    kprof_trace_find_gpus(report);
     kprof_store_exec(report, report->version < 10 ? NO_SAMPLES : SAMPLED_METRICS);
     if (report->version >= 10)
         kprof_store_exec(report, SAMPLES);

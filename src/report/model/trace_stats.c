@@ -261,6 +261,7 @@ kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stat
 {
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_trace_add_functions(report);
+    kprof_trace_find_gpus(report);
     const kprof_status status = make_needed(report, stats->need);
     if (status != KPROF_OK)
         return status;

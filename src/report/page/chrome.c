@@ -146,7 +146,7 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
 /* Make the table of samples, and return when the trace starts. */
 static int64_t begin_events(kprof_report *report)
 {
-    kprof_trace_find_samples(report);
+    kprof_trace_find_samples(report); /* and the GPUs */
     return kprof_store_integer(report, KPROF_TRACE_START);
 }
 

@@ -119,8 +119,8 @@ FROM trace JOIN process ON process.id=process_id ORDER BY process_id
 # GPU_NAMES
 WITH $WORK, used AS (SELECT process_id, device FROM work
 UNION SELECT process_id, device FROM temp.trace_sampled) SELECT DISTINCT $NAMED{process_name}{$GPU}{0}{'GPU ' ||
-device || coalesce(' (' || (SELECT name FROM device d WHERE d.ordinal=used.device
-ORDER BY id LIMIT 1) || ')', '') || ', of process ' || (SELECT pid FROM process
+$KPROF_TRACE_LABEL || coalesce(' (' || (SELECT model FROM temp.trace_gpu
+WHERE process=process_id AND ordinal=device) || ')', '') || ', of process ' || (SELECT pid FROM process
 WHERE id=process_id)} FROM used ORDER BY 1
 
 # STREAM_NAMES

@@ -123,6 +123,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
                                   device->name, device->chip);
     if (known->row == 0)
         known->row = kprof_rows_insert(ingest->report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *device}, -1);
+    kprof_store_write(ingest->report, KPROF_SQL_ADD_PROCESS_DEVICE, "ii", ingest->process, known->row);
     const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
     known->chip = kprof_pool_strdup(&ingest->pool, or_empty(device->chip));
     known->attributes = kprof_pool_calloc(&ingest->pool, 1, attribute_bytes + 1);

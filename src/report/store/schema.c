@@ -56,6 +56,9 @@ static const schema_entry tables[] = {
     {5, "process_source",
      "CREATE TABLE process_source(process_id INTEGER PRIMARY KEY REFERENCES process, "
      "source_id INTEGER NOT NULL REFERENCES source)"},
+    {KPROF_PROCESS_DEVICES_SINCE, "process_device",
+     "CREATE TABLE process_device(process_id INTEGER NOT NULL REFERENCES process, device_id INTEGER NOT NULL "
+     "REFERENCES device, PRIMARY KEY(process_id, device_id)) WITHOUT ROWID"},
     {7, "code",
      "CREATE TABLE code(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes INTEGER NOT NULL, "
      "text_state TEXT NOT NULL, line_state TEXT NOT NULL, cubin BLOB)"},

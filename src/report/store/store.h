@@ -9,6 +9,9 @@
 
 #define KPROF_APPLICATION_ID 0x6b707266 /* "kprf" */
 
+/* The first version that tells which process sees which GPUs. */
+#define KPROF_PROCESS_DEVICES_SINCE 13
+
 /* The section of the metrics that --metrics names; ncu's scripts know it by this name. */
 #define KPROF_NAMED_SECTION_ID    "CommandLine"
 #define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
@@ -26,6 +29,7 @@
     X(EXIT_PROCESS, "UPDATE process SET wait_status=?2 WHERE id=(SELECT max(id) FROM process WHERE pid=?1)")           \
     X(FIND_DEVICE, "SELECT id FROM device WHERE uuid=?1 AND ordinal=?2 AND name=?3 AND chip=?4")                       \
     X(ADD_DEVICE, NULL)                                                                                                \
+    X(ADD_PROCESS_DEVICE, "INSERT OR IGNORE INTO process_device VALUES(?,?)")                                          \
     X(FIND_KERNEL, NULL)                                                                                               \
     X(ADD_KERNEL, NULL)                                                                                                \
     X(FIND_METRIC, "SELECT id FROM metric WHERE name=?1")                                                              \
