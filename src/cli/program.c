@@ -34,6 +34,20 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
+/* What may be meant where no program has the name. Caller frees. */
+static char *make_hint(const char *name, int reason)
+{
+    struct stat file;
+    const bool is_there = stat(name, &file) == 0;
+    if (kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name)))
+        return kprof_strdup("; write kprof trace for nsys profile, and kprof stats for nsys stats");
+    if (is_there && S_ISREG(file.st_mode) && kprof_ends_with(name, ".py"))
+        return kprof_strprintf("; did you mean kprof python %s?", name);
+    if (is_there && reason == EACCES)
+        return kprof_strdup(S_ISDIR(file.st_mode) ? "; it is a folder" : "; it is not executable: see chmod +x");
+    return kprof_strdup(reason == ENOENT && !strchr(name, '/') ? "; no folder of PATH has it" : "");
+}
+
 kprof_status kprof_program_fail(const char *name, int reason)
 {
     KPROF_AUTO_FREE char *program = reason == ENOENT || reason == EACCES ? kprof_program_find(name) : NULL;
@@ -53,10 +67,9 @@ kprof_status kprof_program_fail(const char *name, int reason)
                                                     : "");
     if (reason == ENOENT && !strchr(name, '/') && is_program(name))
         return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: it is not in PATH; did you mean ./%s?", name, name);
-    const bool is_nsys = kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name));
+    KPROF_AUTO_FREE char *hint = make_hint(name, reason);
     errno = reason; /* not why there is no program of that name here */
-    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name,
-                      is_nsys ? "; write kprof trace for nsys profile, and kprof stats for nsys stats" : "");
+    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name, hint);
 }
 
 kprof_status kprof_program_check(const char *name)

@@ -1,6 +1,7 @@
 """What applications do: fail, crash, fork, exec, close files, leave their directory. kprof keeps what it has, passes
 the exit status on and leaves nothing behind."""
 
+import pathlib
 import shutil
 import time
 
@@ -64,8 +65,14 @@ class ExitStatus(Case):
         self.assertIn("No such file", run.err)
 
     def test_what_is_wrong_is_said_before_a_gpu_is_missed(self):
-        for program, err in (("./nothing", "cannot start ./nothing: No such file"), (self.dir, "Permission denied"),
-                             ("no-such-program-in-path", "No such file")):
+        for name in ("train.py", "data"):
+            pathlib.Path(self.path(name)).touch(0o600)
+        for program, err in (("./nothing", "cannot start ./nothing: No such file"),
+                             (self.dir, "denied; it is a folder"),
+                             ("no-such-program-in-path", "No such file or directory; no folder of PATH has it"),
+                             ("train.py", "did you mean kprof python train.py?"),
+                             ("./train.py", "did you mean kprof python ./train.py?"),
+                             ("./data", "denied; it is not executable: see chmod +x")):
             with self.subTest(program=program):
                 run = self.kprof(program, env={"KPROF_SIM_PROBE": "no-gpu"})
                 self.assert_run(run, 109)
