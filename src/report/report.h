@@ -58,11 +58,11 @@ kprof_status kprof_report_add_passes(kprof_report *report, const kprof_plan *pla
 /* One spool being ingested: maps the process' own kernel and device numbers to rows. */
 typedef struct kprof_ingest kprof_ingest;
 kprof_ingest *kprof_ingest_new(kprof_report *report);
-/* Store one record. Values, launch__* metrics (src/report/store/launch_metrics.c) and demangled names are made here.
- * OUTPUT when the disk is full; what was stored before stays readable. */
 /* Store only launches of this plan of kprof ctl, and of its turns from this one on: see KPROF_ARMED_FIELDS. To be
  * called before anything is stored; without it the plan is the run's own. */
 void kprof_ingest_choose(kprof_ingest *ingest, uint32_t plan, uint32_t first_turn);
+/* Store one record. Values, launch__* metrics (src/report/store/launch_metrics.c) and demangled names are made here.
+ * OUTPUT when the disk is full; what was stored before stays readable. */
 kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_ingest_free(kprof_ingest *ingest);
 
