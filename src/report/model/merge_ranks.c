@@ -141,7 +141,7 @@ static void tell_kernels(kprof_report *report, const kprof_runs *runs)
         "placed GROUP BY function, source) WHERE function IN (SELECT function FROM placed WHERE NOT EXISTS(SELECT 1 "
         "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function",
         runs->count);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, RANKS_OF_REPORTS);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
     while (kprof_cursor_next(&rows)) {
         const char *name = kprof_store_column(rows.row, 0);
         const long long least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
