@@ -1,6 +1,7 @@
 /* Merges reports. Small tables go through the model, which checks them, and get new ids; SQLite copies launches and
  * values itself, with ids shifted behind those that are there, so that both are read and written in order. */
 #include "report/model/merge.h"
+#include "report/model/merge.sql.h"
 #include "report/model/model.h"
 #include "report/store/rows.h"
 #include "report/store/trace_ingest.h"
@@ -21,18 +22,9 @@ struct kprof_merge {
 
 kprof_merge *kprof_merge_new(kprof_report *into)
 {
-    static const char tables[] = "CREATE TEMP TABLE new_kernel(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-                                 "CREATE TEMP TABLE new_device(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-                                 "CREATE TEMP TABLE new_metric(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-                                 "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
-                                 "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
-                                 "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY);"
-                                 "CREATE TEMP TABLE new_file(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-                                 "CREATE TEMP TABLE alike(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-                                 "CREATE TEMP TABLE new_function(old INTEGER PRIMARY KEY, id INTEGER NOT NULL)";
     kprof_merge *merge = kprof_calloc(1, sizeof *merge);
     merge->into = into;
-    kprof_store_exec(into, tables);
+    kprof_store_exec(into, TABLES);
     return merge;
 }
 
@@ -58,16 +50,20 @@ static void note(kprof_merge *merge, kprof_status status)
 static void run(kprof_merge *merge, const char *sql, const int64_t *numbers, int count)
 {
     kprof_report *into = merge->into;
-    sqlite3_stmt *statement = kprof_store_compile(into, sql);
-    for (int i = 0; i < count && i < sqlite3_bind_parameter_count(statement); i++)
-        sqlite3_bind_int64(statement, i + 1, numbers[i]);
-    const int rc = statement ? sqlite3_step(statement) : SQLITE_DONE;
-    if (rc == SQLITE_CONSTRAINT)
-        note(merge, kprof_fail(KPROF_BAD_REPORT, "a report to be merged is damaged: rows refer to others that are not "
-                                                 "there" KPROF_DAMAGED_ADVICE));
-    else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
-        note(merge, kprof_store_fail(into, sql));
-    sqlite3_finalize(statement);
+    while (*sql && into->status == KPROF_OK) {
+        const char *const own = sql;
+        sqlite3_stmt *statement = NULL;
+        int rc = sqlite3_prepare_v2(into->db, own, -1, &statement, &sql);
+        for (int i = 0; i < count && i < sqlite3_bind_parameter_count(statement); i++)
+            sqlite3_bind_int64(statement, i + 1, numbers[i]);
+        rc = rc != SQLITE_OK ? rc : statement ? sqlite3_step(statement) : SQLITE_DONE;
+        if (rc == SQLITE_CONSTRAINT)
+            note(merge, kprof_fail(KPROF_BAD_REPORT, "a report to be merged is damaged: rows refer to others that are "
+                                                     "not there" KPROF_DAMAGED_ADVICE));
+        else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+            note(merge, kprof_store_fail(into, own));
+        sqlite3_finalize(statement);
+    }
 }
 
 /* The id of the row with this text; 0: there is none, and the text is remembered. */
@@ -115,10 +111,8 @@ static void add_small_tables(kprof_merge *merge, const kprof_model *model)
 /* Name the earlier report that has the process of this id, and the report that it was merged from. */
 static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *process, int64_t id, const char *path)
 {
-    static const char sql[] =
-        "SELECT name FROM main.source JOIN main.process_source ON source_id=source.id WHERE process_id=?1";
     sqlite3_stmt *statement = NULL;
-    const bool is_told = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+    const bool is_told = sqlite3_prepare_v2(merge->into->db, NAME_OF_SOURCE, -1, &statement, NULL) == SQLITE_OK &&
                          sqlite3_bind_int64(statement, 1, id) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
     const char *other = merge->brought_by.items[id - 1];
     const char *source = is_told ? (const char *)sqlite3_column_text(statement, 0) : NULL;
@@ -163,21 +157,16 @@ static void add_process_devices(kprof_merge *merge, int version)
 /* A report that was merged brings its own sources along. */
 static void add_sources(kprof_merge *merge, const char *name, int version)
 {
-    static const char single[] =
-        "INSERT INTO main.source SELECT ?1+1, ?2, command_line, working_directory, kprof_version, sets, start_unix_ns "
-        "FROM source.run";
-    static const char all[] = "INSERT INTO main.source SELECT id+?1, name, command_line, working_directory, "
-                              "kprof_version, sets, start_unix_ns FROM source.source";
     const int64_t numbers[] = {merge->process_count, merge->source_count};
     const int64_t sources = version >= 5 ? kprof_store_integer(merge->into, "SELECT count(*) FROM source.source") : 0;
     if (sources > 0) {
-        run(merge, all, &merge->source_count, 1);
+        run(merge, SOURCES, &merge->source_count, 1);
         run(merge, "INSERT INTO main.process_source SELECT process_id+?1, source_id+?2 FROM source.process_source",
             numbers, 2);
         merge->source_count += sources;
         return;
     }
-    sqlite3_stmt *statement = kprof_store_compile(merge->into, single);
+    sqlite3_stmt *statement = kprof_store_compile(merge->into, SOURCE_OF_RUN);
     sqlite3_bind_int64(statement, 1, merge->source_count);
     sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
     kprof_store_step(merge->into, statement);
@@ -209,8 +198,6 @@ static kprof_status join_definition(const char *path, char **own, const kprof_se
 /* Add a section to those of a chip. Another version of kprof may have given one that is there other values. */
 static void add_section(kprof_merge *merge, const char *chip, const kprof_section *section, const char *path)
 {
-    static const char update[] = "UPDATE main.section SET definition=?3, name=json_extract(?3, '$.name') WHERE "
-                                 "chip=?1 AND identifier=?2";
     KPROF_AUTO_FREE char *key = kprof_strprintf("%s\n%s", chip, section->id);
     KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
     const size_t number = kprof_names_find(&merge->sections, key);
@@ -221,7 +208,7 @@ static void add_section(kprof_merge *merge, const char *chip, const kprof_sectio
         kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
     } else if (strcmp(*own, json) != 0) {
         note(merge, join_definition(path, own, section));
-        kprof_store_ask(merge->into, update, (const char *const[]){chip, section->id, *own, NULL});
+        kprof_store_ask(merge->into, CHANGE_SECTION, (const char *const[]){chip, section->id, *own, NULL});
     }
 }
 
@@ -229,37 +216,20 @@ static void add_section(kprof_merge *merge, const char *chip, const kprof_sectio
  * are there; a metric has the passes of the first plan with it. */
 static void add_passes(kprof_merge *merge, const char *chip)
 {
-#define PARTS     "SELECT pass, counters, sm_side FROM "
-#define SCHEDULED "SELECT new_metric.id, pass FROM source.schedule JOIN new_metric ON old=metric_id WHERE chip=?1"
-    static const char differs[] =
-        "SELECT EXISTS(" PARTS "source.pass WHERE chip=?1 EXCEPT " PARTS "main.pass WHERE chip=?1) OR "
-        "EXISTS(" PARTS "main.pass WHERE chip=?1 EXCEPT " PARTS "source.pass WHERE chip=?1) OR "
-        "EXISTS(" SCHEDULED " EXCEPT SELECT metric_id, pass FROM main.schedule WHERE chip=?1)";
-    static const char *const copy[] = {
-        "INSERT INTO main.schedule SELECT ?1, new_metric.id, pass+(SELECT coalesce(max(pass), 0) FROM main.pass WHERE "
-        "chip=?1) FROM source.schedule JOIN new_metric ON old=metric_id WHERE chip=?1 AND new_metric.id NOT IN "
-        "(SELECT metric_id FROM main.schedule WHERE chip=?1)",
-        "INSERT INTO main.pass SELECT ?1, pass+(SELECT coalesce(max(pass), 0) FROM main.pass WHERE chip=?1), counters, "
-        "sm_side FROM source.pass WHERE chip=?1",
-    };
     const char *const name[] = {chip, NULL};
-    const bool is_other = kprof_store_ask(merge->into, differs, name);
-    for (size_t i = 0; i < COUNT_OF(copy) && is_other; i++)
-        kprof_store_ask(merge->into, copy[i], name);
-    kprof_store_ask(merge->into,
-                    "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE chip=?1 AND "
-                    "NOT EXISTS(SELECT 1 FROM main.left_out AS own WHERE own.chip=?1 AND own.name=other.name) ORDER BY "
-                    "id",
-                    name);
+    const bool is_other = kprof_store_ask(merge->into, DIFFERS, name);
+    if (is_other) {
+        kprof_store_ask(merge->into, COPY_SCHEDULE, name);
+        kprof_store_ask(merge->into, COPY_PASSES, name);
+    }
+    kprof_store_ask(merge->into, COPY_LEFT_OUT, name);
 }
 
 /* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */
 static char *launch_query(int version)
 {
     kprof_strbuf sql = KPROF_STRBUF_INIT;
-    kprof_strbuf_puts(&sql, "INSERT INTO main.launch SELECT id+?1, process_id+?2, "
-                            "(SELECT id FROM new_kernel WHERE old=kernel_id), "
-                            "(SELECT id FROM new_device WHERE old=device_id)");
+    kprof_strbuf_puts(&sql, COPY_LAUNCHES);
     kprof_rows_list_plain(KPROF_ROWS_LAUNCH, version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.launch WHERE id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY launch.id");
     return kprof_strbuf_take(&sql);
@@ -269,104 +239,27 @@ static char *launch_query(int version)
  * and profiles grow by, ?6 is 0 where all launches are taken. */
 enum { CODE_NUMBERS = 6 };
 
-static void copy_code(kprof_merge *merge, const char *const *statements, size_t count, const int64_t *numbers)
-{
-    for (size_t i = 0; i < count; i++)
-        run(merge, statements[i], numbers, CODE_NUMBERS);
-}
-
 /* Choose the profiles of the launches that are taken, and the functions with values of these. A profile without a
  * metric tells why nothing was measured. */
 static void choose_code(kprof_merge *merge, const int64_t *numbers)
 {
-    static const char *const statements[] = {
-        "DELETE FROM kept_profile",
-        "DELETE FROM kept_function",
-        "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE id IN (SELECT profile_id FROM "
-        "source.launch_code_profile WHERE ?6=0 OR launch_id IN (SELECT launch FROM taken)) AND (NOT EXISTS(SELECT 1 "
-        "FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS(SELECT 1 FROM "
-        "source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM new_metric)))",
-        "INSERT INTO kept_function SELECT DISTINCT function_id FROM source.instruction_value WHERE profile_id IN "
-        "kept_profile AND metric_id IN (SELECT old FROM new_metric)",
-    };
-    copy_code(merge, statements, sizeof statements / sizeof *statements, numbers);
+    run(merge, CHOOSE, numbers, CODE_NUMBERS);
 }
 
 /* Give files, codes and functions their new ids: those of what is the same in a report before. A code is that of
  * another report if it has the same cubin, and its functions that both have the same instructions, lines and waits. */
 static void share_code(kprof_merge *merge, const int64_t *numbers, bool has_ptx)
 {
-#define USED_BY(table) "SELECT file_id FROM source." table " WHERE function_id IN kept_function"
-#define NEW_FILES(more)                                                                                                \
-    "INSERT INTO new_file SELECT old.id, coalesce(min(own.id), old.id+?3) FROM source.code_file AS old LEFT JOIN "     \
-    "main.code_file AS own ON own.path=old.path AND own.bytes IS old.bytes AND own.hash IS old.hash AND own.content "  \
-    "IS old.content WHERE old.id IN (" USED_BY("code_line") more ") GROUP BY old.id"
-#define DIFFER(columns, table, own)                                                                                    \
-    "EXISTS(SELECT " columns " FROM source." table " WHERE function_id=old.id EXCEPT SELECT " own " FROM main." table  \
-    " WHERE function_id=own.id) OR EXISTS(SELECT " own " FROM main." table                                             \
-    " WHERE function_id=own.id EXCEPT SELECT " columns " FROM source." table " WHERE function_id=old.id)"
-#define INSTRUCTION "offset, text, space, operation, access_bits"
-#define LINE        "offset, depth, line, function, "
-    static const char *const statements[] = {
-        "DELETE FROM new_file",
-        "DELETE FROM alike",
-        "DELETE FROM new_function",
-        NULL,
-        "INSERT INTO alike SELECT old.id, min(own.id) FROM source.code AS old JOIN main.code AS own ON own.crc=old.crc "
-        "AND own.bytes=old.bytes AND own.text_state=old.text_state AND own.line_state=old.line_state AND own.cubin IS "
-        "old.cubin WHERE old.id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function) GROUP BY "
-        "old.id",
-        "DELETE FROM alike WHERE EXISTS(SELECT 1 FROM source.code_function AS old JOIN main.code_function AS own ON "
-        "own.code_id=alike.id AND own.mangled=old.mangled WHERE old.code_id=alike.old AND old.id IN kept_function AND "
-        "(own.demangled<>old.demangled OR own.bytes<>old.bytes OR " DIFFER(
-            INSTRUCTION, "code_instruction",
-            INSTRUCTION) " OR " DIFFER(LINE "(SELECT id FROM new_file WHERE old=file_id)", "code_line",
-                                       LINE "file_id") " OR " DIFFER("offset, producer_offset", "code_wait",
-                                                                     "offset, producer_offset") "))",
-        "INSERT INTO new_function SELECT old.id, coalesce(own.id, old.id+?4) FROM source.code_function AS old LEFT "
-        "JOIN alike ON alike.old=old.code_id LEFT JOIN main.code_function AS own ON own.code_id=alike.id AND "
-        "own.mangled=old.mangled WHERE old.id IN kept_function",
-    };
     const char *const files = has_ptx ? NEW_FILES(" UNION " USED_BY("code_ptx")) : NEW_FILES("");
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        run(merge, statements[i] ? statements[i] : files, numbers, CODE_NUMBERS);
+    run(merge, FORGET_SHARED, numbers, CODE_NUMBERS);
+    run(merge, files, numbers, CODE_NUMBERS);
+    run(merge, SHARE, numbers, CODE_NUMBERS);
 }
 
 /* Code and what was measured of it. A part has the whole profiles of its launches, as far as it has metrics of them,
  * and the code of these. Ids of code, files, functions and profiles follow those that are there. */
 static void add_code(kprof_merge *merge, const kprof_report *from)
 {
-#define OF_NEW "JOIN new_function ON old=function_id WHERE new_function.id>?4"
-    static const char *const statements[] = {
-        "INSERT INTO main.code_profile SELECT id+?5, process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), "
-        "(SELECT id FROM new_device WHERE old=device_id), (SELECT min(launch_id) FROM source.launch_code_profile WHERE "
-        "profile_id=code_profile.id AND (?6=0 OR launch_id IN (SELECT launch FROM taken)))+?1, counted, sampled, "
-        "period_cycles, dropped, reason FROM source.code_profile WHERE id IN kept_profile",
-        "INSERT INTO main.launch_code_profile SELECT launch_id+?1, profile_id+?5 FROM source.launch_code_profile WHERE "
-        "profile_id IN kept_profile AND (?6=0 OR launch_id IN (SELECT launch FROM taken))",
-        "INSERT INTO main.code_profile_metric SELECT profile_id+?5, (SELECT id FROM new_metric WHERE old=metric_id) "
-        "FROM source.code_profile_metric WHERE profile_id IN kept_profile AND metric_id IN (SELECT old FROM "
-        "new_metric)",
-        "INSERT INTO main.instruction_value SELECT profile_id+?5, new_function.id, offset, new_metric.id, value FROM "
-        "source.instruction_value JOIN new_metric ON new_metric.old=metric_id JOIN new_function ON "
-        "new_function.old=function_id WHERE profile_id IN kept_profile",
-        "INSERT INTO main.code SELECT id+?4, crc, bytes, text_state, line_state, cubin FROM source.code WHERE "
-        "id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function) AND id NOT IN (SELECT old FROM "
-        "alike)",
-        "INSERT INTO main.code_function SELECT new_function.id, coalesce((SELECT id FROM alike WHERE old=code_id), "
-        "code_id+?4), mangled, demangled, bytes FROM source.code_function JOIN new_function ON old=code_function.id "
-        "WHERE new_function.id>?4",
-        "INSERT INTO main.code_instruction SELECT new_function.id, offset, text, space, operation, access_bits FROM "
-        "source.code_instruction " OF_NEW,
-        "INSERT INTO main.code_line SELECT new_function.id, offset, depth, (SELECT id FROM new_file WHERE "
-        "old=file_id), line, function FROM source.code_line " OF_NEW,
-        "INSERT INTO main.code_wait SELECT new_function.id, offset, producer_offset FROM source.code_wait " OF_NEW,
-        "INSERT INTO main.code_file SELECT new_file.id, path, bytes, hash, content FROM source.code_file JOIN new_file "
-        "ON old=code_file.id WHERE new_file.id>?3",
-        /* Reports of older versions have none. */
-        "INSERT INTO main.code_ptx SELECT new_function.id, offset, (SELECT id FROM new_file WHERE old=file_id), line "
-        "FROM source.code_ptx " OF_NEW,
-    };
     const bool has_ptx = from->version >= 9;
     kprof_report *into = merge->into;
     if (from->version < 7) /* it has none of these tables */
@@ -383,44 +276,31 @@ static void add_code(kprof_merge *merge, const kprof_report *from)
     };
     choose_code(merge, numbers);
     share_code(merge, numbers, has_ptx);
-    copy_code(merge, statements, sizeof statements / sizeof *statements - !has_ptx, numbers);
+    run(merge, COPY_CODE, numbers, CODE_NUMBERS);
+    if (has_ptx) /* reports of older versions have none */
+        run(merge, COPY_PTX, numbers, CODE_NUMBERS);
 }
 
 /* Run statements that copy rows of launches: ?1 and ?2 are what ids of launches and processes grow by, ?3 is 0 where
  * all launches are taken. */
-static void copy_of_launches(kprof_merge *merge, const char *const *statements, size_t count)
+static void copy_of_launches(kprof_merge *merge, const char *sql)
 {
     const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
-    for (size_t i = 0; i < count; i++)
-        run(merge, statements[i], numbers, 3);
+    run(merge, sql, numbers, 3);
 }
 
 /* Stacks that are the same in both reports are one. */
 static void add_stacks(kprof_merge *merge, const kprof_report *from)
 {
-    static const char *const statements[] = {
-        "INSERT OR IGNORE INTO main.stack SELECT NULL, line, module, frames, cut, reason FROM source.stack WHERE ?3=0 "
-        "OR id IN (SELECT stack_id FROM source.launch_stack WHERE launch_id IN (SELECT launch FROM taken)) ORDER BY id",
-        "INSERT INTO main.launch_stack SELECT launch_id+?1, (SELECT id FROM main.stack AS own WHERE "
-        "own.frames=old.frames AND own.cut=old.cut AND own.reason=old.reason), origin FROM source.launch_stack JOIN "
-        "source.stack AS old ON old.id=stack_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY "
-        "launch_id",
-    };
     if (from->version >= 8)
-        copy_of_launches(merge, statements, COUNT_OF(statements));
+        copy_of_launches(merge, COPY_STACKS);
 }
 
 /* The samples over time of the launches, of the metrics that are taken. */
 static void add_timelines(kprof_merge *merge, const kprof_report *from)
 {
-    static const char *const statements[] = {
-        "INSERT INTO main.timeline_pass SELECT launch_id+?1, pass, interval_ns, samples, reason FROM "
-        "source.timeline_pass WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
-        "INSERT INTO main.timeline SELECT launch_id+?1, new_metric.id, start_ns, duration_ns, value FROM "
-        "source.timeline JOIN new_metric ON old=metric_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
-    };
     if (from->version >= 9)
-        copy_of_launches(merge, statements, COUNT_OF(statements));
+        copy_of_launches(merge, COPY_TIMELINES);
 }
 
 /* A part of a report has no trace: it is chosen by launches. */
@@ -428,12 +308,8 @@ static void add_trace(kprof_merge *merge, const kprof_report *from)
 {
     if (from->version < 9 || merge->subset)
         return;
-    kprof_store_exec(merge->into, "INSERT OR IGNORE INTO main.trace_name SELECT NULL, text, demangled, function FROM "
-                                  "source.trace_name ORDER BY id");
-    run(merge,
-        "INSERT INTO main.trace SELECT process_id+?1, start_unix_ns, end_unix_ns, activities, dropped, unknown, reason "
-        "FROM source.trace ORDER BY process_id",
-        &merge->process_count, 1);
+    kprof_store_exec(merge->into, COPY_NAMES);
+    run(merge, COPY_TRACES, &merge->process_count, 1);
     for (unsigned kind = 1; kind < KPROF_ACTIVITY_KINDS; kind++) {
         if (from->version < KPROF_TRACE_SINCE(kind))
             continue;
@@ -449,8 +325,7 @@ static void add_census(kprof_merge *merge, const kprof_report *from)
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     if (from->version < 9)
         return;
-    kprof_strbuf_puts(&sql, "INSERT INTO main.census SELECT NULL, process_id+?2, (SELECT id FROM new_kernel WHERE "
-                            "old=kernel_id), (SELECT id FROM new_device WHERE old=device_id)");
+    kprof_strbuf_puts(&sql, COPY_CENSUS);
     kprof_rows_list_plain(KPROF_ROWS_CENSUS, from->version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.census ORDER BY id");
     run(merge, sql.data, numbers, 2);
@@ -462,30 +337,21 @@ static void add_launches(kprof_merge *merge, const kprof_report *from)
         int since; /* the first version that has the table */
         const char *sql;
     } rest[] = {
-        {6, "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE "
-            "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id"},
-        {3, "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE "
-            "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id"},
-        {1, "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
-            "FROM source.value WHERE (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
-            "(SELECT old FROM new_metric))) ORDER BY launch_id, metric_id"},
-        {1, "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
-            "FROM source.seen ORDER BY process_id, kernel_id"},
+        {6, COPY_NVTX},
+        {3, COPY_NODES},
+        {1, COPY_VALUES},
+        {1, COPY_SEEN},
     };
-    if (kprof_store_integer(merge->into,
-                            "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
-                            "(SELECT id FROM source.process)) OR EXISTS(SELECT 1 FROM source.seen WHERE process_id "
-                            "NOT IN (SELECT id FROM source.process)) OR (SELECT min(launch_id)<0 OR "
-                            "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)"))
+    if (kprof_store_integer(merge->into, IS_DAMAGED))
         note(merge, kprof_fail(KPROF_BAD_REPORT,
                                "%s: the report is damaged: rows refer to others that are not "
                                "there" KPROF_DAMAGED_ADVICE,
                                from->path));
     KPROF_AUTO_FREE char *sql = launch_query(from->version);
-    copy_of_launches(merge, (const char *const[]){sql}, 1);
+    copy_of_launches(merge, sql);
     for (size_t i = 0; i < COUNT_OF(rest); i++)
         if (from->version >= rest[i].since)
-            copy_of_launches(merge, &rest[i].sql, 1);
+            copy_of_launches(merge, rest[i].sql);
     add_stacks(merge, from);
     add_timelines(merge, from);
     add_code(merge, from);
@@ -566,15 +432,7 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
 
 kprof_status kprof_merge_finish(kprof_merge *merge)
 {
-    static const char of_many[] = "UPDATE run SET start_unix_ns=(SELECT min(start_unix_ns) FROM main.source), "
-                                  "sets=(SELECT json_group_array(DISTINCT value) FROM (SELECT value FROM main.source, "
-                                  "json_each(iif(json_valid(sets), sets, '[]')) ORDER BY source.id) "
-                                  "WHERE value NOT LIKE '" KPROF_RANK_OF " % of %')";
-    static const char of_one[] =
-        "UPDATE run SET (command_line, working_directory, kprof_version, sets, start_unix_ns)=(SELECT command_line, "
-        "working_directory, kprof_version, sets, start_unix_ns FROM main.source);"
-        "DELETE FROM process_source; DELETE FROM source";
     const bool is_one = merge->report_count == 1 && merge->source_count == 1;
     kprof_status status = is_one ? KPROF_OK : kprof_merge_join_ranks(merge->into);
-    return status == KPROF_OK ? kprof_store_exec(merge->into, is_one ? of_one : of_many) : status;
+    return status == KPROF_OK ? kprof_store_exec(merge->into, is_one ? OF_ONE : OF_MANY) : status;
 }
