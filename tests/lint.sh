@@ -130,10 +130,10 @@ opening_comment() {
 }
 
 tidy_text() {
-  local text='\.(c|h|cu|sh|py|md|json|cmake|1|bash|yml)$|CMakeLists\.txt$|^\.ci/run$'
+  local text='\.(c|h|cu|sql|sh|py|md|json|cmake|1|bash|yml)$|CMakeLists\.txt$|^\.ci/run$'
   select_files "$text" | xargs -r grep -nE '[[:space:]]+$' | sed 's/$/<-- space at the end/'
   select_files '\.(c|h|cu|py|sh|cmake)$|CMakeLists\.txt$' | xargs -r grep -nP '\t'
-  select_files '\.(c|h|cu|py|sh)$' |
+  select_files '\.(c|h|cu|py|sh)$|^src/.*\.sql$' |
     xargs -r awk 'length($0) > 120 { print FILENAME ":" FNR ": longer than 120 columns" }'
   select_files "$text" | while read -r file; do
     [[ -s $file && -n $(tail -c 1 "$file") ]] && echo "$file: no newline at the end"

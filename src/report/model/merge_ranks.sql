@@ -95,7 +95,8 @@ CREATE INDEX temp.joined_base ON joined(base);
 -- All that launches lack of a run with metrics of several passes has one reason.
 # TOLD
 iif(other.id NOT IN (SELECT id FROM sampled), other.reason, iif(other.measured>0, '',
-'metrics that take several passes at once are measured where a launch can be repeated, or others of its kernel and shape, or ranges of its name, follow'))
+'metrics that take several passes at once are measured where a launch can be repeated, or others of its ' ||
+'kernel and shape, or ranges of its name, follow'))
 
 # JOIN_VALUES_OF_RUNS
 $JOIN_VALUES UPDATE main.launch SET passes=passes+(SELECT coalesce(sum(other.passes), 0)

@@ -14,103 +14,44 @@ typedef struct schema_entry {
 } schema_entry;
 
 /* SQLite keeps the text of these statements in the file, so that a report can be compared with them word for word. */
-static const schema_entry tables[] = {
-    {1, "run",
-     "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "
-     "kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
-    {1, "process", NULL},
-    {1, "device", NULL},
-    {1, "kernel", NULL},
-    {1, "metric", NULL},
-    {1, "section",
-     "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
-     "name TEXT NOT NULL, definition TEXT NOT NULL)"},
-    {1, "launch", NULL},
-    {1, "value",
-     "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, metric_id INTEGER NOT NULL REFERENCES metric, "
-     "value REAL, PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
-    {1, "seen",
-     "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, kernel_id INTEGER NOT NULL REFERENCES kernel, "
-     "launches INTEGER NOT NULL, PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
-    {1, "message", NULL},
-    {2, "pass",
-     "CREATE TABLE pass(chip TEXT NOT NULL, pass INTEGER NOT NULL, counters INTEGER NOT NULL, "
-     "sm_side INTEGER NOT NULL, PRIMARY KEY(chip, pass)) WITHOUT ROWID"},
-    {2, "schedule",
-     "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
-     "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
-    {2, "left_out", NULL},
-    {3, "graph_node",
-     "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
-    {6, "nvtx", "CREATE TABLE nvtx(launch_id INTEGER PRIMARY KEY REFERENCES launch, ranges TEXT NOT NULL)"},
-    {8, "stack",
-     "CREATE TABLE stack(id INTEGER PRIMARY KEY, line TEXT NOT NULL, module TEXT NOT NULL, frames TEXT NOT NULL, "
-     "cut INTEGER NOT NULL, reason TEXT NOT NULL, UNIQUE(frames, cut, reason))"},
-    {8, "launch_stack",
-     "CREATE TABLE launch_stack(launch_id INTEGER PRIMARY KEY REFERENCES launch, "
-     "stack_id INTEGER NOT NULL REFERENCES stack, origin TEXT NOT NULL)"},
-    {9, "census", NULL},
-    {5, "source",
-     "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, working_directory "
-     "TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
-    {5, "process_source",
-     "CREATE TABLE process_source(process_id INTEGER PRIMARY KEY REFERENCES process, "
-     "source_id INTEGER NOT NULL REFERENCES source)"},
-    {KPROF_PROCESS_DEVICES_SINCE, "process_device",
-     "CREATE TABLE process_device(process_id INTEGER NOT NULL REFERENCES process, device_id INTEGER NOT NULL "
-     "REFERENCES device, PRIMARY KEY(process_id, device_id)) WITHOUT ROWID"},
-    {7, "code",
-     "CREATE TABLE code(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes INTEGER NOT NULL, "
-     "text_state TEXT NOT NULL, line_state TEXT NOT NULL, cubin BLOB)"},
-    {7, "code_function",
-     "CREATE TABLE code_function(id INTEGER PRIMARY KEY, code_id INTEGER NOT NULL REFERENCES code, "
-     "mangled TEXT NOT NULL, demangled TEXT NOT NULL, bytes INTEGER NOT NULL, UNIQUE(code_id, mangled))"},
-    {7, "code_file",
-     "CREATE TABLE code_file(id INTEGER PRIMARY KEY, path TEXT NOT NULL, bytes INTEGER, hash TEXT, content TEXT)"},
-    {7, "code_instruction",
-     "CREATE TABLE code_instruction(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
-     "text TEXT, space TEXT, operation TEXT, access_bits INTEGER, PRIMARY KEY(function_id, offset)) WITHOUT ROWID"},
-    {7, "code_line",
-     "CREATE TABLE code_line(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
-     "depth INTEGER NOT NULL, file_id INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, function TEXT, "
-     "PRIMARY KEY(function_id, offset, depth)) WITHOUT ROWID"},
-    {9, "code_ptx",
-     "CREATE TABLE code_ptx(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, file_id "
-     "INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, PRIMARY KEY(function_id, offset)) WITHOUT ROWID"},
-    {7, "code_wait",
-     "CREATE TABLE code_wait(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
-     "producer_offset INTEGER NOT NULL, PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID"},
-    {7, "code_profile",
-     "CREATE TABLE code_profile(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
-     "kernel_id INTEGER NOT NULL REFERENCES kernel, device_id INTEGER NOT NULL REFERENCES device, "
-     "launch_id INTEGER NOT NULL REFERENCES launch, counted INTEGER NOT NULL, sampled INTEGER NOT NULL, "
-     "period_cycles INTEGER NOT NULL, dropped INTEGER NOT NULL, reason TEXT NOT NULL)"},
-    {7, "launch_code_profile",
-     "CREATE TABLE launch_code_profile(launch_id INTEGER PRIMARY KEY REFERENCES launch, "
-     "profile_id INTEGER NOT NULL REFERENCES code_profile)"},
-    {7, "code_profile_metric",
-     "CREATE TABLE code_profile_metric(profile_id INTEGER NOT NULL REFERENCES code_profile, "
-     "metric_id INTEGER NOT NULL REFERENCES metric, PRIMARY KEY(profile_id, metric_id)) WITHOUT ROWID"},
-    {7, "instruction_value",
-     "CREATE TABLE instruction_value(profile_id INTEGER NOT NULL REFERENCES code_profile, function_id INTEGER NOT NULL "
-     "REFERENCES code_function, offset INTEGER NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, value REAL NOT "
-     "NULL, PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID"},
-    {9, "timeline_pass",
-     "CREATE TABLE timeline_pass(launch_id INTEGER NOT NULL REFERENCES launch, pass INTEGER NOT NULL, interval_ns "
-     "INTEGER NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY(launch_id, pass)) WITHOUT ROWID"},
-    {9, "timeline",
-     "CREATE TABLE timeline(launch_id INTEGER NOT NULL REFERENCES launch, "
-     "metric_id INTEGER NOT NULL REFERENCES metric, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, "
-     "value REAL, PRIMARY KEY(launch_id, metric_id, start_ns)) WITHOUT ROWID"},
-    {9, "trace",
-     "CREATE TABLE trace(process_id INTEGER PRIMARY KEY REFERENCES process, start_unix_ns INTEGER NOT NULL, "
-     "end_unix_ns INTEGER, activities INTEGER NOT NULL, dropped INTEGER NOT NULL, unknown INTEGER NOT NULL, "
-     "reason TEXT NOT NULL)"},
-    {9, "trace_name",
-     "CREATE TABLE trace_name(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, demangled TEXT NOT NULL, "
-     "function TEXT NOT NULL)"},
+static const schema_entry tables[] = {{1, "run", RUN},
+                                      {1, "process", NULL},
+                                      {1, "device", NULL},
+                                      {1, "kernel", NULL},
+                                      {1, "metric", NULL},
+                                      {1, "section", SECTION},
+                                      {1, "launch", NULL},
+                                      {1, "value", VALUE},
+                                      {1, "seen", SEEN},
+                                      {1, "message", NULL},
+                                      {2, "pass", PASS},
+                                      {2, "schedule", SCHEDULE},
+                                      {2, "left_out", NULL},
+                                      {3, "graph_node", GRAPH_NODE},
+                                      {6, "nvtx", NVTX},
+                                      {8, "stack", STACK},
+                                      {8, "launch_stack", LAUNCH_STACK},
+                                      {9, "census", NULL},
+                                      {5, "source", SOURCE},
+                                      {5, "process_source", PROCESS_SOURCE},
+                                      {KPROF_PROCESS_DEVICES_SINCE, "process_device", PROCESS_DEVICE},
+                                      {7, "code", CODE},
+                                      {7, "code_function", CODE_FUNCTION},
+                                      {7, "code_file", CODE_FILE},
+                                      {7, "code_instruction", CODE_INSTRUCTION},
+                                      {7, "code_line", CODE_LINE},
+                                      {9, "code_ptx", CODE_PTX},
+                                      {7, "code_wait", CODE_WAIT},
+                                      {7, "code_profile", CODE_PROFILE},
+                                      {7, "launch_code_profile", LAUNCH_CODE_PROFILE},
+                                      {7, "code_profile_metric", CODE_PROFILE_METRIC},
+                                      {7, "instruction_value", INSTRUCTION_VALUE},
+                                      {9, "timeline_pass", TIMELINE_PASS},
+                                      {9, "timeline", TIMELINE},
+                                      {9, "trace", TRACE},
+                                      {9, "trace_name", TRACE_NAME},
 #define ACTIVITY_TABLE(number, KIND, kind) {KPROF_TRACE_SINCE(number), "trace_" #kind, NULL},
-    KPROF_ACTIVITY_MAP(ACTIVITY_TABLE)
+                                      KPROF_ACTIVITY_MAP(ACTIVITY_TABLE)
 #undef ACTIVITY_TABLE
 };
 #define TABLE_COUNT COUNT_OF(tables)
