@@ -26,7 +26,8 @@ correlation)
 CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread
 FROM trace_overhead $UNRECORDED), $WORK, used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns,
 max(end_ns) AS last_ns FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device)
-SELECT process_id, $KPROF_TRACE_GPU AS device, max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread
+SELECT process_id, $KPROF_TRACE_GPU AS device, max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns,
+thread
 FROM mine JOIN used USING(process_id) WHERE start_ns<last_ns AND end_ns>first_ns
 
 # ENDS_OF_RANGES
@@ -77,7 +78,8 @@ own.correlation=copies.correlation)) AS follows FROM copies
 CREATE TEMP TABLE trace_allocation AS WITH moves AS (SELECT process_id, device, n.text AS memory,
 o.text='allocation' AS is_new, bytes, time_ns, correlation FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN
 trace_name o ON o.id=operation_id), loop AS (SELECT min(start_ns) AS first, max(start_ns) AS last
-FROM trace_kernel) SELECT memory, $KPROF_TRACE_GPU AS device, is_new, bytes, sum(CASE WHEN is_new THEN 1.0*bytes ELSE -1.0*bytes END) OVER
+FROM trace_kernel) SELECT memory, $KPROF_TRACE_GPU AS device, is_new, bytes, sum(CASE WHEN is_new THEN 1.0*bytes ELSE
+-1.0*bytes END) OVER
 (PARTITION BY process_id, device, memory ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level,
 time_ns BETWEEN first AND last AS in_loop, call.end_ns-call.start_ns AS call_ns FROM moves CROSS JOIN loop
 LEFT JOIN temp.first_call call USING(process_id, correlation)

@@ -29,7 +29,8 @@ coalesce(g.text, '') || ':' || n.text AS range FROM main.trace_range r JOIN main
 LEFT JOIN main.trace_name g ON g.id=domain_id WHERE r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns)
 FROM temp.trace_sampled)), series AS (SELECT DISTINCT process_id, device, name_id
 FROM temp.trace_sampled) SELECT range, step.id, b-a AS ns, coalesce((SELECT g.label
-FROM temp.trace_gpu g WHERE process=k.process_id AND ordinal=k.device), k.device) AS device, k.name_id, $KPROF_MEAN_OF_SAMPLES{1.0*(min(b,
+FROM temp.trace_gpu g WHERE process=k.process_id AND ordinal=k.device), k.device) AS device, k.name_id,
+$KPROF_MEAN_OF_SAMPLES{1.0*(min(b,
 end_ns)-max(a, start_ns))} AS mean FROM step CROSS JOIN series k USING(process_id) CROSS JOIN temp.trace_sampled s ON
 s.process_id=k.process_id AND s.device=k.device AND s.name_id=k.name_id AND start_ns>=coalesce((SELECT max(start_ns)
 FROM temp.trace_sampled t WHERE t.process_id=k.process_id AND t.device=k.device AND t.name_id=k.name_id AND

@@ -75,7 +75,8 @@ grid_x, grid_y, grid_z, block_x, block_y, block_z
 
 -- Each kernel with the call that asked for it. CROSS JOIN keeps the tables' order: others take hours.
 # EXECUTIONS(api, names)
-SELECT process_id, pid, c.thread AS tid, $KPROF_TRACE_LABEL AS device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns AS q,
+SELECT process_id, pid, c.thread AS tid, $KPROF_TRACE_LABEL AS device, c.start_ns AS api_start, c.end_ns-c.start_ns
+AS a, k.start_ns-c.end_ns AS q,
 k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, $api AS api, @kernel AS name, k.start_ns,
 c.end_ns AS api_end, $SHAPE FROM trace_kernel k CROSS JOIN temp.first_call c USING(process_id, correlation) CROSS JOIN
 process p ON p.id=k.process_id CROSS JOIN trace_name api ON api.id=c.name_id CROSS JOIN $names n ON n.id=k.name_id
@@ -146,14 +147,17 @@ round(dmem/1e6, 3) AS "DymSMem (MB)", round(bytes/1e6, 3) AS "Bytes (MB)", CASE 
 END AS "Throughput (MB/s)", sk AS "SrcMemKd", dk AS "DstMemKd", device AS "Device", context AS "Ctx",
 stream AS "Strm", name AS "Name" FROM (SELECT start_ns, end_ns-start_ns AS d, correlation, grid_x AS gx, grid_y AS gy,
 grid_z AS gz, block_x AS bx, block_y AS by, block_z AS bz, registers_per_thread AS reg, static_smem_bytes AS smem,
-dynamic_smem_bytes AS dmem, NULL AS bytes, NULL AS sk, NULL AS dk, $KPROF_TRACE_LABEL AS device, context, stream, @kernel AS name
+dynamic_smem_bytes AS dmem, NULL AS bytes, NULL AS sk, NULL AS dk, $KPROF_TRACE_LABEL AS device, context, stream,
+@kernel AS name
 FROM trace_kernel k JOIN trace_name n ON n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
 UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes,
-s.text, t.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memcpy ' || o.text || ']' FROM trace_copy JOIN trace_name o ON
+s.text, t.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memcpy ' || o.text || ']' FROM trace_copy JOIN trace_name
+o ON
 o.id=operation_id JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id
 WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
 UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes,
-NULL, m.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m ON m.id=memory_id
+NULL, m.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m ON
+m.id=memory_id
 WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) ORDER BY start_ns
 
 # cuda_api_trace
@@ -213,7 +217,8 @@ FROM trace_call k JOIN trace_name n ON n.id=name_id $BY_LINE) GROUP BY line, nam
 ORDER BY total(d) DESC, name
 
 # gpu_busy
-SELECT $KPROF_TRACE_LABEL_OF_GPU AS "Device", span AS "Span (ns)", round(100*busy/span, 1) AS "Busy (%)", round(100*kernels/span,
+SELECT $KPROF_TRACE_LABEL_OF_GPU AS "Device", span AS "Span (ns)", round(100*busy/span, 1) AS "Busy (%)",
+round(100*kernels/span,
 1) AS "Kernels (%)", round(100*(busy-kernels)/span, 1) AS "Copies Alone (%)", round(100*(span-busy)/span,
 1) AS "Idle (%)", CASE WHEN memory>0 THEN round(100*(kernels+memory-busy)/memory, 1) END AS "Copies Overlapped (%)",
 kernel_count AS "Kernels", latency AS "Launch Latency Med (ns)", round(depth, 1) AS "Queue Depth Avg",
@@ -232,7 +237,8 @@ NULL WHEN (way='at least' AND pct>=goal) OR (way='at most' AND pct<=goal) THEN '
 FROM found WHERE EXISTS (SELECT 1 FROM temp.gpu_busy WHERE span>0) ORDER BY i
 
 # gpu_idle_sum
-SELECT $KPROF_TRACE_LABEL_OF_GPU AS "Device", round(100*ns/span, 1) AS "Time (%)", CAST(ns AS INTEGER) AS "Total Time (ns)",
+SELECT $KPROF_TRACE_LABEL_OF_GPU AS "Device", round(100*ns/span, 1) AS "Time (%)", CAST(ns AS INTEGER) AS
+"Total Time (ns)",
 gaps AS "Gaps", CAST(longest_ns AS INTEGER) AS "Max (ns)", cause AS "Cause" FROM temp.gpu_idle JOIN temp.gpu_busy
 USING(device) ORDER BY device, ns DESC, cause
 
@@ -349,7 +355,8 @@ round(kprof_deviation(mean), 3) AS "StdDev" FROM temp.sampled_step JOIN temp.sam
 GROUP BY range, device, name_id ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, device, name_id
 
 # pm_sampling_trace
-SELECT start_ns-@start AS "Start (ns)", end_ns-start_ns AS "Duration (ns)", pid AS "PID", $KPROF_TRACE_LABEL AS "Device",
+SELECT start_ns-@start AS "Start (ns)", end_ns-start_ns AS "Duration (ns)", pid AS "PID", $KPROF_TRACE_LABEL AS
+"Device",
 m.name AS "Name", label AS "Metric", round(value, 6) AS "Value", unit AS "Unit" FROM temp.trace_sampled JOIN
 temp.sampled_metric m USING(name_id) JOIN process p ON p.id=process_id ORDER BY start_ns, process_id, device, name_id
 
