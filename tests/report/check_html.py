@@ -249,6 +249,25 @@ class Html(unittest.TestCase):
                 told += bool(expected)
             self.assertGreater(told, 0)
 
+    def test_kernels_have_the_findings_of_their_instructions(self):
+        """The summary and the page rank kernels by what was counted of these, too, as the brief does."""
+        report = SOURCE / "tests/report/findings/planted-h200.kprof"
+        told = write_page(KPROF, "report", report, "--brief", "--json").stdout.splitlines()
+        brief = [json.loads(line) for line in told]
+        best = {line["function"]: [found["id"] for found in line["findings"]] for line in brief}
+        rows = list(csv.DictReader(io.StringIO(write_page(KPROF, "report", report, "--page", "summary",
+                                                          "--csv").stdout)))
+        self.assertEqual([row["function"] for row in rows], [line["function"] for line in brief])
+        found = {row["function"]: row["finding"] for row in rows if row["finding"]}
+        self.assertEqual({name: best[name][0] for name in found}, found)
+        self.assertEqual(found["aos_energy"], "UncoalescedGlobal")
+        self.assertEqual(found["tight_bounds"], "LocalSpills")
+        self.write(report)
+        [summary] = [part for part in data_of(self.page)[1]["parts"] if part.get("key") == "summary"]
+        self.assertEqual(len(summary["records"]), len(rows))
+        self.assertGreater(sum(value == "Accesses are not coalesced" for record in summary["records"]
+                               for value in record[1]), 0)
+
     def test_a_failure_leaves_no_part_of_a_page(self):
         damaged = make_many(SAMPLE, self.folder / "damaged.kprof", 20)
         data = bytearray(damaged.read_bytes())

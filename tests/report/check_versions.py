@@ -156,6 +156,7 @@ class Versions(unittest.TestCase):
             events = json.loads(self.kprof("export", path, "--to", "chrome") or "{}").get("traceEvents", [])
             return sorted((event["name"], event["ts"], event["dur"]) for event in events if event["ph"] == "X")
 
+        by_name = ("--page", "summary", "--sort", "name") # findings that order kernels may need what older ones lack
         details = self.rows("launch section metric value unit", path, "--page", "details")
         pages = {
             ("raw", 1): lambda: self.rows("launch function metric value unit", path, "--page", "raw"),
@@ -164,9 +165,9 @@ class Versions(unittest.TestCase):
             ("passes", PASSES): lambda: self.rows("launch metric passes", path, "--page", "raw"),
             ("statistics", 1): lambda: self.rows("function metric count minimum maximum average", path, "--page",
                                                  "statistics"),
-            ("summary", 1): lambda: self.rows("function measured minimum maximum limit_pct", path, "--page", "summary"),
+            ("summary", 1): lambda: self.rows("function measured minimum maximum limit_pct", path, *by_name),
             ("times", TRACES if "census" in path.name else 1): lambda: self.rows(
-                "function launches time time_share_pct", path, "--page", "summary"),
+                "function launches time time_share_pct", path, *by_name),
             ("nvtx", NVTX): lambda: launches("nvtx"),
             ("source", SOURCE_LINES): lambda: self.kprof("report", path, "--page", "source", "--csv"),
             ("stacks", STACKS): lambda: launches("stack"),

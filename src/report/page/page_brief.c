@@ -616,14 +616,13 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
 {
     kprof_ranking ranking;
     kprof_status status = kprof_ranking_make(context, &ranking);
-    kprof_place_finder *finder = kprof_place_finder_new(&ranking.groups.code);
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
         for (size_t i = 0; i < ranking.shown; i++) {
             brief of = {.row = &ranking.rows[i]};
             brief_lines lines;
-            of.findings = kprof_ranking_evaluate_code(&ranking, of.row->group, finder);
+            of.findings = kprof_ranking_evaluate(&ranking, of.row->group);
             make_brief(emitter, &ranking, &of);
             take_hot_lines(&ranking, &of);
             make_lines(&of, &lines);

@@ -10,25 +10,13 @@
 #define MEMORY  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 #define WARPS   "sm__warps_active.avg.pct_of_peak_sustained_active"
 
-/* Are there rules, and values for them? */
-static bool roll_up(kprof_ranking *ranking, const kprof_group *group)
+const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
 {
     const kprof_groups *groups = &ranking->groups;
     kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals, &ranking->rolled_up);
-    return ranking->rules && group->not_measured < group->launches;
-}
-
-const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
-{
-    return roll_up(ranking, group) ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values, NULL) : NULL;
-}
-
-const kprof_findings *kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group,
-                                                  kprof_place_finder *finder)
-{
-    if (!roll_up(ranking, group))
+    if (!ranking->rules || group->not_measured >= group->launches)
         return NULL;
-    const kprof_place_values of = kprof_places_values(finder, group->code, ranking->rolled_up.values);
+    const kprof_place_values of = kprof_places_values(ranking->finder, group->code, ranking->rolled_up.values);
     return kprof_rules_apply(ranking->rules, of.values, of.counters);
 }
 
@@ -225,6 +213,7 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     out->rows = kprof_pool_calloc(pool, out->groups.count + 1, sizeof *out->rows);
     out->rolled_up.values = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.values);
     out->rolled_up.methods = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.methods);
+    out->finder = kprof_place_finder_new(&out->groups.code);
     if (options->findings)
         out->rules = kprof_rules_new(options->findings, out->groups.model);
     for (size_t i = 0; i < out->groups.count; i++)

@@ -23,20 +23,18 @@ typedef struct kprof_ranking {
     size_t count, shown;
     double time_ns; /* of all groups with a known time, or of the census; NaN: there is none */
     kprof_rules *rules;
-    double *durations;         /* of a group, for sorting */
-    kprof_rolled_up rolled_up; /* of the row that was evaluated last */
+    kprof_place_finder *finder; /* of groups.code, so a ranking stays where it was made */
+    double *durations;          /* of a group, for sorting */
+    kprof_rolled_up rolled_up;  /* of the row that was evaluated last */
 } kprof_ranking;
 
 /* Collect and sort, in memory of the model. */
 kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking *out) KPROF_MUST_CHECK;
 
-/* Roll up the values of a row's group into ranking->rolled_up, and look for findings; NULL: the options name none,
- * or no launch of the group was measured. Valid until the next call. */
-const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group);
-/* The same with what was measured of the instructions of the group's launches. The finder is of ranking->groups.code.
+/* Roll up the values of a row's group into ranking->rolled_up, and look for findings in these and in what was measured
+ * of its instructions; NULL: the options name none, or no launch of the group was measured. Valid until the next call.
  */
-const kprof_findings *kprof_ranking_evaluate_code(kprof_ranking *ranking, const kprof_group *group,
-                                                  kprof_place_finder *finder);
+const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group);
 
 /* The numbers of a row as pages show them. */
 #define KPROF_RANKED_NUMBERS 18
