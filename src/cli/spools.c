@@ -418,7 +418,10 @@ static void explain_end(const kprof_spools *spools, const spool *item, pid_t roo
                   "process %lld still runs after the application has ended; what it does from now on is not collected, "
                   "and %s",
                   (long long)item->pid, kept);
-    else
+    else if (item->failure != KPROF_OK) { /* it has told why it measured no more, and nothing of its end */
+        if (item->measured > 0)
+            kprof_log(KPROF_LOG_INFO, "process %lld: %s", (long long)item->pid, kept);
+    } else
         kprof_log(item->is_traced ? KPROF_LOG_WARNING : KPROF_LOG_INFO,
                   "process %lld ended without an orderly exit (killed, crashed or by _exit); %s", (long long)item->pid,
                   kept);

@@ -327,6 +327,7 @@ class Nothing(Case):
             run = self.profile([], [f"launch={VECTOR_ADD}"], env={"KPROF_SIM_FAULT": fault})
             self.assert_run(run, code)
             self.assertIn(text, run.err)
+            self.assertNotIn("orderly", run.err) # it has ended as programs do
 
     def test_no_gpu(self):
         run = self.profile([], [f"launch={VECTOR_ADD}", "say=ran"], env={"KPROF_SIM_PROBE": "no-gpu"})
