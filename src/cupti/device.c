@@ -73,8 +73,7 @@ static kprof_status read_device(uint32_t device, kprof_device_record *out)
     out->attribute_count = KPROF_DEVICE_ATTRIBUTE_COUNT;
     out->attributes = kept[device].attributes;
     read_texts(driver, handle, out);
-    CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
-    params.deviceIndex = device;
+    KPROF_CUPTI_PARAMS(params, Device_GetChipName, .deviceIndex = device);
     out->chip = cupti->cuptiDeviceGetChipName(&params) == CUPTI_SUCCESS ? params.pChipName : "";
     size_t bytes = 0;
     int version = 0;

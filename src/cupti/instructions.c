@@ -36,19 +36,12 @@ static struct {
     uint64_t ended;                   /* devices whose context has ended, as bits */
 } devices = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static kprof_status check(const kprof_instructions *s, const char *operation, CUptiResult result)
-{
-    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
-}
-
 /* List the metrics that the chip has. */
 static kprof_status find_metrics(kprof_instructions *s, const kprof_instructions_place *place)
 {
     for (size_t i = 0; i < place->names->count; i++) {
-        CUpti_SassMetrics_GetProperties_Params params = {.structSize =
-                                                             CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE};
-        params.pChipName = place->chip;
-        params.pMetricName = place->names->items[i];
+        KPROF_CUPTI_PARAMS(params, SassMetrics_GetProperties, .pChipName = place->chip,
+                           .pMetricName = place->names->items[i]);
         CUptiResult result = s->cupti->cuptiSassMetricsGetProperties(&params);
         if (result != CUPTI_SUCCESS) {
             kprof_log(KPROF_LOG_WARNING, "%s does not count %s by instruction (CUPTI error %d)", place->chip,
@@ -69,12 +62,9 @@ static kprof_status set_config(const kprof_instructions *s)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
     for (size_t i = 0; i < s->count; i++)
         configs[i] = (CUpti_SassMetrics_Config){s->ids[i], CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU};
-    CUpti_SassMetricsSetConfig_Params params = {.structSize = CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE};
-    params.numOfMetricConfig = s->count;
-    params.pConfigs = configs;
-    params.deviceIndex = s->device;
-    CUptiResult result = s->cupti->cuptiSassMetricsSetConfig(&params);
-    return check(s, "cuptiSassMetricsSetConfig", result);
+    KPROF_CUPTI_PARAMS(params, SassMetricsSetConfig, .numOfMetricConfig = s->count, .pConfigs = configs,
+                       .deviceIndex = s->device);
+    return KPROF_CUPTI_CALL(s->cupti, cuptiSassMetricsSetConfig, params);
 }
 
 static kprof_status configure_once(const kprof_instructions *s)
@@ -98,8 +88,7 @@ static kprof_status configure_once(const kprof_instructions *s)
 /* Have CUPTI forget the context while it is there. */
 static void unset_config(const kprof_instructions *s)
 {
-    CUpti_SassMetricsUnsetConfig_Params params = {.structSize = CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE};
-    params.deviceIndex = s->device;
+    KPROF_CUPTI_PARAMS(params, SassMetricsUnsetConfig, .deviceIndex = s->device);
     KPROF_HOLD(devices.mutex);
     if (devices.contexts[s->device] == s->context) {
         if (s->cupti->cuptiSassMetricsUnsetConfig(&params) != CUPTI_SUCCESS)
@@ -134,10 +123,8 @@ kprof_status kprof_instructions_open(const kprof_instructions_place *place, kpro
 
 kprof_status kprof_instructions_enable(kprof_instructions *s)
 {
-    CUpti_SassMetricsEnable_Params params = {.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE};
-    params.ctx = s->context;
-    params.enableLazyPatching = 1;
-    kprof_status status = check(s, "cuptiSassMetricsEnable", s->cupti->cuptiSassMetricsEnable(&params));
+    KPROF_CUPTI_PARAMS(params, SassMetricsEnable, .ctx = s->context, .enableLazyPatching = 1);
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiSassMetricsEnable, params);
     s->enabled = status == KPROF_OK;
     return status;
 }
@@ -177,22 +164,17 @@ static void add_instance(const kprof_instructions *s, const CUpti_SassMetrics_In
 
 static kprof_status flush(kprof_instructions *s, size_t records, size_t instances)
 {
-    CUpti_SassMetricsFlushData_Params params = {.structSize = CUpti_SassMetricsFlushData_Params_STRUCT_SIZE};
-    params.ctx = s->context;
-    params.numOfPatchedInstructionRecords = records;
-    params.numOfInstances = instances;
-    params.pMetricsData = s->records; /* it lies behind the size that the macro tells */
-    return check(s, "cuptiSassMetricsFlushData", s->cupti->cuptiSassMetricsFlushData(&params));
+    KPROF_CUPTI_PARAMS(params, SassMetricsFlushData, .ctx = s->context, .numOfPatchedInstructionRecords = records,
+                       .numOfInstances = instances,
+                       .pMetricsData = s->records /* it lies behind the size that the macro tells */);
+    return KPROF_CUPTI_CALL(s->cupti, cuptiSassMetricsFlushData, params);
 }
 
 kprof_status kprof_instructions_read(kprof_instructions *s, kprof_instruction_data *out)
 {
     *out = (kprof_instruction_data){.names = s->names, .name_count = s->count};
-    CUpti_SassMetricsGetDataProperties_Params params = {.structSize =
-                                                            CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE};
-    params.ctx = s->context;
-    kprof_status status =
-        check(s, "cuptiSassMetricsGetDataProperties", s->cupti->cuptiSassMetricsGetDataProperties(&params));
+    KPROF_CUPTI_PARAMS(params, SassMetricsGetDataProperties, .ctx = s->context);
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiSassMetricsGetDataProperties, params);
     const size_t records = params.numOfPatchedInstructionRecords, instances = params.numOfInstances;
     if (status != KPROF_OK || records == 0 || instances == 0)
         return status;
@@ -215,9 +197,8 @@ kprof_status kprof_instructions_disable(kprof_instructions *s)
 {
     if (!s->enabled)
         return KPROF_OK;
-    CUpti_SassMetricsDisable_Params params = {.structSize = CUpti_SassMetricsDisable_Params_STRUCT_SIZE};
-    params.ctx = s->context;
-    kprof_status status = check(s, "cuptiSassMetricsDisable", s->cupti->cuptiSassMetricsDisable(&params));
+    KPROF_CUPTI_PARAMS(params, SassMetricsDisable, .ctx = s->context);
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiSassMetricsDisable, params);
     s->enabled = status != KPROF_OK;
     return status;
 }

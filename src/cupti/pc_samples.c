@@ -36,15 +36,10 @@ struct kprof_pc_samples {
     CUpti_PCSamplingData rest;
 };
 
-static kprof_status check(const kprof_pc_samples *s, const char *operation, CUptiResult result)
-{
-    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
-}
-
 static kprof_status enable(kprof_pc_samples *s)
 {
     CUpti_PCSamplingEnableParams params = {.size = CUpti_PCSamplingEnableParamsSize, .ctx = s->context};
-    kprof_status status = check(s, "cuptiPCSamplingEnable", s->cupti->cuptiPCSamplingEnable(&params));
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingEnable, params);
     s->enabled = status == KPROF_OK;
     return status;
 }
@@ -56,7 +51,7 @@ kprof_status kprof_pc_samples_disarm(kprof_pc_samples *s)
     if (s->runs && kprof_pc_samples_stop(s) != KPROF_OK) /* the launch went on as its batch ended */
         kprof_log(KPROF_LOG_DEBUG, "samples that are taken cannot be stopped");
     CUpti_PCSamplingDisableParams params = {.size = CUpti_PCSamplingDisableParamsSize, .ctx = s->context};
-    kprof_status status = check(s, "cuptiPCSamplingDisable", s->cupti->cuptiPCSamplingDisable(&params));
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingDisable, params);
     s->enabled = status != KPROF_OK;
     return status;
 }
@@ -110,8 +105,7 @@ static kprof_status list_reasons(kprof_pc_samples *s)
         return KPROF_OK;
     count.ctx = s->context;
     count.numStallReasons = &s->reason_count;
-    kprof_status status =
-        check(s, "cuptiPCSamplingGetNumStallReasons", s->cupti->cuptiPCSamplingGetNumStallReasons(&count));
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingGetNumStallReasons, count);
     if (status != KPROF_OK)
         return status;
     if (s->reason_count == 0)
@@ -123,7 +117,7 @@ static kprof_status list_reasons(kprof_pc_samples *s)
     names.numStallReasons = s->reason_count;
     names.stallReasonIndex = s->indices;
     names.stallReasons = s->reasons;
-    status = check(s, "cuptiPCSamplingGetStallReasons", s->cupti->cuptiPCSamplingGetStallReasons(&names));
+    status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingGetStallReasons, names);
     if (status == KPROF_OK && !list_columns(s))
         status = kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
     return status;
@@ -165,7 +159,7 @@ static kprof_status configure(kprof_pc_samples *s, uint32_t period)
     CUptiResult result = s->cupti->cuptiPCSamplingSetConfigurationAttribute(&params);
     for (size_t i = 0; i < ATTRIBUTES && result == CUPTI_SUCCESS; i++)
         result = attributes[i].attributeStatus;
-    return check(s, "cuptiPCSamplingSetConfigurationAttribute", result);
+    return kprof_cupti_check(s->cupti, "cuptiPCSamplingSetConfigurationAttribute", result);
 }
 
 kprof_status kprof_pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out)
@@ -200,7 +194,7 @@ kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
 kprof_status kprof_pc_samples_start(kprof_pc_samples *s)
 {
     CUpti_PCSamplingStartParams params = {.size = CUpti_PCSamplingStartParamsSize, .ctx = s->context};
-    kprof_status status = check(s, "cuptiPCSamplingStart", s->cupti->cuptiPCSamplingStart(&params));
+    kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingStart, params);
     s->runs = status == KPROF_OK;
     return status;
 }
@@ -209,7 +203,7 @@ kprof_status kprof_pc_samples_stop(kprof_pc_samples *s)
 {
     CUpti_PCSamplingStopParams params = {.size = CUpti_PCSamplingStopParamsSize, .ctx = s->context};
     s->runs = false;
-    return check(s, "cuptiPCSamplingStop", s->cupti->cuptiPCSamplingStop(&params));
+    return KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingStop, params);
 }
 
 /* Names of functions are shared by all records, and CUPTI does not say until when: they are never freed. */
@@ -248,7 +242,7 @@ static kprof_status read_some(kprof_pc_samples *s, kprof_instruction_data *out, 
         return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples than the GPU's buffer holds: give a larger "
                                                "--warp-sampling-buffer-size or --warp-sampling-interval");
     if (result != CUPTI_SUCCESS)
-        return check(s, "cuptiPCSamplingGetData", result);
+        return kprof_cupti_fail(s->cupti, "cuptiPCSamplingGetData", result);
     take_records(s, data.totalNumPcs < READ_INSTRUCTIONS ? data.totalNumPcs : READ_INSTRUCTIONS);
     out->dropped += data.droppedSamples;
     told->total += data.totalSamples;

@@ -56,9 +56,9 @@ struct kprof_pm_sampling {
     spent spent;                   /* since it was enabled */
 };
 
-/* Declare the parameters `p` of a function. */
-#define PARAMS(p, name)                                                                                                \
-    CUpti_PmSampling_##name##_Params p = {.structSize = CUpti_PmSampling_##name##_Params_STRUCT_SIZE}
+/* Declare the parameters `p` of a function, and call it. */
+#define PARAMS(p, name, ...)      KPROF_CUPTI_PARAMS(p, PmSampling_##name, __VA_ARGS__)
+#define CALL(s, function, params) check((s), #function, (s)->cupti->function(&(params)))
 
 static kprof_status check(const kprof_pm_sampling *s, const char *operation, CUptiResult result)
 {
@@ -66,7 +66,7 @@ static kprof_status check(const kprof_pm_sampling *s, const char *operation, CUp
         return kprof_fail(KPROF_COUNTERS_BUSY,
                           "samples over time find the GPU's counters in use (%s), by kprof itself or by another tool",
                           operation);
-    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
+    return kprof_cupti_check(s->cupti, operation, result);
 }
 
 /* As cupti_pmsampling.h has it. */
@@ -97,12 +97,11 @@ kprof_status kprof_pm_sampling_open(uint32_t device, const char *chip, kprof_pm_
 
 kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *s)
 {
-    PARAMS(params, Enable);
+    PARAMS(params, Enable, .deviceIndex = s->device);
     int64_t at_ns = kprof_monotonic_ns();
     if (s->object)
         return KPROF_OK;
-    params.deviceIndex = s->device;
-    kprof_status status = check(s, "cuptiPmSamplingEnable", s->cupti->cuptiPmSamplingEnable(&params));
+    kprof_status status = CALL(s, cuptiPmSamplingEnable, params);
     s->spent.enabling_ms += kprof_monotonic_lap_ms(&at_ns);
     s->object = status == KPROF_OK ? params.pPmSamplingObject : NULL;
     s->is_used = false;
@@ -124,13 +123,12 @@ static void tell_spent(kprof_pm_sampling *s, double disabling_ms)
 
 kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *s)
 {
-    PARAMS(params, Disable);
+    PARAMS(params, Disable, .pPmSamplingObject = s->object);
     int64_t at_ns = kprof_monotonic_ns();
     if (!s->object)
         return KPROF_OK;
     if (s->runs && kprof_pm_sampling_stop(s) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "samples over time could not be stopped");
-    params.pPmSamplingObject = s->object;
     s->object = NULL;
     s->pass = NULL;
     const CUptiResult result = s->cupti->cuptiPmSamplingDisable(&params);
@@ -140,16 +138,14 @@ kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *s)
 
 static kprof_status set_config(const kprof_pm_sampling *s, const kprof_pm_setup *setup)
 {
-    PARAMS(params, SetConfig);
-    params.pPmSamplingObject = s->object;
-    params.configSize = setup->pass->image.size;
-    params.pConfig = setup->pass->image.data;
-    params.hardwareBufferSize = setup->buffer_bytes ? setup->buffer_bytes : HARDWARE_BUFFER_BYTES;
-    params.samplingInterval = setup->interval_ns;
-    params.triggerMode = s->counts_cycles ? CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL
-                                          : CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
-    params.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
-    return check(s, "cuptiPmSamplingSetConfig", s->cupti->cuptiPmSamplingSetConfig(&params));
+    PARAMS(params, SetConfig, .pPmSamplingObject = s->object, .configSize = setup->pass->image.size,
+           .pConfig = setup->pass->image.data,
+           .hardwareBufferSize = setup->buffer_bytes ? setup->buffer_bytes : HARDWARE_BUFFER_BYTES,
+           .samplingInterval = setup->interval_ns,
+           .triggerMode = s->counts_cycles ? CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL
+                                           : CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL,
+           .hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST);
+    return CALL(s, cuptiPmSamplingSetConfig, params);
 }
 
 static void drop_image(kprof_pm_sampling *s)
@@ -164,25 +160,19 @@ static void drop_image(kprof_pm_sampling *s)
 static kprof_status measure_image(const kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t samples,
                                   size_t *size)
 {
-    PARAMS(params, GetCounterDataSize);
-    params.pPmSamplingObject = s->object;
-    params.pMetricNames = (const char **)pass->metrics.items;
-    params.numMetrics = pass->metrics.count;
-    params.maxSamples = samples;
-    kprof_status status =
-        check(s, "cuptiPmSamplingGetCounterDataSize", s->cupti->cuptiPmSamplingGetCounterDataSize(&params));
+    PARAMS(params, GetCounterDataSize, .pPmSamplingObject = s->object,
+           .pMetricNames = (const char **)pass->metrics.items, .numMetrics = pass->metrics.count,
+           .maxSamples = samples);
+    kprof_status status = CALL(s, cuptiPmSamplingGetCounterDataSize, params);
     *size = params.counterDataSize;
     return status;
 }
 
 static kprof_status initialize_image(kprof_pm_sampling *s)
 {
-    PARAMS(params, CounterDataImage_Initialize);
-    params.pPmSamplingObject = s->object;
-    params.counterDataSize = s->image_size;
-    params.pCounterData = s->image;
-    kprof_status status = check(s, "cuptiPmSamplingCounterDataImageInitialize",
-                                s->cupti->cuptiPmSamplingCounterDataImageInitialize(&params));
+    PARAMS(params, CounterDataImage_Initialize, .pPmSamplingObject = s->object, .counterDataSize = s->image_size,
+           .pCounterData = s->image);
+    kprof_status status = CALL(s, cuptiPmSamplingCounterDataImageInitialize, params);
     s->is_blank = status == KPROF_OK;
     return status;
 }
@@ -248,12 +238,11 @@ kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_se
 
 kprof_status kprof_pm_sampling_start(kprof_pm_sampling *s)
 {
-    PARAMS(params, Start);
+    PARAMS(params, Start, .pPmSamplingObject = s->object);
     if (!s->pass)
         return kprof_fail(KPROF_INTERNAL, "samples over time are started that are not configured");
     int64_t at_ns = kprof_monotonic_ns();
-    params.pPmSamplingObject = s->object;
-    kprof_status status = check(s, "cuptiPmSamplingStart", s->cupti->cuptiPmSamplingStart(&params));
+    kprof_status status = CALL(s, cuptiPmSamplingStart, params);
     s->spent.starting_ms += kprof_monotonic_lap_ms(&at_ns);
     s->runs = status == KPROF_OK;
     return status;
@@ -261,9 +250,8 @@ kprof_status kprof_pm_sampling_start(kprof_pm_sampling *s)
 
 kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *s)
 {
-    PARAMS(params, Stop);
+    PARAMS(params, Stop, .pPmSamplingObject = s->object);
     int64_t at_ns = kprof_monotonic_ns();
-    params.pPmSamplingObject = s->object;
     s->runs = false;
     const CUptiResult result = s->cupti->cuptiPmSamplingStop(&params);
     s->spent.stopping_ms += kprof_monotonic_lap_ms(&at_ns);
@@ -281,10 +269,8 @@ static kprof_status decode(kprof_pm_sampling *s, bool *is_cut, CUpti_PmSampling_
     s->used = SIZE_MAX; /* until it is known */
     for (int left = s->runs ? 1 : MOST_DECODES;
          left > 0 && status == KPROF_OK && *reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER; left--) {
-        PARAMS(params, DecodeData);
-        params.pPmSamplingObject = s->object;
-        params.pCounterDataImage = s->image;
-        params.counterDataImageSize = s->image_size;
+        PARAMS(params, DecodeData, .pPmSamplingObject = s->object, .pCounterDataImage = s->image,
+               .counterDataImageSize = s->image_size);
         const CUptiResult result = s->cupti->cuptiPmSamplingDecodeData(&params);
         if (result == CUPTI_ERROR_OUT_OF_MEMORY)
             return kprof_fail(KPROF_NOT_COLLECTED, "there are more samples over time than the GPU's buffer holds: "
@@ -300,16 +286,14 @@ static kprof_status decode(kprof_pm_sampling *s, bool *is_cut, CUpti_PmSampling_
 /* Decode, and tell how many of the image's samples are complete. */
 static kprof_status fill_image(kprof_pm_sampling *s, size_t *completed, bool *is_cut)
 {
-    PARAMS(info, GetCounterDataInfo);
+    PARAMS(info, GetCounterDataInfo, .pCounterDataImage = s->image, .counterDataImageSize = s->image_size);
     CUpti_PmSampling_DecodeStopReason reason;
     kprof_status status = decode(s, is_cut, &reason);
     if (status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER && !s->runs)
         status = kprof_fail(KPROF_NOT_COLLECTED, "CUPTI did not decode all samples over time");
     if (status != KPROF_OK)
         return status;
-    info.pCounterDataImage = s->image;
-    info.counterDataImageSize = s->image_size;
-    status = check(s, "cuptiPmSamplingGetCounterDataInfo", s->cupti->cuptiPmSamplingGetCounterDataInfo(&info));
+    status = CALL(s, cuptiPmSamplingGetCounterDataInfo, info);
     if (status != KPROF_OK)
         return status;
     s->used = info.numPopulatedSamples;
@@ -328,18 +312,14 @@ static kprof_status evaluate(const kprof_pm_sampling *s, size_t sample, size_t c
 /* Append a sample of the image to those that were read. */
 static kprof_status append(kprof_pm_sampling *s, size_t sample, kprof_pm_data *out)
 {
-    PARAMS(params, CounterData_GetSampleInfo);
+    PARAMS(params, CounterData_GetSampleInfo, .pPmSamplingObject = s->object, .pCounterDataImage = s->image,
+           .counterDataImageSize = s->image_size, .sampleIndex = sample);
     const size_t names = s->pass->metrics.count;
     if (out->count == KPROF_PM_MOST_SAMPLES) {
         out->is_cut = true;
         return KPROF_OK;
     }
-    params.pPmSamplingObject = s->object;
-    params.pCounterDataImage = s->image;
-    params.counterDataImageSize = s->image_size;
-    params.sampleIndex = sample;
-    kprof_status status =
-        check(s, "cuptiPmSamplingCounterDataGetSampleInfo", s->cupti->cuptiPmSamplingCounterDataGetSampleInfo(&params));
+    kprof_status status = CALL(s, cuptiPmSamplingCounterDataGetSampleInfo, params);
     if (status != KPROF_OK)
         return status;
     s->starts_ns[out->count] = params.startTimestamp;

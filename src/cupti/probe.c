@@ -54,7 +54,7 @@ static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti
         result = driver->cuDeviceGetCount_(count);
     if (result != CUDA_SUCCESS || *count == 0)
         return kprof_fail(KPROF_NO_GPU, "the NVIDIA driver finds no GPU (is CUDA_VISIBLE_DEVICES empty?)");
-    CUpti_Profiler_Initialize_Params params = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+    KPROF_CUPTI_PARAMS(params, Profiler_Initialize);
     CUptiResult status = cupti->cuptiProfilerInitialize(&params);
     if (status != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuptiProfilerInitialize failed (CUPTI error %d)", (int)status);
@@ -86,8 +86,7 @@ static void read_device(const kprof_driver_api *driver, const kprof_cupti_api *c
         if (driver->cuDeviceTotalMem_(&memory_bytes, handle) == CUDA_SUCCESS)
             device->memory_bytes = memory_bytes;
     }
-    CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
-    params.deviceIndex = (size_t)i;
+    KPROF_CUPTI_PARAMS(params, Device_GetChipName, .deviceIndex = (size_t)i);
     if (cupti->cuptiDeviceGetChipName(&params) == CUPTI_SUCCESS)
         snprintf(device->chip, sizeof device->chip, "%s", params.pChipName);
 }
@@ -224,8 +223,7 @@ kprof_probe_obstacle kprof_probe_find_obstacle(size_t device)
     const kprof_cupti_api *cupti;
     const kprof_driver_api *driver;
     int count = 0;
-    CUpti_Profiler_DeviceSupported_Params params = {.structSize = CUpti_Profiler_DeviceSupported_Params_STRUCT_SIZE,
-                                                    .api = CUPTI_PROFILER_RANGE_PROFILING};
+    KPROF_CUPTI_PARAMS(params, Profiler_DeviceSupported, .api = CUPTI_PROFILER_RANGE_PROFILING);
     if (kprof_driver_load(&driver) != KPROF_OK || kprof_cupti_load(&cupti) != KPROF_OK ||
         initialize(driver, cupti, &count) != KPROF_OK ||
         driver->cuDeviceGet_(&params.cuDevice, (int)device) != CUDA_SUCCESS ||

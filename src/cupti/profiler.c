@@ -91,23 +91,22 @@ kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *cupti)
     pthread_mutex_lock(&mutex);
     CUptiResult result = CUPTI_SUCCESS;
     if (!done) {
-        CUpti_Profiler_Initialize_Params params = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+        KPROF_CUPTI_PARAMS(params, Profiler_Initialize);
         result = cupti->cuptiProfilerInitialize(&params);
         done = result == CUPTI_SUCCESS;
     }
     pthread_mutex_unlock(&mutex);
-    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(cupti, "cuptiProfilerInitialize", result);
+    return kprof_cupti_check(cupti, "cuptiProfilerInitialize", result);
 }
 
 static kprof_status enable(kprof_profiler *p)
 {
     if (p->object)
         return KPROF_OK;
-    CUpti_RangeProfiler_Enable_Params params = {.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
-    params.ctx = p->context;
-    CUptiResult result = p->cupti->cuptiRangeProfilerEnable(&params);
-    if (result != CUPTI_SUCCESS)
-        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerEnable", result);
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_Enable, .ctx = p->context);
+    kprof_status status = KPROF_CUPTI_CALL(p->cupti, cuptiRangeProfilerEnable, params);
+    if (status != KPROF_OK)
+        return status;
     p->object = params.pRangeProfilerObject;
     p->ranges = p->asked_ranges = 0;
     p->unloads = atomic_load(&noted.unloads);
@@ -117,19 +116,14 @@ static kprof_status enable(kprof_profiler *p)
 /* A new object crashes on an image before it was asked for a size. */
 static kprof_status measure_image(kprof_profiler *p, size_t ranges, size_t nodes, size_t *size)
 {
-    CUpti_RangeProfiler_GetCounterDataSize_Params params = {
-        .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
-    params.pMetricNames = p->names;
-    params.numMetrics = p->name_count;
-    params.maxNumOfRanges = ranges;
-    params.maxNumRangeTreeNodes = (uint32_t)nodes;
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_GetCounterDataSize, .pRangeProfilerObject = p->object,
+                       .pMetricNames = p->names, .numMetrics = p->name_count, .maxNumOfRanges = ranges,
+                       .maxNumRangeTreeNodes = (uint32_t)nodes);
     p->asked_ranges = 0;
-    CUptiResult result = p->cupti->cuptiRangeProfilerGetCounterDataSize(&params);
-    if (result != CUPTI_SUCCESS)
-        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
-    *size = params.counterDataSize;
-    return KPROF_OK;
+    kprof_status status = KPROF_CUPTI_CALL(p->cupti, cuptiRangeProfilerGetCounterDataSize, params);
+    if (status == KPROF_OK)
+        *size = params.counterDataSize;
+    return status;
 }
 
 static void forget_blank(kprof_profiler *p)
@@ -189,17 +183,13 @@ static void measure_range(kprof_profiler *p)
 
 static kprof_status initialize_image(kprof_profiler *p)
 {
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params params = {
-        .structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
-    params.counterDataSize = p->image_size;
-    params.pCounterData = p->image;
-    CUptiResult result = p->cupti->cuptiRangeProfilerCounterDataImageInitialize(&params);
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_CounterDataImage_Initialize, .pRangeProfilerObject = p->object,
+                       .counterDataSize = p->image_size, .pCounterData = p->image);
+    kprof_status status = KPROF_CUPTI_CALL(p->cupti, cuptiRangeProfilerCounterDataImageInitialize, params);
     forget_blank(p);
-    if (result != CUPTI_SUCCESS)
-        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
-    p->blank = kprof_blank_keep(p->image, p->image_size, p->wanted_ranges, p->range_bytes);
-    return KPROF_OK;
+    if (status == KPROF_OK)
+        p->blank = kprof_blank_keep(p->image, p->image_size, p->wanted_ranges, p->range_bytes);
+    return status;
 }
 
 static kprof_status blank_image(kprof_profiler *p)
@@ -290,21 +280,14 @@ static kprof_status configure(kprof_profiler *p)
     const kprof_chip_image *image = kprof_chip_image_choose(p->metrics, p->image_index);
     if (!image)
         return kprof_fail(KPROF_UNSUPPORTED, "this chip does not count what kernels read and write of host memory");
-    CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
-    params.configSize = image->size;
-    params.pConfig = image->data;
-    params.counterDataImageSize = p->image_size;
-    params.pCounterDataImage = p->image;
-    params.range = p->automatic ? CUPTI_AutoRange : CUPTI_UserRange;
-    params.replayMode = CUPTI_UserReplay;
-    params.maxRangesPerPass = p->wanted_ranges;
-    params.numNestingLevels = 1;
-    params.minNestingLevel = 1;
-    params.targetNestingLevel = p->automatic ? 0 : 1;
-    CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
-    if (result != CUPTI_SUCCESS)
-        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_SetConfig, .pRangeProfilerObject = p->object, .configSize = image->size,
+                       .pConfig = image->data, .counterDataImageSize = p->image_size, .pCounterDataImage = p->image,
+                       .range = p->automatic ? CUPTI_AutoRange : CUPTI_UserRange, .replayMode = CUPTI_UserReplay,
+                       .maxRangesPerPass = p->wanted_ranges, .numNestingLevels = 1, .minNestingLevel = 1,
+                       .targetNestingLevel = p->automatic ? 0 : 1);
+    kprof_status status = KPROF_CUPTI_CALL(p->cupti, cuptiRangeProfilerSetConfig, params);
+    if (status != KPROF_OK)
+        return status;
     p->given = true;
     unmap_old_image(p);
     return KPROF_OK;
@@ -321,16 +304,13 @@ static bool serves(const kprof_profiler *p, const kprof_measurement *wanted, uns
 /* Return OK, or the failure of a call after which the object is made anew. */
 static kprof_status check(kprof_profiler *p, const char *operation, CUptiResult result)
 {
-    if (result == CUPTI_SUCCESS)
-        return KPROF_OK;
-    p->failed = true;
-    return kprof_cupti_fail(p->cupti, operation, result);
+    p->failed = p->failed || result != CUPTI_SUCCESS;
+    return kprof_cupti_check(p->cupti, operation, result);
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *p)
 {
-    CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_Start, .pRangeProfilerObject = p->object);
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
     /* Work of another process may wait for this one. */
     const int limit_ms = atomic_load(&noted.shares) ? SHARED_BUSY_WAIT_MS : BUSY_WAIT_MS;
@@ -345,8 +325,7 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
 
 kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
 {
-    CUpti_RangeProfiler_Stop_Params params = {.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_Stop, .pRangeProfilerObject = p->object);
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
     *more = !params.isAllPassSubmitted;
     p->next_pass = *more ? p->next_pass + 1 : 0;
@@ -403,34 +382,26 @@ kprof_status kprof_profiler_push(kprof_profiler *p, size_t number)
 {
     char name[24];
     snprintf(name, sizeof name, "%zu", number);
-    CUpti_RangeProfiler_PushRange_Params params = {.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
-    params.pRangeName = name;
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_PushRange, .pRangeProfilerObject = p->object, .pRangeName = name);
     return check(p, "cuptiRangeProfilerPushRange", p->cupti->cuptiRangeProfilerPushRange(&params));
 }
 
 kprof_status kprof_profiler_pop(kprof_profiler *p)
 {
-    CUpti_RangeProfiler_PopRange_Params params = {.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_PopRange, .pRangeProfilerObject = p->object);
     return check(p, "cuptiRangeProfilerPopRange", p->cupti->cuptiRangeProfilerPopRange(&params));
 }
 
 kprof_status kprof_profiler_decode(kprof_profiler *p, size_t ranges)
 {
     p->used = ranges;
-    CUpti_RangeProfiler_DecodeData_Params params = {.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
-    CUptiResult result = p->cupti->cuptiRangeProfilerDecodeData(&params);
-    if (result != CUPTI_SUCCESS)
-        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerDecodeData", result);
-    CUpti_RangeProfiler_GetCounterDataInfo_Params info = {
-        .structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
-    info.pCounterDataImage = p->image;
-    info.counterDataImageSize = p->image_size;
-    result = p->cupti->cuptiRangeProfilerGetCounterDataInfo(&info);
-    if (result != CUPTI_SUCCESS)
-        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_DecodeData, .pRangeProfilerObject = p->object);
+    KPROF_CUPTI_PARAMS(info, RangeProfiler_GetCounterDataInfo, .pCounterDataImage = p->image,
+                       .counterDataImageSize = p->image_size);
+    kprof_status status = KPROF_CUPTI_CALL(p->cupti, cuptiRangeProfilerDecodeData, params);
+    KPROF_THEN(status, KPROF_CUPTI_CALL(p->cupti, cuptiRangeProfilerGetCounterDataInfo, info));
+    if (status != KPROF_OK)
+        return status;
     p->used = p->used < info.numTotalRanges ? info.numTotalRanges : p->used;
     if (params.numOfRangeDropped > 0 || info.numTotalRanges != ranges)
         return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges instead of %zu and dropped %zu",
@@ -448,8 +419,7 @@ void kprof_profiler_release(kprof_profiler *p)
 {
     if (!p->object)
         return;
-    CUpti_RangeProfiler_Disable_Params params = {.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE};
-    params.pRangeProfilerObject = p->object;
+    KPROF_CUPTI_PARAMS(params, RangeProfiler_Disable, .pRangeProfilerObject = p->object);
     (void)p->cupti->cuptiRangeProfilerDisable(&params);
     p->object = NULL;
     p->next_pass = 0;

@@ -13,6 +13,12 @@ typedef struct kprof_profiler kprof_profiler;
 struct kprof_cupti_api;
 kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *cupti) KPROF_MUST_CHECK;
 kprof_status kprof_cupti_fail(const struct kprof_cupti_api *cupti, const char *operation, int failure);
+static inline kprof_status kprof_cupti_check(const struct kprof_cupti_api *cupti, const char *operation, int result)
+{
+    return result == 0 ? KPROF_OK : kprof_cupti_fail(cupti, operation, result);
+}
+/* Call a function of CUPTI with its parameters, and check the result. */
+#define KPROF_CUPTI_CALL(api, function, params) kprof_cupti_check((api), #function, (api)->function(&(params)))
 
 /* Load the libraries that the functions below need, which takes about 50 ms; else the first of these does. Says nothing
  * when one is missing. Thread-safe. */

@@ -17,6 +17,10 @@
 #include <nvperf_cuda_host.h>
 #include <nvperf_host.h>
 
+/* Declare the parameters `p` of a function of CUPTI, with some members set. */
+#define KPROF_CUPTI_PARAMS(p, name, ...)                                                                               \
+    CUpti_##name##_Params p = {.structSize = CUpti_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
+
 /* Every function of libcupti that kprof calls; its name makes the table's member and has it filled. */
 /* clang-format off */
 #define KPROF_CUPTI_FUNCTIONS(X) \

@@ -9,8 +9,7 @@
 #include <string.h>
 
 /* Declare the parameters `p` of a function: both interfaces take and give back everything in one structure. */
-#define HOST_PARAMS(p, name, ...)                                                                                      \
-    CUpti_Profiler_Host_##name##_Params p = {.structSize = CUpti_Profiler_Host_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
+#define HOST_PARAMS(p, name, ...) KPROF_CUPTI_PARAMS(p, Profiler_Host_##name, __VA_ARGS__)
 #define NVPW_PARAMS(p, name, ...) NVPW_##name##_Params p = {.structSize = NVPW_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
 /* Call a function with its parameters, and check the result. */
 #define HOST_CALL(host, operation, name, p) check_host(host, operation, (host)->api->cuptiProfilerHost##name(&(p)))
