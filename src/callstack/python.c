@@ -2,6 +2,8 @@
  * version up to 3.12; later versions publish that at the start of _PyRuntime. */
 #include "callstack/python.h"
 
+#include "core/strbuf.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -129,11 +131,11 @@ static void find_layout(kprof_memory *memory)
     const layout *at = &python.at;
     const size_t ends[] = {at->previous + sizeof(uintptr_t), at->executable + sizeof(uintptr_t),
                            at->next + bytes_of_next(), at->owner == NONE ? 0 : at->owner + 1u};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
         python.frame_bytes = ends[i] > python.frame_bytes ? ends[i] : python.frame_bytes;
     const size_t code_ends[] = {at->file, at->name, at->lines, at->first_line, at->type};
     bool fits = python.frame_bytes <= BYTES_OF_FRAME;
-    for (size_t i = 0; i < sizeof code_ends / sizeof *code_ends; i++)
+    for (size_t i = 0; i < COUNT_OF(code_ends); i++)
         fits = fits && code_ends[i] + sizeof(uintptr_t) <= BYTES_OF_CODE;
     if (!fits && !python.reason[0])
         snprintf(python.reason, sizeof python.reason, "the frames of this build of Python 3.%d are larger than others",
@@ -196,7 +198,7 @@ static uint32_t hash_name(kprof_memory *memory, uintptr_t name)
 {
     uint64_t start[8], hash = 0;
     if (kprof_memory_read(memory, name + python.at.length, start, sizeof start))
-        for (size_t i = 0; i < sizeof start / sizeof *start; i++)
+        for (size_t i = 0; i < COUNT_OF(start); i++)
             hash = (hash ^ start[i]) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 32);
 }

@@ -76,14 +76,14 @@ void kprof_nvdisasm_find(kprof_strlist *out)
     const char *path = getenv("PATH");
     add_from_path(path, out);
     static const char *const toolkits[] = {"CUDA_HOME", "CUDA_PATH"};
-    for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++) {
+    for (size_t i = 0; i < COUNT_OF(toolkits); i++) {
         const char *folder = secure_getenv(toolkits[i]);
         if (folder)
             add_program(folder, strlen(folder), "/bin/nvdisasm", out);
     }
     add_from_path("/usr/local/cuda/bin:/opt/cuda/bin", out);
     static const char *const environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
+    for (size_t i = 0; i < COUNT_OF(environments); i++) {
         const char *folder = secure_getenv(environments[i]);
         if (folder && folder[0] == '/')
             add_from_packages(folder, out);

@@ -93,7 +93,7 @@ static uint32_t operand_bits(const parts *p)
                   {"64", 64}, {"U64", 64}, {"S64", 64}, {"F64", 64}, {"128", 128}, {"256", 256}};
     span rest = p->modifiers, modifier;
     while (next_modifier(&rest, &modifier))
-        for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (size_t i = 0; i < COUNT_OF(widths); i++)
             if (span_is(modifier, widths[i].name))
                 return widths[i].bits;
     return 32;
@@ -119,7 +119,7 @@ kprof_code_access kprof_sass_access(const char *text)
                    {"SULD", "Surface", "Load"},      {"SUST", "Surface", "Store"},   {"SUATOM", "Surface", "Atomic"},
                    {"SURED", "Surface", "Reduction"}};
     parts p = split(text);
-    for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
+    for (size_t i = 0; i < COUNT_OF(opcodes); i++) {
         if (!span_is(p.name, opcodes[i].name))
             continue;
         kprof_code_access access = {opcodes[i].space, opcodes[i].operation, operand_bits(&p)};
@@ -140,10 +140,7 @@ static void add(kprof_sass_registers *set, size_t first, size_t count, size_t en
 
 bool kprof_sass_overlap(const kprof_sass_registers *a, const kprof_sass_registers *b)
 {
-    for (size_t i = 0; i < sizeof a->words / sizeof *a->words; i++)
-        if (a->words[i] & b->words[i])
-            return true;
-    return false;
+    return KPROF_ANY(i, COUNT_OF(a->words), a->words[i] & b->words[i]);
 }
 
 /* The results of HGMMA.64x128x16.F32: of 64 rows of 128 numbers each of 128 threads has half as many as a row. */
@@ -276,7 +273,7 @@ static kprof_sass_flow read_flow(const parts *p)
                  {"BRXU", KPROF_SASS_INDIRECT}, {"JMX", KPROF_SASS_INDIRECT}, {"JMXU", KPROF_SASS_INDIRECT},
                  {"RET", KPROF_SASS_END},       {"EXIT", KPROF_SASS_END},     {"KILL", KPROF_SASS_END},
                  {"CALL", KPROF_SASS_CALL},     {"BSSY", KPROF_SASS_MEETING}};
-    for (size_t i = 0; i < sizeof flows / sizeof *flows; i++)
+    for (size_t i = 0; i < COUNT_OF(flows); i++)
         if (span_is(p->name, flows[i].name))
             return flows[i].flow;
     return KPROF_SASS_NEXT;
@@ -320,7 +317,7 @@ static kprof_sass_role read_role(const parts *p)
                  {"UTCBAR", NULL, KPROF_SASS_ARRIVE}};
     if (span_is(p->name, "UBLKCP")) /* the target comes first */
         return span_begins(p->modifiers, ".G") ? KPROF_SASS_BULK_STORE : KPROF_SASS_BULK_LOAD;
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+    for (size_t i = 0; i < COUNT_OF(roles); i++)
         if (span_is(p->name, roles[i].name) && (!roles[i].modifier || has_modifier(p, roles[i].modifier)))
             return roles[i].role;
     return KPROF_SASS_PLAIN;

@@ -57,7 +57,7 @@ static const struct {
     {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true, false},
     {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false, true},
 };
-#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+#define KIND_COUNT COUNT_OF(kinds)
 
 static int64_t to_unix(uint64_t cupti_ns)
 {
@@ -167,7 +167,7 @@ static const char *copy_operation(unsigned kind)
         [CUPTI_ACTIVITY_MEMCPY_KIND_DTOA] = "Device-to-Array", [CUPTI_ACTIVITY_MEMCPY_KIND_DTOD] = "Device-to-Device",
         [CUPTI_ACTIVITY_MEMCPY_KIND_HTOH] = "Host-to-Host",    [CUPTI_ACTIVITY_MEMCPY_KIND_PTOP] = "Peer-to-Peer",
     };
-    const char *text = kind < sizeof texts / sizeof *texts ? texts[kind] : NULL;
+    const char *text = kind < COUNT_OF(texts) ? texts[kind] : NULL;
     return text ? text : "Unknown";
 }
 
@@ -175,7 +175,7 @@ static const char *memory_kind(unsigned kind)
 {
     static const char *const texts[] = {"Unknown", "Pageable", "Pinned",        "Device",
                                         "Array",   "Managed",  "Device Static", "Managed Static"};
-    return kind < sizeof texts / sizeof *texts ? texts[kind] : texts[0];
+    return kind < COUNT_OF(texts) ? texts[kind] : texts[0];
 }
 
 /* The members that both records of copies have. */
@@ -232,7 +232,7 @@ static const char *overhead_name(CUpti_ActivityOverheadKind kind)
                 {CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, "Command buffer full"},
                 {CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, "Buffer request"},
                 {CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT, "Unified memory set-up"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].kind == kind)
             return rows[i].name;
     return "Unknown";
@@ -291,7 +291,7 @@ static const char *managed_operation(CUpti_ActivityUnifiedMemoryCounterKind kind
         [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD] = "Device-to-Device",
     };
     const unsigned index = (unsigned)kind;
-    return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
+    return index < COUNT_OF(texts) && texts[index] ? texts[index] : "unknown";
 }
 
 static int64_t device_or_none(uint32_t device)

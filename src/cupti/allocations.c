@@ -159,10 +159,7 @@ static void note_unmapped(unsigned long long handle)
 bool kprof_allocations_is_unmapped(unsigned long long handle)
 {
     KPROF_HOLD(list.mutex);
-    for (size_t i = 0; i < list.unmapped_count; i++)
-        if (list.unmapped[i] == handle)
-            return true;
-    return false;
+    return KPROF_ANY(i, list.unmapped_count, list.unmapped[i] == handle);
 }
 
 /* Leave out a mapping that may only be read: a write to it ends the context, and its memory changes through another

@@ -1,6 +1,8 @@
 /* Compares the threads in /proc with the list of those that are not the application's. */
 #include "cupti/alone.h"
 
+#include "core/strbuf.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -22,10 +24,7 @@ static struct {
 
 static bool is_listed(kprof_foreign_threads *list, long id)
 {
-    for (int i = 0; i < KPROF_MAX_FOREIGN_THREADS; i++)
-        if (atomic_load(&(*list)[i]) == id)
-            return true;
-    return false;
+    return KPROF_ANY(i, KPROF_MAX_FOREIGN_THREADS, atomic_load(&(*list)[i]) == id);
 }
 
 /* `*other`: the first thread that is not. The kernel ends the list early where a thread ends meanwhile. So its length

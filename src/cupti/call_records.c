@@ -101,10 +101,7 @@ void kprof_call_records_choose(const kprof_cupti_api *cupti)
 
 static bool is_launch(CUpti_CallbackId id)
 {
-    for (size_t i = 0; i < records.launch_count; i++)
-        if (records.launches[i] == id)
-            return true;
-    return false;
+    return KPROF_ANY(i, records.launch_count, records.launches[i] == id);
 }
 
 /* Have CUPTI record the driver's calls that launch from now on, or not. Another thread may ask for the opposite; the

@@ -1,6 +1,7 @@
 /* Reads driver calls: their kind, and launches from each of the driver's entry points. */
 #include "cupti/calls.h"
 
+#include "core/strbuf.h"
 #include "cupti/allocations.h"
 #include "cupti/driver.h"
 
@@ -161,10 +162,7 @@ static bool has_primary_context(const cuDevicePrimaryCtxRetain_params *p)
 /* A replay would lack access that the call takes away. */
 static bool takes_access(const cuMemSetAccess_params *p)
 {
-    for (size_t i = 0; p->desc && i < p->count; i++)
-        if (p->desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            return true;
-    return false;
+    return p->desc && KPROF_ANY(i, p->count, p->desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
 #define VARIABLE(name)                                                                                                 \

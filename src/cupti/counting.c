@@ -3,6 +3,7 @@
 #include "cupti/counting.h"
 
 #include "core/log.h"
+#include "core/strbuf.h"
 #include "cupti/control_call.h"
 
 #include <dlfcn.h>
@@ -81,10 +82,7 @@ static bool are_same(const kprof_control_call *call, const register_ops *written
 
 static bool all_written(const register_ops *written)
 {
-    for (uint32_t i = 0; i < written->count; i++)
-        if (written->ops[i].status != 0)
-            return false;
-    return true;
+    return KPROF_ALL(i, written->count, written->ops[i].status == 0);
 }
 
 /* Answer as the driver's kernel module answered the call before, which succeeded. */

@@ -39,7 +39,7 @@ static void read_attributes(const kprof_driver_api *driver, CUdevice device, dou
 {
 #define NUMBER(name, attribute, ...) CU_DEVICE_ATTRIBUTE_##attribute,
     static const CUdevice_attribute numbers[] = {KPROF_DEVICE_ATTRIBUTES(NUMBER)};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         int value = 0;
         out[i] = driver->cuDeviceGetAttribute_(&value, numbers[i], device) == CUDA_SUCCESS ? value : NAN;
     }

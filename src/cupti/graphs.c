@@ -29,7 +29,7 @@ static const CUlaunchAttributeID copied_attributes[] = {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
     CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
 };
-enum { COPIED_ATTRIBUTES = sizeof copied_attributes / sizeof *copied_attributes };
+enum { COPIED_ATTRIBUTES = COUNT_OF(copied_attributes) };
 
 typedef struct node {
     struct node *next; /* in the order of execution */

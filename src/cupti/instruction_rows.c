@@ -27,10 +27,7 @@ double *kprof_instruction_rows_next(kprof_instruction_rows *rows)
 void kprof_instruction_rows_keep(kprof_instruction_rows *rows, uint64_t crc, const char *function, uint64_t offset)
 {
     const double *values = rows->values + rows->count * rows->names;
-    bool any = false;
-    for (size_t i = 0; i < rows->names; i++)
-        any = any || values[i] != 0;
-    if (any)
+    if (KPROF_ANY(i, rows->names, values[i] != 0))
         rows->items[rows->count++] =
             (kprof_instruction){.crc = crc, .function = function ? function : "", .offset = offset, .values = values};
 }

@@ -49,7 +49,7 @@
 static const CUfunction_attribute settings[] = {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                                                 CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
 static const int default_settings[] = {CU_SHAREDMEM_CARVEOUT_DEFAULT, CU_CLUSTER_SCHEDULING_POLICY_DEFAULT};
-enum { SETTINGS = sizeof settings / sizeof *settings };
+enum { SETTINGS = COUNT_OF(settings) };
 
 /* The application has changed a setting. Until then each launch has the defaults, and kprof does not ask for them. */
 static atomic_bool has_settings;
@@ -86,9 +86,8 @@ static bool read_policy(const kprof_driver_api *driver, const kprof_given_launch
 {
     CUstream stream = !launch->stream && launch->per_thread ? CU_STREAM_PER_THREAD : launch->stream;
     unsigned given = launch->config && launch->config->attrs ? launch->config->numAttrs : 0;
-    for (unsigned i = 0; i < given; i++)
-        if (launch->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
-            return false;
+    if (KPROF_ANY(i, given, launch->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW))
+        return false;
     out->id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
     return driver->cuStreamGetAttribute_(stream, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &out->value) ==
                CUDA_SUCCESS &&
@@ -750,10 +749,9 @@ kprof_awaited kprof_transfer_await_start(const kprof_call *call, int64_t perhaps
 
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
 {
-    bool saved = true;
-    for (size_t i = 0; i < operation->touched_count && saved; i++)
-        saved = kprof_snapshot_holds(snapshot, operation->touched[i].address, operation->touched[i].size_bytes);
-    return saved;
+    const touched_memory *touched = operation->touched;
+    return KPROF_ALL(i, operation->touched_count,
+                     kprof_snapshot_holds(snapshot, touched[i].address, touched[i].size_bytes));
 }
 
 void kprof_operation_free(kprof_operation *operation)

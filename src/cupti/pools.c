@@ -112,13 +112,11 @@ static bool is_in_use(const kprof_driver_api *driver, CUmemoryPool pool)
 /* If a batch holds the pool, set what the pool may keep once the batch lets go. Return whether one does. */
 static bool note_threshold(CUmemoryPool pool, cuuint64_t threshold)
 {
-    bool is_held = false;
     KPROF_HOLD(held.mutex);
-    for (size_t i = 0; i < held.count && !is_held; i++) {
-        is_held = held.items[i].pool == pool;
-        held.items[i].threshold = is_held ? threshold : held.items[i].threshold;
-    }
-    return is_held;
+    const size_t at = KPROF_FIND(i, held.count, held.items[i].pool == pool);
+    if (at < held.count)
+        held.items[at].threshold = threshold;
+    return at < held.count;
 }
 
 /* Replays use what is freed to pools that are held. */
@@ -133,10 +131,7 @@ static void destroy_emptied_locked(const kprof_driver_api *driver)
 
 static bool is_outlived_locked(CUmemoryPool pool)
 {
-    bool is = false;
-    for (size_t i = 0; i < outlived.count; i++)
-        is = is || outlived.items[i] == pool;
-    return is;
+    return KPROF_ANY(i, outlived.count, outlived.items[i] == pool);
 }
 
 /* Is it a device's default pool, which the driver refuses to destroy? A device that uses the pool uses its default one

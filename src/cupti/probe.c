@@ -127,7 +127,7 @@ static bool make_key(kprof_strbuf *key)
     static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
                                             "CUDA_MPS_PIPE_DIRECTORY"};
     kprof_strbuf_printf(key, "probe 4 %s\n", KPROF_VERSION);
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    for (size_t i = 0; i < COUNT_OF(variables); i++) {
         const char *value = getenv(variables[i]);
         kprof_strbuf_printf(key, "%s %s\n", variables[i], value ? value : "(unset)");
     }
@@ -212,7 +212,7 @@ static kprof_probe_obstacle find_obstacle(const CUpti_Profiler_DeviceSupported_P
         {params->cmp, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_MINING},
         {params->wsl, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_WSL},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].level == rows[i].is)
             return rows[i].obstacle;
     return KPROF_PROBE_NO_OBSTACLE;

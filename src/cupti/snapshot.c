@@ -136,7 +136,7 @@ static CUresult open_device_side(kprof_snapshot *s)
     KPROF_THEN(result, driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device));
     s->grid = (unsigned)sms * BLOCKS_PER_SM;
     KPROF_THEN(result, driver->cuModuleLoadData_(&s->module, kprof_blocks_ptx));
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+    for (size_t i = 0; i < COUNT_OF(kernels); i++)
         KPROF_THEN(result, driver->cuModuleGetFunction_(kernels[i].function, s->module, kernels[i].name));
     KPROF_THEN(result, driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING));
     KPROF_THEN(result, driver->cuEventCreate_(&s->followed, CU_EVENT_DISABLE_TIMING));
@@ -157,7 +157,7 @@ static void close_device_side(const kprof_snapshot *s)
             (void)s->driver->cuStreamDestroy_(s->lanes[i]);
     if (s->peeked)
         (void)s->driver->cuMemFreeHost_(s->peeked);
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+    for (size_t i = 0; i < COUNT_OF(events); i++)
         if (events[i])
             (void)s->driver->cuEventDestroy_(events[i]);
     if (s->module)

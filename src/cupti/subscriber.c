@@ -109,10 +109,7 @@ CUptiResult kprof_subscriber_follow_all(CUpti_CallbackDomain domain)
 
 static size_t find_kept(const kept_value *kept, CUpti_CallbackDomain domain, uint32_t correlation)
 {
-    size_t i = 0;
-    while (i < MOST_NESTED && (kept[i].domain != domain || kept[i].correlation != correlation))
-        i++;
-    return i;
+    return KPROF_FIND(i, MOST_NESTED, kept[i].domain == domain && kept[i].correlation == correlation);
 }
 
 /* CUPTI lets a tool keep one number while a call is under way, and kprof takes that. So the guest gets another one. */

@@ -83,7 +83,7 @@ static void tell_memory(const kprof_call *call, kprof_memory_change change, uint
     uint32_t device = 0;
     if (frees && !kprof_allocations_find(change.address, call->context, &change))
         return;
-    if ((size_t)change.kind >= sizeof kinds / sizeof *kinds || !kinds[change.kind] ||
+    if ((size_t)change.kind >= COUNT_OF(kinds) || !kinds[change.kind] ||
         kprof_target_current_device(&device) != KPROF_OK)
         return;
     const kprof_memory_activity memory = {.device = device,
@@ -296,7 +296,7 @@ static void follow_nodes(void)
                                              CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
                                              CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING};
     CUptiResult result = CUPTI_SUCCESS;
-    for (size_t i = 0; target.hooks.node_made && result == CUPTI_SUCCESS && i < sizeof nodes / sizeof *nodes; i++)
+    for (size_t i = 0; target.hooks.node_made && result == CUPTI_SUCCESS && i < COUNT_OF(nodes); i++)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
     if (result != CUPTI_SUCCESS)
         kprof_log(KPROF_LOG_DEBUG, "CUPTI does not tell of graph nodes (CUPTI error %d)", (int)result);
@@ -328,7 +328,7 @@ static CUptiResult enable_profiler_calls(void)
                  {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart},
                  {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop}};
     CUptiResult result = CUPTI_SUCCESS;
-    for (size_t i = 0; target.hooks.profiler_called && result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
+    for (size_t i = 0; target.hooks.profiler_called && result == CUPTI_SUCCESS && i < COUNT_OF(calls); i++)
         result = kprof_subscriber_follow(true, calls[i].domain, calls[i].id);
     return result;
 }
@@ -350,7 +350,7 @@ static CUptiResult enable_brief(void)
     CUptiResult result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     if (result == CUPTI_SUCCESS) /* its memory is gone then */
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
-    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < COUNT_OF(calls); i++)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     enable_handles(CUPTI_CB_DOMAIN_DRIVER_API);
     enable_handles(CUPTI_CB_DOMAIN_RUNTIME_API);
@@ -377,7 +377,7 @@ static CUptiResult enable_all(void)
     };
     CUptiResult result = kprof_subscriber_follow_all(CUPTI_CB_DOMAIN_DRIVER_API);
     KPROF_THEN(result, disable_ignored());
-    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < COUNT_OF(resources); i++)
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
     return result == CUPTI_SUCCESS ? enable_profiler_calls() : result;
 }

@@ -30,11 +30,10 @@ static struct {
 /* Note a variable although it lies within another one: that may be of a module that is gone. */
 static bool is_known(const kprof_variable *v)
 {
-    for (size_t i = 0; i < list.count; i++)
-        if (list.variables[i].context == v->context && list.variables[i].owner == v->owner &&
-            list.variables[i].address == v->address && list.variables[i].size_bytes == v->size_bytes)
-            return true;
-    return false;
+    const kprof_variable *known = list.variables;
+    return KPROF_ANY(i, list.count,
+                     known[i].context == v->context && known[i].owner == v->owner && known[i].address == v->address &&
+                         known[i].size_bytes == v->size_bytes);
 }
 
 /* The last one takes its place. */

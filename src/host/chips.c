@@ -46,7 +46,7 @@ static const kprof_chip table[] = {
 
 const kprof_chip *kprof_chip_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (size_t i = 0; i < COUNT_OF(table); i++)
         if (strcasecmp(table[i].name, name) == 0)
             return &table[i];
     return NULL;
@@ -62,7 +62,7 @@ bool kprof_chip_is_too_old(const char *name)
 static int capability_of(const char *word)
 {
     static const char *const prefixes[] = {"sm", "compute", "cc"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+    for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
         const size_t length = strlen(prefixes[i]);
         if (strncasecmp(word, prefixes[i], length) == 0) {
             word += length;
@@ -131,7 +131,7 @@ static bool is_of_architecture(const char *word, int capability)
         int first, last; /* compute capabilities */
     } architectures[] = {{"Pascal", 60, 62}, {"Volta", 70, 72},        {"Turing", 75, 75}, {"Ampere", 80, 87},
                          {"Ada", 89, 89},    {"Ada Lovelace", 89, 89}, {"Hopper", 90, 90}, {"Blackwell", 100, 121}};
-    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
+    for (size_t i = 0; i < COUNT_OF(architectures); i++)
         if (is_same_name(word, architectures[i].name, strlen(architectures[i].name)))
             return capability >= architectures[i].first && capability <= architectures[i].last;
     return false;
@@ -154,7 +154,7 @@ static size_t leading_letters(const char *name)
 static kprof_status refuse_unknown(const char *word, const kprof_strlist *known)
 {
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (size_t i = 0; i < COUNT_OF(table); i++)
         if (is_meant(word, &table[i]) && kprof_strlist_contains(known, table[i].name))
             kprof_strbuf_printf(&hint, "%s\"%s\"", hint.length ? " or " : "did you mean ", table[i].name);
     /* "GH10" may be GH100, but the letters tell architectures apart: P100 is not GA100. */
@@ -173,7 +173,7 @@ kprof_status kprof_chip_check(const char *word, const kprof_strlist *known)
     const kprof_chip *found = kprof_chip_find(word);
     if (known && kprof_strlist_contains(known, word))
         return KPROF_OK;
-    for (size_t i = 0; i < sizeof table / sizeof *table && !found; i++)
+    for (size_t i = 0; i < COUNT_OF(table) && !found; i++)
         found = is_meant(word, &table[i]) ? &table[i] : NULL; /* the oldest of them are as old as each other */
     if (!found || found->capability >= LEAST_CAPABILITY)
         return known ? refuse_unknown(word, known) : KPROF_OK;

@@ -51,7 +51,7 @@ static void list_places(kprof_strlist *places)
 {
     const char *const roots[] = {KPROF_CUDA_ROOT,   secure_getenv("CUDA_HOME"), secure_getenv("CUDA_PATH"),
                                  "/usr/local/cuda", "/usr/local/cuda-13",       "/opt/cuda"};
-    const size_t root_count = sizeof(roots) / sizeof(roots[0]), count = sizeof(subfolders) / sizeof(subfolders[0]);
+    const size_t root_count = COUNT_OF(roots), count = COUNT_OF(subfolders);
     for (size_t i = 0; i < root_count * count; i++) {
         const char *root = roots[i / count];
         if (!root || root[0] != '/')
@@ -210,11 +210,9 @@ static bool foresee_libraries(kprof_strbuf *out)
 {
     char path[PATH_MAX], beside[PATH_MAX];
     KPROF_AUTO(kprof_strlist) places = KPROF_STRLIST_INIT;
-    bool found = false;
     list_places(&places);
-    for (size_t i = 0; i < places.count && !found; i++)
-        found = find_file(places.items[i], CUPTI_NAME, path);
-    found = found && identify_file(path, out);
+    const bool found =
+        KPROF_ANY(i, places.count, find_file(places.items[i], CUPTI_NAME, path)) && identify_file(path, out);
     if (found)
         *strrchr(path, '/') = '\0';
     return found && find_file(path, NVPERF_NAME, beside) && identify_file(beside, out);

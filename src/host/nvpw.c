@@ -360,10 +360,10 @@ static const char *factor_name(const kprof_host *host, uint32_t dim_unit)
     if (host->nvpw->NVPW_MetricsEvaluator_DimUnitToString(&params) != NVPA_STATUS_SUCCESS || !params.pSingularName)
         return "";
     const char *name = params.pSingularName, *last = strrchr(name, '_');
-    for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(unit_names); i++)
         if (strcmp(unit_names[i].nvpw, name) == 0)
             return unit_names[i].report;
-    for (size_t i = 0; last && last > name && i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++)
+    for (size_t i = 0; last && last > name && i < COUNT_OF(unit_endings); i++)
         if (strcmp(last + 1, unit_endings[i]) == 0)
             return unit_endings[i];
     return name;
@@ -415,7 +415,7 @@ kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *o
     KPROF_AUTO_FREE char *unit = unit_of(host, full);
     const char *const texts[] = {type, of_name.pDescription ? of_name.pDescription : "",
                                  of_name.pHwUnit ? of_name.pHwUnit : "", unit};
-    return add_names(out, texts, sizeof(texts) / sizeof(texts[0]));
+    return add_names(out, texts, COUNT_OF(texts));
 }
 
 /* Append the counters that a throughput is the greatest of, and those of its throughputs, with a suffix. */

@@ -169,10 +169,7 @@ static void add_times(ranked *out, kprof_kernel **kernels, size_t count)
 
 static bool has_name_of(const kprof_kernel *kernel, const ranked *top, size_t count)
 {
-    for (size_t i = 0; i < count && top[i].kernel; i++)
-        if (strcmp(top[i].kernel->record.mangled, kernel->record.mangled) == 0)
-            return true;
-    return false;
+    return KPROF_ANY(i, count, top[i].kernel && strcmp(top[i].kernel->record.mangled, kernel->record.mangled) == 0);
 }
 
 /* With both mutexes held. */

@@ -181,13 +181,11 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
 void kprof_contexts_note(void *context)
 {
     KPROF_HOLD(list.mutex);
-    void **place = KPROF_APPEND(list.live, list.live_count);
-    if (place) {
-        list.live_count++;
+    void **place = KPROF_ADD(list.live, list.live_count);
+    if (place)
         *place = context;
-    } else {
+    else
         list.incomplete = true;
-    }
     if (list.live_count == 1)
         kprof_early_note(context);
 }
@@ -304,9 +302,7 @@ void kprof_contexts_forget(void *context, bool in_pass)
     if (pthread_mutex_lock(&list.mutex) == EDEADLK)
         return;
     kprof_early_forget(context);
-    size_t live = 0;
-    while (live < list.live_count && list.live[live] != context)
-        live++;
+    const size_t live = KPROF_FIND(i, list.live_count, list.live[i] == context);
     if (live < list.live_count)
         list.live[live] = list.live[--list.live_count];
     for (kprof_profiled_context **link = &list.contexts; *link; link = &(*link)->next) {

@@ -25,9 +25,8 @@ static struct {
 
 static bool note(uint64_t crc)
 {
-    for (size_t i = 0; i < told.count; i++)
-        if (told.crcs[i] == crc)
-            return false;
+    if (KPROF_ANY(i, told.count, told.crcs[i] == crc))
+        return false;
     if (KPROF_APPEND(told.crcs, told.count)) /* else it is told once more */
         told.crcs[told.count++] = crc;
     return true;

@@ -3,6 +3,8 @@
  * of fork inherits the handler, which ends it at once as the default action would. */
 #include "inject/default_action.h"
 
+#include "core/strbuf.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -63,10 +65,7 @@ static bool ends_process(int number)
 {
     static const int numbers[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGUSR1, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
                                   SIGXCPU, SIGSTKFLT, SIGXFSZ, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
+    return KPROF_ANY(i, COUNT_OF(numbers), numbers[i] == number);
 }
 
 static void end(int number)

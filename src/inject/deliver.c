@@ -167,7 +167,7 @@ static int power_of_time(const char *name)
         {".pct_of_peak_sustained_region", -1},
     };
     int power = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         power += strstr(name, rows[i].part) ? rows[i].power : 0;
     return power;
 }

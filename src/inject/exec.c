@@ -5,6 +5,7 @@
  * application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
+#include "core/strbuf.h"
 #include "cupti/alone.h"
 #include "cupti/counting.h"
 #include "cupti/output.h"
@@ -202,10 +203,7 @@ static bool is_foreign_file(const char *path)
     static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvperf_", "libkprof-inject"};
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
+    return KPROF_ANY(i, COUNT_OF(beginnings), strncmp(name, beginnings[i], strlen(beginnings[i])) == 0);
 }
 
 /* Is the code CUDA's or kprof's? dladdr would take the loader's lock, which another thread may hold while it waits for

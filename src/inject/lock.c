@@ -217,9 +217,7 @@ void kprof_lock_give(void)
 
 void kprof_lock_choose(const char *uuid)
 {
-    size_t i = 0;
-    while (i < the_lock.gpu_count && strcmp(the_lock.gpus[i], uuid) != 0)
-        i++;
+    size_t i = KPROF_FIND(k, the_lock.gpu_count, strcmp(the_lock.gpus[k], uuid) == 0);
     if (i == MAX_GPUS)
         i = 0; /* more GPUs than the engine knows share a line */
     else if (i == the_lock.gpu_count)

@@ -109,9 +109,8 @@ bool kprof_multiplex_is_open(const kprof_profiled_context *context)
 bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
 {
     const kprof_samples *samples = context->samples;
-    bool lacks = false;
-    for (size_t i = 0; samples && samples->measures && i < samples->count; i++)
-        lacks = lacks || (!samples->items[i].dropped && !kprof_samples_have_all(samples, i));
+    const bool lacks = samples && samples->measures &&
+                       KPROF_ANY(i, samples->count, !samples->items[i].dropped && !kprof_samples_have_all(samples, i));
     return !lacks || samples->windows - samples->first_window > TURN_ROUNDS * context->metrics->pass_count;
 }
 
@@ -213,10 +212,8 @@ void kprof_multiplex_skip(const kprof_launch_record *record)
 
 static bool pass_has_witness(const kprof_chip_metrics *metrics, uint32_t pass)
 {
-    bool found = false;
-    for (size_t w = 0; w < metrics->witnesses.count && pass < KPROF_WITNESS_PASSES; w++)
-        found = found || (metrics->witness_passes[w] >> pass & 1);
-    return found;
+    return pass < KPROF_WITNESS_PASSES &&
+           KPROF_ANY(w, metrics->witnesses.count, metrics->witness_passes[w] >> pass & 1);
 }
 
 /* Read counters that several passes have after each of these, in the order in which a sample gets them. */

@@ -409,10 +409,7 @@ static int pop(void)
 static size_t find_started(uint64_t id)
 {
     const size_t count = atomic_load(&nvtx->started_count);
-    size_t at = 0;
-    while (at < count && nvtx->started[at].id != id)
-        at++;
-    return at;
+    return KPROF_FIND(i, count, nvtx->started[i].id == id);
 }
 
 /* Another thread may have ended the range meanwhile. */
@@ -678,9 +675,9 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
     (void)!kprof_engine_prepare(); /* ranges count from the first one on */
     if (!module || module->struct_size < sizeof *module || pthread_once(&once, prepare) != 0)
         return 0;
-    set_functions(module, callbacks, sizeof callbacks / sizeof *callbacks);
+    set_functions(module, callbacks, COUNT_OF(callbacks));
     if (kprof_engine.process.config.traces)
-        set_functions(module, marks, sizeof marks / sizeof *marks);
+        set_functions(module, marks, COUNT_OF(marks));
     return 1;
 }
 

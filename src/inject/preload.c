@@ -24,9 +24,7 @@ static void *load(void *unused)
 void kprof_preload_start(void)
 {
     const kprof_config *config = &kprof_engine.process.config;
-    bool measures_counters = false;
-    for (size_t i = 0; i < config->chip_count; i++)
-        measures_counters = measures_counters || config->chips[i].pass_count > 0;
+    const bool measures_counters = KPROF_ANY(i, config->chip_count, config->chips[i].pass_count > 0);
     if (measures_counters && kprof_threads_start(&preload.thread, load, NULL))
         atomic_store(&preload.running, true);
 }

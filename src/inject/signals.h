@@ -2,6 +2,8 @@
  * library (inject/exec.c) needs nothing but libc. */
 #pragma once
 
+#include "core/strbuf.h"
+
 #include <signal.h>
 #include <stddef.h>
 
@@ -11,7 +13,7 @@ static inline void kprof_signals_block(sigset_t *before)
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t blocked;
     sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    for (size_t i = 0; i < COUNT_OF(faults); i++)
         sigdelset(&blocked, faults[i]);
     pthread_sigmask(SIG_BLOCK, &blocked, before);
 }

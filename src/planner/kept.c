@@ -43,7 +43,7 @@ static void transfer(const codec *c, kprof_planned *plan)
 {
     kprof_strlist *lists[] = {&plan->collect, &plan->left_out, &plan->variants.witnesses, &plan->variants.proof};
     kprof_schedule *schedule = &plan->schedule;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         if (c->in)
             kprof_get_strings(c->in, lists[i]);
         else

@@ -45,10 +45,7 @@ static const char *const proofs[][3] = {
 
 static bool share(const kprof_strlist *a, const kprof_strlist *b)
 {
-    for (size_t i = 0; i < a->count; i++)
-        if (kprof_strlist_contains(b, a->items[i]))
-            return true;
-    return false;
+    return KPROF_ANY(i, a->count, kprof_strlist_contains(b, a->items[i]));
 }
 
 /* Append the raw counters of a metric. A counter in several passes reads as their mean, so no value may be computed
@@ -156,7 +153,7 @@ static uint32_t pass_of_time(kprof_packing *p)
     static const char *const times[] = {"gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "lts__cycles_elapsed.sum",
                                         "dram__cycles_elapsed.sum", "gpu__time_duration.sum"};
     uint32_t pass = KPROF_NO_PASS;
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]) && pass == KPROF_NO_PASS && p->status == KPROF_OK; i++) {
+    for (size_t i = 0; i < COUNT_OF(times) && pass == KPROF_NO_PASS && p->status == KPROF_OK; i++) {
         KPROF_AUTO(kprof_strlist) counters = KPROF_STRLIST_INIT;
         if (kprof_host_can_collect(p->host, times[i]))
             p->status = kprof_host_raw_counters(p->host, times[i], &counters, &counters);
@@ -226,7 +223,7 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
 static kprof_status choose_proof(kprof_packing *p, size_t metrics, kprof_strlist *names)
 {
     kprof_strlist *counters = &p->guests[PROOF].counters;
-    for (size_t row = 0; row < sizeof(proofs) / sizeof(proofs[0]) && p->status == KPROF_OK; row++) {
+    for (size_t row = 0; row < COUNT_OF(proofs) && p->status == KPROF_OK; row++) {
         bool fits = false, is_whole = true;
         for (size_t i = 0; i < metrics && is_whole && p->status == KPROF_OK; i++) {
             size_t before = counters->count;

@@ -47,7 +47,7 @@ typedef struct layout {
     case number: {                                                                                                     \
         typedef kprof_##name##_record record_struct;                                                                   \
         static const field fields[] = {KPROF_##NAME##_FIELDS(FIELD, FIELD, NO_FIELD)};                                 \
-        return (layout){fields, sizeof fields / sizeof *fields};                                                       \
+        return (layout){fields, COUNT_OF(fields)};                                                                     \
     }
 
 /* No fields for an unknown type. */

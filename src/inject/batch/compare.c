@@ -26,10 +26,8 @@ bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation
 /* Does the call that is under way copy to the host? */
 static bool shows_output(const kprof_launch_list *list)
 {
-    for (size_t i = list->count - list->entered; i < list->count; i++)
-        if (has_output(list->items[i].operation))
-            return true;
-    return false;
+    const size_t first = list->count - list->entered;
+    return KPROF_ANY(i, list->entered, has_output(list->items[first + i].operation));
 }
 
 /* kprof tries replays behind the first copies to the host, so that a difference costs no launch. Trials are slow, so

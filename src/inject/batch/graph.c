@@ -58,9 +58,7 @@ static kprof_status open_for(kprof_batch *batch, kprof_graph_launches launches, 
     const kprof_batch_launch *const items = launches.items;
     const kprof_batch_state *state = &batch->state;
     const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
-    size_t first = 0;
-    while (first < launches.count && !items[first].chosen)
-        first++;
+    const size_t first = KPROF_FIND(i, launches.count, items[i].chosen);
     if (kprof_state_is_open(state) && !kprof_state_is_sealed(state)) {
         const char *obstacle = kprof_join_obstacle(batch, &items[0], &replayed, ranges);
         if (obstacle)

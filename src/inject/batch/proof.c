@@ -14,7 +14,7 @@ static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *rea
     const kprof_strlist *names = &state->metrics->proof;
     const bool tells_reads = names->count > KPROF_PROOF_READS;
     *did = READ | WROTE;
-    if (names->count == 0 || names->count > sizeof sectors / sizeof *sectors)
+    if (names->count == 0 || names->count > COUNT_OF(sectors))
         return kprof_fail(KPROF_UNSUPPORTED, "the chip has no counters for what reaches host memory");
     kprof_status status =
         kprof_engine.device->reader_read(reader, (kprof_range){state->context->profiler, range}, names, sectors);
@@ -67,9 +67,7 @@ static kprof_kernel *find_culprit(const kprof_launch_list *list, size_t first, s
 /* Mark the kernels of a range that reached host memory. Those of a graph cannot be told apart. */
 static void mark_range(const kprof_launch_list *list, size_t first, size_t end)
 {
-    bool is_shared = false;
-    for (size_t i = first; i < end; i++)
-        is_shared = is_shared || list->items[i].shares_range;
+    const bool is_shared = KPROF_ANY(i, end - first, list->items[first + i].shares_range);
     kprof_kernel *culprit = is_shared ? find_culprit(list, first, end) : NULL;
     if (culprit)
         atomic_fetch_add(&culprit->reaches_host, 1);

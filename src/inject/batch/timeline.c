@@ -122,7 +122,7 @@ static uint64_t round_up(double interval_ns)
     static const unsigned steps[] = {1, 2, 5};
     uint64_t power = SHORTEST_NS;
     for (;; power *= 10)
-        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t i = 0; i < COUNT_OF(steps); i++)
             if ((double)(steps[i] * power) >= interval_ns || power >= UINT64_C(1000000000))
                 return steps[i] * power;
 }
@@ -138,14 +138,6 @@ static uint64_t choose_interval(double duration_ns)
     return round_up(fmax(even, duration_ns / MOST_SAMPLES));
 }
 
-static size_t find_metric(const kprof_strlist *names, const char *name)
-{
-    size_t i = 0;
-    while (i < names->count && strcmp(names->items[i], name) != 0)
-        i++;
-    return i;
-}
-
 static void choose_samples(double duration_ns, kprof_open_launch *out)
 {
     out->interval_ns = choose_interval(duration_ns);
@@ -157,8 +149,9 @@ static void choose_samples(double duration_ns, kprof_open_launch *out)
 static void choose_intervals(kprof_batch_state *state, const kprof_passes *passes)
 {
     const kprof_evaluations *evaluations = &passes->evaluations;
-    const size_t duration = find_metric(&state->metrics->metrics, DURATION);
-    const bool is_known = duration < state->metrics->metrics.count;
+    const kprof_strlist *names = &state->metrics->metrics;
+    const size_t duration = KPROF_FIND(i, names->count, strcmp(names->items[i], DURATION) == 0);
+    const bool is_known = duration < names->count;
     for (size_t i = 0; i < evaluations->count; i++) {
         const kprof_evaluation *evaluation = &evaluations->items[i];
         const bool has_it = is_known && evaluation->status == KPROF_OK && evaluation->values;
