@@ -4,7 +4,7 @@
 
 #include "core/log.h"
 
-#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static kprof_status read_text(const char *path, const char *advice, char **out)
     const size_t size = file ? fread(*out, 1, MOST_BYTES + 1, file) : 0;
     kprof_status status = KPROF_OK;
     if (!file || ferror(file))
-        status = kprof_fail(KPROF_USAGE, "reading options from %s: %m%s", path, advice);
+        status =
+            kprof_fail(errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_USAGE, "reading options from %s: %m%s", path, advice);
     else if (size > MOST_BYTES || memchr(*out, '\0', size))
         status =
             kprof_fail(KPROF_USAGE, "%s is no file of options: it is longer than 1 MiB, or no text%s", path, advice);

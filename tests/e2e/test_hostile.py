@@ -725,6 +725,11 @@ class Memory(Case):
         for form in ([], ["--json"]):
             self.fail_some("diff", SAMPLE, SAMPLE, "--anyway", *form)
         self.fail_some("merge", SAMPLE, SAMPLE, "-f", "-o", "both")
+        self.collect(["--trace"], ["push=a", f"launch={VECTOR_ADD}*3", "pop", f"launch={SCALE}"])
+        for words in some(("stats run --report kern_counters,count_command,gpu_busy", "stats run --csv",
+                           "export run --to chrome", "export run --to timeline", "report run --html -",
+                           "report run --page census", "report run --kernel-id ::scale:"), 2):
+            self.fail_some(*words.split())
         self.fail_some("report", SAMPLE, "--launch", "1", "-f", "-o", "part")
 
 

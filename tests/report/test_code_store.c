@@ -307,6 +307,31 @@ static void test_two_cubins(void **state)
     assert_int_equal(number("SELECT count(*) FROM code WHERE line_state=''"), 1);
 }
 
+/* Whichever table cannot be written to while code is stored, that is told, and nothing more is done. */
+static void test_code_that_cannot_be_stored(void **state)
+{
+    static const char *const tables[] = {"code_file", "code_instruction", "code_line", "code_ptx"};
+    double counted[] = {0, 4, 0};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char trigger[160];
+        store_code("softmax.cubin");
+        store_launch(0, 7);
+        kprof_record record = rows(0, false, counted, 3);
+        record.instructions.function = (char *)"softmax_kernel";
+        fixture_store(ingest, &record);
+        snprintf(trigger, sizeof trigger,
+                 "CREATE TEMP TRIGGER refuse BEFORE INSERT ON %s BEGIN SELECT RAISE(FAIL, 'no space'); END", tables[i]);
+        assert_int_equal(sqlite3_exec(report->db, trigger, NULL, NULL, NULL), SQLITE_OK);
+        const int folder = open(CODE_FOLDER, O_RDONLY | O_DIRECTORY);
+        const kprof_code_options options = {.folder = folder, .nvdisasm = "/bin/false"};
+        assert_int_not_equal(kprof_report_read_code(report, &options), KPROF_OK);
+        assert_non_null(strstr(said.last, "no space"));
+        close(folder);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
 /* The PTX that the cubin has is a file that is nowhere else. */
 static void test_ptx(void **state)
 {
@@ -529,6 +554,7 @@ int main(void)
         TEST(test_code_of_a_cubin),
         TEST(test_kinds_of_cubins),
         TEST(test_two_cubins),
+        TEST(test_code_that_cannot_be_stored),
         TEST(test_ptx),
         TEST(test_cubin_that_is_kept),
         TEST(test_source_that_is_kept),

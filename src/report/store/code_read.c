@@ -127,7 +127,7 @@ static int64_t add_file(code_reader *reader, uint32_t file)
         reader->source_bytes += found.size;
     }
     kprof_store_step(report, insert);
-    sqlite3_clear_bindings(insert);
+    kprof_store_clear(insert);
     free(found.bytes);
     return sqlite3_last_insert_rowid(report->db);
 }
@@ -150,7 +150,7 @@ static int64_t ptx_row(code_reader *reader)
     sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 4, code->ptx, (int)code->ptx_size, SQLITE_STATIC);
     kprof_store_step(reader->report, insert);
-    sqlite3_clear_bindings(insert);
+    kprof_store_clear(insert);
     reader->source_bytes += code->ptx_size;
     return reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
 }
@@ -236,7 +236,7 @@ static void end_code(code_reader *reader, int64_t code, const char *cubin, size_
     if (cubin && reader->options->keeps_sass && size <= CUBIN_MAX)
         sqlite3_bind_blob(update, 4, cubin, (int)size, SQLITE_STATIC);
     kprof_store_step(reader->report, update);
-    sqlite3_clear_bindings(update);
+    kprof_store_clear(update);
 }
 
 /* A cubin that is open. */

@@ -118,6 +118,12 @@ char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column
     return report->keeps_text ? kprof_strdup(text) : kprof_clean_text(text);
 }
 
+void kprof_store_clear(sqlite3_stmt *statement)
+{
+    if (statement)
+        sqlite3_clear_bindings(statement);
+}
+
 kprof_status kprof_store_exec(kprof_report *report, const char *sql)
 {
     if (report->status == KPROF_OK && sqlite3_exec(report->db, sql, NULL, NULL, NULL) != SQLITE_OK)

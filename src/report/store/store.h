@@ -195,6 +195,8 @@ sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql);
 bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement);
 /* Run a statement without rows and reset it. */
 void kprof_store_step(kprof_report *report, sqlite3_stmt *statement);
+/* Take all values back from a statement; NULL: it could not be made, which the report notes. */
+void kprof_store_clear(sqlite3_stmt *statement);
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql);
 
