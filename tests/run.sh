@@ -391,6 +391,7 @@ step_valgrind() {
 tree_is_whole() {
   local file status=0
   for file in bin/kprof share/kprof/metricsets/sets share/man/man1/kprof.1 share/doc/kprof/LICENSE \
+              share/doc/kprof/samples/vectorAdd-h200.kprof \
               share/doc/kprof/THIRD-PARTY.txt share/bash-completion/completions/kprof share/zsh/site-functions/_kprof \
               share/fish/vendor_completions.d/kprof.fish share/man/man1/kprof-list.1 share/man/man1/kprof-plan.1 \
               share/man/man1/kprof-recover.1 share/man/man1/kprof-explain.1 share/kprof/metricsets/aliases \
