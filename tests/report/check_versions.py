@@ -146,7 +146,7 @@ class Versions(unittest.TestCase):
     def figures(self, path, version=NEWEST):
         """What a report of this version can tell, by the first version that can."""
         def launches(group):
-            return self.rows("function group launches", path, "--page", "summary", "--group-by", group)
+            return self.rows("function group launches", path, *by_name, "--group-by", group)
 
         def tables():
             found = json.loads(self.kprof("stats", path, "--json") or "{}")
