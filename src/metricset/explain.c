@@ -209,6 +209,16 @@ static void look_at_values(explainer *by, const kprof_section *section)
         look_at_timeline(by, section);
 }
 
+static void add_column(explainer *by, const kprof_table *table, size_t column)
+{
+    for (size_t i = 0; i < table->row_count; i++) {
+        const kprof_item *cell = &table->rows[i].cells[column];
+        const kprof_item item = {cell->name, table->rows[i].label, .help = cell->help};
+        if (cell->name)
+            add_place(by, &item, table->column_labels[column]);
+    }
+}
+
 /* Add the values of tables that have the word as their title, or above a column. */
 static void look_at_headings(explainer *by, const kprof_section *section)
 {
@@ -216,14 +226,8 @@ static void look_at_headings(explainer *by, const kprof_section *section)
         const kprof_table *table = &section->tables[i];
         const bool is_title = is_called(table->title, by->label);
         for (size_t k = 0; k < table->column_count; k++)
-            if (is_title || is_called(table->column_labels[k], by->label)) {
-                for (size_t j = 0; j < table->row_count; j++) {
-                    const kprof_item *cell = &table->rows[j].cells[k];
-                    const kprof_item item = {cell->name, table->rows[j].label, .help = cell->help};
-                    if (cell->name)
-                        add_place(by, &item, table->column_labels[k]);
-                }
-            }
+            if (is_title || is_called(table->column_labels[k], by->label))
+                add_column(by, table, k);
         by->out->kind = is_title ? "table" : by->out->kind;
     }
 }

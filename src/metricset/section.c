@@ -153,6 +153,15 @@ static kprof_item *copy_items(const kprof_item *items, size_t count, size_t more
     return copy;
 }
 
+static void join_timelines(kprof_section *into, const kprof_section *from, kprof_pool *pool)
+{
+    const size_t count = into->timeline_count;
+    into->timeline = copy_items(into->timeline, count, from->timeline_count, pool);
+    for (size_t i = 0; i < from->timeline_count; i++)
+        if (!KPROF_ANY(k, count, strcmp(into->timeline[k].name, from->timeline[i].name) == 0))
+            into->timeline[into->timeline_count++] = from->timeline[i];
+}
+
 const char *kprof_section_join(kprof_section *into, const kprof_section *from, kprof_pool *pool)
 {
     value_names names = compare_sections(into, from), others = compare_sections(from, into);
@@ -165,15 +174,8 @@ const char *kprof_section_join(kprof_section *into, const kprof_section *from, k
         into->items = copy_items(into->items, into->item_count, names.lacking, pool);
         kprof_section_visit(from, take_value, &names);
     }
-    if (!names.other_name) {
-        const size_t count = into->timeline_count;
-        into->timeline = copy_items(into->timeline, count, from->timeline_count, pool);
-        for (size_t i = 0; i < from->timeline_count; i++) {
-            const bool is_there = KPROF_ANY(k, count, strcmp(into->timeline[k].name, from->timeline[i].name) == 0);
-            if (!is_there)
-                into->timeline[into->timeline_count++] = from->timeline[i];
-        }
-    }
+    if (!names.other_name)
+        join_timelines(into, from, pool);
     kprof_names_free(&names.known);
     kprof_names_free(&others.known);
     return names.other_name;

@@ -161,14 +161,12 @@ static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kp
     for (size_t i = 0; i < code->instruction_count; i++) {
         const kprof_profiled_frame *frame = sorted[i].frame;
         if (i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0) {
-            kprof_profiled_line *line = &out->items[out->count];
-            *line = (kprof_profiled_line){.first = i, .values = out->values + out->count * code->column_count};
+            out->items[out->count] = (kprof_profiled_line){.file = frame ? frame->file : NULL,
+                                                           .line = frame ? frame->line : 0,
+                                                           .function = frame ? frame->function : NULL,
+                                                           .first = i,
+                                                           .values = out->values + out->count * code->column_count};
             out->count++;
-            if (frame) {
-                line->file = frame->file;
-                line->line = frame->line;
-                line->function = frame->function;
-            }
         }
         kprof_profiled_line *line = &out->items[out->count - 1];
         const double *values = kprof_profiled_values(code, sorted[i].instruction);

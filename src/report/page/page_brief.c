@@ -350,19 +350,19 @@ static void take_hot_lines(const kprof_ranking *ranking, brief *out)
     }
     const size_t count = out->hot.count;
     fit_hot_lines(out);
-    if (out->hot.count < count) {
-        out->hot.count = count;
-        for (size_t i = 0; i < out->hot.count; i++) {
-            kprof_hot_line *hot = &out->hot.items[i];
-            char *const places[] = {hot->place, hot->caller, hot->caused_at};
-            for (size_t k = 0; k < COUNT_OF(places); k++) {
-                char place[sizeof hot->place];
-                cut(place, WORD_BYTES, places[k], false);
-                memcpy(places[k], place, sizeof place);
-            }
+    if (out->hot.count == count)
+        return;
+    out->hot.count = count;
+    for (size_t i = 0; i < out->hot.count; i++) {
+        kprof_hot_line *hot = &out->hot.items[i];
+        char *const places[] = {hot->place, hot->caller, hot->caused_at};
+        for (size_t k = 0; k < COUNT_OF(places); k++) {
+            char place[sizeof hot->place];
+            cut(place, WORD_BYTES, places[k], false);
+            memcpy(places[k], place, sizeof place);
         }
-        fit_hot_lines(out);
     }
+    fit_hot_lines(out);
 }
 
 static kprof_emit_field text_field(const char *key, const char *text)

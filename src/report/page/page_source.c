@@ -458,12 +458,10 @@ static void show_rows(shown_code *shown)
         if (is_cold)
             break;
         show_row(shown, &rows[i]);
-        if (shown->view == KPROF_VIEW_BOTH) {
-            for (size_t k = 0; k < rows[i].line->count; k++) {
-                const size_t number = shown->lines->members[rows[i].line->first + k];
-                show_row(shown, &(shown_row){.instruction = &shown->code->instructions[number],
-                                             .values = kprof_profiled_values(shown->code, number)});
-            }
+        for (size_t k = 0; shown->view == KPROF_VIEW_BOTH && k < rows[i].line->count; k++) {
+            const size_t number = shown->lines->members[rows[i].line->first + k];
+            show_row(shown, &(shown_row){.instruction = &shown->code->instructions[number],
+                                         .values = kprof_profiled_values(shown->code, number)});
         }
     }
     shown->is_cold = count > 0 && !(rows[0].heat > 0) && !options->all_rows && options->top > 0;

@@ -157,21 +157,26 @@ static double time_of(const timed_launches *counts, double mean_ns)
     return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
 }
 
+/* In each sample, one multiplexed launch has a time, which stands for the others. */
+static void find_time(load *of)
+{
+    timed_launches *multiplexed = &of->multiplexed;
+    const timed_launches *others = &of->others;
+    if (multiplexed->timed == 0) { /* where no sample's passes agree, all samples count */
+        multiplexed->timed = multiplexed->set_apart;
+        multiplexed->timed_ns = multiplexed->set_apart_ns;
+    }
+    const uint64_t timed = multiplexed->timed + others->timed;
+    const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
+    of->time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
+}
+
 static void add_times(shares *all)
 {
     for (size_t i = 0; i < all->kernel_count; i++) {
         kernel_share *own = &all->kernels[i];
         for (size_t k = 0; k < all->source_count; k++) {
-            /* In each sample, one multiplexed launch has a time, which stands for the others. */
-            timed_launches *multiplexed = &own->loads[k].multiplexed;
-            const timed_launches *others = &own->loads[k].others;
-            if (multiplexed->timed == 0) { /* where no sample's passes agree, all samples count */
-                multiplexed->timed = multiplexed->set_apart;
-                multiplexed->timed_ns = multiplexed->set_apart_ns;
-            }
-            const uint64_t timed = multiplexed->timed + others->timed;
-            const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
-            own->loads[k].time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
+            find_time(&own->loads[k]);
             const double time_ns = isnan(own->loads[k].time_ns) ? 0 : own->loads[k].time_ns;
             own->total_ns += time_ns;
             all->sources[k].time_ns += time_ns;

@@ -115,18 +115,18 @@ static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_recor
     cJSON *array = cJSON_CreateArray();
     for (uint32_t i = 0; i < record->frame_count; i++) {
         const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
-        if (!is_of_kprof(frame)) {
-            cJSON *object = cJSON_CreateObject();
-            cJSON_AddItemToArray(array, object);
-            if (*frame->function)
-                cJSON_AddStringToObject(object, "function", frame->function);
-            cJSON_AddStringToObject(object, frame->is_native ? "module" : "file", frame->file);
-            if (frame->place > 0)
-                cJSON_AddNumberToObject(object, frame->is_native ? "offset" : "line", (double)frame->place);
-            if (frame->source) {
-                cJSON_AddStringToObject(object, "file", frame->source);
-                cJSON_AddNumberToObject(object, "line", frame->line);
-            }
+        if (is_of_kprof(frame))
+            continue;
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddItemToArray(array, object);
+        if (*frame->function)
+            cJSON_AddStringToObject(object, "function", frame->function);
+        cJSON_AddStringToObject(object, frame->is_native ? "module" : "file", frame->file);
+        if (frame->place > 0)
+            cJSON_AddNumberToObject(object, frame->is_native ? "offset" : "line", (double)frame->place);
+        if (frame->source) {
+            cJSON_AddStringToObject(object, "file", frame->source);
+            cJSON_AddNumberToObject(object, "line", frame->line);
         }
     }
     char *text = cJSON_PrintUnformatted(array);
