@@ -21,7 +21,7 @@ __all__ = ["FocusSeverity", "IAction", "IContext", "IMetric", "INvtxDomainInfo",
            "IRuleResult", "ISourceInfo", "MarkerKind", "MsgType", "SpeedupType", "load_report"]
 
 _APPLICATION_ID = 0x6B707266  # of SQLite's header: "kprf"
-_NEWEST_SCHEMA = 12
+_NEWEST_SCHEMA = 13
 _SAMPLES_MAX = 1024  # of a kernel and shape, as kprof report reads them
 _ADDRESS_BITS = 32  # of an offset in a function; above these stands the function's number
 _SAMPLED = "smsp__pcsamp_warps_issue_stalled_"
