@@ -633,13 +633,13 @@ void kprof_snapshot_stop_following(kprof_snapshot *s)
     s->is_behind = false;
 }
 
-/* Return how much of what transfers move, and of what _watch sees, a batch may keep: its end will need space, too. */
-static size_t most_kept_bytes(kprof_snapshot *s)
+/* May a batch keep so much more of what transfers move, or of what _watch sees? Its end will need space, too. */
+static bool may_keep(kprof_snapshot *s, size_t bytes)
 {
     size_t free_bytes = 0, total_bytes;
-    if (s->driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS)
-        return 0;
-    return (free_bytes + kprof_backing_bytes(&s->backing)) / KEPT_SHARE;
+    if (s->most_kept_bytes == 0 && s->driver->cuMemGetInfo_(&free_bytes, &total_bytes) == CUDA_SUCCESS)
+        s->most_kept_bytes = (free_bytes + kprof_backing_bytes(&s->backing)) / KEPT_SHARE;
+    return bytes <= s->most_kept_bytes - s->kept_bytes;
 }
 
 /* List the blocks that differ from the start, with the place that each has been given before. */
@@ -665,9 +665,7 @@ static kprof_status list_differing(kprof_snapshot *s)
         table->items[table->count - 1].backing = s->places[i];
         bytes += s->places[i] ? 0 : b->bytes;
     }
-    if (s->most_kept_bytes == 0)
-        s->most_kept_bytes = most_kept_bytes(s);
-    if (bytes > s->most_kept_bytes - s->kept_bytes)
+    if (!may_keep(s, bytes))
         return kprof_fail(KPROF_NO_MEMORY, "there is no space to keep what has changed");
     s->kept_bytes += bytes;
     return grow_device_table(s, table);
@@ -780,9 +778,7 @@ uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t width, size_t height)
 {
     const kprof_rows rows = {.width = width, .height = height};
     size_t size_bytes = width * height;
-    if (s->most_kept_bytes == 0)
-        s->most_kept_bytes = most_kept_bytes(s);
-    if (size_bytes > s->most_kept_bytes - s->kept_bytes)
+    if (!may_keep(s, size_bytes))
         return 0;
     /* A replay has no time to make space for the list. */
     if (!list_compared(&s->compared, &rows) || grow_device_table(s, &s->compared) != KPROF_OK)
@@ -826,9 +822,7 @@ kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_rows *rows, b
     KPROF_THEN(result, run(s, s->compare, table, 0));
     KPROF_THEN(result, download(s, table, 0));
     status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("comparing memory", result);
-    *same = true;
-    for (size_t i = 0; i < table->count; i++)
-        *same = *same && !(table->items[i].state & CHANGED);
+    *same = KPROF_ALL(i, table->count, !(table->items[i].state & CHANGED));
     return status;
 }
 
@@ -866,9 +860,7 @@ struct kprof_kept_memory {
 
 static kprof_status keep_table(kprof_snapshot *s, block_table *table, size_t bytes)
 {
-    if (s->most_kept_bytes == 0)
-        s->most_kept_bytes = most_kept_bytes(s);
-    if (bytes > s->most_kept_bytes - s->kept_bytes)
+    if (!may_keep(s, bytes))
         return kprof_fail(KPROF_NO_MEMORY, "there is no space to keep what the host did");
     table->device = take_space(s, table->count * sizeof(block));
     if (!table->device)

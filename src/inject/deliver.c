@@ -56,11 +56,12 @@ static const char *why_no_instructions(const kprof_launch_record *launch)
     return kprof_launch_is_graph(launch) ? KPROF_OF_A_GRAPH : KPROF_IN_ANOTHER;
 }
 
-/* Tell why a launch that is in no batch of replays has nothing of its instructions. */
-static void deliver_no_instructions(const kprof_launch_record *launch, const char *reason)
+/* Tell why a launch that is in no batch of replays has nothing of its instructions, and nothing over time. */
+static void deliver_lacks(const kprof_launch_record *launch, const char *reason)
 {
     const kprof_config *config = &kprof_engine.process.config;
     const bool is_measured = launch->value_count > 0 || launch->mode == KPROF_REPLAY_MULTIPLEX || !*reason;
+    const bool is_range = kprof_replay_is_of_ranges((int)config->replay_choice);
     kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
     record.instructions.launch = launch->launch;
     record.instructions.reason = is_measured ? why_no_instructions(launch) : reason;
@@ -69,16 +70,11 @@ static void deliver_no_instructions(const kprof_launch_record *launch, const cha
     record.instructions.sampled = 1;
     if (config->samples)
         kprof_process_write(&record);
-}
-
-static void deliver_no_timeline(const kprof_launch_record *launch, const char *reason)
-{
-    const bool is_measured = launch->value_count > 0 || launch->mode == KPROF_REPLAY_MULTIPLEX || !*reason;
-    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
+    record = (kprof_record){.type = KPROF_RECORD_TIMELINE};
     record.timeline.launch = launch->launch;
-    const bool is_range = kprof_replay_is_of_ranges((int)kprof_engine.process.config.replay_choice);
     record.timeline.reason = !is_measured ? reason : is_range ? KPROF_NO_TIMELINE_OF_RANGE : KPROF_NO_TIMELINE;
-    kprof_process_write(&record);
+    if (kprof_measures_timelines())
+        kprof_process_write(&record);
 }
 
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
@@ -89,10 +85,8 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
         atomic_fetch_add(&kprof_engine.process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
-    if (!tells_nothing && kprof_measures_instructions())
-        deliver_no_instructions(launch, reason);
-    if (!tells_nothing && kprof_measures_timelines())
-        deliver_no_timeline(launch, reason);
+    if (!tells_nothing)
+        deliver_lacks(launch, reason);
 }
 
 /* A range that CUPTI makes for a kernel has this many cycles without work: 1,034 to 1,099 on an H200. Source:
