@@ -646,6 +646,97 @@ static void test_changes(void **state)
     assert_obstacle("one of its nodes was changed by a call that is not followed", true);
 }
 
+/* Each entry point that makes or updates an executable graph has parameters of its own. */
+static void test_entry_points(void **state)
+{
+    (void)state;
+    template_graph t = pair_of_kernels("a", "b"), other = pair_of_kernels("c", "d");
+    CUgraph graph = (CUgraph)(void *)&t, with = (CUgraph)(void *)&other;
+    CUgraphExec exec = exec_graph();
+    cuGraphInstantiate_params first = {.phGraphExec = &exec, .hGraph = graph};
+    cuGraphInstantiate_v2_params second = {.phGraphExec = &exec, .hGraph = graph};
+    cuGraphInstantiateWithParams_params third = {.phGraphExec = &exec, .hGraph = graph};
+    cuGraphInstantiateWithParams_ptsz_params fourth = {.phGraphExec = &exec, .hGraph = graph};
+    const struct {
+        CUpti_CallbackId id;
+        const void *parameters;
+    } rows[] = {{ID(cuGraphInstantiate), &first},
+                {ID(cuGraphInstantiate_v2), &second},
+                {ID(cuGraphInstantiateWithParams), &third},
+                {ID(cuGraphInstantiateWithParams_ptsz), &fourth}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kprof_graphs_note(rows[i].id, rows[i].parameters);
+        assert_visited("a b ", true);
+        cuGraphExecUpdate_params update = {.hGraphExec = exec, .hGraph = with};
+        kprof_graphs_note(ID(cuGraphExecUpdate), &update);
+        assert_visited("c d ", true);
+        destroy(NULL);
+        assert_obstacle("it is not known what the graph does", true);
+    }
+}
+
+static void set_any(CUgraphNode node, CUgraphNodeParams params)
+{
+    cuGraphExecNodeSetParams_params change = {.hGraphExec = exec_graph(), .hNode = node, .nodeParams = &params};
+    kprof_graphs_note(ID(cuGraphExecNodeSetParams), &change);
+}
+
+/* The one call that changes nodes of all kinds. */
+static void test_changes_of_any_node(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_graph child = pair_of_kernels("a", "b"), other = pair_of_kernels("c", "d"), t = example();
+    instantiate(&t);
+    set_any(node_of(&t, 0),
+            (CUgraphNodeParams){
+                .type = CU_GRAPH_NODE_TYPE_KERNEL,
+                .kernel = {.func = (CUfunction)(void *)(uintptr_t) "third", .gridDimX = 2, .blockDimX = 64}});
+    set_any(node_of(&t, 1),
+            (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMSET,
+                                .memset = {.dst = on_device, .value = 1, .elementSize = 1, .width = 3, .height = 1}});
+    set_any(node_of(&t, 2), (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMCPY,
+                                                .memcpy.copyParams = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                                      .srcDevice = on_device + 8,
+                                                                      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                                      .dstDevice = on_device,
+                                                                      .WidthInBytes = 5,
+                                                                      .Height = 1,
+                                                                      .Depth = 1}});
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    assert_string_equal(calls[0].call.kernel_name, "third");
+    assert_true(decoded_of(&calls[0])->launch.grid[0] == 2 && decoded_of(&calls[0])->launch.block[0] == 64);
+    assert_true(decoded_of(&calls[1])->transfer.width == 3 && decoded_of(&calls[1])->transfer.value == 1);
+    assert_true(decoded_of(&calls[2])->transfer.width == 5 && decoded_of(&calls[2])->transfer.source == on_device + 8);
+    assert_repeatable();
+    t.nodes[1].type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
+    instantiate(&t);
+    set_any(node_of(&t, 1), (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT});
+    assert_obstacle("one of its nodes was changed by a call that is not followed", true);
+    t = example_with_child(&child);
+    instantiate(&t);
+    set_any(node_of(&t, 1),
+            (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph.graph = (CUgraph)(void *)&other});
+    assert_visited("first c d last ", true);
+}
+
+static void test_change_of_a_copy(void **state)
+{
+    (void)state;
+    template_graph t = example();
+    instantiate(&t);
+    assert_repeatable();
+    CUDA_MEMCPY3D params;
+    t.nodes[2].from = on_host;
+    assert_int_equal(get_memcpy(node_of(&t, 2), &params), CUDA_SUCCESS);
+    cuGraphExecMemcpyNodeSetParams_params change = {
+        .hGraphExec = exec_graph(), .hNode = node_of(&t, 2), .copyParams = &params};
+    kprof_graphs_note(ID(cuGraphExecMemcpyNodeSetParams), &change);
+    assert_obstacle("it copies from or to the host", false);
+}
+
 /* A node of another kind. */
 static void test_obstacles(void **state)
 {
@@ -733,6 +824,9 @@ int main(void)
         cmocka_unit_test_teardown(test_dependencies_that_go_round, destroy),
         cmocka_unit_test_teardown(test_identity, destroy),
         cmocka_unit_test_teardown(test_changes, destroy),
+        cmocka_unit_test_teardown(test_entry_points, destroy),
+        cmocka_unit_test_teardown(test_changes_of_any_node, destroy),
+        cmocka_unit_test_teardown(test_change_of_a_copy, destroy),
         cmocka_unit_test_teardown(test_obstacles, destroy),
         cmocka_unit_test_teardown(test_node_that_kernels_change, destroy),
         cmocka_unit_test_teardown(test_graph_without_kernels, destroy),
