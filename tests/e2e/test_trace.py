@@ -622,6 +622,11 @@ class Records(Tracing):
                     names = [event["args"]["name"] for event in json.load(file)["traceEvents"]
                              if event["name"] == "process_name" and event["args"]["name"].startswith("GPU")]
                 self.assertEqual({name.split(" (")[0].removeprefix("GPU ") for name in names}, set(kernels))
+                self.assert_run(self.kprof("export", "all", "--to", "nsys-sqlite", "-f"), 0)
+                counts = self.query("all.sqlite", "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN "
+                                    "TARGET_INFO_CUDA_DEVICE d ON cudaId=deviceId AND pid=(globalPid>>24)%16777216 "
+                                    "JOIN TARGET_INFO_GPU ON id=gpuId GROUP BY gpuId")
+                self.assertEqual(sorted(count for count, in counts), sorted(kernels.values()))
 
     def test_steps_of_a_rank_have_its_own_gpu(self):
         """While one rank's GPU works, the other one's is idle."""

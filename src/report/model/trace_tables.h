@@ -21,8 +21,8 @@ kprof_status kprof_trace_choose_time(kprof_report *report, const char *time, con
 
 /* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id): of calls with one number the first. */
 void kprof_trace_find_calls(kprof_report *report);
-/* Make trace_gpu(process, ordinal, gpu, label, model): the GPU that a process has this number for. Where all processes
- * have the same numbers, gpu and label are that number, too; else the label tells the host. */
+/* Make trace_gpu(process, ordinal, gpu, label, device_id): the GPU that a process has this number for. Where all
+ * processes have the same numbers, gpu and label are that number, too; else the label tells the host. */
 void kprof_trace_find_gpus(kprof_report *report);
 /* The gpu of a row with columns process_id and device, its label, and the label of a row whose device is a gpu. */
 #define KPROF_TRACE_GPU "coalesce((SELECT gpu FROM temp.trace_gpu WHERE process=process_id AND ordinal=device), device)"

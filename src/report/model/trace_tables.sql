@@ -10,25 +10,25 @@ thread=excluded.thread, name_id=excluded.name_id WHERE excluded.start_ns<start_n
 
 -- What processes see; a report of an older version tells it where one GPU alone has a number.
 # SEEN_GPUS
-SELECT process_id, ordinal, uuid, device.name FROM process_device JOIN device ON device.id=device_id
+SELECT process_id, ordinal, uuid, device_id FROM process_device JOIN device ON device.id=device_id
 
 # GUESSED_GPUS
-SELECT process.id, ordinal, iif(count(*)=1, uuid, ''), iif(count(*)=1, device.name, NULL)
+SELECT process.id, ordinal, iif(count(*)=1, uuid, ''), iif(count(*)=1, device.id, NULL)
 FROM process CROSS JOIN device GROUP BY process.id, ordinal
 
 -- A GPU is told by host and UUID; without a UUID it is another one in each report that was merged.
 # GPUS(seen)
-CREATE TEMP TABLE trace_gpu(process INTEGER, ordinal INTEGER, gpu INTEGER, label, model TEXT,
+CREATE TEMP TABLE trace_gpu(process INTEGER, ordinal INTEGER, gpu INTEGER, label, device_id INTEGER,
 PRIMARY KEY(process, ordinal)) WITHOUT ROWID;
-INSERT OR IGNORE INTO temp.trace_gpu WITH seen(process, ordinal, uuid, model) AS ($seen), keyed AS (SELECT process,
-ordinal, model, host, iif(trim(uuid, '0')='', coalesce(source_id, 0) || ' ' || ordinal, uuid) AS k
+INSERT OR IGNORE INTO temp.trace_gpu WITH seen(process, ordinal, uuid, device_id) AS ($seen), keyed AS (SELECT process,
+ordinal, device_id, host, iif(trim(uuid, '0')='', coalesce(source_id, 0) || ' ' || ordinal, uuid) AS k
 FROM seen JOIN trace ON trace.process_id=process JOIN process p ON p.id=process
 LEFT JOIN process_source s ON s.process_id=process), gpus AS (SELECT host, k, min(ordinal) AS first, dense_rank() OVER
 (ORDER BY host, min(ordinal), k)-1 AS gpu, count(*) OVER (PARTITION BY host, min(ordinal)) AS alike
 FROM keyed GROUP BY host, k), mixed AS (SELECT max(n)>1 AS are_mixed
 FROM (SELECT count(DISTINCT host || ' ' || k) AS n FROM keyed GROUP BY ordinal)) SELECT process, ordinal,
 iif(are_mixed, gpu, ordinal), iif(are_mixed, host || ':' || first || iif(alike>1, ', ' || substr(k, 1, 8), ''),
-ordinal), model FROM keyed JOIN gpus USING(host, k) CROSS JOIN mixed
+ordinal), device_id FROM keyed JOIN gpus USING(host, k) CROSS JOIN mixed
 
 # SHAPE_COLUMNS
 grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_smem_bytes

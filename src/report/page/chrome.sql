@@ -119,8 +119,8 @@ FROM trace JOIN process ON process.id=process_id ORDER BY process_id
 # GPU_NAMES
 WITH $WORK, used AS (SELECT process_id, device FROM work
 UNION SELECT process_id, device FROM temp.trace_sampled) SELECT DISTINCT $NAMED{process_name}{$GPU}{0}{'GPU ' ||
-$KPROF_TRACE_LABEL || coalesce(' (' || (SELECT model FROM temp.trace_gpu
-WHERE process=process_id AND ordinal=device) || ')', '') || ', of process ' || (SELECT pid FROM process
+$KPROF_TRACE_LABEL || coalesce(' (' || (SELECT name FROM temp.trace_gpu g JOIN device d ON d.id=device_id
+WHERE process=process_id AND g.ordinal=used.device) || ')', '') || ', of process ' || (SELECT pid FROM process
 WHERE id=process_id)} FROM used ORDER BY 1
 
 # STREAM_NAMES

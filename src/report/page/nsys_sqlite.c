@@ -26,7 +26,6 @@ static const nsys_table tables[] = {
     {"NVTX_EVENTS", COLUMNS_OF_NVTX_EVENTS, ROWS_OF_NVTX_EVENTS},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS", COLUMNS_OF_CUDA_GPU_MEMORY_USAGE_EVENTS, ROWS_OF_CUDA_GPU_MEMORY_USAGE_EVENTS},
     {"TARGET_INFO_GPU", COLUMNS_OF_TARGET_INFO_GPU, ROWS_OF_TARGET_INFO_GPU},
-    /* Where one GPU alone has a number, that is the one which a process means by it. */
     {"TARGET_INFO_CUDA_DEVICE", COLUMNS_OF_TARGET_INFO_CUDA_DEVICE, ROWS_OF_TARGET_INFO_CUDA_DEVICE},
     {"ENUM_CUDA_MEMCPY_OPER", ENUMERATION, COPY_KINDS},
     {"ENUM_CUDA_MEM_KIND", ENUMERATION, MEMORY_KINDS},
@@ -103,6 +102,7 @@ kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
     if (status != KPROF_OK)
         return status;
     to.start_ns = kprof_store_integer(report, KPROF_TRACE_START);
+    kprof_trace_find_gpus(report);
     if (kprof_trace_begin_table(report, "nsys_string")) {
         kprof_store_exec(report, HELPERS);
         kprof_trace_end_table(report);
