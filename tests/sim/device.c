@@ -691,7 +691,7 @@ bool sim_is_busy(unsigned context)
     for (unsigned s = 0; s < SIM_STREAMS; s++) {
         const sim_queue *queue = &sim.streams[s].queue;
         for (unsigned i = 0; i < queue->count && sim_context_of_stream(s) == context; i++)
-            is_busy = is_busy || goes_on(&queue->items[i]) || (i == 0 && must_wait(queue->items));
+            is_busy = is_busy || goes_on(&queue->items[i]);
     }
     return is_busy;
 }
