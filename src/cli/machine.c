@@ -219,6 +219,13 @@ void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char
     KPROF_LISTING_ADD(out, check->name, verdicts[check->verdict], check->code, text, check->fix, code);
 }
 
+static const char no_stubs[] = "take the folder of stubs out of LD_LIBRARY_PATH";
+
+static bool has_stubs(const kprof_machine *m)
+{
+    return strstr(m->library, "/stubs/") != NULL;
+}
+
 const char *kprof_machine_fix(const kprof_machine *m, kprof_status status)
 {
     switch (status) {
@@ -228,9 +235,10 @@ const char *kprof_machine_fix(const kprof_machine *m, kprof_status status)
                                : "run as root, or write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` "
                                  "into a file in /etc/modprobe.d and reload the nvidia module";
     case KPROF_NO_GPU:
-        return m->in_container ? "start the container with its GPUs: docker run --gpus all; name some in "
-                                 "CUDA_VISIBLE_DEVICES, or unset it"
-                               : "see what nvidia-smi -L lists; name some in CUDA_VISIBLE_DEVICES, or unset it";
+        return has_stubs(m)      ? no_stubs
+               : m->in_container ? "start the container with its GPUs: docker run --gpus all; name some in "
+                                   "CUDA_VISIBLE_DEVICES, or unset it"
+                                 : "see what nvidia-smi -L lists; name some in CUDA_VISIBLE_DEVICES, or unset it";
     case KPROF_COUNTERS_BUSY:
         return "end the other tool, or pause DCGM for the run: dcgmi profile --pause, and --resume afterwards";
     case KPROF_UNSUPPORTED:
@@ -275,9 +283,9 @@ static kprof_check judge_library(const kprof_machine *m, char text[512])
         return FAULT("library", NO_GPU, "install the driver's libraries, or name their folder in LD_LIBRARY_PATH",
                      "library-missing");
     }
-    if (strstr(m->library, "/stubs/")) {
+    if (has_stubs(m)) {
         snprintf(text, 512, "programs load %.300s, which is for linking and starts no GPU", m->library);
-        return FAULT("library", NO_GPU, "take the folder of stubs out of LD_LIBRARY_PATH", "library-stub");
+        return FAULT("library", NO_GPU, no_stubs, "library-stub");
     }
     if (m->library_version[0] && m->module_version[0] && strcmp(m->library_version, m->module_version) != 0) {
         snprintf(text, 512, "programs load %.300s, and the kernel module is %s", m->library, m->module_version);

@@ -83,6 +83,8 @@ class Doctor(Case):
         row = self.doctor(code=103, env={"LD_LIBRARY_PATH": stubs})["library"]
         self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 103))
         self.assertIn("LD_LIBRARY_PATH", row["fix"])
+        gpus = self.doctor(code=103, env={"LD_LIBRARY_PATH": stubs, "KPROF_SIM_PROBE": "no-gpu"})["GPUs"]
+        self.assertEqual(gpus["fix"], row["fix"])
         run = subprocess.run([os.path.join(BUILD, "src/cli/kprof"), APP], capture_output=True, text=True,
                              env=self.environment({"LD_LIBRARY_PATH": stubs, "KPROF_SIM_STUB": "1"}))
         self.assertEqual(run.returncode, 103)
