@@ -109,6 +109,16 @@ static void registers_are_as_wide_as_their_values(void **state)
     check("R999 R256, UR200", "", "");
 }
 
+static void a_group_of_warps_gets_half_a_row_each(void **state)
+{
+    (void)state;
+    kprof_sass sass;
+    kprof_sass_read("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24", &sass);
+    check_registers(&sass.gives, "R24 R25 R26 R27");
+    kprof_sass_read("HGMMA.64x16x16.F32 R24, gdesc[UR8], !UPT", &sass);
+    check_registers(&sass.gives, "R24 R25 R26 R27 R28 R29 R30 R31");
+}
+
 static void check_flow(const char *text, kprof_sass_flow flow, bool has_condition, const char *label)
 {
     kprof_sass sass;
@@ -185,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_instructions_tell_what_they_access),
         cmocka_unit_test(registers_are_as_wide_as_their_values),
+        cmocka_unit_test(a_group_of_warps_gets_half_a_row_each),
         cmocka_unit_test(jumps_are_told_from_what_goes_on),
         cmocka_unit_test(barriers_of_copies_name_their_scoreboards),
         cmocka_unit_test(copies_are_told_by_what_they_tell),
