@@ -75,6 +75,21 @@ def distributed(folder):
     return [row["kprof (s)"], row["plain (s)"], row["complete"].split()[0]]
 
 
+def full_set_parts(folder):
+    """What the full set adds, and in tens of milliseconds what of it its samples over time and its instructions do."""
+    whole, without, alone = (float(benchmark(folder, f"{work}, 200 launches")[0])
+                             for work in ("full set", "full set without PmSampling", "section SourceCounters"))
+    return [rounded(whole), rounded(10 * round((whole - without) / 10)), rounded(10 * round(alone / 10))]
+
+
+def passes_of_the_full_set(folder):
+    """docs/metricsets.md has them for each chip, which docs_sets holds to what kprof lists."""
+    rows = [line.split("|")[1:-1] for line in (folder.parent / "metricsets.md").read_text().splitlines()
+            if re.match(r"\| (set|full) \|", line)]
+    titles, cells = ([cell.strip() for cell in row] for row in rows[:2])
+    return [dict(zip(titles, cells))["GH100"].split("/")[1].strip()]
+
+
 # What README.md and docs/guide.md say: a pattern whose groups hold the figures, and the function that finds them in the
 # tables.
 CLAIMS = (
@@ -86,6 +101,9 @@ CLAIMS = (
      lambda at: framework(at, "PyTorch training, steady state", "PyTorch training, first step")),
     (r"\| decoding with a KV cache, default set \| ([\d, to]+) \| ([\d, to]+) \|",
      lambda at: framework(at, "decoding with a KV cache")),
+    (r"Of the full set's ([\d,]+) ms counters over time take about (\d+), and counters of instructions (\d+)",
+     full_set_parts),
+    (r"now it takes (\d+):", passes_of_the_full_set),
     (r"all ([\d,]+) chosen launches of (\d+) programs got every value", complete_programs),
     (r"So did ([\d,]+) of ([\d,]+) launches of (\d+) programs", cuda_samples),
     (r"on two GPUs took (\d+) s, (\d+) s without kprof, and gave (\d+) whole samples", distributed),
