@@ -363,13 +363,12 @@ with kprof.profile() as p:
 waits, ends = os.pipe()
 child = os.fork()
 if child == 0: # it neither keeps the parent's kprof alive nor removes its reports, and may end later
-    print(kprof._Host.process)
+    os.write(1, f"{{kprof._Host.process}}\\n".encode()) # at once, and nothing that its parent has printed
     del p
-    sys.stdout.flush()
     os.close(ends)
     os.read(waits, 1)
     os._exit(0)
-print(p.dict()["scale"]["launches"])
+os.write(1, f"{{p.dict()['scale']['launches']}}\\n".encode())
 """)
         self.assertEqual(run.code, 0, run.err)
         self.assertEqual(sorted(run.out.splitlines()), ["1", "None",
