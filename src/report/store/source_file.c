@@ -155,74 +155,82 @@ static int open_below(const char *given, char *below)
     return folder;
 }
 
+/* A search for the files of a name. */
+typedef struct search {
+    const kprof_source_places *places;
+    const char *path, *name; /* and its last part */
+    kprof_source_taker *take;
+    void *user;
+    kprof_strbuf found; /* array of candidates */
+} search;
+
 /* Does the taker want no other one? */
-static bool offer(const kprof_source_places *places, const candidate *of, const char *name, kprof_source_taker *take,
-                  void *user)
+static bool offer(const search *of, const candidate *found)
 {
-    if (of->file) {
-        KPROF_AUTO_FREE char *real = realpath(of->file, NULL);
-        return real && !take(user, AT_FDCWD, real);
+    if (found->file) {
+        KPROF_AUTO_FREE char *real = realpath(found->file, NULL);
+        return real && !of->take(of->user, AT_FDCWD, real);
     }
-    const int folder = open_below(places->folders->items[of->folder->given], of->folder->below);
-    const bool is_taken = folder >= 0 && !take(user, folder, name);
+    const int folder = open_below(of->places->folders->items[found->folder->given], found->folder->below);
+    const bool is_taken = folder >= 0 && !of->take(of->user, folder, of->name);
     if (folder >= 0)
         close(folder);
     return is_taken;
 }
 
-static void add_files(const kprof_source_places *places, const char *path, kprof_strbuf *out)
+static void add_candidate(search *of, candidate found, const char *path)
 {
-    for (size_t i = 0; places->files && i < places->files->count; i++) {
-        const char *file = places->files->items[i];
-        const size_t same_end = kprof_source_same_end(file, path);
-        if (same_end > 0)
-            kprof_strbuf_append(out, &(candidate){file, NULL, same_end, i}, sizeof(candidate));
-    }
+    found.same_end = kprof_source_same_end(path, of->path);
+    if (found.same_end > 0)
+        kprof_strbuf_append(&of->found, &found, sizeof found);
 }
 
-static void add_found(const kprof_source_places *places, const kprof_source_index *index, const char *path,
-                      kprof_strbuf *out)
+static void add_files(search *of)
 {
-    const char *name = kprof_path_last_part(path);
+    const kprof_strlist *files = of->places->files;
+    for (size_t i = 0; files && i < files->count; i++)
+        add_candidate(of, (candidate){.file = files->items[i], .order = i}, files->items[i]);
+}
+
+static void add_found(search *of, const kprof_source_index *index)
+{
     const entry *entries = (const entry *)index->entries.data;
+    const char *names = index->names.data;
     size_t low;
-    KPROF_BISECT(low, entry_count(index), strcmp(index->names.data + entries[middle].name, name) < 0)
-    for (; low < entry_count(index) && strcmp(index->names.data + entries[low].name, name) == 0; low++) {
+    KPROF_BISECT(low, entry_count(index), strcmp(names + entries[middle].name, of->name) < 0)
+    for (; low < entry_count(index) && strcmp(names + entries[low].name, of->name) == 0; low++) {
         const struct found_folder *folder = &index->folders[entries[low].folder];
-        KPROF_AUTO_FREE char *found =
-            kprof_strprintf("%s/%s%s", places->folders->items[folder->given], folder->below, name);
-        kprof_strbuf_append(out, &(candidate){NULL, folder, kprof_source_same_end(found, path), low},
-                            sizeof(candidate));
+        KPROF_AUTO_FREE char *path =
+            kprof_strprintf("%s/%s%s", of->places->folders->items[folder->given], folder->below, of->name);
+        add_candidate(of, (candidate){.folder = folder, .order = low}, path);
     }
 }
 
-static bool offer_all(const kprof_source_places *places, kprof_strbuf *found, const char *name,
-                      kprof_source_taker *take, void *user)
+static bool offer_all(search *of)
 {
-    candidate *candidates = (candidate *)found->data;
-    const size_t count = found->length / sizeof *candidates;
+    candidate *candidates = (candidate *)of->found.data;
+    const size_t count = of->found.length / sizeof *candidates;
     bool is_taken = false;
     if (count > 1)
         qsort(candidates, count, sizeof *candidates, by_end);
     for (size_t i = 0; i < count && !is_taken; i++)
-        is_taken = offer(places, &candidates[i], name, take, user);
-    kprof_strbuf_free(found);
+        is_taken = offer(of, &candidates[i]);
+    kprof_strbuf_free(&of->found);
     return is_taken;
 }
 
 void kprof_source_search(const kprof_source_places *places, const char *path, kprof_source_taker *take, void *user)
 {
-    const char *name = kprof_path_last_part(path);
+    search of = {.places = places, .path = path, .name = kprof_path_last_part(path), .take = take, .user = user};
     KPROF_AUTO(kprof_source_index) own = {.is_built = false};
     kprof_source_index *index = places->index ? places->index : &own;
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (!*of.name || strcmp(of.name, ".") == 0 || strcmp(of.name, "..") == 0)
         return;
-    add_files(places, path, &found);
-    if (offer_all(places, &found, name, take, user))
+    add_files(&of);
+    if (offer_all(&of))
         return;
     if (!index->is_built)
         build_index(places, index);
-    add_found(places, index, path, &found);
-    offer_all(places, &found, name, take, user);
+    add_found(&of, index);
+    offer_all(&of);
 }
