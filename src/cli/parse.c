@@ -370,7 +370,7 @@ static kprof_status insert_file(cursor *at)
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_words_read(*at->word + 1, &words);
     const size_t place = (size_t)(at->word - options->words);
-    options->words = kprof_words_replace(&options->words_of_files, options->words, place, 1, &words);
+    options->words = kprof_words_replace(&options->words_of_files, options->words, (kprof_word_span){place, 1}, &words);
     at->word = options->words + place;
     return status;
 }
@@ -444,7 +444,7 @@ static kprof_status take_words(cursor *at, const kprof_strlist *words)
 {
     kprof_options *options = at->options;
     const size_t application = options->application ? (size_t)(options->application - options->words) : 0;
-    options->words = kprof_words_replace(&options->words_of_files, options->words, 1, 0, words);
+    options->words = kprof_words_replace(&options->words_of_files, options->words, (kprof_word_span){1, 0}, words);
     if (application)
         options->application = options->words + application + words->count;
     char *rest = options->words[1 + words->count];

@@ -59,16 +59,17 @@ void kprof_words_split(const char *text, kprof_strlist *out)
     }
 }
 
-char **kprof_words_replace(kprof_pool *pool, char **line, size_t at, size_t removed, const kprof_strlist *words)
+char **kprof_words_replace(kprof_pool *pool, char **line, kprof_word_span removed, const kprof_strlist *words)
 {
-    size_t count = at + removed;
+    const size_t at = removed.at, rest = at + removed.count;
+    size_t count = rest;
     while (line[count])
         count++;
-    char **all = kprof_pool_calloc(pool, count - removed + words->count + 1, sizeof *all);
+    char **all = kprof_pool_calloc(pool, count - removed.count + words->count + 1, sizeof *all);
     memcpy(all, line, at * sizeof *all);
     for (size_t i = 0; i < words->count; i++)
         all[at + i] = kprof_pool_strdup(pool, words->items[i]);
-    memcpy(all + at + words->count, line + at + removed, (count - at - removed) * sizeof *all);
+    memcpy(all + at + words->count, line + rest, (count - rest) * sizeof *all);
     return all;
 }
 
@@ -143,7 +144,7 @@ kprof_status kprof_config_read(const char *path, const char *mode, kprof_strlist
 
 char *kprof_config_find(bool of_folder)
 {
-    const char *home = getenv("HOME");
+    const char *home = secure_getenv("HOME");
     const bool is_here = access(CONFIG_NAME, R_OK) == 0;
     if (is_here && of_folder)
         return kprof_strdup(CONFIG_NAME);

@@ -10,9 +10,14 @@ char *kprof_words_join(char *const *words);
 /* Split a text as a shell does by blanks, quotes and backslashes. */
 void kprof_words_split(const char *text, kprof_strlist *out);
 
-/* Return a line, NULL-terminated, with these words in place of the `removed` ones from `at` on. It and its new words
+/* Words of a line: `count` from `at` on. */
+typedef struct kprof_word_span {
+    size_t at, count;
+} kprof_word_span;
+
+/* Return a line, NULL-terminated, with these words in place of those of the span. It and its new words
  * live as long as the pool. */
-char **kprof_words_replace(kprof_pool *pool, char **line, size_t at, size_t removed, const kprof_strlist *words);
+char **kprof_words_replace(kprof_pool *pool, char **line, kprof_word_span removed, const kprof_strlist *words);
 /* Read the words of a file, as kprof_words_split takes them. USAGE where it cannot be read. */
 kprof_status kprof_words_read(const char *path, kprof_strlist *out) KPROF_MUST_CHECK;
 

@@ -332,8 +332,9 @@ static void put_roofline_row(void *user, const kprof_ncu_row *row)
 static void ncu_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     ncu_emitter *ncu = (ncu_emitter *)emitter;
+    const kprof_ncu_writer to = {emitter, ncu->launch, put_roofline_row, ncu};
     for (size_t i = 0; emitter->options->with_tables && i < count; i++)
-        kprof_ncu_rooflines(emitter, ncu->launch, &rooflines[i], put_roofline_row, ncu);
+        kprof_ncu_rooflines(&to, &rooflines[i]);
 }
 
 static void ncu_section_begin(kprof_emitter *emitter, const kprof_section *section)

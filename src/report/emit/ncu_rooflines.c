@@ -30,27 +30,20 @@ typedef struct precision_words {
 static const precision_words precisions[] = {
     {"fp64", "Double Precision", 'D', 1}, {"fp32", "Single Precision", 'F', 1}, {"fp16", "Half Precision", 'H', 2}};
 
-typedef struct writer {
-    const kprof_emitter *emitter;
-    const kprof_model_launch *launch;
-    void (*put)(void *user, const kprof_ncu_row *row);
-    void *user;
-} writer;
-
-static double value_of(const writer *to, const char *name)
+static double value_of(const kprof_ncu_writer *to, const char *name)
 {
     const size_t index = name ? kprof_names_find(&to->emitter->launches.model->metric_names, name) : KPROF_NAMES_NONE;
     return index == KPROF_NAMES_NONE ? NAN : to->launch->values[index];
 }
 
-static double clock_of(const writer *to, const level_words *level)
+static double clock_of(const kprof_ncu_writer *to, const level_words *level)
 {
     const double clock = value_of(to, level->clock_name);
     return isnan(clock) ? value_of(to, level->other_clock_name) : clock;
 }
 
 /* `name`: of the metric, for those who want names. */
-static void put(const writer *to, kprof_ncu_row row, const char *name)
+static void put(const kprof_ncu_writer *to, kprof_ncu_row row, const char *name)
 {
     const kprof_metric_title title = to->emitter->options->metric_title;
     KPROF_AUTO_FREE char *both = title == KPROF_TITLE_BOTH ? kprof_strprintf("%s (%s)", row.label, name) : NULL;
@@ -58,13 +51,14 @@ static void put(const writer *to, kprof_ncu_row row, const char *name)
     to->put(to->user, &row);
 }
 
-static void put_clock(const writer *to, const char *item)
+static void put_clock(const kprof_ncu_writer *to, const char *item)
 {
     put(to, (kprof_ncu_row){item, "SM Frequency", "cycle/second", value_of(to, SM_CLOCK)}, SM_CLOCK);
 }
 
 /* The instructions of one kind: "add", "mul" or "fma", of which the last does two operations a lane. */
-static void put_instructions(const writer *to, const char *item, const precision_words *precision, const char *kind)
+static void put_instructions(const kprof_ncu_writer *to, const char *item, const precision_words *precision,
+                             const char *kind)
 {
     const int factor = precision->lanes * (strcmp(kind, "fma") == 0 ? 2 : 1);
     const char lower = (char)(precision->letter + 'a' - 'A');
@@ -82,7 +76,7 @@ static void put_instructions(const writer *to, const char *item, const precision
         name);
 }
 
-static void put_roof(const writer *to, const char *item, const precision_words *precision,
+static void put_roof(const kprof_ncu_writer *to, const char *item, const precision_words *precision,
                      const kprof_emit_roofline *roofline)
 {
     const char letter = precision ? precision->letter : 0, lower = (char)(letter + 'a' - 'A');
@@ -97,7 +91,7 @@ static void put_roof(const writer *to, const char *item, const precision_words *
     put_clock(to, item);
 }
 
-static void put_work(const writer *to, const char *item, const precision_words *precision,
+static void put_work(const kprof_ncu_writer *to, const char *item, const precision_words *precision,
                      const kprof_emit_roofline *roofline)
 {
     static const char *const kinds[] = {"add", "mul", "fma"};
@@ -112,7 +106,7 @@ static void put_work(const writer *to, const char *item, const precision_words *
 }
 
 /* Of several roofs each is called by its level, and one alone by its precision. Roofs stand before points. */
-static void put_level(const writer *to, const kprof_emit_roofline *roofline, const kprof_emit_point *point,
+static void put_level(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline, const kprof_emit_point *point,
                       bool is_roof)
 {
     const precision_words *precision = NULL;
@@ -138,12 +132,9 @@ static void put_level(const writer *to, const kprof_emit_roofline *roofline, con
     }
 }
 
-void kprof_ncu_rooflines(const kprof_emitter *emitter, const kprof_model_launch *launch,
-                         const kprof_emit_roofline *roofline, void (*put_row)(void *user, const kprof_ncu_row *row),
-                         void *user)
+void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline)
 {
-    const writer to = {emitter, launch, put_row, user};
     for (int is_roof = 1; is_roof >= 0; is_roof--)
         for (size_t i = 0; i < roofline->point_count; i++)
-            put_level(&to, roofline, &roofline->points[i], is_roof != 0);
+            put_level(to, roofline, &roofline->points[i], is_roof != 0);
 }

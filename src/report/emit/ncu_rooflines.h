@@ -10,7 +10,12 @@ typedef struct kprof_ncu_row {
     double value; /* NaN: not measured */
 } kprof_ncu_row;
 
-/* Call `put` with each row. Its texts live as long as the call. */
-void kprof_ncu_rooflines(const kprof_emitter *emitter, const kprof_model_launch *launch,
-                         const kprof_emit_roofline *roofline, void (*put)(void *user, const kprof_ncu_row *row),
-                         void *user);
+/* Gets each row, whose texts live as long as the call. */
+typedef struct kprof_ncu_writer {
+    const kprof_emitter *emitter;
+    const kprof_model_launch *launch;
+    void (*put)(void *user, const kprof_ncu_row *row);
+    void *user;
+} kprof_ncu_writer;
+
+void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline);
