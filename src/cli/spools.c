@@ -286,8 +286,11 @@ static kprof_status store_some(kprof_spools *spools, spool *item, bool *more)
         *more = result == KPROF_SPOOL_RECORD;
         if (!*more)
             break;
-        note_record(spools, item, &record);
         status = kprof_ingest_record(item->ingest, &record);
+        if (status == KPROF_OK)
+            note_record(spools, item, &record);
+        else if (status == KPROF_BAD_SPOOL && kprof_spool_lacks_records(item->reader))
+            status = KPROF_OK; /* it refers to one that did not fit on the disk, so it is lost, too */
     }
     kprof_status committed = kprof_report_commit(spools->report);
     return status == KPROF_OK ? committed : status;
