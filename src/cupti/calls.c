@@ -7,115 +7,271 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
+/* Each macro pastes its name itself: cuda.h defines some names as macros, which another macro would expand. */
+#define CALL(kind, name) [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_##kind
+#define SETUP(name)      [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_SETUP
+#define HARMLESS(name)   [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_HARMLESS
+/* A call, and its variant for the default stream of each thread. */
+#define BOTH(kind, name)                                                                                               \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_##kind, [CUPTI_DRIVER_TRACE_CBID_##name##_ptsz] = KPROF_CALL_##kind
+/* A call, and its second version. */
+#define WITH_V2(kind, name)                                                                                            \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_##kind, [CUPTI_DRIVER_TRACE_CBID_##name##_v2] = KPROF_CALL_##kind
+
 /* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0, unless its parameters tell
- * more: see find_kind. "_ptsz" is the variant of a call for the default stream of each thread. */
-#define CALL(kind, name) [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_##kind,
-#define SETUP(name)      [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_SETUP,
-#define HARMLESS(name)   [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_CALL_HARMLESS,
-/* clang-format off */
+ * more: see find_kind. */
 static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
-    CALL(LAUNCH, cuLaunch) CALL(LAUNCH, cuLaunchCooperativeKernel) CALL(LAUNCH, cuLaunchCooperativeKernel_ptsz)
-    CALL(LAUNCH, cuLaunchGrid) CALL(LAUNCH, cuLaunchGridAsync) CALL(LAUNCH, cuLaunchKernel)
-    CALL(LAUNCH, cuLaunchKernel_ptsz) CALL(LAUNCH, cuLaunchKernelEx) CALL(LAUNCH, cuLaunchKernelEx_ptsz)
-    CALL(GRAPH_LAUNCH, cuGraphLaunch) CALL(GRAPH_LAUNCH, cuGraphLaunch_ptsz)
-    CALL(GRAPH_LAUNCH, cuLaunchCooperativeKernelMultiDevice)
-    CALL(GRAPH_CHANGE, cuGraphExecChildGraphNodeSetParams) CALL(GRAPH_CHANGE, cuGraphExecDestroy)
-    CALL(GRAPH_CHANGE, cuGraphExecKernelNodeSetParams_v2) CALL(GRAPH_CHANGE, cuGraphExecMemcpyNodeSetParams)
-    CALL(GRAPH_CHANGE, cuGraphExecMemsetNodeSetParams) CALL(GRAPH_CHANGE, cuGraphExecNodeSetParams)
-    CALL(GRAPH_CHANGE, cuGraphExecUpdate_v2) CALL(GRAPH_CHANGE, cuGraphNodeSetEnabled)
-    CALL(GRAPH_CHANGE, cuGraphUpload) CALL(GRAPH_CHANGE, cuGraphUpload_ptsz)
-    CALL(UNLOAD, cuLibraryUnload) CALL(UNLOAD, cuModuleUnload)
-    CALL(ALLOCATE, cuMemAlloc_v2) CALL(ALLOCATE, cuMemAllocAsync) CALL(ALLOCATE, cuMemAllocAsync_ptsz)
-    CALL(ALLOCATE, cuMemAllocFromPoolAsync) CALL(ALLOCATE, cuMemAllocFromPoolAsync_ptsz)
-    CALL(ALLOCATE, cuMemAllocPitch_v2) CALL(ALLOCATE, cuMemSetAccess)
-    CALL(FREE, cuMemFree_v2)
-    CALL(POOL_FREE, cuMemFreeAsync) CALL(POOL_FREE, cuMemFreeAsync_ptsz)
-    CALL(MEMORY_INFO, cuMemGetInfo_v2)
-    CALL(WAIT, cuCtxSynchronize) CALL(WAIT, cuCtxSynchronize_v2) CALL(WAIT, cuEventElapsedTime)
-    CALL(WAIT, cuEventElapsedTime_v2) CALL(WAIT, cuEventQuery) CALL(WAIT, cuEventSynchronize) CALL(WAIT, cuStreamQuery)
-    CALL(WAIT, cuStreamQuery_ptsz) CALL(WAIT, cuStreamSynchronize) CALL(WAIT, cuStreamSynchronize_ptsz)
-    CALL(CAPTURE, cuStreamBeginCapture) CALL(CAPTURE, cuStreamBeginCapture_ptsz) CALL(CAPTURE, cuStreamBeginCapture_v2)
-    CALL(CAPTURE, cuStreamBeginCapture_v2_ptsz) CALL(CAPTURE, cuStreamBeginCaptureToGraph)
-    CALL(CAPTURE, cuStreamBeginCaptureToGraph_ptsz)
-    CALL(CAPTURE_END, cuStreamEndCapture) CALL(CAPTURE_END, cuStreamEndCapture_ptsz)
-    CALL(STOP, cuCtxDestroy) CALL(STOP, cuCtxDestroy_v2) CALL(STOP, cuCtxDetach) CALL(STOP, cuDevicePrimaryCtxRelease)
-    CALL(STOP, cuDevicePrimaryCtxRelease_v2) CALL(STOP, cuDevicePrimaryCtxReset) CALL(STOP, cuDevicePrimaryCtxReset_v2)
-    CALL(ORDER, cuEventRecord) CALL(ORDER, cuEventRecord_ptsz) CALL(ORDER, cuEventRecordWithFlags)
-    CALL(ORDER, cuEventRecordWithFlags_ptsz) CALL(ORDER, cuStreamWaitEvent) CALL(ORDER, cuStreamWaitEvent_ptsz)
+    CALL(LAUNCH, cuLaunch),
+    BOTH(LAUNCH, cuLaunchCooperativeKernel),
+    CALL(LAUNCH, cuLaunchGrid),
+    CALL(LAUNCH, cuLaunchGridAsync),
+    BOTH(LAUNCH, cuLaunchKernel),
+    BOTH(LAUNCH, cuLaunchKernelEx),
+
+    BOTH(GRAPH_LAUNCH, cuGraphLaunch),
+    CALL(GRAPH_LAUNCH, cuLaunchCooperativeKernelMultiDevice),
+
+    CALL(GRAPH_CHANGE, cuGraphExecChildGraphNodeSetParams),
+    CALL(GRAPH_CHANGE, cuGraphExecDestroy),
+    CALL(GRAPH_CHANGE, cuGraphExecKernelNodeSetParams_v2),
+    CALL(GRAPH_CHANGE, cuGraphExecMemcpyNodeSetParams),
+    CALL(GRAPH_CHANGE, cuGraphExecMemsetNodeSetParams),
+    CALL(GRAPH_CHANGE, cuGraphExecNodeSetParams),
+    CALL(GRAPH_CHANGE, cuGraphExecUpdate_v2),
+    CALL(GRAPH_CHANGE, cuGraphNodeSetEnabled),
+    BOTH(GRAPH_CHANGE, cuGraphUpload),
+
+    CALL(UNLOAD, cuLibraryUnload),
+    CALL(UNLOAD, cuModuleUnload),
+
+    CALL(ALLOCATE, cuMemAlloc_v2),
+    BOTH(ALLOCATE, cuMemAllocAsync),
+    BOTH(ALLOCATE, cuMemAllocFromPoolAsync),
+    CALL(ALLOCATE, cuMemAllocPitch_v2),
+    CALL(ALLOCATE, cuMemSetAccess),
+
+    CALL(FREE, cuMemFree_v2),
+
+    BOTH(POOL_FREE, cuMemFreeAsync),
+
+    CALL(MEMORY_INFO, cuMemGetInfo_v2),
+
+    WITH_V2(WAIT, cuCtxSynchronize),
+    WITH_V2(WAIT, cuEventElapsedTime),
+    CALL(WAIT, cuEventQuery),
+    CALL(WAIT, cuEventSynchronize),
+    BOTH(WAIT, cuStreamQuery),
+    BOTH(WAIT, cuStreamSynchronize),
+
+    BOTH(CAPTURE, cuStreamBeginCapture),
+    BOTH(CAPTURE, cuStreamBeginCapture_v2),
+    BOTH(CAPTURE, cuStreamBeginCaptureToGraph),
+
+    BOTH(CAPTURE_END, cuStreamEndCapture),
+
+    WITH_V2(STOP, cuCtxDestroy),
+    CALL(STOP, cuCtxDetach),
+    WITH_V2(STOP, cuDevicePrimaryCtxRelease),
+    WITH_V2(STOP, cuDevicePrimaryCtxReset),
+
+    BOTH(ORDER, cuEventRecord),
+    BOTH(ORDER, cuEventRecordWithFlags),
+    BOTH(ORDER, cuStreamWaitEvent),
 
     /* Kernels write arrays through surfaces only, and mappings keep the memory that cuMemRelease gives back. */
-    SETUP(cuArray3DCreate_v2) SETUP(cuArrayCreate_v2) SETUP(cuEventDestroy_v2) SETUP(cuFuncLoad)
-    SETUP(cuFuncSetCacheConfig) SETUP(cuGraphAddChildGraphNode) SETUP(cuGraphAddDependencies)
-    SETUP(cuGraphAddDependencies_v2) SETUP(cuGraphAddEmptyNode) SETUP(cuGraphAddKernelNode)
-    SETUP(cuGraphAddKernelNode_v2) SETUP(cuGraphAddMemcpyNode) SETUP(cuGraphAddMemsetNode) SETUP(cuGraphAddNode)
-    SETUP(cuGraphAddNode_v2) SETUP(cuGraphChildGraphNodeGetGraph) SETUP(cuGraphClone) SETUP(cuGraphCreate)
-    SETUP(cuGraphDebugDotPrint) SETUP(cuGraphDestroy) SETUP(cuGraphDestroyNode) SETUP(cuGraphEventRecordNodeGetEvent)
-    SETUP(cuGraphEventWaitNodeGetEvent) SETUP(cuGraphExecGetFlags) SETUP(cuGraphGetEdges) SETUP(cuGraphGetEdges_v2)
-    SETUP(cuGraphGetNodes) SETUP(cuGraphGetRootNodes) SETUP(cuGraphHostNodeGetParams)
-    SETUP(cuGraphInstantiateWithFlags) SETUP(cuGraphInstantiateWithParams) SETUP(cuGraphInstantiateWithParams_ptsz)
-    SETUP(cuGraphKernelNodeCopyAttributes) SETUP(cuGraphKernelNodeGetAttribute) SETUP(cuGraphKernelNodeGetParams)
-    SETUP(cuGraphKernelNodeGetParams_v2) SETUP(cuGraphKernelNodeSetAttribute) SETUP(cuGraphKernelNodeSetParams_v2)
-    SETUP(cuGraphMemAllocNodeGetParams) SETUP(cuGraphMemcpyNodeGetParams) SETUP(cuGraphMemcpyNodeSetParams)
-    SETUP(cuGraphMemFreeNodeGetParams) SETUP(cuGraphMemsetNodeGetParams) SETUP(cuGraphMemsetNodeSetParams)
-    SETUP(cuGraphNodeFindInClone) SETUP(cuGraphNodeGetDependencies) SETUP(cuGraphNodeGetDependencies_v2)
-    SETUP(cuGraphNodeGetDependentNodes) SETUP(cuGraphNodeGetDependentNodes_v2) SETUP(cuGraphNodeGetEnabled)
-    SETUP(cuGraphNodeGetType) SETUP(cuGraphNodeSetParams) SETUP(cuGraphReleaseUserObject)
-    SETUP(cuGraphRemoveDependencies) SETUP(cuGraphRemoveDependencies_v2) SETUP(cuGraphRetainUserObject)
-    SETUP(cuKernelGetFunction) SETUP(cuKernelSetCacheConfig) SETUP(cuLaunchHostFunc) SETUP(cuLaunchHostFunc_ptsz)
-    SETUP(cuLibraryEnumerateKernels) SETUP(cuLibraryGetGlobal) SETUP(cuLibraryGetKernel) SETUP(cuLibraryGetKernelCount)
-    SETUP(cuLibraryGetModule) SETUP(cuLibraryLoadData) SETUP(cuLibraryLoadFromFile) SETUP(cuLinkAddData_v2)
-    SETUP(cuLinkAddFile_v2) SETUP(cuLinkComplete) SETUP(cuLinkCreate_v2) SETUP(cuLinkDestroy)
-    SETUP(cuMemAddressReserve) SETUP(cuMemAllocHost_v2) SETUP(cuMemCreate) SETUP(cuMemFreeHost) SETUP(cuMemHostAlloc)
-    SETUP(cuMemHostRegister_v2) SETUP(cuMemHostUnregister) SETUP(cuMemPoolCreate) SETUP(cuMemRelease)
-    SETUP(cuMipmappedArrayCreate) SETUP(cuMipmappedArrayGetLevel) SETUP(cuModuleEnumerateFunctions)
-    SETUP(cuModuleGetFunction) SETUP(cuModuleGetFunctionCount) SETUP(cuModuleGetGlobal_v2) SETUP(cuModuleLoad)
-    SETUP(cuModuleLoadData) SETUP(cuModuleLoadDataEx) SETUP(cuModuleLoadFatBinary) SETUP(cuStreamAddCallback)
-    SETUP(cuStreamAddCallback_ptsz) SETUP(cuStreamCreate) SETUP(cuStreamCreateWithPriority) SETUP(cuTexObjectCreate)
-    SETUP(cuUserObjectRelease) SETUP(cuUserObjectRetain)
+    SETUP(cuArray3DCreate_v2),
+    SETUP(cuArrayCreate_v2),
+    SETUP(cuEventDestroy_v2),
+    SETUP(cuFuncLoad),
+    SETUP(cuFuncSetCacheConfig),
+    SETUP(cuGraphAddChildGraphNode),
+    WITH_V2(SETUP, cuGraphAddDependencies),
+    SETUP(cuGraphAddEmptyNode),
+    WITH_V2(SETUP, cuGraphAddKernelNode),
+    SETUP(cuGraphAddMemcpyNode),
+    SETUP(cuGraphAddMemsetNode),
+    WITH_V2(SETUP, cuGraphAddNode),
+    SETUP(cuGraphChildGraphNodeGetGraph),
+    SETUP(cuGraphClone),
+    SETUP(cuGraphCreate),
+    SETUP(cuGraphDebugDotPrint),
+    SETUP(cuGraphDestroy),
+    SETUP(cuGraphDestroyNode),
+    SETUP(cuGraphEventRecordNodeGetEvent),
+    SETUP(cuGraphEventWaitNodeGetEvent),
+    SETUP(cuGraphExecGetFlags),
+    WITH_V2(SETUP, cuGraphGetEdges),
+    SETUP(cuGraphGetNodes),
+    SETUP(cuGraphGetRootNodes),
+    SETUP(cuGraphHostNodeGetParams),
+    SETUP(cuGraphInstantiateWithFlags),
+    BOTH(SETUP, cuGraphInstantiateWithParams),
+    SETUP(cuGraphKernelNodeCopyAttributes),
+    SETUP(cuGraphKernelNodeGetAttribute),
+    WITH_V2(SETUP, cuGraphKernelNodeGetParams),
+    SETUP(cuGraphKernelNodeSetAttribute),
+    SETUP(cuGraphKernelNodeSetParams_v2),
+    SETUP(cuGraphMemAllocNodeGetParams),
+    SETUP(cuGraphMemcpyNodeGetParams),
+    SETUP(cuGraphMemcpyNodeSetParams),
+    SETUP(cuGraphMemFreeNodeGetParams),
+    SETUP(cuGraphMemsetNodeGetParams),
+    SETUP(cuGraphMemsetNodeSetParams),
+    SETUP(cuGraphNodeFindInClone),
+    WITH_V2(SETUP, cuGraphNodeGetDependencies),
+    WITH_V2(SETUP, cuGraphNodeGetDependentNodes),
+    SETUP(cuGraphNodeGetEnabled),
+    SETUP(cuGraphNodeGetType),
+    SETUP(cuGraphNodeSetParams),
+    SETUP(cuGraphReleaseUserObject),
+    WITH_V2(SETUP, cuGraphRemoveDependencies),
+    SETUP(cuGraphRetainUserObject),
+    SETUP(cuKernelGetFunction),
+    SETUP(cuKernelSetCacheConfig),
+    BOTH(SETUP, cuLaunchHostFunc),
+    SETUP(cuLibraryEnumerateKernels),
+    SETUP(cuLibraryGetGlobal),
+    SETUP(cuLibraryGetKernel),
+    SETUP(cuLibraryGetKernelCount),
+    SETUP(cuLibraryGetModule),
+    SETUP(cuLibraryLoadData),
+    SETUP(cuLibraryLoadFromFile),
+    SETUP(cuLinkAddData_v2),
+    SETUP(cuLinkAddFile_v2),
+    SETUP(cuLinkComplete),
+    SETUP(cuLinkCreate_v2),
+    SETUP(cuLinkDestroy),
+    SETUP(cuMemAddressReserve),
+    SETUP(cuMemAllocHost_v2),
+    SETUP(cuMemCreate),
+    SETUP(cuMemFreeHost),
+    SETUP(cuMemHostAlloc),
+    SETUP(cuMemHostRegister_v2),
+    SETUP(cuMemHostUnregister),
+    SETUP(cuMemPoolCreate),
+    SETUP(cuMemRelease),
+    SETUP(cuMipmappedArrayCreate),
+    SETUP(cuMipmappedArrayGetLevel),
+    SETUP(cuModuleEnumerateFunctions),
+    SETUP(cuModuleGetFunction),
+    SETUP(cuModuleGetFunctionCount),
+    SETUP(cuModuleGetGlobal_v2),
+    SETUP(cuModuleLoad),
+    SETUP(cuModuleLoadData),
+    SETUP(cuModuleLoadDataEx),
+    SETUP(cuModuleLoadFatBinary),
+    BOTH(SETUP, cuStreamAddCallback),
+    SETUP(cuStreamCreate),
+    SETUP(cuStreamCreateWithPriority),
+    SETUP(cuTexObjectCreate),
+    SETUP(cuUserObjectRelease),
+    SETUP(cuUserObjectRetain),
 
     /* Maps of tensors are made in memory of the host's own. */
-    HARMLESS(cuArray3DGetDescriptor_v2) HARMLESS(cuArrayGetDescriptor_v2) HARMLESS(cuArrayGetMemoryRequirements)
-    HARMLESS(cuArrayGetPlane) HARMLESS(cuArrayGetSparseProperties) HARMLESS(cuCoredumpGetAttribute)
-    HARMLESS(cuCoredumpGetAttributeGlobal) HARMLESS(cuCtxGetApiVersion) HARMLESS(cuCtxGetCacheConfig)
-    HARMLESS(cuCtxGetCurrent) HARMLESS(cuCtxGetDevice) HARMLESS(cuCtxGetDevice_v2) HARMLESS(cuCtxGetDevResource)
-    HARMLESS(cuCtxGetExecAffinity) HARMLESS(cuCtxGetFlags) HARMLESS(cuCtxGetId) HARMLESS(cuCtxGetLimit)
-    HARMLESS(cuCtxGetSharedMemConfig) HARMLESS(cuCtxGetStreamPriorityRange) HARMLESS(cuCtxPopCurrent)
-    HARMLESS(cuCtxPopCurrent_v2) HARMLESS(cuCtxPushCurrent) HARMLESS(cuCtxPushCurrent_v2) HARMLESS(cuCtxSetCurrent)
-    HARMLESS(cuDeviceCanAccessPeer) HARMLESS(cuDeviceComputeCapability) HARMLESS(cuDeviceGet)
-    HARMLESS(cuDeviceGetAttribute) HARMLESS(cuDeviceGetByPCIBusId) HARMLESS(cuDeviceGetCount)
-    HARMLESS(cuDeviceGetDefaultMemPool) HARMLESS(cuDeviceGetDevResource) HARMLESS(cuDeviceGetExecAffinitySupport)
-    HARMLESS(cuDeviceGetHostAtomicCapabilities) HARMLESS(cuDeviceGetLuid) HARMLESS(cuDeviceGetMemPool)
-    HARMLESS(cuDeviceGetName) HARMLESS(cuDeviceGetP2PAtomicCapabilities) HARMLESS(cuDeviceGetP2PAttribute)
-    HARMLESS(cuDeviceGetPCIBusId) HARMLESS(cuDeviceGetProperties) HARMLESS(cuDeviceGetTexture1DLinearMaxWidth)
-    HARMLESS(cuDeviceGetUuid) HARMLESS(cuDeviceGetUuid_v2) HARMLESS(cuDevicePrimaryCtxGetState)
-    HARMLESS(cuDeviceTotalMem) HARMLESS(cuDeviceTotalMem_v2) HARMLESS(cuDriverGetGpuCodeIsaVersion)
-    HARMLESS(cuDriverGetVersion) HARMLESS(cuEventCreate) HARMLESS(cuFuncGetAttribute) HARMLESS(cuFuncGetModule)
-    HARMLESS(cuFuncGetName) HARMLESS(cuFuncGetParamInfo) HARMLESS(cuFuncIsLoaded) HARMLESS(cuGetErrorName)
-    HARMLESS(cuGetErrorString) HARMLESS(cuGetProcAddress) HARMLESS(cuGetProcAddress_v2)
-    HARMLESS(cuGreenCtxGetDevResource) HARMLESS(cuGreenCtxGetId) HARMLESS(cuInit) HARMLESS(cuKernelGetAttribute)
-    HARMLESS(cuKernelGetLibrary) HARMLESS(cuKernelGetName) HARMLESS(cuKernelGetParamInfo) HARMLESS(cuLogsCurrent)
-    HARMLESS(cuMemGetAccess) HARMLESS(cuMemGetAddressRange) HARMLESS(cuMemGetAddressRange_v2)
-    HARMLESS(cuMemGetAllocationGranularity) HARMLESS(cuMemGetAllocationPropertiesFromHandle)
-    HARMLESS(cuMemHostGetDevicePointer) HARMLESS(cuMemHostGetDevicePointer_v2) HARMLESS(cuMemHostGetFlags)
-    HARMLESS(cuMemPoolGetAccess) HARMLESS(cuMipmappedArrayGetMemoryRequirements)
-    HARMLESS(cuMipmappedArrayGetSparseProperties) HARMLESS(cuModuleGetLoadingMode) HARMLESS(cuMulticastGetGranularity)
-    HARMLESS(cuOccupancyAvailableDynamicSMemPerBlock) HARMLESS(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-    HARMLESS(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) HARMLESS(cuOccupancyMaxActiveClusters)
-    HARMLESS(cuOccupancyMaxPotentialBlockSize) HARMLESS(cuOccupancyMaxPotentialBlockSizeWithFlags)
-    HARMLESS(cuOccupancyMaxPotentialClusterSize) HARMLESS(cuPointerGetAttribute) HARMLESS(cuPointerGetAttributes)
-    HARMLESS(cuProfilerStart) HARMLESS(cuProfilerStop) HARMLESS(cuStreamGetAttribute)
-    HARMLESS(cuStreamGetAttribute_ptsz) HARMLESS(cuStreamGetCaptureInfo) HARMLESS(cuStreamGetCaptureInfo_ptsz)
-    HARMLESS(cuStreamGetCaptureInfo_v2) HARMLESS(cuStreamGetCaptureInfo_v2_ptsz) HARMLESS(cuStreamGetCaptureInfo_v3)
-    HARMLESS(cuStreamGetCaptureInfo_v3_ptsz) HARMLESS(cuStreamGetCtx) HARMLESS(cuStreamGetCtx_ptsz)
-    HARMLESS(cuStreamGetCtx_v2) HARMLESS(cuStreamGetCtx_v2_ptsz) HARMLESS(cuStreamGetDevice)
-    HARMLESS(cuStreamGetDevice_ptsz) HARMLESS(cuStreamGetFlags) HARMLESS(cuStreamGetFlags_ptsz) HARMLESS(cuStreamGetId)
-    HARMLESS(cuStreamGetId_ptsz) HARMLESS(cuStreamGetPriority) HARMLESS(cuStreamGetPriority_ptsz)
-    HARMLESS(cuStreamIsCapturing) HARMLESS(cuStreamIsCapturing_ptsz) HARMLESS(cuSurfObjectGetResourceDesc)
-    HARMLESS(cuTensorMapEncodeIm2col) HARMLESS(cuTensorMapEncodeIm2colWide) HARMLESS(cuTensorMapEncodeTiled)
-    HARMLESS(cuTensorMapReplaceAddress) HARMLESS(cuTexObjectGetResourceDesc) HARMLESS(cuTexObjectGetResourceViewDesc)
-    HARMLESS(cuTexObjectGetTextureDesc) HARMLESS(cuThreadExchangeStreamCaptureMode)
+    HARMLESS(cuArray3DGetDescriptor_v2),
+    HARMLESS(cuArrayGetDescriptor_v2),
+    HARMLESS(cuArrayGetMemoryRequirements),
+    HARMLESS(cuArrayGetPlane),
+    HARMLESS(cuArrayGetSparseProperties),
+    HARMLESS(cuCoredumpGetAttribute),
+    HARMLESS(cuCoredumpGetAttributeGlobal),
+    HARMLESS(cuCtxGetApiVersion),
+    HARMLESS(cuCtxGetCacheConfig),
+    HARMLESS(cuCtxGetCurrent),
+    WITH_V2(HARMLESS, cuCtxGetDevice),
+    HARMLESS(cuCtxGetDevResource),
+    HARMLESS(cuCtxGetExecAffinity),
+    HARMLESS(cuCtxGetFlags),
+    HARMLESS(cuCtxGetId),
+    HARMLESS(cuCtxGetLimit),
+    HARMLESS(cuCtxGetSharedMemConfig),
+    HARMLESS(cuCtxGetStreamPriorityRange),
+    WITH_V2(HARMLESS, cuCtxPopCurrent),
+    WITH_V2(HARMLESS, cuCtxPushCurrent),
+    HARMLESS(cuCtxSetCurrent),
+    HARMLESS(cuDeviceCanAccessPeer),
+    HARMLESS(cuDeviceComputeCapability),
+    HARMLESS(cuDeviceGet),
+    HARMLESS(cuDeviceGetAttribute),
+    HARMLESS(cuDeviceGetByPCIBusId),
+    HARMLESS(cuDeviceGetCount),
+    HARMLESS(cuDeviceGetDefaultMemPool),
+    HARMLESS(cuDeviceGetDevResource),
+    HARMLESS(cuDeviceGetExecAffinitySupport),
+    HARMLESS(cuDeviceGetHostAtomicCapabilities),
+    HARMLESS(cuDeviceGetLuid),
+    HARMLESS(cuDeviceGetMemPool),
+    HARMLESS(cuDeviceGetName),
+    HARMLESS(cuDeviceGetP2PAtomicCapabilities),
+    HARMLESS(cuDeviceGetP2PAttribute),
+    HARMLESS(cuDeviceGetPCIBusId),
+    HARMLESS(cuDeviceGetProperties),
+    HARMLESS(cuDeviceGetTexture1DLinearMaxWidth),
+    WITH_V2(HARMLESS, cuDeviceGetUuid),
+    HARMLESS(cuDevicePrimaryCtxGetState),
+    WITH_V2(HARMLESS, cuDeviceTotalMem),
+    HARMLESS(cuDriverGetGpuCodeIsaVersion),
+    HARMLESS(cuDriverGetVersion),
+    HARMLESS(cuEventCreate),
+    HARMLESS(cuFuncGetAttribute),
+    HARMLESS(cuFuncGetModule),
+    HARMLESS(cuFuncGetName),
+    HARMLESS(cuFuncGetParamInfo),
+    HARMLESS(cuFuncIsLoaded),
+    HARMLESS(cuGetErrorName),
+    HARMLESS(cuGetErrorString),
+    WITH_V2(HARMLESS, cuGetProcAddress),
+    HARMLESS(cuGreenCtxGetDevResource),
+    HARMLESS(cuGreenCtxGetId),
+    HARMLESS(cuInit),
+    HARMLESS(cuKernelGetAttribute),
+    HARMLESS(cuKernelGetLibrary),
+    HARMLESS(cuKernelGetName),
+    HARMLESS(cuKernelGetParamInfo),
+    HARMLESS(cuLogsCurrent),
+    HARMLESS(cuMemGetAccess),
+    WITH_V2(HARMLESS, cuMemGetAddressRange),
+    HARMLESS(cuMemGetAllocationGranularity),
+    HARMLESS(cuMemGetAllocationPropertiesFromHandle),
+    WITH_V2(HARMLESS, cuMemHostGetDevicePointer),
+    HARMLESS(cuMemHostGetFlags),
+    HARMLESS(cuMemPoolGetAccess),
+    HARMLESS(cuMipmappedArrayGetMemoryRequirements),
+    HARMLESS(cuMipmappedArrayGetSparseProperties),
+    HARMLESS(cuModuleGetLoadingMode),
+    HARMLESS(cuMulticastGetGranularity),
+    HARMLESS(cuOccupancyAvailableDynamicSMemPerBlock),
+    HARMLESS(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+    HARMLESS(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags),
+    HARMLESS(cuOccupancyMaxActiveClusters),
+    HARMLESS(cuOccupancyMaxPotentialBlockSize),
+    HARMLESS(cuOccupancyMaxPotentialBlockSizeWithFlags),
+    HARMLESS(cuOccupancyMaxPotentialClusterSize),
+    HARMLESS(cuPointerGetAttribute),
+    HARMLESS(cuPointerGetAttributes),
+    HARMLESS(cuProfilerStart),
+    HARMLESS(cuProfilerStop),
+    BOTH(HARMLESS, cuStreamGetAttribute),
+    BOTH(HARMLESS, cuStreamGetCaptureInfo),
+    BOTH(HARMLESS, cuStreamGetCaptureInfo_v2),
+    BOTH(HARMLESS, cuStreamGetCaptureInfo_v3),
+    BOTH(HARMLESS, cuStreamGetCtx),
+    BOTH(HARMLESS, cuStreamGetCtx_v2),
+    BOTH(HARMLESS, cuStreamGetDevice),
+    BOTH(HARMLESS, cuStreamGetFlags),
+    BOTH(HARMLESS, cuStreamGetId),
+    BOTH(HARMLESS, cuStreamGetPriority),
+    BOTH(HARMLESS, cuStreamIsCapturing),
+    HARMLESS(cuSurfObjectGetResourceDesc),
+    HARMLESS(cuTensorMapEncodeIm2col),
+    HARMLESS(cuTensorMapEncodeIm2colWide),
+    HARMLESS(cuTensorMapEncodeTiled),
+    HARMLESS(cuTensorMapReplaceAddress),
+    HARMLESS(cuTexObjectGetResourceDesc),
+    HARMLESS(cuTexObjectGetResourceViewDesc),
+    HARMLESS(cuTexObjectGetTextureDesc),
+    HARMLESS(cuThreadExchangeStreamCaptureMode),
 };
-/* clang-format on */
 
 /* Return the attribute that the call sets of a function; _MAX: none. */
 static CUfunction_attribute set_attribute(CUpti_CallbackId id, const void *parameters)

@@ -6,30 +6,110 @@
 #include <cuda.h>
 
 /* cuda.h maps names to versioned symbols (cuDeviceTotalMem -> cuDeviceTotalMem_v2); the table has the plain name. */
-/* clang-format off */
 #define KPROF_DRIVER_FUNCTIONS(X)                                                                                      \
-    X(cuInit) X(cuDriverGetVersion) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetUuid)           \
-    X(cuDeviceTotalMem) X(cuDeviceGetAttribute) X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool)                     \
-    X(cuDeviceSetMemPool) X(cuDeviceGetP2PAttribute) X(cuCtxGetDevice) X(cuDevicePrimaryCtxGetState)                   \
-    X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSynchronize) X(cuFuncGetAttribute)                 \
-    X(cuFuncSetAttribute) X(cuKernelGetFunction) X(cuGetErrorName) X(cuOccupancyMaxActiveBlocksPerMultiprocessor)      \
-    X(cuOccupancyMaxActiveClusters) X(cuStreamIsCapturing) X(cuStreamGetAttribute) X(cuStreamGetCtx)                   \
-    X(cuStreamGetFlags) X(cuFuncGetParamInfo) X(cuKernelGetParamInfo) X(cuKernelGetAttribute)                          \
-    X(cuKernelSetAttribute) X(cuPointerGetAttribute) X(cuCtxGetCurrent) X(cuCtxPushCurrent) X(cuCtxPopCurrent)         \
-    X(cuFuncGetModule) X(cuFuncLoad) X(cuModuleGetFunctionCount) X(cuModuleEnumerateFunctions) X(cuModuleGetGlobal)    \
-    X(cuMemAlloc) X(cuMemAllocHost) X(cuMemFreeHost) X(cuMemFree) X(cuMemGetInfo) X(cuMemGetAddressRange)              \
-    X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolTrimTo)        \
-    X(cuMemGetAllocationGranularity) X(cuMemCreate) X(cuMemRelease) X(cuMemAddressReserve) X(cuMemMap) X(cuMemUnmap)   \
-    X(cuMemAddressFree) X(cuMemSetAccess) X(cuMemcpy2DAsync) X(cuMemcpy3DAsync) X(cuEventCreate) X(cuEventDestroy)     \
-    X(cuEventRecord) X(cuStreamWaitEvent) X(cuMemsetD8) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async)     \
-    X(cuMemsetD2D8Async) X(cuMemsetD2D16Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoH)              \
-    X(cuMemcpyDtoHAsync) X(cuMemcpyHtoD) X(cuMemcpyHtoDAsync) X(cuModuleLoadData) X(cuModuleUnload) X(cuLinkCreate)    \
-    X(cuLinkAddData) X(cuLinkComplete) X(cuLinkDestroy) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamQuery)          \
-    X(cuEventQuery) X(cuStreamSynchronize) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuFuncGetName)                   \
-    X(cuKernelGetName) X(cuGraphGetNodes) X(cuGraphGetEdges) X(cuGraphNodeGetType) X(cuGraphKernelNodeGetParams)       \
-    X(cuGraphKernelNodeGetAttribute) X(cuGraphMemsetNodeGetParams) X(cuGraphMemcpyNodeGetParams)                       \
-    X(cuGraphChildGraphNodeGetGraph) X(cuGraphLaunch) X(cuLaunchKernelEx) X(cuThreadExchangeStreamCaptureMode)
-/* clang-format on */
+    X(cuInit)                                                                                                          \
+    X(cuDriverGetVersion)                                                                                              \
+    X(cuDeviceGetCount)                                                                                                \
+    X(cuDeviceGet)                                                                                                     \
+    X(cuDeviceGetName)                                                                                                 \
+    X(cuDeviceGetUuid)                                                                                                 \
+    X(cuDeviceTotalMem)                                                                                                \
+    X(cuDeviceGetAttribute)                                                                                            \
+    X(cuDeviceGetDefaultMemPool)                                                                                       \
+    X(cuDeviceGetMemPool)                                                                                              \
+    X(cuDeviceSetMemPool)                                                                                              \
+    X(cuDeviceGetP2PAttribute)                                                                                         \
+    X(cuCtxGetDevice)                                                                                                  \
+    X(cuDevicePrimaryCtxGetState)                                                                                      \
+    X(cuDevicePrimaryCtxRetain)                                                                                        \
+    X(cuDevicePrimaryCtxRelease)                                                                                       \
+    X(cuCtxSynchronize)                                                                                                \
+    X(cuFuncGetAttribute)                                                                                              \
+    X(cuFuncSetAttribute)                                                                                              \
+    X(cuKernelGetFunction)                                                                                             \
+    X(cuGetErrorName)                                                                                                  \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
+    X(cuOccupancyMaxActiveClusters)                                                                                    \
+    X(cuStreamIsCapturing)                                                                                             \
+    X(cuStreamGetAttribute)                                                                                            \
+    X(cuStreamGetCtx)                                                                                                  \
+    X(cuStreamGetFlags)                                                                                                \
+    X(cuFuncGetParamInfo)                                                                                              \
+    X(cuKernelGetParamInfo)                                                                                            \
+    X(cuKernelGetAttribute)                                                                                            \
+    X(cuKernelSetAttribute)                                                                                            \
+    X(cuPointerGetAttribute)                                                                                           \
+    X(cuCtxGetCurrent)                                                                                                 \
+    X(cuCtxPushCurrent)                                                                                                \
+    X(cuCtxPopCurrent)                                                                                                 \
+    X(cuFuncGetModule)                                                                                                 \
+    X(cuFuncLoad)                                                                                                      \
+    X(cuModuleGetFunctionCount)                                                                                        \
+    X(cuModuleEnumerateFunctions)                                                                                      \
+    X(cuModuleGetGlobal)                                                                                               \
+    X(cuMemAlloc)                                                                                                      \
+    X(cuMemAllocHost)                                                                                                  \
+    X(cuMemFreeHost)                                                                                                   \
+    X(cuMemFree)                                                                                                       \
+    X(cuMemGetInfo)                                                                                                    \
+    X(cuMemGetAddressRange)                                                                                            \
+    X(cuMemPoolCreate)                                                                                                 \
+    X(cuMemPoolDestroy)                                                                                                \
+    X(cuMemPoolGetAttribute)                                                                                           \
+    X(cuMemPoolSetAttribute)                                                                                           \
+    X(cuMemPoolTrimTo)                                                                                                 \
+    X(cuMemGetAllocationGranularity)                                                                                   \
+    X(cuMemCreate)                                                                                                     \
+    X(cuMemRelease)                                                                                                    \
+    X(cuMemAddressReserve)                                                                                             \
+    X(cuMemMap)                                                                                                        \
+    X(cuMemUnmap)                                                                                                      \
+    X(cuMemAddressFree)                                                                                                \
+    X(cuMemSetAccess)                                                                                                  \
+    X(cuMemcpy2DAsync)                                                                                                 \
+    X(cuMemcpy3DAsync)                                                                                                 \
+    X(cuEventCreate)                                                                                                   \
+    X(cuEventDestroy)                                                                                                  \
+    X(cuEventRecord)                                                                                                   \
+    X(cuStreamWaitEvent)                                                                                               \
+    X(cuMemsetD8)                                                                                                      \
+    X(cuMemsetD8Async)                                                                                                 \
+    X(cuMemsetD16Async)                                                                                                \
+    X(cuMemsetD32Async)                                                                                                \
+    X(cuMemsetD2D8Async)                                                                                               \
+    X(cuMemsetD2D16Async)                                                                                              \
+    X(cuMemsetD2D32Async)                                                                                              \
+    X(cuMemcpyDtoDAsync)                                                                                               \
+    X(cuMemcpyDtoH)                                                                                                    \
+    X(cuMemcpyDtoHAsync)                                                                                               \
+    X(cuMemcpyHtoD)                                                                                                    \
+    X(cuMemcpyHtoDAsync)                                                                                               \
+    X(cuModuleLoadData)                                                                                                \
+    X(cuModuleUnload)                                                                                                  \
+    X(cuLinkCreate)                                                                                                    \
+    X(cuLinkAddData)                                                                                                   \
+    X(cuLinkComplete)                                                                                                  \
+    X(cuLinkDestroy)                                                                                                   \
+    X(cuStreamCreate)                                                                                                  \
+    X(cuStreamDestroy)                                                                                                 \
+    X(cuStreamQuery)                                                                                                   \
+    X(cuEventQuery)                                                                                                    \
+    X(cuStreamSynchronize)                                                                                             \
+    X(cuModuleGetFunction)                                                                                             \
+    X(cuLaunchKernel)                                                                                                  \
+    X(cuFuncGetName)                                                                                                   \
+    X(cuKernelGetName)                                                                                                 \
+    X(cuGraphGetNodes)                                                                                                 \
+    X(cuGraphGetEdges)                                                                                                 \
+    X(cuGraphNodeGetType)                                                                                              \
+    X(cuGraphKernelNodeGetParams)                                                                                      \
+    X(cuGraphKernelNodeGetAttribute)                                                                                   \
+    X(cuGraphMemsetNodeGetParams)                                                                                      \
+    X(cuGraphMemcpyNodeGetParams)                                                                                      \
+    X(cuGraphChildGraphNodeGetGraph)                                                                                   \
+    X(cuGraphLaunch)                                                                                                   \
+    X(cuLaunchKernelEx)                                                                                                \
+    X(cuThreadExchangeStreamCaptureMode)
 
 #define KPROF_DRIVER_MEMBER(name) __typeof__(&name) name##_;
 

@@ -9,59 +9,90 @@
 
 enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
 
-#define SHARES(name, bits)  [CUPTI_DRIVER_TRACE_CBID_##name] = (bits),
-#define DEVICES(name)       [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_SHARES_WITH_DEVICES,
-#define MAY_NOT_SAVE(name)  [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_MAY_NOT_SAVE,
-#define WAITS(name)         [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_WAITS_FOR_HOST,
-#define BY_PARAMETERS(name) [CUPTI_DRIVER_TRACE_CBID_##name] = PARAMETERS_TELL,
+/* Each macro pastes its name itself: cuda.h defines some names as macros, which another macro would expand. */
+#define SHARES(name, bits)  [CUPTI_DRIVER_TRACE_CBID_##name] = (bits)
+#define DEVICES(name)       [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_SHARES_WITH_DEVICES
+#define MAY_NOT_SAVE(name)  [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_MAY_NOT_SAVE
+#define WAITS(name)         [CUPTI_DRIVER_TRACE_CBID_##name] = KPROF_WAITS_FOR_HOST
+#define BY_PARAMETERS(name) [CUPTI_DRIVER_TRACE_CBID_##name] = PARAMETERS_TELL
+/* A call, and its variant for the default stream of each thread. */
+#define BOTH(name, bits) [CUPTI_DRIVER_TRACE_CBID_##name] = (bits), [CUPTI_DRIVER_TRACE_CBID_##name##_ptsz] = (bits)
 
-/* Other calls of CUPTI's list share nothing. "_ptsz" is the variant of a call for the default stream of each thread. */
-/* clang-format off */
+/* Other calls of CUPTI's list share nothing. */
 static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
-    SHARES(cuMemAllocHost, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST)
-    SHARES(cuMemHostAlloc_v2, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST)
-    SHARES(cuMemAllocHost_v2, KPROF_SHARES_WITH_HOST) SHARES(cuMemHostAlloc, KPROF_SHARES_WITH_HOST)
-    SHARES(cuMemAllocManaged, KPROF_MANAGED) SHARES(cuLibraryGetManaged, KPROF_MANAGED)
-    SHARES(cuLaunchHostFunc, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
-    SHARES(cuLaunchHostFunc_ptsz, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
-    SHARES(cuGraphAddHostNode, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
-    SHARES(cuStreamAddCallback, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
-    SHARES(cuStreamAddCallback_ptsz, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE)
-    SHARES(cuUserObjectCreate, KPROF_RUNS_HOST_CODE) SHARES(cuDeviceRegisterAsyncNotification, KPROF_RUNS_HOST_CODE)
-    SHARES(cuLogsRegisterCallback, KPROF_RUNS_HOST_CODE)
+    SHARES(cuMemAllocHost, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST),
+    SHARES(cuMemHostAlloc_v2, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST),
+    SHARES(cuMemAllocHost_v2, KPROF_SHARES_WITH_HOST),
+    SHARES(cuMemHostAlloc, KPROF_SHARES_WITH_HOST),
+    SHARES(cuMemAllocManaged, KPROF_MANAGED),
+    SHARES(cuLibraryGetManaged, KPROF_MANAGED),
+    BOTH(cuLaunchHostFunc, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
+    SHARES(cuGraphAddHostNode, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
+    BOTH(cuStreamAddCallback, KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE),
+    SHARES(cuUserObjectCreate, KPROF_RUNS_HOST_CODE),
+    SHARES(cuDeviceRegisterAsyncNotification, KPROF_RUNS_HOST_CODE),
+    SHARES(cuLogsRegisterCallback, KPROF_RUNS_HOST_CODE),
 
-    DEVICES(cuCtxEnablePeerAccess) DEVICES(cuIpcGetMemHandle) DEVICES(cuIpcOpenMemHandle)
-    DEVICES(cuIpcOpenMemHandle_v2) DEVICES(cuImportExternalMemory) DEVICES(cuMemExportToShareableHandle)
-    DEVICES(cuMemImportFromShareableHandle) DEVICES(cuMemPoolExportToShareableHandle)
-    DEVICES(cuMemPoolImportFromShareableHandle) DEVICES(cuMemGetHandleForAddressRange) DEVICES(cuMemPeerRegister)
-    DEVICES(cuMemPeerGetDevicePointer) DEVICES(cuMulticastCreate) DEVICES(cuGraphicsMapResources)
-    DEVICES(cuGraphicsMapResources_ptsz) DEVICES(cuGraphicsEGLRegisterImage)
-    DEVICES(cuGraphicsResourceGetMappedEglFrame) DEVICES(cuGLMapBufferObject) DEVICES(cuGLMapBufferObject_v2)
-    DEVICES(cuGLMapBufferObject_v2_ptds) DEVICES(cuGLMapBufferObjectAsync) DEVICES(cuGLMapBufferObjectAsync_v2)
-    DEVICES(cuGLMapBufferObjectAsync_v2_ptsz) DEVICES(cuEGLStreamConsumerConnect)
-    DEVICES(cuEGLStreamConsumerConnectWithFlags) DEVICES(cuEGLStreamProducerConnect)
+    DEVICES(cuCtxEnablePeerAccess),
+    DEVICES(cuIpcGetMemHandle),
+    DEVICES(cuIpcOpenMemHandle),
+    DEVICES(cuIpcOpenMemHandle_v2),
+    DEVICES(cuImportExternalMemory),
+    DEVICES(cuMemExportToShareableHandle),
+    DEVICES(cuMemImportFromShareableHandle),
+    DEVICES(cuMemPoolExportToShareableHandle),
+    DEVICES(cuMemPoolImportFromShareableHandle),
+    DEVICES(cuMemGetHandleForAddressRange),
+    DEVICES(cuMemPeerRegister),
+    DEVICES(cuMemPeerGetDevicePointer),
+    DEVICES(cuMulticastCreate),
+    BOTH(cuGraphicsMapResources, KPROF_SHARES_WITH_DEVICES),
+    DEVICES(cuGraphicsEGLRegisterImage),
+    DEVICES(cuGraphicsResourceGetMappedEglFrame),
+    DEVICES(cuGLMapBufferObject),
+    DEVICES(cuGLMapBufferObject_v2),
+    DEVICES(cuGLMapBufferObject_v2_ptds),
+    DEVICES(cuGLMapBufferObjectAsync),
+    BOTH(cuGLMapBufferObjectAsync_v2, KPROF_SHARES_WITH_DEVICES),
+    DEVICES(cuEGLStreamConsumerConnect),
+    DEVICES(cuEGLStreamConsumerConnectWithFlags),
+    DEVICES(cuEGLStreamProducerConnect),
 
-    MAY_NOT_SAVE(cuMemMapArrayAsync) MAY_NOT_SAVE(cuMemMapArrayAsync_ptsz) /* it has no address */
-    MAY_NOT_SAVE(cuGreenCtxCreate)                                /* the memory is the primary context's */
-    MAY_NOT_SAVE(cuSurfObjectCreate) MAY_NOT_SAVE(cuSurfRefSetArray) /* kernels write arrays through it */
-    MAY_NOT_SAVE(cuMemAlloc) MAY_NOT_SAVE(cuMemAllocPitch)        /* the driver's first versions, which no list has */
+    BOTH(cuMemMapArrayAsync, KPROF_MAY_NOT_SAVE), /* it has no address */
+    MAY_NOT_SAVE(cuGreenCtxCreate),               /* the memory is the primary context's */
+    MAY_NOT_SAVE(cuSurfObjectCreate),             /* kernels write arrays through it */
+    MAY_NOT_SAVE(cuSurfRefSetArray),
+    /* the driver's first versions, which no list has */
+    MAY_NOT_SAVE(cuMemAlloc),
+    MAY_NOT_SAVE(cuMemAllocPitch),
 
-    WAITS(cuGraphAddBatchMemOpNode) WAITS(cuGraphAddExternalSemaphoresWaitNode) WAITS(cuStreamBatchMemOp)
-    WAITS(cuStreamBatchMemOp_ptsz) WAITS(cuStreamBatchMemOp_v2) WAITS(cuStreamBatchMemOp_v2_ptsz)
-    WAITS(cuStreamWaitValue32) WAITS(cuStreamWaitValue32_ptsz) WAITS(cuStreamWaitValue32_v2)
-    WAITS(cuStreamWaitValue32_v2_ptsz) WAITS(cuStreamWaitValue64) WAITS(cuStreamWaitValue64_ptsz)
-    WAITS(cuStreamWaitValue64_v2) WAITS(cuStreamWaitValue64_v2_ptsz) WAITS(cuWaitExternalSemaphoresAsync)
-    WAITS(cuWaitExternalSemaphoresAsync_ptsz) WAITS(cuEventCreateFromEGLSync)
-    WAITS(cuIpcOpenEventHandle) /* for another process, which may wait for this one */
+    WAITS(cuGraphAddBatchMemOpNode),
+    WAITS(cuGraphAddExternalSemaphoresWaitNode),
+    BOTH(cuStreamBatchMemOp, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamBatchMemOp_v2, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue32, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue32_v2, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue64, KPROF_WAITS_FOR_HOST),
+    BOTH(cuStreamWaitValue64_v2, KPROF_WAITS_FOR_HOST),
+    BOTH(cuWaitExternalSemaphoresAsync, KPROF_WAITS_FOR_HOST),
+    WAITS(cuEventCreateFromEGLSync),
+    WAITS(cuIpcOpenEventHandle), /* for another process, which may wait for this one */
 
-    BY_PARAMETERS(cuMemAllocAsync) BY_PARAMETERS(cuMemAllocAsync_ptsz) BY_PARAMETERS(cuMemAllocFromPoolAsync)
-    BY_PARAMETERS(cuMemAllocFromPoolAsync_ptsz) BY_PARAMETERS(cuPointerSetAttribute) BY_PARAMETERS(cuMemHostRegister)
-    BY_PARAMETERS(cuMemHostRegister_v2) BY_PARAMETERS(cuMemCreate) BY_PARAMETERS(cuMemPoolCreate)
-    BY_PARAMETERS(cuMemGetDefaultMemPool) BY_PARAMETERS(cuMemGetMemPool) BY_PARAMETERS(cuMemSetAccess)
-    BY_PARAMETERS(cuMemPoolSetAccess) BY_PARAMETERS(cuGraphAddMemAllocNode) BY_PARAMETERS(cuGraphAddNode)
-    BY_PARAMETERS(cuGraphAddNode_v2)
+    BOTH(cuMemAllocAsync, PARAMETERS_TELL),
+    BOTH(cuMemAllocFromPoolAsync, PARAMETERS_TELL),
+    BY_PARAMETERS(cuPointerSetAttribute),
+    BY_PARAMETERS(cuMemHostRegister),
+    BY_PARAMETERS(cuMemHostRegister_v2),
+    BY_PARAMETERS(cuMemCreate),
+    BY_PARAMETERS(cuMemPoolCreate),
+    BY_PARAMETERS(cuMemGetDefaultMemPool),
+    BY_PARAMETERS(cuMemGetMemPool),
+    BY_PARAMETERS(cuMemSetAccess),
+    BY_PARAMETERS(cuMemPoolSetAccess),
+    BY_PARAMETERS(cuGraphAddMemAllocNode),
+    BY_PARAMETERS(cuGraphAddNode),
+    BY_PARAMETERS(cuGraphAddNode_v2),
 };
-/* clang-format on */
 
 bool kprof_stream_is_captured(CUstream stream)
 {

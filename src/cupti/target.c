@@ -333,20 +333,35 @@ static CUptiResult enable_profiler_calls(void)
     return result;
 }
 
-/* All that the hooks of a trace want to see: ends of contexts, and memory. */
+/* All that the hooks of a trace want to see. */
 static CUptiResult enable_brief(void)
 {
-#define CALL(name) CUPTI_DRIVER_TRACE_CBID_##name,
-    /* clang-format off */
     static const CUpti_CallbackId calls[] = {
-        CALL(cuCtxDestroy) CALL(cuCtxDestroy_v2) CALL(cuCtxDetach) CALL(cuDevicePrimaryCtxReset)
-        CALL(cuDevicePrimaryCtxReset_v2) CALL(cuDevicePrimaryCtxRelease) CALL(cuDevicePrimaryCtxRelease_v2)
-        CALL(cuMemAlloc_v2) CALL(cuMemAllocManaged) CALL(cuMemAllocPitch_v2) CALL(cuMemAllocAsync)
-        CALL(cuMemAllocAsync_ptsz) CALL(cuMemAllocFromPoolAsync) CALL(cuMemAllocFromPoolAsync_ptsz)
-        CALL(cuMemAllocHost_v2) CALL(cuMemHostAlloc) CALL(cuMemHostRegister_v2) CALL(cuMemFree_v2) CALL(cuMemFreeAsync)
-        CALL(cuMemFreeAsync_ptsz) CALL(cuMemFreeHost) CALL(cuMemHostUnregister)
+        /* ends of contexts */
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy,
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDetach,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
+        /* memory */
+        CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister,
     };
-    /* clang-format on */
     CUptiResult result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     if (result == CUPTI_SUCCESS) /* its memory is gone then */
         result = kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
