@@ -21,7 +21,7 @@ typedef struct cursor {
     kprof_options *options;
     const char *values[KPROF_OPTION_ROWS]; /* by row: what was given before; NULL: nothing */
     kprof_strlist idle;                    /* options of other tools that have no effect, each before the reason */
-    size_t files;                          /* that words were taken from */
+    size_t files, words_of_files;          /* that words were taken from, and how many */
     bool has_run;                          /* the word "run" has come */
     bool is_lost;                          /* it is not clear what the next words belong to */
 } cursor;
@@ -263,6 +263,8 @@ static kprof_status parse_long(cursor *at)
     char *word = *at->word, *value = strchr(word, '=');
     KPROF_AUTO_FREE char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
     kprof_status status = KPROF_OK;
+    if (!*name)
+        return kprof_fail(KPROF_USAGE, "\"%s\" names no option", word);
     const kprof_other_option *nsys = kprof_nsys_find(at->options->command, name, 0);
     bool is_taken = false;
     if (nsys)
@@ -285,7 +287,8 @@ static kprof_status parse_letters(cursor *at)
     char *letter = *at->word + 1;
     kprof_status status = KPROF_OK;
     KPROF_AUTO_FREE char *whole = kprof_strndup(letter, strcspn(letter, "="));
-    if (whole[0] && whole[1] && find_whole(whole)) {
+    const bool is_known = find_whole(whole) || kprof_ncu_other_name(whole) || kprof_ncu_option_find(whole);
+    if (whole[0] && whole[1] && is_known) {
         at->is_lost = true;
         return kprof_fail(KPROF_USAGE, "-%s: long options have two dashes; write --%s", whole, whole);
     }
@@ -362,13 +365,16 @@ static bool may_be_file(const cursor *at)
 
 static kprof_status insert_file(cursor *at)
 {
-    enum { MOST_FILES = 64 };
+    enum { MOST_FILES = 64, MOST_WORDS = 1 << 16 };
     if (at->files++ == MOST_FILES)
         return kprof_fail(KPROF_USAGE, "%s: options from more than %d files; does a file name itself?", *at->word,
                           MOST_FILES);
     kprof_options *options = at->options;
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_words_read(*at->word + 1, &words);
+    at->words_of_files += words.count;
+    if (status == KPROF_OK && at->words_of_files > MOST_WORDS)
+        return kprof_fail(KPROF_USAGE, "%s: files have more than %d words", *at->word, MOST_WORDS);
     const size_t place = (size_t)(at->word - options->words);
     options->words = kprof_words_replace(&options->words_of_files, options->words, (kprof_word_span){place, 1}, &words);
     at->word = options->words + place;
@@ -417,6 +423,15 @@ static const char *mode_of(const kprof_options *options)
     return command & KPROF_IN(profile) ? "Launch-and-attach" : NULL;
 }
 
+/* What the program does is for the line to say. */
+static bool may_be_configured(const kprof_option_row *row)
+{
+    static const size_t never[] = {offsetof(kprof_options, help),         offsetof(kprof_options, version),
+                                   offsetof(kprof_options, complete),     offsetof(kprof_options, import_path),
+                                   offsetof(kprof_options, reads_config), offsetof(kprof_options, config_path)};
+    return row->type != KPROF_OPTION_ALIAS && !KPROF_ANY(i, COUNT_OF(never), row->field == never[i]);
+}
+
 /* Append to `out` an option of the configuration, unless the line has given it. A list has what either gives; where a
  * line would repeat an option, the configuration has one with commas. */
 static kprof_status choose_configured(const cursor *at, const char *word, kprof_strlist *out)
@@ -427,6 +442,8 @@ static kprof_status choose_configured(const cursor *at, const char *word, kprof_
     named found = {is_long ? NULL : find_letter(at->options, word[1]), NULL};
     kprof_status status = is_long ? find_named(at->options, name, &found) : KPROF_OK;
     const kprof_option_row *row = found.row;
+    if (row && !may_be_configured(row))
+        return kprof_fail(KPROF_USAGE, "--%s is for the command line alone", row->name);
     if (status != KPROF_OK || (row && !takes_many(row) && at->options->given[row - kprof_option_rows]))
         return status;
     KPROF_AUTO(kprof_strlist) values = KPROF_STRLIST_INIT;

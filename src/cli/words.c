@@ -4,29 +4,49 @@
 
 #include "core/log.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONFIG_NAME "config.ncu-cfg"
+#define BLANKS      " \t\r\n"
 
 enum { MOST_BYTES = 1 << 20 };
 
+/* A pipe is read where somebody writes to it, as in "@<(command)", and no device is. */
+static FILE *open_text(const char *path, mode_t *mode)
+{
+    struct stat info = {0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    *mode = fstat(fd, &info) == 0 ? info.st_mode : 0;
+    (void)fcntl(fd, F_SETFL, 0); /* wait for what is written */
+    return fdopen(fd, "r");
+}
+
 static kprof_status read_text(const char *path, const char *advice, char **out)
 {
-    FILE *file = fopen(path, "re");
+    mode_t mode = 0;
+    FILE *file = open_text(path, &mode);
     *out = kprof_calloc(MOST_BYTES + 1, 1);
-    const size_t size = file ? fread(*out, 1, MOST_BYTES + 1, file) : 0;
+    const bool is_device = S_ISCHR(mode) || S_ISBLK(mode);
+    const size_t size = file && !is_device ? fread(*out, 1, MOST_BYTES + 1, file) : 0;
     kprof_status status = KPROF_OK;
     if (!file || ferror(file))
         status =
             kprof_fail(errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_USAGE, "reading options from %s: %m%s", path, advice);
-    else if (size > MOST_BYTES || memchr(*out, '\0', size))
+    else if (is_device || size > MOST_BYTES || memchr(*out, '\0', size))
         status =
             kprof_fail(KPROF_USAGE, "%s is no file of options: it is longer than 1 MiB, or no text%s", path, advice);
+    else if (S_ISFIFO(mode) && size == 0)
+        status = kprof_fail(KPROF_USAGE, "%s is a pipe to which nobody writes%s", path, advice);
     if (file)
         fclose(file);
     return status;
@@ -42,21 +62,41 @@ char *kprof_words_join(char *const *words)
     return kprof_strbuf_take(&joined);
 }
 
-void kprof_words_split(const char *text, kprof_strlist *out)
+/* Within double quotes a backslash stands for itself unless one of these follows. */
+static bool is_escaped(const char *at, char quote)
 {
-    for (text += strspn(text, " \t\r\n"); *text; text += strspn(text, " \t\r\n")) {
-        kprof_strbuf word = KPROF_STRBUF_INIT;
-        for (char quote = 0; *text && (quote || !strchr(" \t\r\n", *text)); text++) {
-            const bool is_quote = quote ? *text == quote : *text == '\'' || *text == '"';
-            if (is_quote)
-                quote = quote ? 0 : *text;
-            else if (*text == '\\' && quote != '\'' && text[1])
-                kprof_strbuf_append(&word, ++text, 1);
-            else
-                kprof_strbuf_append(&word, text, 1);
-        }
-        kprof_strlist_take(out, kprof_strbuf_take(&word));
+    return *at == '\\' && quote != '\'' && at[1] && (!quote || strchr("\"\\$`\n", at[1]));
+}
+
+/* Append the word at `text`, and return what follows it. */
+static const char *split_word(const char *text, kprof_strlist *out, bool *is_open)
+{
+    kprof_strbuf word = KPROF_STRBUF_INIT;
+    char quote = 0;
+    for (; *text && (quote || !strchr(BLANKS, *text)); text++) {
+        const bool is_quote = quote ? *text == quote : *text == '\'' || *text == '"';
+        if (is_quote)
+            quote = quote ? 0 : *text;
+        else if (!is_escaped(text, quote))
+            kprof_strbuf_append(&word, text, 1);
+        else if (*++text != '\n') /* else the line goes on */
+            kprof_strbuf_append(&word, text, 1);
     }
+    kprof_strlist_take(out, kprof_strbuf_take(&word));
+    *is_open = quote != 0;
+    return text;
+}
+
+bool kprof_words_split(const char *text, kprof_strlist *out)
+{
+    bool is_open = false;
+    for (text += strspn(text, BLANKS); *text; text += strspn(text, BLANKS)) {
+        if (*text == '#')
+            text += strcspn(text, "\n");
+        else
+            text = split_word(text, out, &is_open);
+    }
+    return !is_open;
 }
 
 char **kprof_words_replace(kprof_pool *pool, char **line, kprof_word_span removed, const kprof_strlist *words)
@@ -77,8 +117,8 @@ kprof_status kprof_words_read(const char *path, kprof_strlist *out)
 {
     KPROF_AUTO_FREE char *text = NULL;
     kprof_status status = read_text(path, "; \"-- @FILE\" starts a program whose name begins so", &text);
-    if (status == KPROF_OK)
-        kprof_words_split(text, out);
+    if (status == KPROF_OK && !kprof_words_split(text, out))
+        status = kprof_fail(KPROF_USAGE, "%s: a quote does not end", path);
     return status;
 }
 
@@ -103,7 +143,7 @@ static bool has_mode(const char *heading, const char *mode)
     }
 }
 
-/* "--name = value" becomes "--name=value", and "-c = 1" "-c1". */
+/* "--name = value" becomes "--name=value", and "-c = 1" "-c1". Quotes around the value are none of it. */
 static char *join_option(char *line)
 {
     char *value = strchr(line, '=');
@@ -111,7 +151,19 @@ static char *join_option(char *line)
         return kprof_strdup(line);
     *value++ = '\0';
     const char *name = trim(line);
-    return kprof_strprintf("%s%s%s", name, kprof_begins_with(name, "--") ? "=" : "", trim(value));
+    value = trim(value);
+    const size_t length = strlen(value);
+    if (length > 1 && strchr("'\"", *value) && value[length - 1] == *value) {
+        value[length - 1] = '\0';
+        value++;
+    }
+    return kprof_strprintf("%s%s%s", name, kprof_begins_with(name, "--") ? "=" : "", value);
+}
+
+static bool is_option(const char *line)
+{
+    const size_t dashes = strspn(line, "-");
+    return (dashes == 1 || dashes == 2) && isalnum((unsigned char)line[dashes]);
 }
 
 kprof_status kprof_config_read(const char *path, const char *mode, kprof_strlist *out)
@@ -130,7 +182,7 @@ kprof_status kprof_config_read(const char *path, const char *mode, kprof_strlist
             line[length - 1] = '\0';
             has_heading = true;
             is_of_mode = has_mode(line + 1, mode);
-        } else if (*line != '-' || !has_heading) {
+        } else if (!is_option(line) || !has_heading) {
             return kprof_fail(KPROF_USAGE,
                               "%s: \"%s\" is no option below a heading; write [Launch-and-attach], and "
                               "below it lines such as --section = Occupancy",

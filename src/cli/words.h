@@ -7,8 +7,8 @@
 /* Join the words of a command line with blanks, as a report keeps its own. A word that is empty or has other characters
  * than a shell takes as they are is quoted as for sh. Caller frees. */
 char *kprof_words_join(char *const *words);
-/* Split a text as a shell does by blanks, quotes and backslashes. */
-void kprof_words_split(const char *text, kprof_strlist *out);
+/* Split a text as a shell does by blanks, quotes, backslashes and comments. False where a quote does not end. */
+bool kprof_words_split(const char *text, kprof_strlist *out);
 
 /* Words of a line: `count` from `at` on. */
 typedef struct kprof_word_span {

@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_WORDS     16
@@ -691,6 +692,10 @@ static void unknown_options(void **state)
     assert_refused("-Z app", "-Z");
     assert_refused("-set full app", "-set: long options have two dashes; write --set");
     assert_refused("-page=raw app", "-page: long options have two dashes; write --page");
+    assert_refused("-print-gpu-trace app", "-print-gpu-trace: long options have two dashes; write --print-gpu-trace");
+    assert_refused("-kernels k app", "-kernels: long options have two dashes; write --kernels");
+    assert_refused("-events=e app", "-events: long options have two dashes; write --events");
+    assert_refused("--=x app", "\"--=x\" names no option");
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--preload-lib x app", "--preload-library x: this option of ncu is not supported");
     assert_refused("--warp-sampling-intervall 1 app",
@@ -739,6 +744,29 @@ static void words_of_files(void **state)
     snprintf(line, sizeof line, "@%s app", files);
     assert_refused(line, "Is a directory");
     assert_refused("@/dev/zero app", "is no file of options: it is longer than 1 MiB, or no text");
+    write_file("open", "--set 'basic");
+    snprintf(line, sizeof line, "@%s/open app", files);
+    assert_refused(line, "/open: a quote does not end");
+    char many[70000];
+    for (size_t i = 0; i + 1 < sizeof many; i++)
+        many[i] = i % 2 ? ' ' : 'x';
+    many[sizeof many - 1] = '\0';
+    write_file("many", many);
+    snprintf(line, sizeof line, "@%s/many", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    snprintf(line, sizeof line, "@%s/twice", files);
+    snprintf(many, sizeof many, "--csv @%s/twice ", files);
+    const size_t length = strlen(many);
+    for (size_t i = length; i + length < sizeof many; i += length)
+        memcpy(many + i, many, length + 1);
+    write_file("twice", many);
+    assert_refused(line, "/twice: files have more than 65536 words");
+    snprintf(line, sizeof line, "%s/pipe", files);
+    assert_int_equal(mkfifo(line, 0600), 0);
+    snprintf(line, sizeof line, "@%s/pipe app", files);
+    assert_refused(line, "/pipe is a pipe to which nobody writes");
+    snprintf(line, sizeof line, "--config-file-path %s/pipe app", files);
+    assert_refused(line, "/pipe is a pipe to which nobody writes");
 }
 
 static void configuration_of_ncu(void **state)
@@ -777,6 +805,8 @@ static void configuration_of_ncu(void **state)
     assert_non_null(strstr(captured.last, "/c has that under [Import]"));
     static const char *const bad[][2] = {{"-c = 1", "\"-c = 1\" is no option below a heading"},
                                          {"[Import]\nc = 1", "\"c = 1\" is no option below a heading"},
+                                         {"[Import]\n-", "\"-\" is no option below a heading"},
+                                         {"[Import]\n--=x", "\"--=x\" is no option below a heading"},
                                          {"[Launch-and-attach]\n--nothing", "has that under [Launch-and-attach]"}};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         write_file("bad", bad[i][0]);
@@ -784,6 +814,22 @@ static void configuration_of_ncu(void **state)
         assert_int_equal(parse(line), KPROF_USAGE);
         assert_non_null(strstr(captured.last, bad[i][1]));
     }
+    static const char *const alone[] = {
+        "--list-sets",         "--query-metrics",         "--help",   "-h", "--import = x", "-i = x",
+        "--config-file = yes", "--config-file-path = /x", "--version"};
+    for (size_t i = 0; i < LENGTH(alone); i++) {
+        char text[80];
+        snprintf(text, sizeof text, "[Launch-and-attach]\n%s", alone[i]);
+        write_file("bad", text);
+        snprintf(line, sizeof line, "--config-file-path %s/bad app", files);
+        assert_int_equal(parse(line), KPROF_USAGE);
+        assert_true(captured.count >= 2);
+    }
+    write_file("quoted", "[Launch-and-attach]\n--section = \"Occupancy\"\n-k = 'a b'\n");
+    snprintf(line, sizeof line, "--config-file-path %s/quoted app", files);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_string_equal(options.selection.sections.items[0], "Occupancy");
+    assert_string_equal(options.filter.kernel, "a b");
     assert_refused("--config-file-path /none app", "reading options from /none: No such file or directory");
     assert_refused("--config-file maybe app", "--config-file: \"maybe\" is not valid, give yes|no");
 }

@@ -31,6 +31,9 @@ static void odd_lines_are_split_too(void **state)
     static const struct {
         const char *line, *words;
     } rows[] = {{"", ""},
+                {"a # b 'c\n d#e", "[a][d#e]"},
+                {"\"(\\d\\\\ \\$\" (\\d", "[(\\d\\ $][(d]"},
+                {"a\\\nb \"c\\\nd\"", "[ab][cd]"},
                 {"  ", ""},
                 {" a  b ", "[a][b]"},
                 {"'open", "[open]"},
