@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -35,7 +36,9 @@ extern "C" {
 #endif
 
 /* Wait for no answer for longer than this: a command may have launches measured first. */
+#ifndef KPROF_CTL_LIMIT_S
 #define KPROF_CTL_LIMIT_S 150
+#endif
 
 static inline int kprof_ctl_fail(char *answer, const char *what, const char *why)
 {
@@ -72,6 +75,14 @@ static inline int kprof_ctl_connect(char *answer)
     return -1;
 }
 
+/* Has a signal of the program interrupted a call that may still be repeated? Each try has its own limit, so a timer
+ * of the program would prolong the wait for ever without a deadline, which is in ticks of times(): standard C alone
+ * declares no other clock that nobody can set. */
+static inline int kprof_ctl_again(ssize_t result, clock_t deadline)
+{
+    return result < 0 && errno == EINTR && times(NULL) < deadline;
+}
+
 /* The words of a line of kprof ctl, such as {"start", "--set", "full", "-o", "/tmp/x", NULL}; a path has to be
  * absolute. The answer is lines of text: "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report PATH". */
 static inline int kprof_ctl(const char *const *words, char *answer)
@@ -82,13 +93,16 @@ static inline int kprof_ctl(const char *const *words, char *answer)
     int code = 109, used = 0, fd = kprof_ctl_connect(answer);
     if (fd < 0)
         return 109;
+    const clock_t deadline = times(NULL) + KPROF_CTL_LIMIT_S * sysconf(_SC_CLK_TCK);
     for (; *words && got >= 0; words++)
-        got = send(fd, *words, strlen(*words) + 1, MSG_NOSIGNAL);
+        do
+            got = send(fd, *words, strlen(*words) + 1, MSG_NOSIGNAL);
+        while (kprof_ctl_again(got, deadline));
     if (got >= 0 && shutdown(fd, SHUT_WR) == 0)
-        do { /* a signal of the program may interrupt this, as it has a limit */
+        do {
             got = recv(fd, text + size, sizeof text - 1 - size, 0);
             size += got > 0 ? (size_t)got : 0;
-        } while (size + 1 < sizeof text && (got > 0 || (got < 0 && errno == EINTR)));
+        } while (size + 1 < sizeof text && (got > 0 || kprof_ctl_again(got, deadline)));
     close(fd);
     text[size] = '\0';
     if (sscanf(text, "exit %d\n%n", &code, &used) != 1)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import sys
 import types
 
@@ -523,6 +524,40 @@ relu = lambda tensor: launch(SCALE)
         self.assert_run(run, 0)
         self.assertEqual([line for line in run.out.splitlines() if line[0].isdigit() and line[0] != "0"], [])
         self.assertEqual(self.launches(), ["scale"] * 5)
+
+    def test_c_header_gives_up_beside_signals(self):
+        """A kprof that never answers does not hold a program for ever whose timer interrupts each wait."""
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("there is no C compiler")
+        with open(self.path("own.c"), "w") as file:
+            file.write("""
+#define KPROF_CTL_LIMIT_S 1
+#include <kprof/ctl.h>
+#include <signal.h>
+static void ignore(int number)
+{
+    (void)number;
+}
+int main(void)
+{
+    const struct itimerval timer = {{0, 10000}, {0, 10000}};
+    char answer[KPROF_CTL_ANSWER];
+    signal(SIGALRM, ignore);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    const int code = kprof_ctl_stop(answer);
+    printf("%d %s", code, answer);
+    return 0;
+}
+""")
+        subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-I", os.path.join(PYTHON, "../include"), "-o", "own",
+                        "own.c"], cwd=self.dir, check=True)
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(self.path("gpu.socket"))
+            silent.listen()
+            run = subprocess.run([self.path("own")], env=self.environment({"KPROF_SESSION_DIR": self.dir}),
+                                 capture_output=True, text=True, timeout=30)
+        self.assertRegex(run.stdout, "^109 kprof: its kprof gives no answer")
 
     def test_c_header_in_any_program(self):
         """Compilers take it as strictly as they may be asked to, and nobody has to want the answer."""
