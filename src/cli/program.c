@@ -34,7 +34,7 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
-/* What may be meant where no program has the name. Caller frees. */
+/* Return what the user may mean by a name that no program has. Caller frees. */
 static char *make_hint(const char *name, int reason)
 {
     struct stat file;

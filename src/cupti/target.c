@@ -302,7 +302,7 @@ static void follow_nodes(void)
         kprof_log(KPROF_LOG_DEBUG, "CUPTI does not tell of graph nodes (CUPTI error %d)", (int)result);
 }
 
-/* Where a version of CUDA lacks one of these calls, nobody makes it. */
+/* A version of CUDA may lack one of these calls; then no program makes it. */
 static void enable_handles(CUpti_CallbackDomain domain)
 {
     for (const CUpti_CallbackId *of = kprof_call_records_handles(domain); *of; of++)

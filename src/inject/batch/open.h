@@ -11,7 +11,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle);
 
 /* Put the launch off, as the batch is full: the next one that finds the context idle opens one. Returns the reason. */
 kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch);
-/* What has become of the launch of the call that this thread is in. */
+/* The fate of the launch whose call this thread is in. */
 typedef struct kprof_open_outcome {
     bool is_put_off; /* it is not measured, but a later one could be */
     bool is_sampled; /* it completes no sample: see kprof_batch_has_sampled */

@@ -105,7 +105,7 @@ static void put_work(const kprof_ncu_writer *to, const char *item, const precisi
     put_clock(to, item);
 }
 
-/* Of several roofs each is called by its level, and one alone by its precision. Roofs stand before points. */
+/* A roof is called by its precision where it is the only one, and else by its level. Roofs stand before points. */
 static void put_level(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline, const kprof_emit_point *point,
                       bool is_roof)
 {

@@ -38,8 +38,8 @@ typedef enum kprof_code_counter {
 } kprof_code_counter;
 
 /* The numbers that pages show of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a
- * number is made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, SUM is a + b, RATIO is a /
- * b, REST is what a / b lacks to a warp's 32 threads, EXCESS is a - b but no less than 0. */
+ * number is made of its counters. STALLS and UNISSUED add up samples. COUNT is one counter, SUM a + b, RATIO a / b,
+ * REST what a / b lacks to a warp's 32 threads, and EXCESS a - b but no less than 0. */
 #define KPROF_CODE_NUMBERS(X)                                                                                          \
     X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, NONE)                                                           \
     X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, NONE)                                          \

@@ -12,7 +12,7 @@
 /* Open a regular file of at most `most` bytes in a folder (a descriptor, or AT_FDCWD). Return the descriptor, which the
  * caller closes, and *size; -1: there is none. */
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size);
-/* What is below the folders that the user gave: it is read once, whatever is looked for. {0}: not yet. */
+/* The files below the folders that the user gave, which kprof reads once. {0}: it has not yet. */
 typedef struct kprof_source_index {
     kprof_strbuf names;   /* of files, one after the other */
     kprof_strbuf entries; /* array: each file, by its name once all are there */
