@@ -443,9 +443,12 @@ void kprof_source_begin_own(kprof_source *source, kprof_batch_state *state, kpro
 static double count_samples(const kprof_instruction_data *data)
 {
     double sum = 0;
-    for (size_t k = 0; k < data->name_count; k++)
-        for (size_t i = 0; i < data->count && !kprof_ends_with(data->names[k], "_not_issued"); i++)
+    for (size_t k = 0; k < data->name_count; k++) {
+        if (kprof_ends_with(data->names[k], "_not_issued")) /* once a name, as launches wait meanwhile */
+            continue;
+        for (size_t i = 0; i < data->count; i++)
             sum += data->items[i].values[k];
+    }
     return sum;
 }
 
