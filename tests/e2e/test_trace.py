@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import resource
 import shlex
 import sqlite3
@@ -598,9 +599,13 @@ class Records(Tracing):
             self.kprof("stats", "all", "-r", "gpu_busy", "--json").out)}
 
     def test_ranks_have_their_own_gpus(self):
-        """Each calls its GPU 0. Those of one host and UUID are one GPU."""
+        """Each calls its GPU 0. Those of one host and UUID are one GPU, and an older report does not tell which of two
+        GPUs with one number a process used."""
         uuid = "UPDATE device SET uuid='{}' WHERE ordinal=0;"
         host = "UPDATE process SET host='{}';"
+        old = "DROP TABLE process_device; PRAGMA user_version=12;"
+        two = ("CREATE TEMP TABLE other AS SELECT * FROM device WHERE ordinal=0; UPDATE other SET uuid='eeee', "
+               "id=(SELECT count(*)+1 FROM device); INSERT INTO device SELECT * FROM other;" + old)
         one = host.format("a")
         self.assertEqual({gpu: row["Kernels"] for gpu, row in self.merge_ranks((one, one)).items()}, {0: 3})
         for changes, kernels in (((one, host.format("b")), {"a:0": 1, "b:0": 2}),
@@ -608,8 +613,10 @@ class Records(Tracing):
                                  ((one, one + uuid.format("ffeeddccbb"), one + uuid.format("ffeeddccbb"),
                                    host.format("b")), {"a:0, 00112233": 1, "a:0, ffeeddcc": 5, "b:0": 4}),
                                  ((one, one + uuid.format("00000000")), {"a:0, 00112233": 1, "a:0, 2 0": 2}),
-                                 ((one, host.format("b") + "DROP TABLE process_device; PRAGMA user_version=12"),
-                                  {"a:0": 1, "b:0": 2})):
+                                 ((one, host.format("b") + old), {"a:0": 1, "b:0": 2}),
+                                 ((one + old, one + two), {"a:0, 00112233": 1, "a:0, 2 0": 2}),
+                                 ((one, one + uuid.format("ffeeddccbb"), one + two),
+                                  {"a:0, 00112233": 1, "a:0, ffeeddcc": 2, "a:0, 3 0": 3})):
             with self.subTest(kernels):
                 self.assertEqual({gpu: row["Kernels"] for gpu, row in self.merge_ranks(changes).items()}, kernels)
                 idle = json.loads(self.kprof("stats", "all", "-r", "gpu_idle_sum", "--json").out or "[]")
@@ -621,7 +628,8 @@ class Records(Tracing):
                 with open(self.path("all.json")) as file:
                     names = [event["args"]["name"] for event in json.load(file)["traceEvents"]
                              if event["name"] == "process_name" and event["args"]["name"].startswith("GPU")]
-                self.assertEqual({name.split(" (")[0].removeprefix("GPU ") for name in names}, set(kernels))
+                self.assertEqual({re.split(r" \(|, of process", name)[0].removeprefix("GPU ") for name in names},
+                                 set(kernels))
                 self.assert_run(self.kprof("export", "all", "--to", "nsys-sqlite", "-f"), 0)
                 counts = self.query("all.sqlite", "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN "
                                     "TARGET_INFO_CUDA_DEVICE d ON cudaId=deviceId AND pid=(globalPid>>24)%16777216 "

@@ -8,10 +8,19 @@ INSERT INTO temp.first_call SELECT process_id, correlation, start_ns, end_ns, th
 FROM main.trace_call WHERE true ON CONFLICT DO UPDATE SET start_ns=excluded.start_ns, end_ns=excluded.end_ns,
 thread=excluded.thread, name_id=excluded.name_id WHERE excluded.start_ns<start_ns
 
--- What processes see; a report of an older version tells it where one GPU alone has a number.
+-- What processes see, and the numbers of GPUs that they used without a row: of an older report that was merged, nobody
+-- knows which of several GPUs has a number.
 # SEEN_GPUS
 SELECT process_id, ordinal, uuid, device_id FROM process_device JOIN device ON device.id=device_id
+UNION ALL SELECT process_id, device, '', NULL FROM (SELECT process_id, device FROM main.trace_kernel
+UNION SELECT process_id, device FROM main.trace_graph
+UNION SELECT process_id, device FROM main.trace_copy
+UNION SELECT process_id, device FROM main.trace_set
+UNION SELECT process_id, device FROM main.trace_memory
+UNION SELECT process_id, device FROM main.trace_sample) WHERE (process_id, device) NOT IN
+(SELECT process_id, ordinal FROM process_device JOIN device ON device.id=device_id)
 
+-- A report of an older version tells what processes see where one GPU alone has a number.
 # GUESSED_GPUS
 SELECT process.id, ordinal, iif(count(*)=1, uuid, ''), iif(count(*)=1, device.id, NULL)
 FROM process CROSS JOIN device GROUP BY process.id, ordinal

@@ -161,16 +161,16 @@ threadsPerWarp INTEGER
 # ROWS_OF_TARGET_INFO_GPU
 SELECT gpu, name, NULL, NULL, l2_bytes, memory_bytes,
 memory_clock_max_khz*memory_bus_bits*250, sm_clock_max_khz*1000, sm_count, $UUID, chip, device.ordinal, cc_major,
-cc_minor, max_blocks_per_sm, max_registers_per_block, max_registers_per_sm, warp_size FROM temp.trace_gpu JOIN device ON
-device.id=device_id GROUP BY gpu
+cc_minor, max_blocks_per_sm, max_registers_per_block, max_registers_per_sm, warp_size FROM temp.trace_gpu
+LEFT JOIN device ON device.id=device_id GROUP BY gpu
 
 # COLUMNS_OF_TARGET_INFO_CUDA_DEVICE
 gpuId INTEGER, cudaId INTEGER, pid INTEGER, uuid TEXT, numMultiprocessors INTEGER
 
 -- Which GPU a process means by its number for it.
 # ROWS_OF_TARGET_INFO_CUDA_DEVICE
-SELECT gpu, g.ordinal, pid, $UUID, sm_count FROM temp.trace_gpu g JOIN device ON device.id=device_id JOIN
-temp.nsys_process p ON p.id=process
+SELECT gpu, g.ordinal, pid, $UUID, sm_count FROM temp.trace_gpu g LEFT JOIN device ON device.id=device_id
+JOIN temp.nsys_process p ON p.id=process
 
 # ROWS_OF_ENUM_CUDA_DEV_MEM_EVENT_OPER
 VALUES(0, 'CUDA_DEV_MEM_EVENT_OPR_ALLOCATION', 'Allocation'), (1, 'CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION',
