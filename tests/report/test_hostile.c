@@ -319,24 +319,42 @@ static void expect_no_infinity(const char *text)
             fail_msg("a number that is none, at: %.60s", at - (at == text ? 0 : 1));
 }
 
+/* Print each page of the report in each format, with all that it can have. */
+static void expect_of_pages(void (*expect)(const char *text))
+{
+    kprof_report *report = NULL;
+    kprof_status status;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
+                                       .format = (kprof_format)(i / KPROF_PAGE_COUNT),
+                                       .with_tables = true};
+        char *text = fixture_print(report, &options, &status);
+        if (status != KPROF_OK)
+            fail_msg("%s", said.last);
+        expect(text);
+        free(text);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 /* SQLite stores infinity, but no counter counts it. */
 static void test_infinite_values(void **state)
 {
     (void)state;
     fixture_write(path);
     execute("UPDATE value SET value=CASE WHEN metric_id%2 THEN 9e999 ELSE -9e999 END");
-    kprof_report *report = NULL;
-    kprof_status status;
-    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
-    for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {
-        kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
-                                       .format = (kprof_format)(i / KPROF_PAGE_COUNT)};
-        char *text = fixture_print(report, &options, &status);
-        assert_int_equal(status, KPROF_OK);
-        expect_no_infinity(text);
-        free(text);
-    }
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    expect_of_pages(expect_no_infinity);
+}
+
+/* Nothing is divided by a clock that stood still. */
+static void test_clocks_of_zero(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute("UPDATE value SET value=0 WHERE metric_id IN (SELECT id FROM metric WHERE name LIKE "
+            "'%cycles_elapsed.avg.per_second')");
+    expect_of_pages(expect_no_infinity);
 }
 
 static void test_control_characters(void **state)
@@ -353,19 +371,7 @@ static void test_control_characters(void **state)
             "UPDATE pass SET chip=chip||char(27); UPDATE schedule SET chip=chip||char(27);"
             "UPDATE section SET definition=replace(definition, 'Duration', '\\u009b5m\\u202eDuration');"
             "UPDATE section SET definition=replace(definition, 'Roofline', '\\u009bRoofline')");
-    kprof_report *report = NULL;
-    kprof_status status;
-    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
-    for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {
-        kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
-                                       .format = (kprof_format)(i / KPROF_PAGE_COUNT)};
-        char *text = fixture_print(report, &options, &status);
-        if (status != KPROF_OK)
-            fail_msg("%s", said.last);
-        expect_printable(text);
-        free(text);
-    }
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    expect_of_pages(expect_printable);
 }
 
 static void test_control_characters_in_stacks(void **state)
@@ -623,6 +629,7 @@ int main(int argc, char **argv)
         TEST(test_bad_rows),
         TEST(test_odd_rows),
         TEST(test_infinite_values),
+        TEST(test_clocks_of_zero),
         TEST(test_control_characters),
         TEST(test_names_in_json),
         TEST(test_brief_stays_small),

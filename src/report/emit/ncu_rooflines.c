@@ -42,11 +42,12 @@ static double clock_of(const kprof_ncu_writer *to, const level_words *level)
     return isnan(clock) ? value_of(to, level->other_clock_name) : clock;
 }
 
-/* `name`: of the metric, for those who want names. */
+/* `name`: of the metric, for those who want names. A value that was divided by 0 is none. */
 static void put(const kprof_ncu_writer *to, kprof_ncu_row row, const char *name)
 {
     const kprof_metric_title title = to->emitter->options->metric_title;
     KPROF_AUTO_FREE char *both = title == KPROF_TITLE_BOTH ? kprof_strprintf("%s (%s)", row.label, name) : NULL;
+    row.value = isfinite(row.value) ? row.value : NAN;
     row.label = both ? both : title == KPROF_TITLE_NAME ? name : row.label;
     to->put(to->user, &row);
 }
