@@ -238,7 +238,8 @@ const char *kprof_machine_fix(const kprof_machine *m, kprof_status status)
         return has_stubs(m)      ? no_stubs
                : m->in_container ? "start the container with its GPUs: docker run --gpus all; name some in "
                                    "CUDA_VISIBLE_DEVICES, or unset it"
-                                 : "see what nvidia-smi -L lists; name some in CUDA_VISIBLE_DEVICES, or unset it";
+                                 : "see what nvidia-smi -L and ls /dev/nvidia* list; name some in "
+                                   "CUDA_VISIBLE_DEVICES, or unset it";
     case KPROF_COUNTERS_BUSY:
         return "end the other tool, or pause DCGM for the run: dcgmi profile --pause, and --resume afterwards";
     case KPROF_UNSUPPORTED:

@@ -50,10 +50,14 @@ static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NO_DEVICE)
         return kprof_fail(KPROF_NO_GPU, "the NVIDIA driver does not start: cuInit gives %s",
                           kprof_driver_error(result));
-    if (result == CUDA_SUCCESS)
-        result = driver->cuDeviceGetCount_(count);
-    if (result != CUDA_SUCCESS || *count == 0)
-        return kprof_fail(KPROF_NO_GPU, "the NVIDIA driver finds no GPU (is CUDA_VISIBLE_DEVICES empty?)");
+    KPROF_THEN(result, driver->cuDeviceGetCount_(count));
+    if (result == CUDA_SUCCESS && *count == 0)
+        result = CUDA_ERROR_NO_DEVICE;
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_NO_GPU,
+                          "the NVIDIA driver finds no GPU (%s): is CUDA_VISIBLE_DEVICES empty, or /dev/nvidia0 "
+                          "missing, as in a container without --gpus?",
+                          kprof_driver_error(result));
     KPROF_CUPTI_PARAMS(params, Profiler_Initialize);
     CUptiResult status = cupti->cuptiProfilerInitialize(&params);
     if (status != CUPTI_SUCCESS)

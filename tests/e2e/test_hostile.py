@@ -317,7 +317,8 @@ class OtherProfiler(Case):
             with self.subTest(words):
                 run = subprocess.run([os.path.join(BUILD, "src/cli/kprof"), *words], env=environment, cwd=self.dir,
                                      capture_output=True, text=True)
-                self.assertRegex(run.stderr, "no GPU found|the NVIDIA driver finds no GPU")
+                self.assertRegex(run.stderr, "no GPU found|the NVIDIA driver finds no GPU .CUDA_ERROR_NO_DEVICE.: is "
+                                             "CUDA_VISIBLE_DEVICES empty, or /dev/nvidia0 missing")
                 self.assertNotIn("loads /other.so", run.stderr)
 
 

@@ -7,8 +7,11 @@
 
 #define STRINGIFY(name) #name
 #define SYMBOL(name)    STRINGIFY(name)
-#define SAME(name)                                                                                                     \
-    __asm__(".globl " SYMBOL(name) "\n.type " SYMBOL(name) ", @function\n.set " SYMBOL(name) ", find_nothing\n");
+#define SAME(name)      __asm__("same " SYMBOL(name) "\n");
+
+/* All but the one that is defined below. */
+__asm__(".macro same name\n.ifnc \\name, cuGetErrorName\n"
+        ".globl \\name\n.type \\name, @function\n.set \\name, find_nothing\n.endif\n.endm\n");
 
 CUresult find_nothing(void) __attribute__((used));
 
@@ -21,3 +24,9 @@ CUresult find_nothing(void)
 }
 
 KPROF_DRIVER_FUNCTIONS(SAME)
+
+__attribute__((visibility("default"))) CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    *name = error == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : NULL;
+    return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
