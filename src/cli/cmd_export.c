@@ -61,13 +61,19 @@ static bool is_parquet(const kprof_options *options)
     return options->export_format == KPROF_EXPORT_PARQUET;
 }
 
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 /* A pipe or a device is written as it is; a file is built beside its place. */
 static kprof_status open_file(const kprof_options *options, sink *to)
 {
     struct stat info;
     const bool is_there = lstat(to->path, &info) == 0;
-    if (stat(to->path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        to->file = fopen(to->path, "we");
+    if (is_special(to->path)) {
+        to->file = kprof_output_open(to->path, O_TRUNC, 0);
         return to->file ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--export %s: %m", to->path);
     }
     if (is_there && !options->force_overwrite)
@@ -203,9 +209,9 @@ static kprof_status write_nsys(const kprof_options *options, kprof_report *repor
     KPROF_AUTO_FREE char *path = options->export_path ? kprof_strdup(options->export_path)
                                                       : kprof_strprintf("%.*s.sqlite", (int)length, options->argument);
     to.path = path;
+    if (is_special(path)) /* a pipe without a reader would be waited for */
+        return kprof_fail(KPROF_USAGE, "-o %s: --to nsys-sqlite writes a regular file", path);
     kprof_status status = open_file(options, &to);
-    if (status == KPROF_OK && !to.draft)
-        status = kprof_fail(KPROF_USAGE, "-o %s: --to nsys-sqlite writes a regular file", path);
     KPROF_THEN(status, kprof_report_write_nsys(report, to.draft));
     return close_sink(options, &to, status);
 }
@@ -277,8 +283,10 @@ int kprof_cmd_export(const kprof_options *options)
     bool has_stacks = false;
     kprof_status status = check_line(options);
     KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
-    if (status == KPROF_OK && !is_of_trace(options)) /* which has no launches */
-        status = kprof_report_count_taken(report, &options->filter, &taken);
+    if (is_of_trace(options)) /* which has no launches */
+        KPROF_THEN(status, kprof_trace_check(report));
+    else
+        KPROF_THEN(status, kprof_report_count_taken(report, &options->filter, &taken));
     if (status == KPROF_OK && taken == 0 && options->export_format == KPROF_EXPORT_FOLDED)
         status = find_stacks_of_trace(options, report, &has_stacks);
     if (status == KPROF_OK && taken == 0 && !has_stacks) {

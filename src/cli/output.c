@@ -70,21 +70,32 @@ kprof_route kprof_route_report(const kprof_options *options)
     return (kprof_route){.results = options->log_file ? named_destination(options->log_file) : KPROF_TO_STDOUT};
 }
 
+FILE *kprof_output_open(const char *path, int flags, mode_t mode)
+{
+    struct stat info;
+    const int how = O_WRONLY | O_CLOEXEC | flags;
+    const bool is_pipe = stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    int file = open(path, is_pipe ? how | O_NONBLOCK : how, mode);
+    if (is_pipe && file < 0 && errno == ENXIO) {
+        kprof_log(KPROF_LOG_INFO, "%s is a pipe: kprof waits until something reads it", path);
+        file = open(path, how, mode);
+    } else if (is_pipe && file >= 0) {
+        (void)fcntl(file, F_SETFL, 0); /* from here on it waits for room */
+    }
+    FILE *out = file < 0 ? NULL : fdopen(file, "w");
+    if (file >= 0 && !out)
+        close(file);
+    return out;
+}
+
 /* Reports tell of programs and machines, so others may not read it unless its owner lets them. */
 static kprof_status open_html(const kprof_options *options, FILE **out)
 {
     const char *path = options->html_path;
-    const int replace = options->force_overwrite ? O_TRUNC : O_EXCL;
-    int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | replace, 0600);
-    if (file < 0 && errno == EEXIST)
+    *out = kprof_output_open(path, O_CREAT | (options->force_overwrite ? O_TRUNC : O_EXCL), 0600);
+    if (!*out && errno == EEXIST)
         return kprof_fail(KPROF_OUTPUT, "--html %s exists; give -f to replace it", path);
-    *out = file < 0 ? NULL : fdopen(file, "w");
-    if (*out)
-        return KPROF_OK;
-    kprof_status status = kprof_fail(KPROF_OUTPUT, "--html %s: %m", path);
-    if (file >= 0)
-        close(file);
-    return status;
+    return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--html %s: %m", path);
 }
 
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out)
@@ -97,7 +108,7 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
         *out = stderr;
         return KPROF_OK;
     case KPROF_TO_FILE:
-        *out = fopen(options->log_file, "we");
+        *out = kprof_output_open(options->log_file, O_CREAT | O_TRUNC, 0666);
         return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", options->log_file);
     case KPROF_TO_HTML:
         return open_html(options, out);

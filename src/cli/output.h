@@ -44,6 +44,9 @@ kprof_route kprof_route_report(const kprof_options *options);
  * another of its outputs, by what the files are, not by name. USAGE, with a message, before anything is opened. */
 kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
 
+/* Open an output for writing, with flags and the mode of open(2); where it is a pipe that nothing reads yet, say that
+ * kprof waits. NULL with errno where it cannot be opened. */
+FILE *kprof_output_open(const char *path, int flags, mode_t mode);
 /* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made, as that of
  * --html (mode 0600) when it exists and nothing allows to replace it. */
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;

@@ -134,10 +134,9 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
 kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter,
                                             uint64_t *out) KPROF_MUST_CHECK;
 
-/* Print a trace in the JSON of Chrome. NOT_COLLECTED when the report has none. */
+/* Print a trace that kprof_trace_check found, in the JSON of Chrome. */
 kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out) KPROF_MUST_CHECK;
-/* Write a trace as an SQLite file with tables of Nsight Systems to `path`, an empty file. NOT_COLLECTED when the report
- * has none. */
+/* Write such a trace as an SQLite file with tables of Nsight Systems to `path`, an empty file. */
 kprof_status kprof_report_write_nsys(kprof_report *report, const char *path) KPROF_MUST_CHECK;
 /* Print the GPU's time of each call stack and kernel as folded stacks, a line each. */
 kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter,

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import fcntl
 import io
 import json
 import pathlib
@@ -1175,6 +1176,24 @@ class Exports(Case):
         self.assertEqual(wide, self.read("out.wide"))
         self.assertEqual({name.split(".")[1] for name in os.listdir(self.dir) if name != "tmp"},
                          {"kprof", *self.FORMATS})
+
+    def test_pipes(self):
+        """A pipe is written when something reads it, and nobody waits for that unknowingly, or for nothing."""
+        os.mkfifo(self.path("pipe"))
+        for form in ("chrome", "timeline", "nsys-sqlite"):
+            self.refuse(110, "run.kprof has no trace", "--to", form, "-o", "pipe")
+        for words in (("export", "run", "--to", "long", "-o"), ("report", "run", "--page", "raw", "--log-file"),
+                      ("report", "run", "-f", "--html")):
+            with self.subTest(words), subprocess.Popen([KPROF, *words, "pipe"], cwd=self.dir, text=True,
+                                                       env=self.environment({}), stderr=subprocess.PIPE) as run:
+                self.assertEqual(run.stderr.readline(), "kprof: pipe is a pipe: kprof waits until something reads it\n")
+                late = self.read("pipe")
+                self.assertEqual(run.wait(), 0, run.stderr.read())
+            reader = os.open(self.path("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+            fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+            run = self.kprof(*words, "pipe")
+            with open(reader) as file:
+                self.assertEqual((run.code, "waits" in run.err, file.read()), (0, False, late), run.err)
 
     def test_chosen_launches(self):
         all_lines = self.kprof("export", "run", "--to", "jsonl").out.splitlines()

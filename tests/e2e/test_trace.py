@@ -567,8 +567,10 @@ class Records(Tracing):
         run = self.kprof("export", "run", "--to", "nsys-sqlite")
         self.assertEqual((run.code, "run.sqlite: exists already" in run.err), (108, True), run.err)
         self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite", "-f", "-o", "other.db"), 0)
-        run = self.kprof("export", "run", "--to", "nsys-sqlite", "-o", "/dev/stdout")
-        self.assertEqual((run.code, "writes a regular file" in run.err), (101, True), run.err)
+        os.mkfifo(self.path("pipe"))
+        for name in ("/dev/stdout", "pipe"):
+            run = self.kprof("export", "run", "--to", "nsys-sqlite", "-o", name)
+            self.assertEqual((run.code, "writes a regular file" in run.err), (101, True), run.err)
         run = self.kprof("export", "run", "--to", "nsys-sqlite", "-o", "full.sqlite", preexec_fn=limit_file_size(8192))
         self.assertEqual((run.code, os.path.exists(self.path("full.sqlite"))), (108, False), run.err)
         self.assertEqual([name for name in os.listdir(self.dir) if "new-" in name], [])

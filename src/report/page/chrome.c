@@ -152,9 +152,6 @@ static int64_t begin_events(kprof_report *report)
 
 kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
 {
-    kprof_status status = kprof_trace_check(report);
-    if (status != KPROF_OK) /* the tables that are read next are not there then */
-        return status;
     const int64_t start_ns = begin_events(report);
     kprof_trace_project_ranges(report);
     kprof_trace_find_lanes(report);
@@ -165,7 +162,7 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
                         (long long)start_ns);
     kprof_output_puts(&output, "\"traceEvents\":[");
-    status = write_events(report, start_ns, &(writer){.out = &output});
+    kprof_status status = write_events(report, start_ns, &(writer){.out = &output});
     kprof_output_puts(&output, "\n]}\n");
     kprof_status written = kprof_output_finish(&output);
     return status == KPROF_OK ? written : status;
@@ -219,9 +216,6 @@ void kprof_page_show_program(kprof_emitter *emitter, kprof_report *report)
 
 static kprof_status print_program(const kprof_page_context *context)
 {
-    const kprof_status status = kprof_trace_check(context->reports->file);
-    if (status != KPROF_OK)
-        return status;
     kprof_emitter *emitter = kprof_page_begin(context);
     kprof_page_show_program(emitter, context->reports->file);
     return kprof_page_end(emitter, KPROF_OK);

@@ -98,16 +98,13 @@ static kprof_status write_table(const writer *to, const nsys_table *table)
 kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
 {
     writer to = {.report = report, .path = path};
-    kprof_status status = kprof_trace_check(report);
-    if (status != KPROF_OK)
-        return status;
     to.start_ns = kprof_store_integer(report, KPROF_TRACE_START);
     kprof_trace_find_gpus(report);
     if (kprof_trace_begin_table(report, "nsys_string")) {
         kprof_store_exec(report, HELPERS);
         kprof_trace_end_table(report);
     }
-    status = report->status;
+    kprof_status status = report->status;
     /* A file that is cut short is removed, so that nothing has to bring it back. */
     if (status == KPROF_OK && (sqlite3_open_v2(path, &to.into, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
                                sqlite3_exec(to.into, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", NULL,
