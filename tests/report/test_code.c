@@ -722,6 +722,35 @@ static void test_files_of_one_name(void **state)
     assert_int_equal(kprof_source_same_end("a/u.h", "/y/a/u.h"), 2);
     assert_int_equal(kprof_source_same_end("/y/au.h", "/y/a/u.h"), 0);
     assert_int_equal(kprof_source_same_end("", "/y/a/u.h"), 0);
+    assert_int_equal(kprof_source_same_end("/y//a///u.h", "/z/a/u.h"), 2);
+    assert_int_equal(kprof_source_same_end("//u.h", "/u.h"), 1);
+}
+
+/* Take the first file: its line of at most 15 bytes. */
+static bool take_line(void *line, int in, const char *name)
+{
+    size_t size = 0;
+    const int file = kprof_source_open(in, name, 15, &size);
+    assert_true(file >= 0 && read(file, line, size) == (ssize_t)size);
+    ((char *)line)[size] = '\0';
+    close(file);
+    return false;
+}
+
+/* A folder is the same with slashes behind its name. */
+static void test_slashes_behind_a_folder(void **state)
+{
+    (void)state;
+    char folders[2][700], *given[] = {folders[0], folders[1]}, line[16] = "";
+    const kprof_strlist list = {given, 2, 2};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(folders[i], sizeof folders[i], "%s/%c", folder, "az"[i]);
+        assert_int_equal(mkdir(folders[i], 0700), 0);
+        write_text(i ? "z/util.cuh" : "a/util.cuh", i ? "z" : "a");
+    }
+    strcat(folders[1], "//");
+    kprof_source_search(&(kprof_source_places){&list, NULL, NULL}, "/home/u/p/z/util.cuh", take_line, line);
+    assert_string_equal(line, "z");
 }
 
 /* Only a file whose size and hash are known is looked for where the report says. */
@@ -856,6 +885,7 @@ int main(int argc, char **argv)
         TEST(test_too_many_reasons),
         TEST(test_texts_of_files),
         TEST(test_files_of_one_name),
+        TEST(test_slashes_behind_a_folder),
         TEST(test_recorded_paths),
         TEST(test_stored_text),
         TEST(test_calls_of_a_function_are_told_apart),

@@ -56,9 +56,13 @@ size_t kprof_source_same_end(const char *a, const char *b)
     size_t parts = 0;
     const char *x = a + strlen(a), *y = b + strlen(b);
     while (x > a && y > b && x[-1] == y[-1]) {
-        parts += x[-1] == '/';
-        x--;
+        const bool is_slash = *--x == '/';
         y--;
+        parts += is_slash;
+        while (is_slash && x > a && x[-1] == '/')
+            x--;
+        while (is_slash && y > b && y[-1] == '/')
+            y--;
     }
     const bool is_whole = (x == a || x[-1] == '/') && (y == b || y[-1] == '/') && *x != '/' && *x;
     return parts + is_whole;
