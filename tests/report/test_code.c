@@ -753,6 +753,24 @@ static void test_slashes_behind_a_folder(void **state)
     assert_string_equal(line, "z");
 }
 
+/* Folders count as files do: nobody else bounds what kprof remembers of them. */
+static void test_too_many_folders(void **state)
+{
+    (void)state;
+    char *given[] = {folder}, place[700];
+    const kprof_strlist list = {given, 1, 1};
+    kprof_source_index index = {.looked_at = KPROF_SOURCE_ENTRIES_MAX - 10};
+    for (int i = 0; i < 20; i++) {
+        snprintf(place, sizeof place, "%s/%d", folder, i);
+        assert_int_equal(mkdir(place, 0700), 0);
+    }
+    kprof_source_search(&(kprof_source_places){&list, NULL, &index}, "util.cuh", take_line, place);
+    assert_true(index.is_cut);
+    assert_int_equal(index.folder_count, 1);
+    assert_non_null(strstr(said.last, "more than 1000000 files and folders"));
+    kprof_source_index_free(&index);
+}
+
 /* Only a file whose size and hash are known is looked for where the report says. */
 static void test_recorded_paths(void **state)
 {
@@ -886,6 +904,7 @@ int main(int argc, char **argv)
         TEST(test_texts_of_files),
         TEST(test_files_of_one_name),
         TEST(test_slashes_behind_a_folder),
+        TEST(test_too_many_folders),
         TEST(test_recorded_paths),
         TEST(test_stored_text),
         TEST(test_calls_of_a_function_are_told_apart),

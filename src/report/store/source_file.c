@@ -13,9 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Limits for the folders that the user gave. */
-#define DEPTH_MAX   32
-#define ENTRIES_MAX 1000000
+/* A limit for the folders that the user gave. */
+#define DEPTH_MAX 32
 
 /* A file below a folder. */
 typedef struct entry {
@@ -95,6 +94,7 @@ static void add_folder(kprof_source_index *index, int folder, struct found_folde
     const size_t number = index->folder_count;
     *KPROF_ADD(index->folders, index->folder_count) = place;
     for (const struct dirent *found; !index->is_cut && (found = readdir(entries));) {
+        index->is_cut = ++index->looked_at >= KPROF_SOURCE_ENTRIES_MAX;
         const bool may_be_folder = found->d_type == DT_DIR || found->d_type == DT_UNKNOWN;
         if (may_be_folder && strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
             kprof_strlist_add(&inner, found->d_name);
@@ -102,7 +102,6 @@ static void add_folder(kprof_source_index *index, int folder, struct found_folde
             continue;
         kprof_strbuf_append(&index->entries, &(entry){index->names.length, number}, sizeof(entry));
         kprof_strbuf_append(&index->names, found->d_name, strlen(found->d_name) + 1);
-        index->is_cut = entry_count(index) + index->folder_count >= ENTRIES_MAX;
     }
     for (size_t i = 0; i < inner.count && depth < DEPTH_MAX && !index->is_cut; i++) {
         const int next = openat(dirfd(entries), inner.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -131,10 +130,11 @@ static void build_index(const kprof_source_places *places, kprof_source_index *i
     if (entry_count(index) > 0)
         qsort_r(index->entries.data, entry_count(index), sizeof(entry), by_name, index->names.data);
     if (index->is_cut)
-        kprof_log(KPROF_LOG_WARNING,
-                  "the folders of --source-folders have more than %d files: sources may be among those that kprof did "
-                  "not look at; name a folder that is nearer to them",
-                  ENTRIES_MAX);
+        kprof_log(
+            KPROF_LOG_WARNING,
+            "the folders of --source-folders have more than %d files and folders: sources may be among those that "
+            "kprof did not look at; name a folder that is nearer to them",
+            KPROF_SOURCE_ENTRIES_MAX);
     index->is_built = true;
 }
 

@@ -8,6 +8,8 @@
 
 /* Bytes of a source file that kprof looks into. */
 #define KPROF_SOURCE_MOST_BYTES ((size_t)16 << 20)
+/* Files and folders below those of the user that kprof looks at. */
+#define KPROF_SOURCE_ENTRIES_MAX 1000000
 
 /* Open a regular file of at most `most` bytes in a folder (a descriptor, or AT_FDCWD). Return the descriptor, which the
  * caller closes, and *size; -1: there is none. */
@@ -20,8 +22,8 @@ typedef struct kprof_source_index {
         size_t given; /* the number of the user's folder */
         char *below;  /* its path in there, "" of that itself; owned */
     } * folders;
-    size_t folder_count;
-    bool is_built, is_cut; /* there are more files than kprof looks at */
+    size_t folder_count, looked_at; /* of all entries of folders */
+    bool is_built, is_cut;          /* there are more of these than kprof looks at */
 } kprof_source_index;
 
 void kprof_source_index_free(kprof_source_index *index); /* members */
