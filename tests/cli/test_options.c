@@ -757,8 +757,10 @@ static void words_of_files(void **state)
     snprintf(line, sizeof line, "@%s/twice", files);
     snprintf(many, sizeof many, "--csv @%s/twice ", files);
     const size_t length = strlen(many);
-    for (size_t i = length; i + length < sizeof many; i += length)
-        memcpy(many + i, many, length + 1);
+    size_t end = length;
+    for (; end + length < sizeof many; end += length)
+        memcpy(many + end, many, length);
+    many[end] = '\0';
     write_file("twice", many);
     assert_refused(line, "/twice: files have more than 65536 words");
     snprintf(line, sizeof line, "%s/pipe", files);
