@@ -176,6 +176,8 @@ def _ask(*words):
                 text = _receive(client)
         finally:
             os.close(folder)
+    except socket.timeout: # TimeoutError from Python 3.10 on
+        raise Error(f"the kprof of this run has given no answer for {_LIMIT_S} s: it may be stopped") from None
     except OSError as error:
         raise Error(f"the kprof of this run cannot be told ({error}): it measures from the start (without --armed no), "
                     "or is gone; " + _RELAUNCH) from None

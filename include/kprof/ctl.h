@@ -47,8 +47,19 @@ static inline int kprof_ctl_fail(char *answer, const char *what, const char *why
     return 109;
 }
 
+/* Has a signal of the program interrupted a call that may still be repeated? Each try has its own limit, so a timer
+ * of the program would prolong the wait for ever without a deadline, which is in ticks of times(): standard C alone
+ * declares no other clock that nobody can set. */
+static inline int kprof_ctl_again(ssize_t result, clock_t deadline)
+{
+    const int error = errno, is_interrupted = result < 0 && error == EINTR;
+    const int is_late = result < 0 && (error == EAGAIN || (is_interrupted && times(NULL) >= deadline));
+    errno = is_late ? ETIMEDOUT : error;
+    return is_interrupted && !is_late;
+}
+
 /* A socket to the kprof that this program runs under; -1, with an answer. */
-static inline int kprof_ctl_connect(char *answer)
+static inline int kprof_ctl_connect(clock_t deadline, char *answer)
 {
     static const char relaunch[] = "this process does not run under kprof; start it as kprof --armed no ./app";
     struct sockaddr_un address;
@@ -56,31 +67,30 @@ static inline int kprof_ctl_connect(char *answer)
     const char *dir = getenv("KPROF_SESSION_DIR");
     if (!dir || !*dir)
         return kprof_ctl_fail(answer, relaunch, ""), -1;
-    int folder = open(dir, KPROF_CTL_FOLDER);
+    int folder = open(dir, KPROF_CTL_FOLDER), result = -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/gpu.socket", folder);
-    if (folder >= 0 && fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0) {
+    if (folder >= 0 && fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0)
+        do /* this waits while the kprof has no room for further clients */
+            result = connect(fd, (struct sockaddr *)&address, sizeof address);
+        while (kprof_ctl_again(result, deadline));
+    if (result == 0) {
         close(folder);
         return fd;
     }
-    kprof_ctl_fail(answer, "its kprof cannot be told, which measures from the start (without --armed no) or is gone",
+    kprof_ctl_fail(answer,
+                   errno == ETIMEDOUT
+                       ? "its kprof gives no answer"
+                       : "its kprof cannot be told, which measures from the start (without --armed no) or is gone",
                    strerror(errno));
     if (folder >= 0)
         close(folder);
     if (fd >= 0)
         close(fd);
     return -1;
-}
-
-/* Has a signal of the program interrupted a call that may still be repeated? Each try has its own limit, so a timer
- * of the program would prolong the wait for ever without a deadline, which is in ticks of times(): standard C alone
- * declares no other clock that nobody can set. */
-static inline int kprof_ctl_again(ssize_t result, clock_t deadline)
-{
-    return result < 0 && errno == EINTR && times(NULL) < deadline;
 }
 
 /* The words of a line of kprof ctl, such as {"start", "--set", "full", "-o", "/tmp/x", NULL}; a path has to be
@@ -90,10 +100,10 @@ static inline int kprof_ctl(const char *const *words, char *answer)
     char text[KPROF_CTL_ANSWER];
     size_t size = 0;
     ssize_t got = 0;
-    int code = 109, used = 0, fd = kprof_ctl_connect(answer);
+    const clock_t deadline = times(NULL) + KPROF_CTL_LIMIT_S * sysconf(_SC_CLK_TCK);
+    int code = 109, used = 0, fd = kprof_ctl_connect(deadline, answer);
     if (fd < 0)
         return 109;
-    const clock_t deadline = times(NULL) + KPROF_CTL_LIMIT_S * sysconf(_SC_CLK_TCK);
     for (; *words && got >= 0; words++)
         do
             got = send(fd, *words, strlen(*words) + 1, MSG_NOSIGNAL);

@@ -9,11 +9,11 @@
 #include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "report/model/number.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,9 +172,9 @@ static bool await_answer(int fd, time_t limit_s, long *stopped)
     int ready, seconds = 0; /* for which it was stopped */
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
     do {
-        ready = poll(&wait, 1, limit_s > 0 ? (int)limit_s * 1000 : 1000);
+        ready = kprof_monotonic_poll(&wait, limit_s > 0 ? (int64_t)limit_s * 1000 : 1000);
         seconds = peer.pid > 0 && kprof_pid_is_stopped(peer.pid) ? seconds + 1 : 0;
-    } while ((ready == 0 && limit_s == 0 && seconds < 2) || (ready < 0 && errno == EINTR));
+    } while (ready == 0 && limit_s == 0 && seconds < 2);
     *stopped = ready == 0 && seconds > 0 ? peer.pid : 0;
     errno = ready == 0 ? EAGAIN : errno;
     return ready > 0;

@@ -5,6 +5,7 @@
 #include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -143,12 +144,10 @@ static bool ask(kprof_bystander *bystander)
 {
     struct pollfd answer = {.fd = bystander->channel, .events = POLLIN};
     origins got;
-    int ready;
     if (send(bystander->channel, "", 1, MSG_NOSIGNAL) != 1)
         return false;
-    while ((ready = poll(&answer, 1, ANSWER_LIMIT_MS)) < 0 && errno == EINTR)
-        continue;
-    if (ready != 1 || recv(bystander->channel, got, sizeof got, 0) != (ssize_t)sizeof got)
+    if (kprof_monotonic_poll(&answer, ANSWER_LIMIT_MS) != 1 ||
+        recv(bystander->channel, got, sizeof got, 0) != (ssize_t)sizeof got)
         return false;
     for (int number = 1; number <= KPROF_BYSTANDER_SIGNALS; number++)
         if (got[number].is_set)

@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -36,8 +39,34 @@ static void test_condition(void **state)
     assert_int_equal(pthread_cond_destroy(&condition), 0);
 }
 
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* A signal each millisecond does not prolong it, and what comes meanwhile is told. */
+static void test_poll_beside_signals(void **state)
+{
+    (void)state;
+    const struct itimerval often = {{.tv_usec = 1000}, {.tv_usec = 1000}}, never = {{0}, {0}};
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct pollfd wait = {.fd = ends[0], .events = POLLIN};
+    assert_int_equal(sigaction(SIGALRM, &(struct sigaction){.sa_handler = ignore}, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    const int64_t before_ns = kprof_monotonic_ns();
+    assert_int_equal(kprof_monotonic_poll(&wait, 50), 0);
+    assert_true(kprof_monotonic_ns() - before_ns >= 50000000);
+    assert_int_equal(write(ends[1], "", 1), 1);
+    assert_int_equal(kprof_monotonic_poll(&wait, 60000), 1);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_monotonic), cmocka_unit_test(test_condition)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_monotonic), cmocka_unit_test(test_condition),
+                                       cmocka_unit_test(test_poll_beside_signals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

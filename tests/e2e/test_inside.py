@@ -525,6 +525,15 @@ relu = lambda tensor: launch(SCALE)
         self.assertEqual([line for line in run.out.splitlines() if line[0].isdigit() and line[0] != "0"], [])
         self.assertEqual(self.launches(), ["scale"] * 5)
 
+    def test_a_kprof_that_does_not_answer(self):
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(self.path("gpu.socket"))
+            silent.listen()
+            script = self.script("kprof._LIMIT_S = 0.1\nkprof.status()\n")
+            run = subprocess.run([sys.executable, "-B", script], env=self.environment({"KPROF_SESSION_DIR": self.dir}),
+                                 capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertIn("kprof.Error: the kprof of this run has given no answer for 0.1 s", run.stderr)
+
     def test_c_header_gives_up_beside_signals(self):
         """A kprof that never answers does not hold a program for ever whose timer interrupts each wait."""
         compiler = shutil.which("cc")
@@ -532,7 +541,6 @@ relu = lambda tensor: launch(SCALE)
             self.skipTest("there is no C compiler")
         with open(self.path("own.c"), "w") as file:
             file.write("""
-#define KPROF_CTL_LIMIT_S 1
 #include <kprof/ctl.h>
 #include <signal.h>
 static void ignore(int number)
@@ -550,14 +558,30 @@ int main(void)
     return 0;
 }
 """)
-        subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-I", os.path.join(PYTHON, "../include"), "-o", "own",
-                        "own.c"], cwd=self.dir, check=True)
-        with socket.socket(socket.AF_UNIX) as silent:
-            silent.bind(self.path("gpu.socket"))
-            silent.listen()
-            run = subprocess.run([self.path("own")], env=self.environment({"KPROF_SESSION_DIR": self.dir}),
-                                 capture_output=True, text=True, timeout=30)
-        self.assertRegex(run.stdout, "^109 kprof: its kprof gives no answer")
+        def stop(limit_s):
+            subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", f"-DKPROF_CTL_LIMIT_S={limit_s}", "-I",
+                            os.path.join(PYTHON, "../include"), "-o", "own", "own.c"], cwd=self.dir, check=True)
+            return subprocess.Popen([self.path("own")], env=self.environment({"KPROF_SESSION_DIR": self.dir}),
+                                    stdout=subprocess.PIPE, text=True)
+
+        late = "109 kprof: its kprof gives no answer: Connection timed out\n"
+        with socket.socket(socket.AF_UNIX) as its_kprof, socket.socket(socket.AF_UNIX) as another:
+            its_kprof.bind(self.path("gpu.socket"))
+            its_kprof.listen(0) # one may wait for it
+            self.assertEqual(stop(1).communicate(timeout=60)[0], late)
+            its_kprof.accept()[0].close()
+            another.connect(self.path("gpu.socket"))
+            self.assertEqual(stop(1).communicate(timeout=60)[0], late)
+            waiting = stop(600)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                waiting.wait(0.2) # signals interrupt it meanwhile
+            its_kprof.accept()[0].close()
+            client, _ = its_kprof.accept()
+            while client.recv(4096):
+                continue
+            client.sendall(b"exit 0\nmessage note told\n")
+            client.close()
+            self.assertEqual(waiting.communicate(timeout=60)[0], "0 message note told\n")
 
     def test_c_header_in_any_program(self):
         """Compilers take it as strictly as they may be asked to, and nobody has to want the answer."""
