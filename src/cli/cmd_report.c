@@ -17,12 +17,12 @@ static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_rep
         print->page == KPROF_PAGE_DETAILS || print->page == KPROF_PAGE_RAW || print->page == KPROF_PAGE_STATISTICS;
     uint64_t launches = 0;
     kprof_status status = KPROF_OK;
-    if (is_ncu && print->format == KPROF_FORMAT_CSV_NCU)
+    if (is_ncu && (print->format == KPROF_FORMAT_CSV_NCU || print->format == KPROF_FORMAT_TEXT_NCU))
         status = kprof_report_count_multiplexed(report, print->filter, &launches);
     if (status == KPROF_OK && launches > 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "%llu launch%s multiplexed: each value joins several of them; the columns of --csv-layout ncu do "
-                  "not tell which, those of long and wide do",
+                  "%llu launch%s multiplexed: each value joins several of them; ncu's layouts do not tell which, "
+                  "--csv-layout long and wide do",
                   (unsigned long long)launches, launches == 1 ? " is" : "es are");
     return status;
 }

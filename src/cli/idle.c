@@ -38,7 +38,8 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
     const kprof_route route = kprof_route_profile(options, true);
     const char *word = command & (KPROF_IN(list) | KPROF_IN(ctl)) ? options->argument : NULL;
     const bool is_stats = command & KPROF_IN(stats);
-    const bool is_report = command & KPROF_IN(report), is_ncu = options->format == KPROF_FORMAT_CSV_NCU;
+    const bool is_report = command & KPROF_IN(report), is_ncu = kprof_is_as_ncu(options);
+    const bool is_ncu_csv = options->format == KPROF_FORMAT_CSV_NCU;
     const bool counts =
         filter->launch_skip + filter->launch_count + filter->launch_skip_before_match > 0 || filter->schedule;
     const bool is_of_runs = page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_SESSION;
@@ -54,9 +55,10 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
          " without --replay-mode application or app-range"},
         {"pm-sampling-", command & KPROF_IN(trace) && !options->samples_program, " without --pm-sampling"},
         {"print-nvtx-rename", !is_ncu,
-         " but in ncu's layout of CSV: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
-        {"print-fp|fp", !is_ncu, " but in ncu's layout of CSV"},
-        {"print-metric-instances", options->instances != KPROF_INSTANCES_NONE && (!is_ncu || page != KPROF_PAGE_RAW),
+         " but in ncu's layouts: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
+        {"print-fp|fp", !is_ncu, " but in ncu's layouts"},
+        {"print-metric-instances",
+         options->instances != KPROF_INSTANCES_NONE && (!is_ncu_csv || page != KPROF_PAGE_RAW),
          " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
         {"csv-safe", !kprof_is_csv(format) && !(is_stats && has_csv_apart(options)), " but in CSV"},
         {"log-file", is_stats && options->export_path && strcmp(options->export_path, "-") != 0,

@@ -168,6 +168,11 @@ OPTION(CLI, CHOICE, csv_layout, "csv-layout", OTHER_FORMAT,
        .argument = "long|wide|ncu", .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
                                 {"ncu", KPROF_FORMAT_CSV_NCU}))
+OPTION(CLI, CHOICE, text_layout, "text-layout", SHOWING,
+       "text as kprof or as ncu prints it: a table of names, units and values for each section (kprof; under the name "
+       "ncu, ncu)",
+       .argument = "kprof|ncu", .initial = KPROF_UNSET,
+       .choices = KPROF_CHOICES({"kprof", KPROF_FORMAT_TEXT}, {"ncu", KPROF_FORMAT_TEXT_NCU}))
 OPTION(CLI, FLAG, csv_safe, "csv-safe", ALL & ~MERGE,
        "in CSV, put an apostrophe before texts that a spreadsheet would take for a formula")
 OPTION(CLI, CHOICE, base_units, "print-units", PRINTING | PLAN, "in text, scale units (auto), or print base units",
@@ -185,12 +190,12 @@ OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING | STATS | TRACE, 
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))
 OPTION(CLI, CHOICE, with_tables, "print-details", SHOWING,
-       "in ncu's layout of CSV, also the cells of a section's tables; other formats have them all (header)",
+       "in ncu's layouts, also the cells of a section's tables; other formats have them all (header)",
        .argument = "header|body|all", .choices = KPROF_CHOICES({"header", 0}, {"body", 1}, {"all", 1}))
 OPTION(CLI, FLAG, with_decimals, "print-fp", SHOWING,
-       "in ncu's layout of CSV, print decimals of whole numbers, too: 64.00")
+       "in ncu's layouts, print decimals of whole numbers, too: 64.00")
 OPTION(CLI, CHOICE, nvtx_rename, "print-nvtx-rename", SHOWING,
-       "in ncu's layout of CSV, put the innermost pushed NVTX range before the names of kernels; other formats have "
+       "in ncu's layouts, put the innermost pushed NVTX range before the names of kernels; other formats have "
        "the ranges beside these (none)",
        .argument = "none|kernel", .choices = KPROF_CHOICES({"none", 0}, {"kernel", 1}))
 OPTION(CLI, CHOICE, instances, "print-metric-instances", SHOWING,

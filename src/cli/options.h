@@ -135,6 +135,12 @@ static inline bool kprof_is_csv(int format)
     return format == KPROF_FORMAT_CSV || format == KPROF_FORMAT_CSV_WIDE || format == KPROF_FORMAT_CSV_NCU;
 }
 
+/* Does what is printed look as ncu's? */
+static inline bool kprof_is_as_ncu(const kprof_options *options)
+{
+    return options->format == KPROF_FORMAT_CSV_NCU || options->text_layout == KPROF_FORMAT_TEXT_NCU;
+}
+
 /* Print the help that `options` asks for: of kprof, or of one command. */
 void kprof_help_print(const kprof_options *options, FILE *out);
 /* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that take one),

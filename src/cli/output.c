@@ -186,9 +186,9 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         [KPROF_NAME_FUNCTION] = "function", [KPROF_NAME_DEMANGLED] = "demangled", [KPROF_NAME_MANGLED] = "mangled"};
     return (kprof_print_options){
         .page = options->page == KPROF_UNSET ? KPROF_PAGE_DETAILS : (kprof_page)options->page,
-        .begins_with_summary = options->page == KPROF_UNSET && is_text(options),
+        .begins_with_summary = options->page == KPROF_UNSET && is_text(options) && !kprof_is_as_ncu(options),
         .verbose = options->verbose,
-        .format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format,
+        .format = (kprof_format)(is_text(options) ? options->text_layout : options->format),
         .color = wants_color(options, results),
         .base_units = options->base_units != 0,
         .width = kprof_results_width(options, results),

@@ -353,9 +353,29 @@ static kprof_status settle_format(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Where kprof is called ncu, text is as ncu's on the pages that ncu has. */
+static kprof_status settle_text(kprof_options *options)
+{
+    const int page = options->page;
+    const bool has_layout =
+        page == KPROF_UNSET || page == KPROF_PAGE_DETAILS || page == KPROF_PAGE_RAW || page == KPROF_PAGE_STATISTICS;
+    const bool is_text = options->format == KPROF_UNSET || options->format == KPROF_FORMAT_TEXT;
+    const bool shows = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
+    if (options->text_layout != KPROF_UNSET && !is_text)
+        return kprof_fail(KPROF_USAGE, "--text-layout and %s exclude each other",
+                          options->html_path ? "--html" : "formats other than text");
+    if (options->text_layout == KPROF_FORMAT_TEXT_NCU && !has_layout)
+        return kprof_fail(KPROF_USAGE, "--text-layout ncu has the pages details, raw and statistics; leave it out");
+    if (options->text_layout == KPROF_UNSET)
+        options->text_layout =
+            shows && is_text && has_layout && kprof_is_called_ncu() ? KPROF_FORMAT_TEXT_NCU : KPROF_FORMAT_TEXT;
+    return KPROF_OK;
+}
+
 static kprof_status settle_pages(kprof_options *options)
 {
     kprof_status status = settle_format(options);
+    KPROF_THEN(status, settle_text(options));
     if (options->page == KPROF_PAGE_CENSUS && !options->census && options->command->mask == KPROF_IN(profile))
         return kprof_fail(KPROF_USAGE, "--page census shows what --census counts: give --census, too");
     /* A run collects what its page is about, unless the user chooses sets, sections or metrics. */
@@ -368,8 +388,7 @@ static kprof_status settle_pages(kprof_options *options)
     KPROF_THEN(status, check_rows(options));
     KPROF_THEN(status, settle_source(options));
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
-    if (options->group_by == KPROF_UNSET && options->page == KPROF_PAGE_STATISTICS &&
-        options->format == KPROF_FORMAT_CSV_NCU)
+    if (options->group_by == KPROF_UNSET && options->page == KPROF_PAGE_STATISTICS && kprof_is_as_ncu(options))
         options->group_by = KPROF_GROUP_SHAPE;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
     if (status == KPROF_OK && options->page == KPROF_PAGE_BRIEF && kprof_is_csv(options->format))

@@ -185,6 +185,7 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
     PLAIN(CSV_NCU, csv_ncu, false)                                                                                     \
     OPTION(JSON, json, true, "print JSON")                                                                             \
     OPTION(MARKDOWN, markdown, false, "print Markdown with tables")                                                    \
+    PLAIN(TEXT_NCU, text_ncu, false)                                                                                   \
     PLAIN(JSONL, jsonl, true)                                                                                          \
     PLAIN(PROMETHEUS, prometheus, false)                                                                               \
     PLAIN(PERFETTO, perfetto, true)                                                                                    \

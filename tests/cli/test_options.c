@@ -439,6 +439,17 @@ static void output_choices(void **state)
     assert_int_equal(options.format, KPROF_FORMAT_MARKDOWN);
     assert_refused("--markdown --json app", "--markdown and --json exclude each other");
     assert_refused("--csv-layout ncu --markdown app", "--csv-layout and --markdown exclude each other");
+    assert_int_equal(parse("--text-layout ncu --page raw app"), KPROF_OK);
+    assert_int_equal(options.text_layout, KPROF_FORMAT_TEXT_NCU);
+    assert_int_equal(options.format, KPROF_UNSET);
+    assert_int_equal(parse("--text-layout ncu --print-summary per-kernel app"), KPROF_OK);
+    assert_int_equal(options.group_by, KPROF_GROUP_SHAPE);
+    assert_int_equal(parse("report r.kprof"), KPROF_OK);
+    assert_int_equal(options.text_layout, KPROF_FORMAT_TEXT);
+    assert_refused("--text-layout ncu --csv app", "--text-layout and formats other than text exclude each other");
+    assert_refused("report r.kprof --text-layout kprof --html x.html", "--text-layout and --html exclude each other");
+    assert_refused("report r.kprof --text-layout ncu --page summary",
+                   "--text-layout ncu has the pages details, raw and statistics");
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 

@@ -327,6 +327,30 @@ class Scripts(Case):
             self.assertRegex(file.read(), f"^{profiled}{report}$")
         self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--quiet").out, "")
 
+    def test_text(self):
+        """Scripts take the last word of a line, split tables at their spaces, and know launches by their lines."""
+        shown = self.profile_ncu("--metrics", METRIC + ",launch__registers_per_thread").out
+        self.assertRegex(shown, r"""(?m)^\[\d+\] sim-app@127\.0\.0\.1
+  void scale<float>\(float\*, float, int\) \(65536, 1, 1\)x\(256, 1, 1\), Context 1, Stream 0, Device 0, CC 9\.0
+    Section: Command line profiler metrics
+    -{28} -{15} -{12}
+    Metric Name                      Metric Unit Metric Value
+    -{28} -{15} -{12}
+    gpu__time_duration\.sum                    us         1\.00
+    launch__registers_per_thread register/thread           16
+    -{28} -{15} -{12}
+""")
+        self.run_ncu("--injection-path", INJECTION, "--set", "default", "-o", "a", APP, f"launch={SCALE}*2")
+        self.assertRegex(self.run_ncu("-i", "a").out, r"Section: Occupancy\n(.*\n)*? +Achieved Occupancy +% +[\d,.]+\n")
+        self.assertRegex(self.run_ncu("-i", "a", "--print-summary", "per-kernel").out,
+                         r"Invocations 2\n(.*\n)* +Duration +us( +1\.\d\d){3}\n")
+        self.assertRegex(self.run_ncu("-i", "a", "--page", "raw", "--print-units", "base").out,
+                         r"(?m)^ +gpu__time_duration\.sum +ns +1,0\d\d\.50$")
+        own = self.kprof("report", "a.ncu-rep").out
+        self.assertEqual(self.run_ncu("-i", "a", "--text-layout", "kprof").out, own)
+        self.assertEqual(self.kprof("report", "a.ncu-rep", "--text-layout", "ncu").out, self.run_ncu("-i", "a").out)
+        self.assertNotEqual(self.run_ncu("-i", "a").out, own)
+
     def test_configuration(self):
         """A link named ncu reads the user's config.ncu-cfg, but that of the working folder, which may be anybody's,
         only where it is asked to, as kprof reads both."""
@@ -423,7 +447,8 @@ class Scripts(Case):
             names = {row["ID"]: row["Kernel Name"] for row in rows[0]}
             self.assertEqual([row["Kernel Name"] for row in rows[2]],
                              [("for/ward/" if row["ID"] == "0" else "") + names[row["ID"]] for row in rows[2]])
-        told = self.run_ncu("-i", "a", "--print-nvtx-rename", "kernel").err
+        self.assertIn("  for/ward/void scale<float>(", self.run_ncu("-i", "a", "--print-nvtx-rename", "kernel").out)
+        told = self.kprof("report", "a.ncu-rep", "--print-nvtx-rename", "kernel").err
         self.assertIn("--print-nvtx-rename has no effect but", told)
 
     def test_version(self):

@@ -76,6 +76,7 @@ static const kprof_filter_spec last_launch = {.kernel = any_kernel, .launch_skip
 #define LONG              KPROF_FORMAT_CSV
 #define WIDE              KPROF_FORMAT_CSV_WIDE
 #define NCU               KPROF_FORMAT_CSV_NCU
+#define AS_NCU(PAGE)      .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT_NCU
 #define MARKDOWN(PAGE)    .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_MARKDOWN
 #define JSON(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_JSON
 
@@ -107,6 +108,10 @@ static golden_case cases[] = {
     {"raw-ncu.csv", {CSV(RAW, NCU)}},
     {"details-ncu-decimals.csv", {CSV(DETAILS, NCU), .with_decimals = true}},
     {"statistics-ncu.csv", {CSV(STATISTICS, NCU), .group_by = KPROF_GROUP_SHAPE, .with_decimals = true}},
+    {"details-ncu.txt", {AS_NCU(DETAILS)}},
+    {"details-ncu-tables.txt", {AS_NCU(DETAILS), .with_tables = true, .base_units = true, .filter = &only_vector_add}},
+    {"raw-ncu.txt", {AS_NCU(RAW), .with_decimals = true, .filter = &second_launch}},
+    {"statistics-ncu.txt", {AS_NCU(STATISTICS), .group_by = KPROF_GROUP_SHAPE}},
     {"details.json", {JSON(DETAILS)}},
     {"raw.json", {JSON(RAW)}},
     {"statistics.json", {JSON(STATISTICS)}},

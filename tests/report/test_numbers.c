@@ -196,6 +196,30 @@ static void test_units_like_ncu(void **state)
     assert_string_equal(unit, "hz");
     kprof_units_ncu("byte/second", unit, sizeof unit);
     assert_string_equal(unit, "byte/s");
+    static const struct {
+        double value, factor;
+        const char *base, *scaled;
+    } cases[] = {
+        {999, 1, "ns", "ns"},
+        {58850, 1e3, "ns", "us"},
+        {7.2e13, 1e9, "ns", "s"},
+        {189.52e6, 1e6, "byte", "Mbyte"},
+        {3.22e12, 1e12, "byte/second", "Tbyte/s"},
+        {1024, 1e3, "byte/block", "Kbyte/block"},
+        {1.98e9, 1e9, "cycle/second", "Ghz"},
+        {1980000, 1e6, "khz", "Ghz"},
+        {5e12, 1e12, "inst/second", "Tinst/s"},
+        {12058624, 1, "inst", "inst"},
+        {5000, 1, "%", "%"},
+        {-2000, 1e3, "byte", "Kbyte"},
+        {NAN, 1, "byte", "byte"},
+        {0, 1, "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double factor = kprof_units_ncu_scale(cases[i].value, cases[i].base, unit, sizeof unit);
+        assert_string_equal(unit, cases[i].scaled);
+        assert_true(fabs(factor / cases[i].factor - 1) < 1e-12);
+    }
     kprof_units_ncu("register/thread", unit, sizeof unit);
     assert_string_equal(unit, "register/thread");
 }

@@ -106,6 +106,7 @@ static void list_without_records(void **state)
         [KPROF_FORMAT_CSV_NCU] = "kernel,launches\n",
         [KPROF_FORMAT_JSON] = "[]\n",
         [KPROF_FORMAT_MARKDOWN] = "| Kernel | Launches |\n| --- | ---: |\n",
+        [KPROF_FORMAT_TEXT_NCU] = "", /* of launches alone */
         [KPROF_FORMAT_JSONL] = "",
         [KPROF_FORMAT_PROMETHEUS] = "",
         [KPROF_FORMAT_PERFETTO] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n",

@@ -4,8 +4,8 @@
 #include "core/nvtx.h"
 #include "report/emit/csv_code.h"
 #include "report/emit/ncu_rooflines.h"
+#include "report/emit/ncu_words.h"
 #include "report/model/number.h"
-#include "report/model/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,16 +41,9 @@ static const char *const rule_columns[] = {
 
 static void put_unit(kprof_csv_line *row, const char *base)
 {
-    char unit[64];
+    char unit[KPROF_NCU_UNIT_SIZE];
     kprof_units_ncu(base, unit, sizeof unit);
     kprof_csv_put_text(row, unit);
-}
-
-/* ncu counts the dimensions of a block in blocks. */
-static void put_unit_of(kprof_csv_line *row, const kprof_emit_metric *metric)
-{
-    static const char dimension[] = "launch__block_dim_";
-    put_unit(row, strncmp(metric->name, dimension, strlen(dimension)) == 0 ? "block" : metric->unit);
 }
 
 /* Does the report show sections other than that of single metrics? */
@@ -99,12 +92,6 @@ typedef struct ncu_emitter {
     kprof_strbuf *instances;          /* [column_count], of the launch, on the raw page: what stands behind the value */
 } ncu_emitter;
 
-/* Readers of ncu's files do not know kprof's own comparison of passes. */
-static bool is_own(const kprof_emit_metric *column)
-{
-    return kprof_ends_with(column->name, KPROF_SPREAD_SUFFIX);
-}
-
 static void ncu_launches_begin(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
@@ -119,16 +106,16 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     if (launches->in_sections && has_rules(emitter))
         kprof_csv_names(&csv->row, rule_columns);
     for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
-        if (!is_own(&launches->columns[i]))
+        if (!kprof_ncu_is_unknown(&launches->columns[i]))
             kprof_csv_text(&csv->row, launches->columns[i].name);
     kprof_csv_end_row(csv);
     if (launches->in_sections)
         return;
     put_launch_columns(csv, true); /* row 2 has units below the metrics, and nothing below the rest */
     for (size_t i = 0; i < launches->column_count; i++) {
-        if (is_own(&launches->columns[i]))
+        if (kprof_ncu_is_unknown(&launches->columns[i]))
             continue;
-        put_unit_of(&csv->row, &launches->columns[i]);
+        put_unit(&csv->row, kprof_ncu_base_unit(&launches->columns[i]));
         kprof_csv_put_comma(&csv->row);
     }
     kprof_csv_end_row(csv);
@@ -162,26 +149,12 @@ static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, boo
     kprof_csv_take(row, &text);
 }
 
-/* "range/kernel", as ncu has it; NULL where no range was pushed. */
-static char *name_in_range(const kprof_model_launch *launch, const char *kernel)
-{
-    const char *text = launch->record.nvtx;
-    KPROF_AUTO_FREE char *innermost = kprof_strndup(text, kprof_nvtx_innermost_length(text));
-    KPROF_AUTO(kprof_nvtx_parsed) ranges;
-    kprof_nvtx_parse_text(innermost, &ranges);
-    if (ranges.count == 0)
-        return NULL;
-    const kprof_nvtx_range *last = &ranges.items[ranges.count - 1];
-    return last->is_started ? NULL : kprof_strprintf("%s/%s", last->name, kernel);
-}
-
 static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
     KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
-    const bool renames = emitter->options->nvtx_renames && !kprof_launch_is_graph(&launch->record);
-    KPROF_AUTO_FREE char *renamed = renames ? name_in_range(launch, texts.kernel) : NULL;
-    texts.kernel = renamed ? renamed : texts.kernel;
+    KPROF_AUTO_FREE char *name = kprof_ncu_kernel_name(emitter, launch, texts.kernel);
+    texts.kernel = name;
     ((ncu_emitter *)emitter)->launch = launch;
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     put_cells(row, &texts, process_columns, COUNT_OF(process_columns));
@@ -226,18 +199,14 @@ static void put_value(kprof_csv_line *row, double value, bool is_fixed)
 static void put_label(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
     kprof_csv_text(tail, metric->label);
-    put_unit_of(tail, metric);
+    put_unit(tail, kprof_ncu_base_unit(metric));
     kprof_csv_put_comma(tail);
 }
 
-/* ncu calls a roofline a roofline chart. */
 static void put_section_name(kprof_csv_line *row, const char *name)
 {
-    static const char roofline[] = "Roofline";
-    const char *found = strstr(name, roofline);
-    const size_t length = found ? (size_t)(found - name) + strlen(roofline) : 0;
-    KPROF_AUTO_FREE char *chart = found ? kprof_strprintf("%.*s Chart%s", (int)length, name, name + length) : NULL;
-    kprof_csv_put_text(row, chart ? chart : name);
+    KPROF_AUTO_FREE char *own = kprof_ncu_section_name(name);
+    kprof_csv_put_text(row, own);
 }
 
 static void put_section(kprof_csv_line *row, const kprof_section *section)
@@ -289,8 +258,7 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
     kprof_csv_begin_row(csv);
-    /* ncu names the section of a rule by its identifier. Types are OPT (with an estimate), INF (what limits it) and
-     * WRN. */
+    /* ncu names the section of a rule by its identifier. */
     const kprof_finding *finding = found->finding;
     const bool has_gain = !isnan(found->gain_pct);
     kprof_csv_text(&csv->row, finding->sections[0]);
@@ -298,7 +266,7 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     for (size_t i = 0; i < empty; i++) /* a rule is no metric */
         kprof_csv_text(&csv->row, "");
     kprof_csv_text(&csv->row, finding->id);
-    kprof_csv_text(&csv->row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
+    kprof_csv_text(&csv->row, kprof_ncu_rule_type(found));
     kprof_csv_text(&csv->row, kprof_strbuf_text(&text));
     kprof_csv_text(&csv->row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
     put_value(&csv->row, found->gain_pct, false);
@@ -350,7 +318,7 @@ static void ncu_launch_end(kprof_emitter *emitter)
         return;
     kprof_csv_begin_row(csv);
     for (size_t i = 0; i < emitter->launches.column_count; i++) {
-        if (is_own(&emitter->launches.columns[i]))
+        if (kprof_ncu_is_unknown(&emitter->launches.columns[i]))
             continue;
         put_value(&csv->row, csv->values[i], emitter->options->with_decimals);
         if (ncu->instances && ncu->instances[i].length > 0) {

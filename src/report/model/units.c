@@ -129,6 +129,26 @@ bool kprof_units_parse(const char *text, const char *unit, double *factor)
     return false;
 }
 
+double kprof_units_ncu_scale(double value, const char *unit, char *out, size_t size)
+{
+    static const char *const times[] = {"ns", "us", "ms", "s"};
+    const bool is_khz = strcmp(unit, "khz") == 0, is_time = strcmp(unit, "ns") == 0;
+    const bool scales = isfinite(value) && (is_khz || is_time || find_scaled(unit) || is_rate(unit));
+    const size_t most = !scales ? 0 : is_time ? COUNT_OF(times) - 1 : COUNT_OF(prefixes) - 1;
+    double factor = is_khz && scales ? 0.001 : 1;
+    size_t step = 0;
+    for (; step < most && fabs(value / factor) >= 1000; step++)
+        factor *= 1000;
+    char base[KPROF_NCU_UNIT_SIZE];
+    kprof_units_ncu(is_khz && scales ? "hz" : unit, base, sizeof base);
+    if (is_time && scales)
+        snprintf(out, size, "%s", times[step]);
+    else
+        snprintf(out, size, "%s%s", prefixes[step], base);
+    end_whole(out);
+    return factor;
+}
+
 void kprof_units_ncu(const char *unit, char *out, size_t size)
 {
     size_t length = strlen(unit), suffix = strlen("/second");

@@ -22,5 +22,8 @@ void kprof_human_put(const kprof_human *human, kprof_strbuf *out);
  * in the base unit; 1 for "" and for the base unit itself. False when it is no unit of such values. */
 bool kprof_units_parse(const char *text, const char *unit, double *factor);
 
+#define KPROF_NCU_UNIT_SIZE 64
+/* ncu's unit for a value in a base unit: "us", "Kbyte/block", "Ghz". Return what to divide the value by. */
+double kprof_units_ncu_scale(double value, const char *unit, char *out, size_t size);
 /* ncu's spelling of a base unit: "byte/s" for "byte/second", "hz" for "cycle/second". Writes at most `size` bytes. */
 void kprof_units_ncu(const char *unit, char *out, size_t size);
