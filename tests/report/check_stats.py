@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import pathlib
 import random
 import sqlite3
@@ -545,6 +546,31 @@ def check_graphs(kprof, report):
     check("whole graphs: 4; tables of kernels are without theirs" in run.stderr, f"told of graphs is {run.stderr}")
 
 
+def bytes_read(*command):
+    """What a command has read from files; None where the kernel does not tell."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        try:
+            counts = pathlib.Path(f"/proc/{process.pid}/io").read_text(encoding="ascii")
+        except OSError:
+            return None
+    return int(counts.split()[1])
+
+
+def check_reading(kprof, report):
+    """Tables that are printed apart read a large report no more often than tables that are printed together."""
+    with sqlite3.connect(report) as database:
+        for _ in range(16):
+            database.execute("INSERT INTO trace_call SELECT NULL, process_id, start_ns, end_ns, thread, correlation, "
+                             "name_id, layer_id, result FROM trace_call WHERE name_id="
+                             "(SELECT id FROM trace_name WHERE text='cudaFree')")
+    database.close()
+    tables = "cuda_gpu_kern_sum,cuda_gpu_mem_time_sum,cuda_gpu_mem_size_sum,nvtx_sum"
+    together = bytes_read(kprof, "stats", report, "-r", tables)
+    apart = bytes_read(kprof, "stats", report, "-r", tables, "-o", "-")
+    check(together is None or apart < 1.2 * together, f"tables apart read {apart} bytes, together {together}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -571,6 +597,7 @@ def main():
         subprocess.run([write_fixture, report, "trace"], check=True)
         check_lacking(kprof, report)
         check_graphs(kprof, report)
+        check_reading(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

@@ -319,10 +319,9 @@ static bool is_sound(kprof_report *report)
 
 kprof_status kprof_store_check_pages(kprof_report *report)
 {
-    bool sound = is_sound(report);
-    if (!sound) /* SQLite calls a page damaged when it lacks memory for it: ask again */
-        sound = is_sound(report);
-    if (!sound && report->status == KPROF_OK)
+    report->is_sound = report->is_sound || is_sound(report) ||
+                       is_sound(report); /* SQLite calls a page damaged when it lacks memory for it: ask again */
+    if (!report->is_sound && report->status == KPROF_OK)
         kprof_store_note(report,
                          kprof_fail(KPROF_BAD_REPORT,
                                     "%s: the report is damaged: its pages do not fit together" KPROF_DAMAGED_ADVICE,

@@ -123,6 +123,7 @@ struct kprof_report {
     char *draft; /* where the report is until it is complete; NULL: at `path` */
     int lock;    /* on the file at `path` while it is written there; -1: none */
     bool writable;
+    bool is_sound;      /* its pages fit together, as kprof_store_check_pages has found */
     bool is_alone;      /* its header promises a log, but there is none */
     int version;        /* of the schema */
     bool keeps_text;    /* texts are read as they are, for a format that encodes them; else they are cleaned */
