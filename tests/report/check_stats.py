@@ -546,6 +546,30 @@ def check_graphs(kprof, report):
     check("whole graphs: 4; tables of kernels are without theirs" in run.stderr, f"told of graphs is {run.stderr}")
 
 
+def check_backwards(kprof, report):
+    """What ends before it begins is told, and is in no time; a copy of it has its bytes."""
+    names = [row["table"] for row in json.loads(subprocess.run([kprof, "list", "tables", "--json"], capture_output=True,
+                                                              text=True, check=True).stdout)]
+    exported = lambda form: subprocess.run([kprof, "export", report, "-q", "-f", "--to", form, "-o", "-"],
+                                           capture_output=True, text=True, check=True).stdout
+    all_tables = lambda: json.loads(printed(kprof, report, "--json", "-r", ",".join(
+        name for name in names if name != "cuda_gpu_mem_size_sum")))
+    tables, events = all_tables(), exported("chrome")
+    for kind in ("kernel", "copy", "set", "graph", "call", "range"):
+        with sqlite3.connect(report) as database:
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info(trace_{kind})")][1:]
+            values = ["start_ns-1000" if column == "end_ns" else column for column in columns]
+            database.execute(f"INSERT INTO trace_{kind}({','.join(columns)}) SELECT {','.join(values)} "
+                             f"FROM trace_{kind} WHERE start_ns IS NOT NULL ORDER BY id LIMIT 3")
+        database.close()
+        now = all_tables()
+        for name in tables:
+            check(now[name] == tables[name], f"{name} has a {kind} that ends before it begins: {now[name]}")
+        check(exported("chrome") == events, f"the export to chrome has a {kind} that ends before it begins")
+    told = subprocess.run([kprof, "stats", report], capture_output=True, text=True, check=True).stderr
+    check("activities that end before they begin: 18; " in told, f"of what ends before it begins is told: {told}")
+
+
 def bytes_read(*command):
     """What a command has read from files; None where the kernel does not tell."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -597,6 +621,7 @@ def main():
         subprocess.run([write_fixture, report, "trace"], check=True)
         check_lacking(kprof, report)
         check_graphs(kprof, report)
+        check_backwards(kprof, report)
         check_reading(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)

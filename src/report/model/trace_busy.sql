@@ -26,7 +26,7 @@ FROM temp.trace_gap ORDER BY 1, 2, 3
 
 # CALLS
 SELECT process_id, thread, start_ns, end_ns, class FROM trace_call JOIN temp.call_class c ON c.id=name_id
-ORDER BY 1, 2, 3
+WHERE end_ns>=start_ns ORDER BY 1, 2, 3
 
 -- The class of the calls of each name.
 # CALL_CLASSES

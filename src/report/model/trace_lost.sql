@@ -2,7 +2,7 @@
 
 -- All that runs on GPUs, with k 1 for kernels and graphs.
 # KNOWN
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+WHERE end_ns>=start_ns
 
 # WORK
 work AS (SELECT process_id, device, start_ns, end_ns, correlation, 1 AS k FROM trace_kernel $KNOWN
@@ -12,7 +12,8 @@ UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace
 
 -- Times of kprof's in which not all that runs is recorded.
 # UNRECORDED
-JOIN trace_name n ON n.id=name_id WHERE text IN ('$KPROF_TRACE_OWN', '$KPROF_TRACE_COUNTED', '$KPROF_TRACE_LEFT_OUT')
+JOIN trace_name n ON n.id=name_id WHERE text IN ('$KPROF_TRACE_OWN', '$KPROF_TRACE_COUNTED', '$KPROF_TRACE_LEFT_OUT') AND
+end_ns>=start_ns
 
 -- The work on GPUs, with the call that asked for it. From here on devices have the numbers of temp.trace_gpu.
 # TRACE_WORK
@@ -31,8 +32,8 @@ thread
 FROM mine JOIN used USING(process_id) WHERE start_ns<last_ns AND end_ns>first_ns
 
 # ENDS_OF_RANGES
-SELECT process_id, 0, start_ns, 2*id FROM trace_range WHERE end_ns IS NOT NULL
-UNION ALL SELECT process_id, 0, end_ns, 2*id+1 FROM trace_range WHERE end_ns IS NOT NULL
+SELECT process_id, 0, start_ns, 2*id FROM trace_range WHERE end_ns>=start_ns
+UNION ALL SELECT process_id, 0, end_ns, 2*id+1 FROM trace_range WHERE end_ns>=start_ns
 ORDER BY 1, 3
 
 -- Not only of the part of the time that was asked for: a range may begin before and end after that.

@@ -190,6 +190,13 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         {"SELECT (SELECT count(*) FROM trace_kernel WHERE start_ns IS NULL OR end_ns IS NULL)+(SELECT count(*) FROM "
          "trace_copy WHERE start_ns IS NULL OR end_ns IS NULL)",
          "kernels and copies whose times CUPTI does not know", "tables of times are without them"},
+        {"SELECT total(n) FROM (SELECT total(end_ns<start_ns) AS n FROM trace_kernel UNION ALL SELECT "
+         "total(end_ns<start_ns) FROM trace_copy UNION ALL SELECT total(end_ns<start_ns) FROM trace_set UNION ALL "
+         "SELECT "
+         "total(end_ns<start_ns) FROM trace_graph UNION ALL SELECT total(end_ns<start_ns) FROM trace_call UNION ALL "
+         "SELECT "
+         "total(end_ns<start_ns) FROM trace_range)",
+         "activities that end before they begin", "tables of times are without them"},
         {"SELECT count(*) FROM trace_graph", "launches of whole graphs",
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
          "graphs' time"},

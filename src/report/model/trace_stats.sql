@@ -16,16 +16,17 @@ round(kprof_deviation($d), 1) AS "StdDev (ns)"
 -- Work of the GPU, as rows of its time d, its category and its name.
 # KERNELS
 SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel k JOIN @names n ON
-n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+n.id=name_id WHERE end_ns>=start_ns
 
 # MEMORY_TIMES
 SELECT end_ns-start_ns AS d, 'MEMORY_OPER' AS category, '[CUDA memcpy ' || n.text || ']' AS name
-FROM trace_copy JOIN trace_name n ON n.id=operation_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+FROM trace_copy JOIN trace_name n ON n.id=operation_id WHERE end_ns>=start_ns
 UNION ALL SELECT end_ns-start_ns, 'MEMORY_OPER', '[CUDA memset]' FROM trace_set
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+WHERE end_ns>=start_ns
 
 # CALLS
 SELECT end_ns-start_ns AS d, 'CUDA_API' AS category, n.id AS name FROM trace_call JOIN trace_name n ON n.id=name_id
+WHERE end_ns>=start_ns
 
 # MEMORY_SIZES
 SELECT bytes/1e6 AS d, '[CUDA memcpy ' || n.text || ']' AS name FROM trace_copy JOIN trace_name n ON n.id=operation_id
@@ -34,7 +35,7 @@ UNION ALL SELECT bytes/1e6, '[CUDA memset]' FROM trace_set
 # RANGES
 SELECT end_ns-start_ns AS d, s.text AS style, coalesce(g.text, '') || ':' || n.text AS name
 FROM trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id
-LEFT JOIN trace_name g ON g.id=domain_id WHERE end_ns IS NOT NULL
+LEFT JOIN trace_name g ON g.id=domain_id WHERE end_ns>=start_ns
 
 -- With the line of the program that made the call; NULL: its call stack is not known.
 # BY_LINE
@@ -80,7 +81,7 @@ AS a, k.start_ns-c.end_ns AS q,
 k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, $api AS api, @kernel AS name, k.start_ns,
 c.end_ns AS api_end, $SHAPE FROM trace_kernel k CROSS JOIN temp.first_call c USING(process_id, correlation) CROSS JOIN
 process p ON p.id=k.process_id CROSS JOIN trace_name api ON api.id=c.name_id CROSS JOIN $names n ON n.id=k.name_id
-WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL
+WHERE k.end_ns>=k.start_ns
 
 -- Each kernel and shape with its time (t), and what was measured of it.
 # SHAPES
@@ -100,8 +101,8 @@ END) AS counted FROM ($SHAPES) GROUP BY function)) WHERE before<0.8*whole AND i<
 # MANAGED
 SELECT address, CASE text WHEN 'Host-to-Device' THEN bytes END AS to_device, CASE text WHEN 'Device-to-Host' THEN
 bytes END AS to_host, CASE text WHEN 'CPU page fault' THEN 1 END AS cpu, faults AS gpu, CASE WHEN text IN
-('Host-to-Device', 'Device-to-Host') THEN end_ns-start_ns END AS ns FROM trace_managed JOIN trace_name n ON
-n.id=operation_id
+('Host-to-Device', 'Device-to-Host') AND end_ns>=start_ns THEN end_ns-start_ns END AS ns FROM trace_managed
+JOIN trace_name n ON n.id=operation_id
 
 # cuda_gpu_kern_sum
 SELECT $TIMES{Instances}, @shown AS "Name" FROM ($KERNELS) GROUP BY name
@@ -132,12 +133,12 @@ UNION ALL $MEMORY_TIMES) GROUP BY category, name ORDER BY total(d) DESC, 10
 # cuda_gpu_kern_gb_sum
 SELECT $TIMES{Instances}, $GRID AS "GridXYZ", $BLOCK AS "BlockXYZ", @shown AS "Name"
 FROM (SELECT end_ns-start_ns AS d, $SHAPE, @kernel AS name FROM trace_kernel k JOIN @names n ON n.id=name_id
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, $SHAPE
+WHERE end_ns>=start_ns) GROUP BY name, $SHAPE
 ORDER BY total(d) DESC, 11, $SHAPE
 
 # graph_sum
 SELECT $TIMES{Instances}, pid AS "PID", graph AS "Graph" FROM (SELECT end_ns-start_ns AS d, process_id, graph
-FROM trace_graph WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) JOIN process p ON p.id=process_id
+FROM trace_graph WHERE end_ns>=start_ns) JOIN process p ON p.id=process_id
 GROUP BY process_id, graph ORDER BY total(d) DESC, process_id, graph
 
 # cuda_gpu_trace
@@ -149,21 +150,21 @@ stream AS "Strm", name AS "Name" FROM (SELECT start_ns, end_ns-start_ns AS d, co
 grid_z AS gz, block_x AS bx, block_y AS by, block_z AS bz, registers_per_thread AS reg, static_smem_bytes AS smem,
 dynamic_smem_bytes AS dmem, NULL AS bytes, NULL AS sk, NULL AS dk, $KPROF_TRACE_LABEL AS device, context, stream,
 @kernel AS name
-FROM trace_kernel k JOIN trace_name n ON n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+FROM trace_kernel k JOIN trace_name n ON n.id=name_id WHERE end_ns>=start_ns
 UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes,
 s.text, t.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memcpy ' || o.text || ']' FROM trace_copy JOIN trace_name
 o ON
 o.id=operation_id JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+WHERE end_ns>=start_ns
 UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes,
 NULL, m.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m ON
 m.id=memory_id
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) ORDER BY start_ns
+WHERE end_ns>=start_ns) ORDER BY start_ns
 
 # cuda_api_trace
 SELECT start_ns-@start AS "Start (ns)", end_ns-start_ns AS "Duration (ns)", n.text AS "Name", result AS "Result",
 correlation AS "CorrID", pid AS "Pid", thread AS "Tid" FROM trace_call JOIN trace_name n ON n.id=name_id JOIN process
-p ON p.id=process_id ORDER BY start_ns
+p ON p.id=process_id WHERE end_ns>=start_ns ORDER BY start_ns
 
 # cuda_kern_exec_sum
 SELECT pid AS "PID", tid AS "TID", device AS "DevId", count(*) AS "Count", sum(q>0) AS "QCount", round(avg(t),
@@ -208,12 +209,12 @@ GROUP BY parent) USING(range) ORDER BY start_ns, 3, level
 
 # kern_line_sum
 SELECT $TIMES{Instances}, line AS "Line", @shown AS "Name" FROM (SELECT end_ns-start_ns AS d, @kernel AS name, line
-FROM trace_kernel k JOIN @names n ON n.id=name_id $BY_LINE WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL)
+FROM trace_kernel k JOIN @names n ON n.id=name_id $BY_LINE WHERE end_ns>=start_ns)
 GROUP BY line, name ORDER BY total(d) DESC, 10
 
 # call_line_sum
 SELECT $TIMES{Num Calls}, line AS "Line", name AS "Name" FROM (SELECT end_ns-start_ns AS d, n.text AS name, line
-FROM trace_call k JOIN trace_name n ON n.id=name_id $BY_LINE) GROUP BY line, name
+FROM trace_call k JOIN trace_name n ON n.id=name_id $BY_LINE WHERE end_ns>=start_ns) GROUP BY line, name
 ORDER BY total(d) DESC, name
 
 # gpu_busy

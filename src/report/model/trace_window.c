@@ -62,7 +62,7 @@ static void look_for_range(kprof_report *report, const char *text, int reading, 
             "SELECT %s FROM trace_range JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
             "trace_name g ON g.id=domain_id WHERE n.text=?1 AND (?2='*' OR coalesce(g.text, '')=?2) AND "
             "s.text!='Marker' "
-            "AND end_ns IS NOT NULL ORDER BY start_ns LIMIT 1 OFFSET %s",
+            "AND end_ns>=start_ns ORDER BY start_ns LIMIT 1 OFFSET %s",
             columns[i], has_number ? slash + 1 : "0");
         *places[i] = kprof_store_ask(report, sql, texts);
     }

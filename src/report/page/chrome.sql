@@ -18,7 +18,7 @@ temp.work_lane
 json(printf('%.3f', ($ns-@start)/1e3))
 
 # LENGTH
-json(printf('%.3f', max(0, end_ns-start_ns)/1e3))
+json(printf('%.3f', (end_ns-start_ns)/1e3))
 
 # SLICE(category, name, pid, tid)
 SELECT json_object('ph', 'X', 'cat', $category, 'name', $name, 'pid', $pid, 'tid', $tid, 'ts', $TIME{start_ns}, 'dur',
@@ -28,7 +28,7 @@ $LENGTH, 'args', json_object(
 json_object('ph', 'M', 'name', '$what', 'pid', $pid, 'tid', $tid, 'args', json_object('name', $name))
 
 # KNOWN
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+WHERE end_ns>=start_ns
 
 # ON_GPU
 'device', device, 'context', context, 'stream', stream, 'correlation', correlation, 'graph node id',
@@ -74,7 +74,7 @@ trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id WHERE $of
 
 # OVERHEAD_END(phase, ns)
 SELECT json_object('ph', '$phase', 'cat', $OVERHEAD, 'name', n.text, 'id', o.id, 'pid', $HOST, 'tid', coalesce(thread,
-0), 'ts', $TIME{$ns}) FROM trace_overhead o JOIN trace_name n ON n.id=name_id
+0), 'ts', $TIME{$ns}) FROM trace_overhead o JOIN trace_name n ON n.id=name_id $KNOWN
 
 -- Samples for the page: begin and length in us and the value of each; above MOST_POINTS of a metric, means of
 -- them.
@@ -101,7 +101,7 @@ GROUP BY process_id, device, name_id
 2147483640+CASE o.text WHEN 'Host-to-Device' THEN 1 WHEN 'Device-to-Host' THEN 2 ELSE 3 END
 
 # MANAGED_FROM
-FROM trace_managed JOIN trace_name o ON o.id=operation_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+FROM trace_managed JOIN trace_name o ON o.id=operation_id WHERE end_ns>=start_ns
 
 # MANAGED_NAMES
 SELECT DISTINCT $NAMED{thread_name}{$MANAGED_GPU}{$MANAGED_ROW}{'managed memory, ' || CASE o.text WHEN
@@ -159,11 +159,11 @@ FROM trace_graph $KNOWN
 # RANGES
 $SLICE{'user_annotation'}{coalesce(g.text || ':', '') || n.text}{$HOST}{thread}'style', s.text))
 FROM trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id
-LEFT JOIN trace_name g ON g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'@nested
+LEFT JOIN trace_name g ON g.id=domain_id WHERE end_ns>=start_ns AND s.text!='StartEnd'@nested
 
 # CALLS
 $SLICE{'cuda_' || l.text}{n.text}{$HOST}{thread}'correlation', correlation, 'result', result@caller))
-FROM trace_call JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id
+FROM trace_call JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id $KNOWN
 
 # MARKERS
 SELECT json_object('ph', 'i', 's', 't', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text,
@@ -172,10 +172,10 @@ n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=d
 WHERE s.text='Marker'
 
 # RANGE_BEGINS
-$RANGE_END{b}{start_ns}{thread}{s.text='StartEnd' OR (end_ns IS NULL AND s.text!='Marker') OR $CROSSES}
+$RANGE_END{b}{start_ns}{thread}{(s.text='StartEnd' AND coalesce(end_ns>=start_ns, 1)) OR (end_ns IS NULL AND s.text!='Marker') OR $CROSSES}
 
 # RANGE_ENDS
-$RANGE_END{e}{end_ns}{end_thread}{(s.text='StartEnd' AND end_ns IS NOT NULL) OR $CROSSES}
+$RANGE_END{e}{end_ns}{end_thread}{(s.text='StartEnd' AND end_ns>=start_ns) OR $CROSSES}
 
 # PROJECTION_BEGINS
 $PROJECTED{b}{p.start_ns}
@@ -185,7 +185,7 @@ $PROJECTED{e}{p.end_ns}
 
 # OVERHEADS
 $SLICE{$OVERHEAD}{n.text}{$HOST}{coalesce(thread, 0)}'correlation', correlation))
-FROM trace_overhead JOIN trace_name n ON n.id=name_id
+FROM trace_overhead JOIN trace_name n ON n.id=name_id $KNOWN
 
 # OVERHEAD_BEGINS
 $OVERHEAD_END{b}{start_ns}

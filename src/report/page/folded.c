@@ -111,7 +111,7 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
         "WITH numbered AS MATERIALIZED (SELECT id, row_number() OVER (ORDER BY id)-1 AS number FROM stack) SELECT "
         "coalesce(number, -1), function, total(end_ns-start_ns) FROM trace_kernel k JOIN trace_name n ON n.id=name_id "
         "LEFT JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation LEFT JOIN numbered ON "
-        "numbered.id=stack_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2";
+        "numbered.id=stack_id WHERE end_ns>=start_ns GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2";
     KPROF_AUTO(kprof_pool) pool = {0};
     folder of = {.report = report};
     kprof_status status = KPROF_OK;

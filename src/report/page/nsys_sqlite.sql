@@ -19,7 +19,7 @@ FROM process
 JOIN temp.nsys_process p ON p.id=process_id
 
 # KNOWN
-WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+WHERE end_ns>=start_ns
 
 # ON_GPU
 start_ns-@start, end_ns-@start, device, context, NULL, stream, correlation, global
@@ -120,7 +120,7 @@ nameId INTEGER NOT NULL, returnValue INTEGER, callchainId INTEGER
 
 # ROWS_OF_RUNTIME
 SELECT start_ns-@start, end_ns-@start, l.text='driver', global|(thread&16777215), correlation, n.text, result, NULL
-FROM trace_call $OF_PROCESS JOIN temp.nsys_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id
+FROM trace_call $OF_PROCESS JOIN temp.nsys_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id $KNOWN
 
 # COLUMNS_OF_SYNCHRONIZATION
 $ON_GPU_COLUMNS, syncType INTEGER NOT NULL, eventId INTEGER
@@ -128,7 +128,7 @@ $ON_GPU_COLUMNS, syncType INTEGER NOT NULL, eventId INTEGER
 # ROWS_OF_SYNCHRONIZATION
 WITH kind AS MATERIALIZED (SELECT id, $SYNC_KIND AS kind FROM trace_name) SELECT start_ns-@start, end_ns-@start, NULL,
 NULL, NULL, NULL, correlation, global, kind, NULL FROM trace_call JOIN kind ON kind.id=name_id $OF_PROCESS
-WHERE kind IS NOT NULL
+WHERE kind IS NOT NULL AND end_ns>=start_ns
 
 # COLUMNS_OF_NVTX_EVENTS
 start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER, color INTEGER,
@@ -139,7 +139,7 @@ INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue R
 SELECT start_ns-@start, end_ns-@start, CASE s.text WHEN 'PushPop' THEN 59 WHEN 'StartEnd' THEN 60 ELSE 34 END, r.id,
 NULL, NULL, n.text, global|(thread&16777215), iif(s.text='StartEnd', global|(end_thread&16777215), NULL), k.text,
 coalesce(domain_id, 0), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM trace_range r $OF_PROCESS JOIN trace_name
-n ON n.id=name_id JOIN temp.nsys_name k ON k.id=name_id JOIN trace_name s ON s.id=style_id
+n ON n.id=name_id JOIN temp.nsys_name k ON k.id=name_id JOIN trace_name s ON s.id=style_id WHERE coalesce(end_ns>=start_ns, 1)
 UNION ALL SELECT min(start_ns)-@start, NULL, 75, NULL, NULL, NULL, d.text, global, NULL, NULL, domain_id, NULL, NULL,
 NULL, NULL, NULL, NULL, NULL, NULL FROM trace_range $OF_PROCESS JOIN trace_name d ON d.id=domain_id
 GROUP BY process_id, domain_id
