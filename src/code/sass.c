@@ -24,6 +24,12 @@ static bool span_begins(span s, const char *word)
     return strlen(word) <= s.length && !memcmp(s.text, word, strlen(word));
 }
 
+static bool span_ends(span s, const char *word)
+{
+    const size_t length = strlen(word);
+    return length <= s.length && !memcmp(s.text + s.length - length, word, length);
+}
+
 /* An instruction: its condition, opcode and operands. */
 typedef struct parts {
     span condition; /* without the "@"; empty where there is none */
@@ -156,6 +162,19 @@ static size_t group_matrix_registers(const parts *p)
     return MOST_REGISTERS;
 }
 
+/* LDTM.16dp256bit.x4: so many times what each thread has of a row of so many bits. */
+static size_t tensor_memory_registers(const parts *p)
+{
+    size_t times = 1, each = has_modifier(p, "16dp256bit") ? 4 : has_modifier(p, "16dp128bit") ? 2 : 1;
+    span rest = p->modifiers, modifier;
+    while (next_modifier(&rest, &modifier)) {
+        const unsigned long number =
+            modifier.length > 1 && modifier.text[0] == 'x' ? strtoul(modifier.text + 1, NULL, 10) : 0;
+        times = number > 0 && number <= MOST_REGISTERS ? number : times;
+    }
+    return times * each < MOST_REGISTERS ? times * each : MOST_REGISTERS;
+}
+
 /* The most registers that an operand of these has. */
 static size_t operand_registers(const parts *p)
 {
@@ -169,7 +188,9 @@ static size_t operand_registers(const parts *p)
     if (span_is(p->name, "LDSM") || span_is(p->name, "STSM"))
         return matrix_bits(p) / 32;
     if (span_is(p->name, "LDTM") || span_is(p->name, "STTM"))
-        return MOST_REGISTERS;
+        return tensor_memory_registers(p);
+    if (span_begins(p->name, "UTC") && span_ends(p->name, "MMA")) /* a bit for each row of the result */
+        return has_modifier(p, "2CTA") ? 8 : 4;
     bool is_double = p->name.length > 1 && p->name.text[0] == 'D' && !span_is(p->name, "DEPBAR");
     if (is_double || has_modifier(p, "WIDE") || (span_is(p->name, "CS2R") && !has_modifier(p, "32")))
         return 2;
@@ -189,6 +210,8 @@ static size_t add_register(const char *text, size_t count, kprof_sass_registers 
     unsigned long number = strtoul(text + letters, &end, 10);
     if (!strncmp(end, ".64", 3) && count < 2)
         count = 2;
+    else if (!strncmp(end, ".U32", 4))
+        count = 1;
     bool is_uniform = letters == 2;
     if (kind == 'R' && number < 256)
         add(set, number + (is_uniform ? UNIFORM : 0), count, is_uniform ? PREDICATES : UNIFORM);
@@ -197,23 +220,45 @@ static size_t add_register(const char *text, size_t count, kprof_sass_registers 
     return (size_t)(end - text);
 }
 
-/* Add all registers in a text up to `end`. Addresses of global memory have 64 bits, also where older code does not say
- * so; names of functions and labels, "`(NAME)", have none. */
+/* Of the registers in brackets that follow `before`, so many belong to one operand, as ptxas of sm_90 fills them: a
+ * descriptor has 64 bits, and those of both matrices of HGMMA stand together. Bulk copies find in the first brackets
+ * where to put the data, the barrier, and up to five coordinates. Other addresses of global memory have 64 bits, also
+ * where older code does not say so. */
+static size_t bracket_registers(const parts *p, span before, bool are_first)
+{
+    enum { BULK_TARGET = 8 };
+    const bool is_bulk = span_begins(p->name, "UTMA") || span_begins(p->name, "UBLK");
+    if (span_ends(before, "gdesc"))
+        return memmem(p->name.text, p->name.length, "GMMA", 4) ? 4 : 2;
+    if (span_ends(before, "tmem") || span_ends(before, "idesc"))
+        return 1;
+    if (span_ends(before, "desc") || span_ends(before, "cx"))
+        return 2;
+    if (is_bulk)
+        return are_first && span_begins(p->name, "UTMA") && !span_is(p->name, "UTMACCTL") ? BULK_TARGET : 2;
+    return has_modifier(p, "E") ? 2 : 1;
+}
+
+/* Add all registers in a text up to `end`. Names of functions and labels, "`(NAME)", have none. */
 static void add_registers(const parts *p, const char *end, kprof_sass_registers *set)
 {
-    size_t count = operand_registers(p), address = has_modifier(p, "E") ? 2 : 1;
-    size_t depth = 0;
+    size_t count = operand_registers(p), in_brackets = 0, depth = 0;
+    bool are_first = true;
     for (const char *at = p->operands; at < end;) {
         if (*at == '`' || !strncmp(at, "(*", 2)) {
             const char *close = memchr(at, ')', (size_t)(end - at));
             at = close ? close + 1 : end;
             continue;
         }
+        if (*at == '[') {
+            in_brackets = bracket_registers(p, (span){p->operands, (size_t)(at - p->operands)}, are_first);
+            are_first = false;
+        }
         depth += *at == '[';
         depth -= *at == ']' && depth > 0;
         char before = at > p->operands ? at[-1] : ' ';
         bool begins = !isalnum((unsigned char)before) && !strchr("_$.", before);
-        size_t length = begins ? add_register(at, depth > 0 ? address : count, set) : 0;
+        size_t length = begins ? add_register(at, depth > 0 ? in_brackets : count, set) : 0;
         at += length > 0 ? length : 1;
     }
 }

@@ -106,7 +106,31 @@ static void registers_are_as_wide_as_their_values(void **state)
           "R2 R3 R4 R5 R6 R7 R12 R13 R14 R15 R20 R21 R22 R23 UR4 UR5 UR6 UR7");
     check("TLD.LZ RZ, R4, R8, UR4, 1D", "R4 R5", "R4 R5 R6 R7 R8 R9 R10 R11 UR4 UR5 UR6 UR7");
     check("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R5+URZ+0x140], R4", "P0", "R4 R5 P0");
+    check("LDG.E R0, desc[UR6][R2.U32+UR4]", "R0", "R0 R2 UR4 UR5 UR6 UR7");
+    check("LDC.64 R2, c[0x0][R4+0x210]", "R2 R3", "R2 R3 R4");
+    check("ULDC.64 UR4, cx[UR6][0x10]", "UR4 UR5", "UR4 UR5 UR6 UR7");
     check("R999 R256, UR200", "", "");
+}
+
+static void descriptors_are_as_wide_as_ptxas_fills_them(void **state)
+{
+    (void)state;
+    check("HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0", "R24 R25 R26 R27", "R24 R25 R26 R27 UR4 UR5 UR6 UR7");
+    /* Where the first matrix is in registers, the other one's descriptor is in the upper half of four. */
+    check("QGMMA.64x8x32.F32.E4M3.E4M3 R28, R24, gdesc[UR4], R28, UP0", "R28 R29 R30 R31",
+          "R24 R25 R26 R27 R28 R29 R30 R31 UR4 UR5 UR6 UR7 UP0");
+    check("UTCHMMA gdesc[UR8], gdesc[UR10], tmem[UR6], tmem[UR4], idesc[UR5], UR12, UP0", "",
+          "UR4 UR5 UR6 UR8 UR9 UR10 UR11 UR12 UR13 UR14 UR15 UP0");
+    check("@UP1 UTCHMMA.2CTA tmem[UR7], gdesc[UR8], tmem[UR6], tmem[UR4], idesc[UR5], !UPT", "",
+          "UR4 UR5 UR6 UR7 UR8 UR9 UP1");
+    check("LDTM.x4 R4, tmem[UR4]", "R4 R5 R6 R7", "R4 R5 R6 R7 UR4");
+    check("LDTM.16dp256bit.x2 R4, tmem[UR4+0x20]", "R4 R5 R6 R7 R8 R9 R10 R11", "R4 R5 R6 R7 R8 R9 R10 R11 UR4");
+    check("STTM.x2 tmem[UR6], R8", "", "R8 R9 UR6");
+    check("UTMALDG.2D [UR8], [UR4], desc[UR16]", "", "UR4 UR5 UR8 UR9 UR10 UR11 UR12 UR13 UR14 UR15 UR16 UR17");
+    check("UBLKCP.S.G [UR22], [UR20], UR24", "", "UR20 UR21 UR22 UR23 UR24");
+    check("UBLKCP.G.S [UR20], [UR22], UR24", "", "UR20 UR21 UR22 UR23 UR24");
+    check("UTMACCTL.PF [UR4]", "", "UR4 UR5");
+    check("SYNCS.EXCH.64 URZ, [UR4], UR6", "", "UR4 UR6 UR7");
 }
 
 static void a_group_of_warps_gets_half_a_row_each(void **state)
@@ -195,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_instructions_tell_what_they_access),
         cmocka_unit_test(registers_are_as_wide_as_their_values),
+        cmocka_unit_test(descriptors_are_as_wide_as_ptxas_fills_them),
         cmocka_unit_test(a_group_of_warps_gets_half_a_row_each),
         cmocka_unit_test(jumps_are_told_from_what_goes_on),
         cmocka_unit_test(barriers_of_copies_name_their_scoreboards),
