@@ -286,7 +286,7 @@ class Instructions(Case):
             database.execute("UPDATE code SET line_state = 'the code was compiled without lines'")
             database.commit()
             page = self.kprof("report", path, "--page", "source", "--top", "1", "-w", "200").out
-            self.assertIn("the code was compiled without lines; --print-source ptx has those of its PTX", page)
+            self.assertIn("the code was compiled without lines; those of its PTX are (--print-source ptx)", page)
             self.assertNotIn("lines come with", page)
             self.assertRegex(self.kprof("report", path, "--page", "source", "--print-source", "ptx", "--top", "1").out,
                              r"[0-9a-f]{8}\.ptx:[0-9]+ ")

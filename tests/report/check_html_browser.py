@@ -76,6 +76,9 @@ class Pages(unittest.TestCase):
                    "deep": make_deep_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "deep.kprof"),
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "source": MEASURED / "source.kprof",
+                   "ptx": SAMPLE.parent / "transpose-before-h200.kprof",
+                   "ptx-alone": change(SAMPLE.parent / "transpose-before-h200.kprof", folder / "ptx-alone.kprof",
+                                       "DELETE FROM code_line"),
                    "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
                    "ranges": change(SAMPLE, folder / "ranges.kprof",
                                     "UPDATE launch SET grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, "
@@ -781,6 +784,37 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.querySelectorAll('.source select')[2].value"), "lines")
 
     @in_turn
+    def test_the_source_as_lines_of_ptx(self):
+        """Rows may be lines of the PTX, which lead to the lines that they were compiled of, and these to them."""
+        run = write_page(KPROF, "report", self.reports["ptx"], "--page", "source", "--csv", "--all", "--sort",
+                         "samples", "--print-source", "ptx")
+        expected = list(csv.DictReader(io.StringIO(run.stdout)))
+        self.open("ptx", "#source-1")
+        chooser = "document.querySelectorAll('.source select')[2]"
+        self.evaluate(f"(s => {{ s.selectedIndex = [...s.options].findIndex(o => o.text === 'PTX lines'); "
+                      f"s.dispatchEvent(new Event('change')); }})({chooser})")
+        rows = self.copied()
+        self.assertEqual([(row["Line"] or "", row["Text"]) for row in rows],
+                         [(row["location"], " ".join(row["source"].split())) for row in expected])
+        for label, key in (("Samples", "samples"), ("Instructions", "instructions")):
+            self.assertEqual([row[label] for row in rows], [row[key] for row in expected])
+        current = "document.querySelector('.source .current button').textContent"
+        self.evaluate("document.activeElement.blur()")
+        self.browser.press("n", 78)
+        self.browser.settle()
+        self.assertEqual(self.evaluate(current), expected[0]["location"])
+        self.evaluate("new Promise(function wait(done) { location.hash.includes('/p') ? done() : "
+                      "setTimeout(wait, 10, done); })")
+        self.reload()
+        self.assertEqual((self.evaluate(current), self.evaluate(f"{chooser}.value")),
+                         (expected[0]["location"], "PTX lines"))
+        self.assertEqual(self.code_rows(notes=True)[0], ["of transpose.cu:36"])
+        self.click("document.querySelector('.source .current .note a')")
+        self.assertEqual((self.evaluate(current), self.evaluate(f"{chooser}.value")), ("transpose.cu:36", "lines"))
+        self.click("document.querySelector('.source .below .note a')")
+        self.assertEqual((self.evaluate(f"{chooser}.value"), self.evaluate(current)[8:13]), ("PTX lines", ".ptx:"))
+
+    @in_turn
     def test_verdicts_and_findings_lead_to_the_source(self):
         instruction = "0x00c0  FADD R5, R0, 1"
         for kernel, rows in (1, ("softmax.py:7", "standard.py:170")), (2, (instruction, instruction)):
@@ -848,11 +882,11 @@ class Pages(unittest.TestCase):
     @seldom
     def test_the_source_fits_narrow_windows(self):
         for report, fragment in (("source", "#source"), ("source", "#source-2/l1"), ("source", "#source-3"),
-                                 ("long", "#source-2"), ("long", "#kernel-1")):
+                                 ("long", "#source-2"), ("long", "#kernel-1"), ("ptx-alone", "#source-1/p2")):
             self.open(report, fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400, fragment)
-        for report in "source", "long":
-            self.open(report, "#source-2", width=1280)
+        for report, fragment in ("source", "#source-2"), ("long", "#source-2"), ("ptx-alone", "#source-1"):
+            self.open(report, fragment, width=1280)
             self.assertLessEqual(*self.evaluate("(p => [p.scrollWidth, p.clientWidth])"
                                                 "(document.querySelector('.source .scroll'))"), report)
 

@@ -8,15 +8,18 @@ function pairsOf(list) {
     return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
 }
 
-// The code of a kernel: its lines, and its instructions, which lines have the numbers of.
+// The code of a kernel: its lines, those of its PTX, and its instructions, which lines have the numbers of.
 function readCode(raw) {
+    const readLines = (lines, letter) =>
+        lines.map(([file, line, name, source, members, waits, numbers, stalls, from, at], i) => ({
+            ...{ key: `${letter}${i}`, file, line, function: name, source, members, waits, numbers },
+            stalls: pairsOf(stalls),
+            origin: at === null ? null : { file: from, line: at },
+        }));
     return {
         ...raw,
-        lines: raw.lines.map(([file, line, name, source, members, waits, numbers, stalls, from, at], i) => ({
-            ...{ key: `l${i}`, file, line, function: name, source, members, waits, numbers },
-            stalls: pairsOf(stalls),
-            caller: at === null ? null : { file: from, line: at },
-        })),
+        lines: readLines(raw.lines, "l"),
+        ptx: readLines(raw.ptx, "p"),
         instructions: raw.instructions.map(([name, offset, sass, file, line, waits, numbers, stalls], i) => ({
             ...{ key: `i${i}`, function: raw.functions[name], offset, sass, file, line, waits, numbers },
             stalls: pairsOf(stalls),

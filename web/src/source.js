@@ -83,7 +83,15 @@ function stalls(code, row) {
 class SourceView {
     constructor(code) {
         this.code = code;
-        this.lines = new Map(code.lines.flatMap((line) => line.members.map((i) => [code.instructions[i], line])));
+        this.kinds = [
+            { key: "lines", label: "lines", head: "Line", rows: code.lines },
+            { key: "ptx", label: "PTX lines", head: "PTX line", rows: code.ptx },
+            { key: "instructions", label: "instructions", head: "Instruction", rows: code.instructions },
+        ].filter(({ key, rows }) => rows.length || key === "instructions");
+        for (const kind of this.kinds) {
+            const linesOf = (line) => (line.members ?? []).map((i) => [code.instructions[i], line]);
+            kind.lines = new Map(kind.rows.flatMap(linesOf));
+        }
         this.recall();
         this.body = h("tbody", { role: "rowgroup" });
         this.head = h("tr", { role: "row" });
@@ -111,11 +119,10 @@ class SourceView {
 
     // What the reader has chosen before: the column by its key, rows by theirs.
     recall() {
-        const { column, opened = [], ofLines = true, ...chosen } = recall("source") ?? {};
-        const { lines, instructions } = this.code;
-        const rows = lines.filter(({ key }) => opened.includes(key));
+        const { column, opened = [], kind = this.code.rows, ...chosen } = recall("source") ?? {};
+        const rows = this.kinds.flatMap((other) => other.rows).filter(({ key }) => opened.includes(key));
         Object.assign(this, { query: "", page: 0, byHeat: true, current: null, open: new Set(rows) }, chosen);
-        this.rows = lines.length && ofLines ? lines : instructions;
+        this.kind = this.kinds.find(({ key }) => key === kind) ?? this.kinds[0];
         this.column = Math.max(
             0,
             this.code.columns.findIndex(({ key }) => key === column),
@@ -125,18 +132,27 @@ class SourceView {
     change(what) {
         Object.assign(this, what);
         this.show();
-        const { query, page, byHeat, ofLines } = this;
+        const { query, page, byHeat } = this;
         const opened = [...this.open].slice(-MOST_KEPT_OPEN).map(({ key }) => key);
-        remember("source", { query, page, byHeat, ofLines, opened, column: this.code.columns[this.column]?.key });
+        const column = this.code.columns[this.column]?.key;
+        remember("source", { query, page, byHeat, kind: this.kind.key, opened, column });
+    }
+
+    get rows() {
+        return this.kind.rows;
     }
 
     get ofLines() {
-        return this.rows === this.code.lines;
+        return this.kind.key !== "instructions";
     }
 
-    rowsOfLines(ofLines) {
-        const rows = ofLines ? this.code.lines : this.code.instructions;
-        return { rows, current: rows === this.rows ? this.current : null };
+    ofKind(kind) {
+        return { kind, current: kind === this.kind ? this.current : null };
+    }
+
+    // The line of an instruction; undefined: the kernel has none of that kind.
+    lineIn(key, row) {
+        return this.kinds.find((kind) => kind.key === key)?.lines.get(row);
     }
 
     controls() {
@@ -152,9 +168,9 @@ class SourceView {
                 ),
             );
         const labels = this.code.columns.map(({ label }) => label);
-        const kinds = ["lines", "instructions"];
-        const kind = choice("Rows", kinds, this.ofLines ? 0 : 1, (i) => this.rowsOfLines(i === 0));
-        this.kind = kind.querySelector("select");
+        const kinds = this.kinds.map(({ label }) => label);
+        const kind = choice("Rows", kinds, this.kinds.indexOf(this.kind), (i) => this.ofKind(this.kinds[i]));
+        this.chooser = kind.querySelector("select");
         this.input = h("input", {
             type: "search",
             value: this.query,
@@ -169,7 +185,7 @@ class SourceView {
             { class: "controls" },
             labels.length > 0 && choice("Heat", labels, this.column, (column) => ({ column })),
             choice("Order", ["hottest first", "of the source"], this.byHeat ? 0 : 1, (i) => ({ byHeat: i === 0 })),
-            this.code.lines.length > 0 && kind,
+            kinds.length > 1 && kind,
             h("label", {}, "Search ", this.input),
             h("button", { type: "button", onclick: () => this.next(1), title: "n" }, "Next hottest"),
             h("button", { type: "button", onclick: () => this.next(-1), title: "p" }, "Previous"),
@@ -221,14 +237,15 @@ class SourceView {
 
     // The row itself, or the line that it is below.
     lineOf(row) {
-        return row.members || !this.ofLines ? row : this.lines.get(row);
+        return row.members || !this.ofLines ? row : this.kind.lines.get(row);
     }
 
     // Go to a row: on its page, and opened where it is a line.
     reveal(row, quiet) {
-        if (row.members && !this.ofLines) {
-            Object.assign(this, this.rowsOfLines(true));
-            this.kind.selectedIndex = 0;
+        if (row.members) {
+            const kind = this.kinds.find(({ rows }) => rows.includes(row));
+            Object.assign(this, this.ofKind(kind));
+            this.chooser.selectedIndex = this.kinds.indexOf(kind);
         }
         const line = this.lineOf(row);
         if (!this.chosen().includes(line)) this.input.value = this.query = "";
@@ -362,7 +379,7 @@ class SourceView {
                     h("span", { class: "place" }, placeOf(this.code, row) ?? "no line"),
                 ),
                 row.source !== null && h("code", {}, row.source.trimStart()),
-                row.caller && h("span", { class: "note" }, `called from ${placeOf(this.code, row.caller)}`),
+                this.originOf(row),
                 !isOpen && this.waitsFor(row),
                 isOpen && row.members.length > PAGE_ROWS && this.linkTo(this.hottestOf(row)),
                 this.code.functions.length > 1 && row.function && h("span", { class: "note" }, named(row.function)),
@@ -371,9 +388,33 @@ class SourceView {
         );
     }
 
+    // The line that called the inlined function of this one, or that its PTX was compiled of.
+    originOf({ key, origin }) {
+        if (!origin) return null;
+        const place = placeOf(this.code, origin);
+        if (key.startsWith("l")) return h("span", { class: "note" }, `called from ${place}`);
+        const line = this.code.lines.find((other) => other.file === origin.file && other.line === origin.line);
+        return h(
+            "span",
+            { class: "note" },
+            "of ",
+            line ? h("a", { href: sourceLink(this.code, line) }, place) : place,
+        );
+    }
+
+    // Links to the lines of an instruction that it does not stand below.
+    placesOf(row) {
+        const places = ["lines", "ptx"].map((key) => key !== this.kind.key && this.lineIn(key, row));
+        const links = places
+            .filter((line) => line && placeOf(this.code, line))
+            .map((line, i) => [
+                i > 0 && ", ",
+                h("a", { href: sourceLink(this.code, line) }, placeOf(this.code, line)),
+            ]);
+        return links.length > 0 && h("span", { class: "note" }, links);
+    }
+
     instructionRow(row, isBelow) {
-        const at = !isBelow && placeOf(this.code, row);
-        const line = this.lines.get(row);
         return h(
             "tr",
             {
@@ -386,7 +427,7 @@ class SourceView {
                 "th",
                 { scope: "row", role: "rowheader" },
                 h("code", {}, `${address(row)}  ${row.sass ?? ""}`),
-                at && h("span", { class: "note" }, line ? h("a", { href: sourceLink(this.code, line) }, at) : at),
+                this.placesOf(row),
                 this.waitsFor(row),
             ),
             this.cellsOf(row),
@@ -422,7 +463,7 @@ class SourceView {
             h("th", { scope: "col", role: "columnheader", class: isNumber && "number" }, label);
         this.head.replaceChildren(
             ...[
-                header(this.ofLines ? "Line" : "Instruction"),
+                header(this.kind.head),
                 column && header(column.label),
                 this.hasStalls && header("Top stalls"),
                 ...this.others().map(({ label }) => header(label, true)),
@@ -439,9 +480,12 @@ class SourceView {
         this.hasStalls = this.code.columns.some(({ key }) => key === "samples");
         this.showHead();
         this.body.replaceChildren(...this.rowsOf(shown.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS)));
-        const what = this.ofLines ? "lines" : "instructions";
         const { page } = this;
-        this.state.textContent = countText(rows, this.rows, what, { page, size: PAGE_ROWS, shown: shown.length });
+        this.state.textContent = countText(rows, this.rows, this.kind.label, {
+            page,
+            size: PAGE_ROWS,
+            shown: shown.length,
+        });
         const turn = (step) => this.change({ page: this.page + step });
         showPages(this.pager, { page, pages, turn, labels: ["Previous page", "Next page"] });
     }
@@ -456,7 +500,7 @@ document.addEventListener("keydown", (event) => shownView()?.press(event));
 // Make the row of a link visible: #source-N/ROW.
 export function revealRow(section) {
     const view = shownView();
-    const row = view && [...view.code.lines, ...view.code.instructions].find(({ key }) => key === section);
+    const row = view && view.kinds.flatMap(({ rows }) => rows).find(({ key }) => key === section);
     if (row) view.reveal(row, true);
 }
 

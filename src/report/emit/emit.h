@@ -107,8 +107,10 @@ typedef struct kprof_emit_code {
     const kprof_code_profiles *profiles; /* valid until the page ends */
     const kprof_profiled_code *code;
     const kprof_profiled_lines *lines;
+    const kprof_profiled_lines *ptx;       /* the same instructions by lines of the PTX; NULL: not known */
     const char *kernel, *shape, *measured; /* shape NULL: not known */
     char *const *sources;                  /* [count of lines]: their texts; NULL: not known */
+    char *const *ptx_sources;              /* likewise of the PTX */
     const bool *is_idle;                   /* of each number: 0 in all instructions, or not measured */
     const char *const *notes;              /* [note_count]: what is missing, and why */
     size_t note_count;

@@ -150,7 +150,7 @@ static void html_code(kprof_emitter *emitter, const kprof_emit_code *code)
 {
     of(emitter)->profiles = code->profiles;
     begin_part(of(emitter));
-    write_value(of(emitter), kprof_html_code(code));
+    write_value(of(emitter), kprof_html_code(code, emitter->options->source_view));
 }
 
 /* Frames as [text, file, is native, is installed], and stacks as [is cut, frames...]. */

@@ -51,27 +51,35 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
     return array;
 }
 
-/* [file, line, function, text, instructions, [what the hottest waits for], numbers, stalls, caller's file, caller's
- * line]: the kernel's own line that called the inlined function of the hottest instruction */
-static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
+/* The line that leads to that of an instruction: of the PTX's the line that it was compiled of, else the kernel's own
+ * that called the inlined function; NULL: there is none. */
+static const kprof_profiled_frame *origin_of(const kprof_emit_code *emitted, size_t number, bool is_ptx)
 {
-    const kprof_profiled_line *line = &emitted->lines->items[number];
+    const kprof_profiled_instruction *instruction = &emitted->code->instructions[number];
+    const size_t least = is_ptx ? 1 : 2, frame = is_ptx ? 0 : instruction->frame_count - 1;
+    return instruction->frame_count >= least ? &emitted->code->frames[instruction->first_frame + frame] : NULL;
+}
+
+/* [file, line, function, text, instructions, [what the hottest waits for], numbers, stalls, origin's file, origin's
+ * line]: the origin of the hottest instruction */
+static cJSON *line_array(const kprof_emit_code *emitted, size_t number, bool is_ptx)
+{
+    const kprof_profiled_lines *lines = is_ptx ? emitted->ptx : emitted->lines;
+    const kprof_profiled_line *line = &lines->items[number];
     const kprof_profiled_code *code = emitted->code;
-    const size_t *members = emitted->lines->members + line->first;
+    const size_t *members = lines->members + line->first;
     const size_t hottest = kprof_profiled_hottest(code, members, line->count);
-    const kprof_profiled_instruction *called = &code->instructions[hottest == SIZE_MAX ? members[0] : hottest];
-    const kprof_profiled_frame *caller =
-        called->frame_count > 1 ? &code->frames[called->first_frame + called->frame_count - 1] : NULL;
+    const kprof_profiled_frame *origin = origin_of(emitted, hottest == SIZE_MAX ? members[0] : hottest, is_ptx);
     cJSON *instructions = cJSON_CreateArray();
     for (size_t i = 0; i < line->count; i++)
         append(instructions, kprof_json_integer((int64_t)members[i]));
-    cJSON *array =
-        KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
-                         known(line->file != NULL, line->line), text_of(line->function),
-                         text_of(emitted->sources[number]), instructions, waits_array(code, line->values, hottest));
+    cJSON *array = KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
+                                    known(line->file != NULL, line->line), text_of(line->function),
+                                    text_of((is_ptx ? emitted->ptx_sources : emitted->sources)[number]), instructions,
+                                    waits_array(code, line->values, hottest));
     append_values(array, emitted, line->values);
-    append(array, known(caller != NULL, caller ? caller->file - emitted->profiles->files : 0));
-    append(array, known(caller && caller->line > 0, caller ? caller->line : 0));
+    append(array, known(origin != NULL, origin ? origin->file - emitted->profiles->files : 0));
+    append(array, known(origin && origin->line > 0, origin ? origin->line : 0));
     return array;
 }
 
@@ -101,10 +109,12 @@ static cJSON *reasons_of(const kprof_profiled_code *code)
     return reasons;
 }
 
-cJSON *kprof_html_code(const kprof_emit_code *emitted)
+/* `view`: the rows that the reader sees first. */
+cJSON *kprof_html_code(const kprof_emit_code *emitted, kprof_source_view view)
 {
     const kprof_profiled_code *code = emitted->code;
-    cJSON *files = cJSON_CreateArray(), *functions = cJSON_CreateArray(), *lines = cJSON_CreateArray();
+    cJSON *files = cJSON_CreateArray(), *functions = cJSON_CreateArray(), *lines = cJSON_CreateArray(),
+          *ptx = cJSON_CreateArray();
     for (size_t i = 0; i < emitted->profiles->file_count; i++)
         append(files, KPROF_JSON_OBJECT({"name", text_of(emitted->profiles->files[i].name)},
                                         {"path", text_of(emitted->profiles->files[i].path)}));
@@ -112,15 +122,20 @@ cJSON *kprof_html_code(const kprof_emit_code *emitted)
         {"part", text_of("code")}, {"id", kprof_json_integer(code->profile->id)}, {"kernel", text_of(emitted->kernel)},
         {"shape", text_of(emitted->shape)}, {"device", text_of(code->profile->device->name)},
         {"measured", text_of(emitted->measured)},
+        {"rows", text_of(view == KPROF_VIEW_SASS  ? "instructions"
+                         : view == KPROF_VIEW_PTX ? "ptx"
+                                                  : "lines")},
         {"notes", cJSON_CreateStringArray(emitted->notes, (int)emitted->note_count)}, {"files", files});
     add_columns(object, emitted);
     for (size_t i = 0; i < code->function_count; i++)
         append(functions, text_of(code->functions[i].demangled));
     for (size_t i = 0; kprof_profiled_has_lines(code) && i < emitted->lines->count; i++)
-        append(lines, line_array(emitted, i));
+        append(lines, line_array(emitted, i, false));
+    for (size_t i = 0; emitted->ptx && i < emitted->ptx->count; i++)
+        append(ptx, line_array(emitted, i, true));
     cJSON *instructions = cJSON_CreateArray();
     for (size_t i = 0; i < code->instruction_count; i++)
         append(instructions, instruction_array(emitted, i));
     return KPROF_JSON_ADD(object, {"reasons", reasons_of(code)}, {"functions", functions}, {"lines", lines},
-                          {"instructions", instructions});
+                          {"ptx", ptx}, {"instructions", instructions});
 }

@@ -143,6 +143,21 @@ static kprof_status read_launch(kprof_code_profiles *all, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
+static struct kprof_code_cache *new_cache(kprof_report *report, const kprof_model *model)
+{
+    struct kprof_code_cache *cache = kprof_pool_calloc(model->pool, 1, sizeof *cache);
+    cache->work.reports[0] = report;
+    return cache;
+}
+
+kprof_code_profiles kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles)
+{
+    kprof_code_profiles of_ptx = *profiles;
+    of_ptx.takes_ptx = true;
+    of_ptx.cache = new_cache(profiles->report, profiles->model);
+    return of_ptx;
+}
+
 void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
     static const struct {
@@ -156,9 +171,7 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
          read_profile},
         {"SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id", read_launch},
     };
-    *out = (kprof_code_profiles){
-        .report = report, .model = model, .cache = kprof_pool_calloc(model->pool, 1, sizeof *out->cache)};
-    out->cache->work.reports[0] = report;
+    *out = (kprof_code_profiles){.report = report, .model = model, .cache = new_cache(report, model)};
     for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++) {
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
         while (kprof_cursor_next(&rows))

@@ -120,6 +120,8 @@ typedef struct kprof_code_profiles {
 
 /* Read which profiles and files there are; none in a report of an older version. All is in memory of the model. */
 void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out);
+/* The same with lines of the PTX, in memory of their own. */
+kprof_code_profiles kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles);
 /* The profile that a launch is part of; NULL: none. */
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch);
 

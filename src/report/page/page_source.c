@@ -572,7 +572,7 @@ static void note_lines(source_page *page, const kprof_profiled_code *code, const
         page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
     add_note(page, name_of(page, code->profile),
              kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
-                             *state ? ": " : "", state, has_ptx ? "; --print-source ptx has those of its PTX" : ""));
+                             *state ? ": " : "", state, has_ptx ? "; those of its PTX are (--print-source ptx)" : ""));
 }
 
 /* The values of several codes of one name and shape add up. */
@@ -801,8 +801,14 @@ static void note_files(const shown_code *shown, kprof_source_state state)
         add_note(shown->page, NULL, kprof_strprintf("%s: %s", kprof_strbuf_text(&names), file_states[state]));
 }
 
+/* The texts of lines, and lines of the PTX with theirs. */
+typedef struct whole_code {
+    char **sources, **ptx_sources;
+    const kprof_profiled_lines *ptx; /* NULL: not known */
+} whole_code;
+
 /* Give the emitter the code with the texts of its lines. */
-static void emit_code(shown_code *shown, char **sources)
+static void emit_code(shown_code *shown, const whole_code *whole)
 {
     source_page *page = shown->page;
     const kprof_code_profile *profile = shown->code->profile;
@@ -827,30 +833,48 @@ static void emit_code(shown_code *shown, char **sources)
                                                 .profiles = &page->profiles,
                                                 .code = shown->code,
                                                 .lines = shown->lines,
+                                                .ptx = whole->ptx,
                                                 .kernel = name_of(page, profile),
                                                 .shape = describe_shape(profile, room, sizeof room),
                                                 .measured = measured.length > 0 ? measured.data : "nothing",
-                                                .sources = sources,
+                                                .sources = whole->sources,
+                                                .ptx_sources = whole->ptx_sources,
                                                 .is_idle = shown->is_idle,
                                                 .notes = notes,
                                                 .note_count = note_count,
                                             });
 }
 
-static void show_whole_code(source_page *page, const kprof_code_profile *profile)
+/* The text of each line; NULL where there is none. */
+static char **texts_of_lines(source_page *page, const kprof_profiled_lines *lines)
+{
+    char **texts = kprof_calloc(lines->count + 1, sizeof *texts);
+    for (size_t i = 0; i < lines->count; i++)
+        if (lines->items[i].file)
+            texts[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
+    return texts;
+}
+
+static void free_texts(char **texts, const kprof_profiled_lines *lines)
+{
+    for (size_t i = 0; texts && i < lines->count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx, const kprof_code_profile *profile)
 {
     const kprof_loaded_code *loaded = kprof_code_load(&page->profiles, profile);
     if (!loaded)
         return;
-    const kprof_profiled_lines *lines = &loaded->lines;
-    shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
-    KPROF_AUTO_FREE char **sources = kprof_calloc(lines->count + 1, sizeof *sources);
-    for (size_t i = 0; i < lines->count; i++)
-        if (lines->items[i].file)
-            sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
-    emit_code(&shown, sources);
-    for (size_t i = 0; i < lines->count; i++)
-        free(sources[i]);
+    const kprof_loaded_code *by_ptx = kprof_profiled_has_ptx(&loaded->code) ? kprof_code_load(of_ptx, profile) : NULL;
+    shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines, .view = KPROF_VIEW_BOTH};
+    const whole_code whole = {.sources = texts_of_lines(page, &loaded->lines),
+                              .ptx_sources = by_ptx ? texts_of_lines(page, &by_ptx->lines) : NULL,
+                              .ptx = by_ptx ? &by_ptx->lines : NULL};
+    emit_code(&shown, &whole);
+    free_texts(whole.sources, &loaded->lines);
+    free_texts(whole.ptx_sources, whole.ptx);
 }
 
 /* The emitter refers to the code until the page ends. */
@@ -870,9 +894,10 @@ kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_conte
     source_page *page = open_page(context);
     page->emitter = emitter;
     const kprof_status status = page->profiles.count > 0 ? take_launches(page) : KPROF_OK;
+    const kprof_code_profiles of_ptx = kprof_code_profiles_of_ptx(&page->profiles);
     for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
         if (page->profiles.items[i].taken > 0)
-            show_whole_code(page, &page->profiles.items[i]);
+            show_whole_code(page, &of_ptx, &page->profiles.items[i]);
     kprof_source_index_free(&page->index);
     return status;
 }
