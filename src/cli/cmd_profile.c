@@ -770,18 +770,30 @@ static kprof_status profile_application(profile *run)
     if (status != KPROF_OK)
         return status;
     kprof_outcome_explain(&run->outcome, run->options, run->report);
-    if (run->as_ncu && measures(run) && !kprof_outcome_has_results(&run->outcome))
-        fputs("==WARNING== No kernels were profiled.\n", run->as_ncu);
+    if (run->as_ncu && measures(run))
+        kprof_outcome_tell_as_ncu(&run->outcome, run->as_ncu);
     close_session(run);
     announce_report(run);
     print_results(run);
     return KPROF_OK;
 }
 
+/* Scripts look for this failure where ncu tells it, also when it is found before the application starts. */
+static void tell_permission_as_ncu(profile *run)
+{
+    const kprof_destination to = kprof_route_profile(run->options, isatty(STDOUT_FILENO)).as_ncu;
+    if (!run->as_ncu && kprof_results_open(run->options, to, &run->as_ncu) == KPROF_OK && run->as_ncu) {
+        run->outcome.spools.told = KPROF_NO_PERMISSION;
+        kprof_outcome_tell_as_ncu(&run->outcome, run->as_ncu);
+    }
+}
+
 int kprof_cmd_profile(const kprof_options *options)
 {
     profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1, .also = -1}};
     kprof_status status = profile_application(&run);
+    if (status == KPROF_NO_PERMISSION)
+        tell_permission_as_ncu(&run);
     if (run.as_ncu != run.results)
         (void)!kprof_results_close(options, run.as_ncu, KPROF_OK);
     run.outcome.printing = kprof_results_close(options, run.results, run.outcome.printing);

@@ -73,6 +73,18 @@ int kprof_outcome_exit_code(const kprof_outcome *outcome)
     return code >= OWN_CODES_FIRST && code <= OWN_CODES_LAST ? kprof_status_exit_code(KPROF_APPLICATION) : code;
 }
 
+void kprof_outcome_tell_as_ncu(const kprof_outcome *outcome, FILE *out)
+{
+    const int status = outcome->wait_status;
+    if (outcome->spools.told == KPROF_NO_PERMISSION)
+        fputs("==ERROR== ERR_NVGPUCTRPERM - This user may not read the GPU's performance counters.\n", out);
+    if (application_failed(outcome))
+        fprintf(out, "==ERROR== The application returned an error code (%d).\n",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (!kprof_outcome_has_results(outcome))
+        fputs("==WARNING== No kernels were profiled.\n", out);
+}
+
 static void explain_application(const kprof_outcome *outcome)
 {
     const int wait_status = outcome->wait_status;

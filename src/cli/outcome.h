@@ -28,6 +28,8 @@ int kprof_outcome_exit_code(const kprof_outcome *outcome);
 /* Log how the application failed, and what is missing and why: no CUDA, no match (with the kernels seen and the name
  * nearest to --kernel-name), nothing measured. */
 void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report);
+/* Print the lines with which ncu ends a run that did not go well, for scripts that look for them. */
+void kprof_outcome_tell_as_ncu(const kprof_outcome *outcome, FILE *out);
 /* Log that no launch of the report matched; unless numbers alone chose them, also which kernels were seen, and the name
  * nearest to --kernel-name. */
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report);

@@ -397,6 +397,25 @@ class Scripts(Case):
             self.assertEqual(run.returncode, 106, run.stderr)
             self.assertRegex(run.stdout, f"^(==PROF== .*\n)*{told}$")
 
+    def test_failures_are_told(self):
+        """Scripts look for these lines, on stdout or in the log file."""
+        refused = r"==ERROR== ERR_NVGPUCTRPERM - .*\n==WARNING== No kernels were profiled\.\n"
+        for step, env, code, told in (
+                ("exit=3", {}, 3, r"==ERROR== The application returned an error code \(3\)\.\n"),
+                ("raise=9", {}, 137, r"==ERROR== The application returned an error code \(9\)\.\n"),
+                ("say=ran", {"KPROF_SIM_FAULT": "permission"}, 104, refused),
+                ("say=ran", {"KPROF_SIM_PROBE": "no-permission"}, 104, refused)):
+            for words in (["--csv"], ["--csv", "--log-file", "log"], ["-f", "-o", "a"], ["--quiet"]):
+                run = subprocess.run([self.ncu, *words, "--injection-path", INJECTION, "--metrics", METRIC, APP,
+                                      f"launch={SCALE}", "settle", step], env=self.environment(env), cwd=self.dir,
+                                     text=True, capture_output=True, timeout=PATIENCE_S)
+                self.assertEqual(run.returncode, code, run.stderr)
+                seen = run.stdout
+                if "--log-file" in words:
+                    with open(self.path("log")) as file:
+                        seen = file.read()
+                self.assertRegex(seen, "(?m)^" + told) if "--quiet" not in words else self.assertNotIn("==", seen)
+
     def test_numbers(self):
         """Whole numbers have decimals on request, and in summaries, whose rows are for kernels and shapes."""
         self.run_ncu("--injection-path", INJECTION, "--section", "LaunchStats", "-o", "a", APP, f"launch={SCALE}*2",
