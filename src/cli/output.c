@@ -51,8 +51,9 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
         results = named_destination(options->log_file);
     else if (is_text(options) && !stdout_is_terminal && !kprof_is_called_ncu())
         results = KPROF_TO_STDERR;
-    kprof_route route = {results, results == KPROF_TO_STDOUT && !is_text(options), KPROF_TO_NOTHING};
-    if (kprof_is_called_ncu() && !options->quiet && (is_text(options) || options->format == KPROF_FORMAT_CSV_NCU))
+    const bool is_as_ncu = kprof_is_called_ncu() && (is_text(options) || options->format == KPROF_FORMAT_CSV_NCU);
+    kprof_route route = {results, results == KPROF_TO_STDOUT && !is_text(options) && !is_as_ncu, KPROF_TO_NOTHING};
+    if (is_as_ncu && !options->quiet)
         route.as_ncu = results;
     const bool prints = options->page != KPROF_UNSET || options->format != KPROF_UNSET || options->prints_stats ||
                         options->stats_reports.count > 0;

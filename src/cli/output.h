@@ -35,7 +35,7 @@ typedef struct kprof_route {
  * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so
  * that "kprof ./app > app.txt" holds what the application printed and nothing else.
  * Where kprof is called ncu, text and ncu's CSV stand behind the lines that ncu prints; these go to stdout where no
- * results are printed, too. --quiet leaves them out. */
+ * results are printed, too. --quiet leaves them out. The application's stdout stays what it is, as with ncu. */
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
 /* The rule for commands that start nothing: stdout, --log-file or --html. */
 kprof_route kprof_route_report(const kprof_options *options);

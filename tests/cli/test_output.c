@@ -87,6 +87,8 @@ static void route_as_ncu(void **state)
         program_invocation_short_name = name;
         assert_int_equal(route.results, rows[i].results);
         assert_int_equal(route.as_ncu, rows[i].as_ncu);
+        /* The application's stdout stays what it is, as scripts made for ncu expect. */
+        assert_int_equal(route.application_to_stderr, rows[i].format == KPROF_FORMAT_CSV);
     }
 }
 

@@ -316,6 +316,10 @@ class Scripts(Case):
             self.assertRegex(file.read(), "^" + profiled + '"ID",.*' + columns + "\n")
         self.assertRegex(self.profile_ncu("--csv", "--quiet").out.splitlines()[0], '^"ID",.*' + columns)
         self.assertTrue(self.profile_ncu("--csv", "--csv-layout", "long").out.startswith('"launch",'))
+        run = self.run_ncu("--csv", "--injection-path", INJECTION, "--metrics", METRIC, APP, "say=ran",
+                           f"launch={SCALE}")
+        self.assertRegex(run.out, r'(?m)^ran$')
+        self.assertNotIn("ran", run.err)
         run = self.profile_ncu()
         self.assertIn(METRIC, run.out) # and not on stderr, as elsewhere
         self.assertRegex(run.out, "^" + profiled)
