@@ -22,6 +22,13 @@ def documents(source):
     return sorted(name for name in names if name and (source / name).exists())
 
 
+def is_installed(path):
+    """Does cmake/install.cmake put this file, or the folder of it, beside the documents?"""
+    if path.parts[0] == "docs":
+        return "man" not in path.parts
+    return path.parts[0] == "samples" or str(path) in ("README.md", "CONTRIBUTING.md", "NEWS.md", "LICENSE")
+
+
 def check_link(source, document, target):
     """What is wrong with a link, or None."""
     if re.match(r"[a-z]+:", target):
@@ -32,6 +39,8 @@ def check_link(source, document, target):
         return "there is no such file"
     if source not in file.resolve().parents:
         return "it leads out of the project"
+    if is_installed(pathlib.Path(document)) and not is_installed(file.resolve().relative_to(source)):
+        return "the document is installed, and this file is not beside it"
     if fragment and fragment not in markdown.anchors(markdown.split(file.read_text())[1]):
         return "there is no such heading"
     return None
