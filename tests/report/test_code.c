@@ -392,6 +392,21 @@ static void test_values_that_are_waited_for_by_reason(void **state)
     }
 }
 
+/* Of a reason only the stalls may have been collected: samples of all warps are none then. */
+static void test_reason_with_stalls_alone(void **state)
+{
+    (void)state;
+    opened of;
+    execute("INSERT INTO code_wait VALUES(2, 0x50, 0x30); UPDATE code_instruction SET text='LDS R6, [R3]', "
+            "space='Shared' WHERE function_id=2 AND offset=0x30; INSERT OR REPLACE INTO instruction_value SELECT 2, 2, "
+            "0x40, id, 1000 FROM metric WHERE kind='instruction'; UPDATE metric SET name='smsp__pcsamp_other' WHERE "
+            "name='smsp__pcsamp_warps_issue_stalled_long_scoreboard'; INSERT OR REPLACE INTO instruction_value SELECT "
+            "2, 2, 0x50, id, 9 FROM metric WHERE name='smsp__pcsamp_warps_issue_stalled_short_scoreboard'");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_int_equal(of.code.instructions[kprof_profiled_producer(&of.code, 5)].offset, 0x30);
+    close_code(&of);
+}
+
 static void test_hot_line_of_a_wait_that_is_told_later(void **state)
 {
     (void)state;
@@ -892,6 +907,7 @@ int main(int argc, char **argv)
         TEST(test_numbers_that_findings_read),
         TEST(test_sums_that_findings_read),
         TEST(test_places_of_files_with_long_names),
+        TEST(test_reason_with_stalls_alone),
         TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),
         TEST(test_damaged_rows),

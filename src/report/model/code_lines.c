@@ -222,7 +222,8 @@ static double samples_of(const kprof_profiled_code *code, const double *values, 
 {
     const size_t at =
         KPROF_FIND(i, code->reason_count, code->reasons[i].known && strcmp(code->reasons[i].known->name, reason) == 0);
-    return at < code->reason_count ? values[code->reasons[at].all] : 0;
+    const size_t column = at < code->reason_count ? code->reasons[at].all : SIZE_MAX; /* or only the stalls have one */
+    return column != SIZE_MAX ? values[column] : 0;
 }
 
 /* Recorded samples hold to this without exception: Long Scoreboard counts warps that wait for any access but those of
