@@ -51,6 +51,7 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         {"kernel-name-base", !filter->kernel, " without --kernel-name"},
         {"filter-mode", !counts && !options->census,
          " without --launch-skip, --launch-count or --launch-skip-before-match"},
+        {"config-file-path", options->reads_config == 0, " beside --config-file no, with which no file is read"},
         {"app-replay-", !kprof_replay_is_of_runs(options->replay_choice),
          " without --replay-mode application or app-range"},
         {"pm-sampling-", command & KPROF_IN(trace) && !options->samples_program, " without --pm-sampling"},

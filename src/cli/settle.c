@@ -11,7 +11,9 @@
 #include "report/model/change.h"
 #include "report/report.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --import makes the default command a report; the file may also be the report command's argument. */
@@ -260,11 +262,17 @@ static bool is_told_what(const kprof_options *options)
 }
 
 /* A source file may be in another place, so the text of those that are found is still shown. */
-static void tell_missing(const kprof_strlist *paths, const char *option)
+static void tell_missing(const kprof_strlist *paths, const char *option, bool are_folders)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        if (access(paths->items[i], R_OK) != 0)
-            kprof_log(KPROF_LOG_WARNING, "--%s %s: %m; no source is looked for there", option, paths->items[i]);
+    for (size_t i = 0; i < paths->count; i++) {
+        struct stat found;
+        int error = access(paths->items[i], R_OK) != 0 || stat(paths->items[i], &found) != 0 ? errno : 0;
+        if (!error && S_ISDIR(found.st_mode) != are_folders)
+            error = are_folders ? ENOTDIR : EISDIR;
+        if (error)
+            kprof_log(KPROF_LOG_WARNING, "--%s %s: %s; no source is looked for there", option, paths->items[i],
+                      strerror(error));
+    }
 }
 
 /* Tables have all rows of the source page in the order of the program, unless the hottest are asked for. */
@@ -273,8 +281,8 @@ static kprof_status settle_source(kprof_options *options)
     enum { HOTTEST = 10 };
     const bool has_top = kprof_option_is_given(options, offsetof(kprof_options, top));
     const bool is_source = options->page == KPROF_PAGE_SOURCE;
-    tell_missing(&options->source_folders, "source-folders");
-    tell_missing(&options->resolve_source_files, "resolve-source-file");
+    tell_missing(&options->source_folders, "source-folders", true);
+    tell_missing(&options->resolve_source_files, "resolve-source-file", false);
     if (options->sort != KPROF_UNSET && is_source != (options->sort >= KPROF_SORT_SAMPLES))
         return kprof_fail(KPROF_USAGE, "--sort %s is about %s", kprof_option_word("sort", options->sort),
                           is_source ? "rows of kernels; --page source sorts by samples, instructions, sectors, "

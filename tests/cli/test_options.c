@@ -810,9 +810,12 @@ static void configuration_of_ncu(void **state)
     snprintf(line, sizeof line, "--query-metrics --config-file-path %s/c", files);
     assert_int_equal(parse(line), KPROF_OK);
     assert_int_equal(options.chips.count, 1);
-    snprintf(line, sizeof line, "--config-file no --config-file-path %s/c app", files);
-    assert_int_equal(parse(line), KPROF_OK);
-    assert_int_equal(options.selection.sections.count, 0);
+    for (const char *const *what = (const char *[]){"app", "-i r.kprof", "--list-sections", NULL}; *what; what++) {
+        snprintf(line, sizeof line, "--config-file no --config-file-path %s/c %s", files, *what);
+        assert_int_equal(parse(line), KPROF_OK);
+        assert_int_equal(options.selection.sections.count, 0);
+        assert_non_null(strstr(captured.last, "--config-file-path has no effect beside --config-file no"));
+    }
     snprintf(line, sizeof line, "-i r.kprof --config-file-path %s/c", files); /* a line and a heading cannot both */
     assert_int_equal(parse(line), KPROF_USAGE);
     assert_non_null(strstr(captured.last, "/c has that under [Import]"));
@@ -1401,6 +1404,10 @@ static void missing_sources_are_told(void **state)
     assert_non_null(strstr(captured.last, "--source-folders /none/here: No such file or directory"));
     assert_int_equal(parse("report r.kprof --resolve-source-file /none/a.cu --page source"), KPROF_OK);
     assert_non_null(strstr(captured.last, "--resolve-source-file /none/a.cu: No such file or directory"));
+    assert_int_equal(parse("report r.kprof --source-folders /etc/passwd --page source"), KPROF_OK);
+    assert_non_null(strstr(captured.last, "--source-folders /etc/passwd: Not a directory"));
+    assert_int_equal(parse("report r.kprof --resolve-source-file /etc --page source"), KPROF_OK);
+    assert_non_null(strstr(captured.last, "--resolve-source-file /etc: Is a directory"));
 }
 
 static void rows_are_consistent(void **state)

@@ -786,6 +786,27 @@ static void test_too_many_folders(void **state)
     kprof_source_index_free(&index);
 }
 
+/* What kprof does not look into is told: folders that are too deep, or closed to this user. */
+static void test_folders_that_are_passed_over(void **state)
+{
+    (void)state;
+    char *given[] = {folder}, place[1200], line[16] = "";
+    const kprof_strlist list = {given, 1, 1};
+    const kprof_source_places below = {&list, NULL, NULL};
+    int length = snprintf(place, sizeof place, "%s", folder);
+    for (int i = 0; i < 33; i++) {
+        length += snprintf(place + length, sizeof place - (size_t)length, "/d");
+        assert_int_equal(mkdir(place, 0700), 0);
+    }
+    kprof_source_search(&below, "util.cuh", take_line, line);
+    assert_non_null(strstr(said.last, "did not look into 1 folder, the first is d/d/"));
+    assert_non_null(strstr(said.last, "/d/: more than 32 levels deep;"));
+    snprintf(place, sizeof place, "%s/closed", folder);
+    assert_int_equal(mkdir(place, 0), 0);
+    kprof_source_search(&below, "util.cuh", take_line, line);
+    assert_non_null(strstr(said.last, geteuid() == 0 ? "1 folder," : "2 folders,")); /* root may look into all */
+}
+
 /* Only a file whose size and hash are known is looked for where the report says. */
 static void test_recorded_paths(void **state)
 {
@@ -921,6 +942,7 @@ int main(int argc, char **argv)
         TEST(test_files_of_one_name),
         TEST(test_slashes_behind_a_folder),
         TEST(test_too_many_folders),
+        TEST(test_folders_that_are_passed_over),
         TEST(test_recorded_paths),
         TEST(test_stored_text),
         TEST(test_calls_of_a_function_are_told_apart),

@@ -6,6 +6,7 @@
 #include "report/store/store.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A limit for the folders that the user gave. */
+/* A limit for the folders that the user gave, whose descriptors are open meanwhile. */
 #define DEPTH_MAX 32
+#define TOO_DEEP  "more than 32 levels deep"
 
 /* A file below a folder. */
 typedef struct entry {
@@ -72,7 +74,7 @@ void kprof_source_index_free(kprof_source_index *index)
     for (size_t i = 0; i < index->folder_count; i++)
         free(index->folders[i].below);
     free(index->folders);
-    KPROF_FREE_TEXTS(&index->names, &index->entries);
+    KPROF_FREE_TEXTS(&index->names, &index->entries, &index->passed_over);
     *index = (kprof_source_index){0};
 }
 
@@ -81,12 +83,20 @@ static size_t entry_count(const kprof_source_index *index)
     return index->entries.length / sizeof(entry);
 }
 
+/* Note why kprof does not look into a folder. */
+static void pass_over(kprof_source_index *index, const struct found_folder *in, const char *name, const char *why)
+{
+    if (index->passed_count++ == 0)
+        kprof_strbuf_printf(&index->passed_over, "%s%s: %s", in->below, name, why);
+}
+
 /* Note the files of a folder, whose descriptor this closes, then those of the folders in it. */
 static void add_folder(kprof_source_index *index, int folder, struct found_folder place, size_t depth)
 {
     KPROF_AUTO(kprof_strlist) inner = KPROF_STRLIST_INIT;
-    DIR *entries = fdopendir(folder);
+    DIR *entries = depth > DEPTH_MAX ? NULL : fdopendir(folder);
     if (!entries) {
+        pass_over(index, &place, "", depth > DEPTH_MAX ? TOO_DEEP : strerror(errno));
         close(folder);
         free(place.below);
         return;
@@ -103,8 +113,10 @@ static void add_folder(kprof_source_index *index, int folder, struct found_folde
         kprof_strbuf_append(&index->entries, &(entry){index->names.length, number}, sizeof(entry));
         kprof_strbuf_append(&index->names, found->d_name, strlen(found->d_name) + 1);
     }
-    for (size_t i = 0; i < inner.count && depth < DEPTH_MAX && !index->is_cut; i++) {
+    for (size_t i = 0; i < inner.count && !index->is_cut; i++) {
         const int next = openat(dirfd(entries), inner.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (next < 0 && errno != ENOTDIR && errno != ELOOP && errno != ENOENT)
+            pass_over(index, &place, inner.items[i], strerror(errno));
         if (next >= 0)
             add_folder(index, next,
                        (struct found_folder){place.given, kprof_strprintf("%s%s/", place.below, inner.items[i])},
@@ -135,6 +147,11 @@ static void build_index(const kprof_source_places *places, kprof_source_index *i
             "the folders of --source-folders have more than %d files and folders: sources may be among those that "
             "kprof did not look at; name a folder that is nearer to them",
             KPROF_SOURCE_ENTRIES_MAX);
+    if (index->passed_count > 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "below --source-folders kprof did not look into %zu folder%s, the first is %s; name a folder that is "
+                  "nearer to the sources, if they are there",
+                  index->passed_count, index->passed_count == 1 ? "" : "s", index->passed_over.data);
     index->is_built = true;
 }
 

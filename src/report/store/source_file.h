@@ -23,7 +23,9 @@ typedef struct kprof_source_index {
         char *below;  /* its path in there, "" of that itself; owned */
     } * folders;
     size_t folder_count, looked_at; /* of all entries of folders */
-    bool is_built, is_cut;          /* there are more of these than kprof looks at */
+    kprof_strbuf passed_over;       /* the first folder that kprof does not look into, and why */
+    size_t passed_count;
+    bool is_built, is_cut; /* there are more of these than kprof looks at */
 } kprof_source_index;
 
 void kprof_source_index_free(kprof_source_index *index); /* members */
