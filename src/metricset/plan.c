@@ -454,7 +454,18 @@ typedef struct pass_wish {
     const kprof_strlist *names, *useful;
     const kprof_limits *limits;
     kprof_host *host;
+    const kprof_planned *alone; /* the useful ones without limits, which take no less beside others; or of nothing */
 } pass_wish;
+
+/* Can what is left of the limits beside the passes of instructions be enough for the useful names? */
+static bool may_fit(const pass_wish *wish, const kprof_limits *limits, size_t own)
+{
+    const kprof_schedule *alone = &wish->alone->schedule;
+    const size_t least = own + (alone->pass_count > 0 ? alone->pass_count : 1);
+    const kprof_effort effort = kprof_effort_of(alone, wish->alone->collect.count);
+    return (limits->max_passes == 0 || limits->max_passes >= least) &&
+           (limits->budget_s <= 0 || kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s);
+}
 
 /* Plan the metrics of launches beside the passes of instructions. *fits: every name among the useful ones is kept. */
 static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, kprof_planned *out, bool *fits)
@@ -463,7 +474,7 @@ static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, k
     const uint32_t own = (uint32_t)further_passes(plan);
     limits.workload = kprof_plan_workload(plan, &limits.workload);
     *out = (kprof_planned){0};
-    *fits = limits.max_passes == 0 || own == 0 || limits.max_passes > own;
+    *fits = own == 0 || may_fit(wish, &limits, own);
     if (!*fits)
         return KPROF_OK;
     limits.max_passes -= limits.max_passes ? own : 0;
@@ -616,6 +627,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     bool is_limited = kprof_limits_are_set(&selection->limits);
     kprof_supply supply = {&out->pool, host, is_limited ? &out->collect : NULL};
     kprof_strlist names = KPROF_STRLIST_INIT, useful = KPROF_STRLIST_INIT;
+    kprof_planned alone = {0};
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
     add_section_instructions(from, host, out);
     kprof_status status = KPROF_OK;
@@ -634,7 +646,10 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         kprof_strlist_add(&names, duration);
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
-    KPROF_THEN(status, plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out));
+    if (status == KPROF_OK && useful.count > 0) /* this spares plans that take seconds, and leave useful ones out */
+        status = kprof_planner_make(host, &(kprof_planner_wish){&useful, &(kprof_limits){0}}, &alone);
+    KPROF_THEN(status, plan_passes(&(pass_wish){&names, &useful, &selection->limits, host, &alone}, out));
+    kprof_planned_free(&alone);
     KPROF_FREE_LISTS(&names, &useful);
     if (status == KPROF_OK && is_limited)
         status = resolve_sections(from->catalog, from->wanted, &supply, out);
