@@ -76,10 +76,11 @@ static char *session_of_child(long pid)
 static kprof_status refuse(const char *word, bool is_pid, long pid)
 {
     if (!is_pid)
-        return kprof_fail(KPROF_NO_APPLICATION,
-                          "%s is neither a process id nor the directory of a run; kprof ctl status lists those that "
-                          "can be told",
-                          word);
+        return kprof_fail(
+            KPROF_NO_APPLICATION,
+            "\"%s\" is neither a process id nor the directory of a run; kprof ctl status lists those that "
+            "can be told",
+            word);
     const bool is_others = kill((pid_t)pid, 0) != 0 && errno == EPERM;
     if (is_others || !kprof_pid_lives(pid))
         return kprof_fail(KPROF_NO_APPLICATION, "process %s %s; kprof ctl status lists those that can be told", word,

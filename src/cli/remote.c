@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define BLOCKS_AT_ONCE  256
 #define READ_LIMIT_NS   INT64_C(2000000000)
 #define FOLLOW_LIMIT_NS INT64_C(120000000000)
 #define STOP_LIMIT_NS   INT64_C(1500000000) /* for which all that have not followed are stopped by a signal */
@@ -213,18 +214,10 @@ static kprof_status check_path(const kprof_remote *remote, const kprof_options *
     if (options->export_path && is_trace(remote))
         return kprof_fail(KPROF_USAGE, "kprof ctl %s -o %s: a trace has one report, that of kprof trace -o",
                           options->argument, options->export_path);
-    if (!options->export_path || options->force_overwrite || strstr(options->export_path, "%i"))
+    if (!options->export_path)
         return KPROF_OK;
     kprof_status status = kprof_export_path_expand(options->export_path, &path);
-    if (status != KPROF_OK)
-        return status;
-    const char *slash = strrchr(path, '/');
-    KPROF_AUTO_FREE char *folder =
-        slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
-    if (access(path, F_OK) == 0)
-        return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
-    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK
-                                            : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
+    return KPROF_THEN(status, kprof_report_check_place(path, options->force_overwrite));
 }
 
 /* Ranges are told with their number of launches, whatever measures them; a census or a trace takes no set. */
@@ -323,10 +316,14 @@ static void begin_command(kprof_remote *remote, client *from)
 {
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
     const kprof_strbuf *words = &from->words; /* each ends with a zero byte */
-    bool is_whole = words->length > 0 && !words->failed && words->data[words->length - 1] == '\0';
-    for (size_t at = 0; is_whole && at < words->length; at += strlen(words->data + at) + 1)
-        is_whole = from->given.count < KPROF_REMOTE_WORDS && kprof_strlist_add(&from->given, words->data + at);
-    kprof_status status = is_whole ? parse(from) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
+    const bool is_whole = words->length > 0 && !words->failed && words->data[words->length - 1] == '\0';
+    bool fits = words->length <= KPROF_REMOTE_BYTES;
+    for (size_t at = 0; is_whole && fits && at < words->length; at += strlen(words->data + at) + 1)
+        fits = from->given.count < KPROF_REMOTE_WORDS && kprof_strlist_add(&from->given, words->data + at);
+    kprof_status status = !fits      ? kprof_fail(KPROF_USAGE, "kprof ctl: more than %zu bytes or %d words",
+                                                  KPROF_REMOTE_BYTES, KPROF_REMOTE_WORDS)
+                          : is_whole ? parse(from)
+                                     : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
     KPROF_THEN(status, begin(remote, from));
     (void)kprof_log_set_sink(before.sink, before.user);
     from->since_ns = kprof_monotonic_ns();
@@ -334,15 +331,17 @@ static void begin_command(kprof_remote *remote, client *from)
         answer(from, status);
 }
 
-/* The command is whole when the client has shut its side down. */
+/* The command is whole when the client has shut its side down. What is too much is read, too: a client that is hung up
+ * on would not see why. */
 static void read_command(kprof_remote *remote, client *from)
 {
     char block[4096];
     ssize_t size = 0;
-    while (from->words.length <= KPROF_REMOTE_BYTES && (size = recv(from->fd, block, sizeof block, 0)) > 0)
-        kprof_strbuf_append(&from->words, block, (size_t)size);
-    const bool waits = size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-    if (size == 0 && from->words.length <= KPROF_REMOTE_BYTES)
+    for (int left = BLOCKS_AT_ONCE; left > 0 && (size = recv(from->fd, block, sizeof block, 0)) > 0; left--)
+        if (from->words.length <= KPROF_REMOTE_BYTES)
+            kprof_strbuf_append(&from->words, block, (size_t)size);
+    const bool waits = size > 0 || (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
+    if (size == 0)
         begin_command(remote, from);
     else if (!waits || kprof_monotonic_ns() - from->since_ns > READ_LIMIT_NS)
         drop(from);

@@ -8,8 +8,8 @@
 #include "cli/spools.h"
 
 /* A command has at most this many bytes and words. */
-#define KPROF_REMOTE_BYTES 65536
-#define KPROF_REMOTE_WORDS 1024
+#define KPROF_REMOTE_BYTES ((size_t)512 << 10)
+#define KPROF_REMOTE_WORDS 8192
 
 /* The run that is told what to do; all is borrowed. */
 typedef struct kprof_remote_run {

@@ -60,9 +60,9 @@ static kprof_status parse_schedule(const char *text, schedule *out)
         more = at[digits] == ',';
         if (digits == 0 || digits > 10 || number > MOST_STEPS || (at[digits] && !more))
             return kprof_fail(KPROF_USAGE,
-                              SCHEDULE " %s: \"%s\" is no number of steps, 0 to %" PRIu64 "; write " SCHEDULE_FORMAT
+                              SCHEDULE " %s: \"%.*s\" is no number of steps, 0 to %" PRIu64 "; write " SCHEDULE_FORMAT
                                        ", such as 10,1,1,3,2",
-                              text, at, MOST_STEPS);
+                              text, (int)strcspn(at, ","), at, MOST_STEPS);
         if (count < NUMBERS)
             *numbers[count] = number;
         at += digits + more;

@@ -31,6 +31,8 @@ typedef enum kprof_create_mode {
 /* Create a new report (mode 0600) at `path`. OUTPUT, and nothing is left behind, when that cannot be done. */
 kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
                                  kprof_report **out) KPROF_MUST_CHECK;
+/* Can a report of this name be made, as far as one can tell without making it? OUTPUT with a message. */
+kprof_status kprof_report_check_place(const char *path, bool may_replace) KPROF_MUST_CHECK;
 /* The path of the file that a report is being written to: its own, or the one that replaces it at the end. */
 const char *kprof_report_place(const kprof_report *report);
 /* Copy what has been stored so far to a report of its own at `path` (mode 0600): the run and its plans, from which

@@ -181,7 +181,7 @@ static void mistakes_are_told(void **state)
                    "which --disable-profiler-start-stop ignores");
     static const char *const schedules[][2] = {
         {"1,2,3", "it takes five numbers"},      {"1,1,1,1,1,1", "it takes five numbers"},
-        {"1,1,1,0,1", "ACTIVE, the fourth"},     {"1,x,1,1,1", "\"x,1,1,1\" is no number of steps"},
+        {"1,1,1,0,1", "ACTIVE, the fourth"},     {"1,x,1,1,1", "\"x\" is no number of steps"},
         {"1,1,1,1,", "is no number of steps"},   {"", "is no number of steps"},
         {"-1,1,1,1,1", "is no number of steps"}, {"99999999999,1,1,1,1", "is no number of steps"}};
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)

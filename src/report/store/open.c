@@ -135,6 +135,23 @@ static kprof_status check_name(const char *path)
     return KPROF_OK;
 }
 
+kprof_status kprof_report_check_place(const char *path, bool may_replace)
+{
+    struct stat info;
+    kprof_status status = check_name(path);
+    if (status != KPROF_OK)
+        return status;
+    const bool is_there = lstat(path, &info) == 0;
+    if (is_there && !may_replace)
+        return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
+    if (is_there && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+        return kprof_fail(KPROF_OUTPUT, "%s: cannot be overwritten: not a regular file", path);
+    const char *slash = strrchr(path, '/');
+    KPROF_AUTO_FREE char *folder = slash ? kprof_strndup(path, (size_t)(slash - path) + 1) : kprof_strdup(".");
+    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK
+                                            : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
+}
+
 /* Open the file of a new report for writing; a seed is copied into it first, unless that is -1. */
 static kprof_status open_new(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
 {
