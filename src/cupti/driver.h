@@ -95,6 +95,7 @@
     X(cuStreamQuery)                                                                                                   \
     X(cuEventQuery)                                                                                                    \
     X(cuStreamSynchronize)                                                                                             \
+    X(cuStreamWaitValue32)                                                                                             \
     X(cuModuleGetFunction)                                                                                             \
     X(cuLaunchKernel)                                                                                                  \
     X(cuFuncGetName)                                                                                                   \
