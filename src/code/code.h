@@ -15,7 +15,8 @@
 #define KPROF_CODE_MOST_LINE_BYTES   ((size_t)4 << 20) /* of .debug_line; libdw takes about 130 times as much */
 /* libdw puts directories of so many bytes in all before names of files. */
 #define KPROF_CODE_MOST_DIRECTORY_BYTES ((size_t)1 << 28)
-#define KPROF_CODE_MOST_PTX_BYTES       ((size_t)4 << 20)   /* of the PTX that a cubin has */
+#define KPROF_CODE_MOST_PTX_BYTES       ((size_t)4 << 20) /* of the PTX of the functions that are read */
+#define KPROF_CODE_MOST_PTX_TEXTS       256
 #define KPROF_CODE_MOST_TEXT_BYTES      ((size_t)512 << 20) /* of what nvdisasm prints */
 #define KPROF_CODE_MOST_SECONDS         INT64_C(120)        /* that nvdisasm may take */
 #define KPROF_CODE_MOST_TRACED          ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
@@ -52,7 +53,8 @@ typedef struct kprof_code_instruction {
     size_t first_frame; /* in kprof_code.frames, the innermost first; many instructions share theirs */
     size_t frame_count; /* 0: without lines */
     kprof_code_access access;
-    uint32_t ptx_line; /* of kprof_code.ptx, from 1; 0: not known */
+    uint32_t ptx;      /* in kprof_code.ptx: the text of this line */
+    uint32_t ptx_line; /* from 1; 0: not known */
     uint32_t control;  /* for kprof_code_disassemble: which scoreboards it sets and waits for */
     size_t first_wait; /* in kprof_code.waits */
     size_t wait_count;
@@ -71,6 +73,12 @@ typedef struct kprof_code_function {
     size_t count;
 } kprof_code_function;
 
+/* PTX that code was assembled from, with lines that end with '\n'; NULL: not read. */
+typedef struct kprof_code_ptx {
+    char *text;
+    size_t size;
+} kprof_code_ptx;
+
 /* Owned by the caller; kprof_code_free releases what is in it. */
 typedef struct kprof_code {
     kprof_code_function *functions; /* in the order of the symbols */
@@ -80,8 +88,8 @@ typedef struct kprof_code {
     kprof_strlist names;
     kprof_code_frame *frames;
     size_t frame_count;
-    char *ptx; /* that it was assembled from, with lines that end with '\n'; NULL: the cubin does not have it */
-    size_t ptx_size;
+    kprof_code_ptx *ptx; /* [ptx_count]: several where the cubin was linked from several */
+    size_t ptx_count;
     uint64_t *waits; /* offsets of the instructions that an instruction waits for, in its function, in order */
     size_t wait_count;
     char text_state[256];   /* "" or why instructions have no text */

@@ -488,8 +488,9 @@ static void give_rows(reader *r, bool of_ptx)
             const row *at = find_row(r, function->section_index, function->section_offset + instruction->offset);
             if (!at || at->frame_count == 0)
                 continue;
+            const kprof_code_frame *frame = &frames[at->first_frame];
             if (of_ptx)
-                instruction->ptx_line = frames[at->first_frame].line;
+                instruction->ptx = frame->file, instruction->ptx_line = frame->line;
             else
                 instruction->first_frame = at->first_frame, instruction->frame_count = at->frame_count;
         }
@@ -547,17 +548,17 @@ void kprof_code_read_lines(Elf *elf, kprof_code *code)
     forget(&r);
 }
 
-bool kprof_code_read_ptx_lines(Elf *elf, kprof_code *code)
+bool kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, kprof_strlist *texts)
 {
-    kprof_strlist files = KPROF_STRLIST_INIT, names = KPROF_STRLIST_INIT;
+    kprof_strlist names = KPROF_STRLIST_INIT;
     reader r = {.elf = elf,
                 .code = code,
                 .name = ".nv_debug_line_sass",
-                .files = intern_into(&files),
+                .files = intern_into(texts),
                 .names = intern_into(&names)};
     read_section(&r);
     give_rows(&r, true);
     forget(&r);
-    KPROF_FREE_LISTS(&files, &names);
+    kprof_strlist_free(&names);
     return !r.state;
 }

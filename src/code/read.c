@@ -163,6 +163,8 @@ void kprof_code_free(kprof_code *code)
     }
     free(code->functions);
     KPROF_FREE_LISTS(&code->files, &code->names);
+    for (size_t i = 0; i < code->ptx_count; i++)
+        free(code->ptx[i].text);
     KPROF_FREE(code->frames, code->sources, code->waits, code->ptx);
     *code = (kprof_code)KPROF_CODE_INIT;
 }

@@ -193,7 +193,7 @@ static void check_ptx(const char *cubin, const char *mangled, const char *expect
     const kprof_code_function *function = find_function(&code, mangled);
     for (size_t i = 0; i < function->count; i++) {
         const kprof_code_instruction *at = &function->instructions[i];
-        const char *line = code.ptx;
+        const char *line = code.ptx_count > 0 ? code.ptx[at->ptx].text : NULL;
         if (at->ptx_line == 0 || (i > 0 && at[-1].ptx_line == at->ptx_line))
             continue;
         for (uint32_t n = 1; n < at->ptx_line; n++)
@@ -220,7 +220,21 @@ static void lines_of_ptx_are_lines(void **state)
               "80 st.global.f32 [%rd3], %f3;\n"
               "90 ret;\n");
     check_ptx("plain.cubin", "lengths", "");
-    check_ptx("linked.cubin", "lengths", ""); /* of two texts */
+    /* Linked of two texts. */
+    check_ptx("linked.cubin", "_Z5twicef",
+              "0 add.f32 \t%f2, %f1, %f1;\n"
+              "10 ret;\n");
+    check_ptx("linked.cubin", "quadrupled",
+              "0 {\n"
+              "10 mov.u32 \t%r1, %tid.x;\n"
+              "20 add.s64 \t%rd4, %rd2, %rd3;\n"
+              "30 {\n"
+              "40 add.s64 \t%rd4, %rd2, %rd3;\n"
+              "50 ld.global.f32 \t%f1, [%rd4];\n"
+              "60 call.uni (retval0), \n"
+              "90 call.uni (retval0), \n"
+              "c0 st.global.f32 \t[%rd4], %f3;\n"
+              "d0 ret;\n");
 }
 
 static void code_without_lines_says_so(void **state)

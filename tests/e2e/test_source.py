@@ -290,6 +290,9 @@ class Instructions(Case):
             self.assertNotIn("lines come with", page)
             self.assertRegex(self.kprof("report", path, "--page", "source", "--print-source", "ptx", "--top", "1").out,
                              r"[0-9a-f]{8}\.ptx:[0-9]+ ")
+            rows = csv.DictReader(self.kprof("report", path, "--page", "source", "--print-source", "ptx",
+                                             "--csv").out.splitlines())
+            self.assertEqual({row["function"] for row in rows}, {"transpose(float const*, float*, unsigned int)"})
 
     def test_instructions_without_a_line_have_their_addresses_below_those_with_one(self):
         with self.changed(RECORDED) as (path, database):

@@ -357,6 +357,18 @@ static void test_ptx(void **state)
     report = NULL;
 }
 
+/* Of the texts that a cubin was linked from, those alone that a measured function is of. */
+static void test_ptx_of_linked_code(void **state)
+{
+    (void)state;
+    read_code("linked.cubin", "quadrupled", false);
+    assert_int_equal(number("SELECT count(*) FROM code_ptx"), number("SELECT count(*) FROM code_instruction"));
+    assert_int_equal(number("SELECT count(*) FROM code_file WHERE path LIKE '%.ptx'"), 1);
+    assert_int_equal(number("SELECT count(*) FROM code_file WHERE content LIKE '%.entry quadrupled%' AND "
+                            "id IN (SELECT file_id FROM code_ptx)"),
+                     1);
+}
+
 static void write_file(const char *folder, const char *name, const char *content, size_t size)
 {
     char whole[512];
@@ -556,6 +568,7 @@ int main(void)
         TEST(test_two_cubins),
         TEST(test_code_that_cannot_be_stored),
         TEST(test_ptx),
+        TEST(test_ptx_of_linked_code),
         TEST(test_cubin_that_is_kept),
         TEST(test_source_that_is_kept),
         TEST(test_source_that_is_not_kept),

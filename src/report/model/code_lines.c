@@ -160,12 +160,16 @@ static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kp
 {
     for (size_t i = 0; i < code->instruction_count; i++) {
         const kprof_profiled_frame *frame = sorted[i].frame;
+        const size_t own = code->instructions[sorted[i].instruction].function; /* tables of PTX name no function */
         if (i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0) {
-            out->items[out->count] = (kprof_profiled_line){.file = frame ? frame->file : NULL,
-                                                           .line = frame ? frame->line : 0,
-                                                           .function = frame ? frame->function : NULL,
-                                                           .first = i,
-                                                           .values = out->values + out->count * code->column_count};
+            out->items[out->count] =
+                (kprof_profiled_line){.file = frame ? frame->file : NULL,
+                                      .line = frame ? frame->line : 0,
+                                      .function = !frame            ? NULL
+                                                  : frame->function ? frame->function
+                                                                    : code->functions[own].demangled,
+                                      .first = i,
+                                      .values = out->values + out->count * code->column_count};
             out->count++;
         }
         kprof_profiled_line *line = &out->items[out->count - 1];

@@ -24,7 +24,7 @@ typedef struct code_reader {
     kprof_disassemblers disassemblers;
     kprof_code code;    /* of the cubin that is being read */
     int64_t *file_rows; /* [code.files.count]; 0: not stored yet */
-    int64_t ptx_row;    /* of its PTX in code_file; 0: not stored yet, and -1: not to be */
+    int64_t *ptx_rows;  /* [code.ptx_count]: of its PTX in code_file; 0: not stored yet, and -1: not to be */
     char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
     char *first_stale;  /* path of the first source file that was changed after it was compiled */
     size_t stale_count;
@@ -132,27 +132,28 @@ static int64_t add_file(code_reader *reader, uint32_t file)
     return sqlite3_last_insert_rowid(report->db);
 }
 
-/* The row of the cubin's PTX, as a file that is nowhere else; -1 where there is no space for it. */
-static int64_t ptx_row(code_reader *reader)
+/* The row of a text of PTX, as a file that is nowhere else; -1 where there is no space for it. */
+static int64_t ptx_row(code_reader *reader, uint32_t number)
 {
-    const kprof_code *code = &reader->code;
+    const kprof_code_ptx *ptx = &reader->code.ptx[number];
+    int64_t *row = &reader->ptx_rows[number];
     char hash[17], path[24];
-    if (reader->ptx_row != 0)
-        return reader->ptx_row;
-    reader->ptx_row = -1;
-    if (!code->ptx || reader->source_bytes + code->ptx_size > SOURCES_MAX)
+    if (*row != 0)
+        return *row;
+    *row = -1;
+    if (!ptx->text || reader->source_bytes + ptx->size > SOURCES_MAX)
         return -1;
     sqlite3_stmt *insert = kprof_store_statement(reader->report, KPROF_SQL_ADD_CODE_FILE);
-    kprof_source_hash(code->ptx, code->ptx_size, hash);
+    kprof_source_hash(ptx->text, ptx->size, hash);
     snprintf(path, sizeof path, "%.8s.ptx", hash);
     sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 2, (int64_t)code->ptx_size);
+    sqlite3_bind_int64(insert, 2, (int64_t)ptx->size);
     sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
-    sqlite3_bind_text(insert, 4, code->ptx, (int)code->ptx_size, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 4, ptx->text, (int)ptx->size, SQLITE_STATIC);
     kprof_store_step(reader->report, insert);
     kprof_store_clear(insert);
-    reader->source_bytes += code->ptx_size;
-    return reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
+    reader->source_bytes += ptx->size;
+    return *row = sqlite3_last_insert_rowid(reader->report->db);
 }
 
 /* The row of a file of the cubin. Files that no measured function comes from get none. */
@@ -201,7 +202,7 @@ static void add_instruction(code_reader *reader, const kprof_code_instruction *i
         kprof_store_write(reader->report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
                           (int64_t)i, file, (int64_t)frame->line, name);
     }
-    const int64_t file = instruction->ptx_line > 0 ? ptx_row(reader) : 0;
+    const int64_t file = instruction->ptx_line > 0 ? ptx_row(reader, instruction->ptx) : 0;
     if (file > 0)
         kprof_store_write(reader->report, KPROF_SQL_ADD_PTX, "iiii", function, (int64_t)instruction->offset, file,
                           (int64_t)instruction->ptx_line);
@@ -261,6 +262,7 @@ static void store_cubin(code_reader *reader, const open_cubin *cubin)
             kprof_code_disassemble(code, path, &reader->disassemblers);
         reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
         reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
+        reader->ptx_rows = kprof_calloc(code->ptx_count + 1, sizeof *reader->ptx_rows);
     }
     for (size_t i = 0; i < reader->code.function_count; i++)
         add_function(reader, &reader->code.functions[i], cubin->id);
@@ -291,10 +293,9 @@ static void read_kept(code_reader *reader, const kprof_kept_code *kept)
         close(file);
     for (size_t i = 0; reader->short_names && i < reader->code.names.count; i++)
         free(reader->short_names[i]);
-    KPROF_FREE(reader->short_names, reader->file_rows);
+    KPROF_FREE(reader->short_names, reader->file_rows, reader->ptx_rows);
     reader->short_names = NULL;
-    reader->file_rows = NULL;
-    reader->ptx_row = 0;
+    reader->file_rows = reader->ptx_rows = NULL;
     kprof_code_free(&reader->code);
 }
 
