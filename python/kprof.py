@@ -10,6 +10,9 @@
     p.dataframe()                        # a row for each launch; needs pandas
     p.launches                           # a dict for each launch
 
+    @kprof.profile()                     # the same of each call; step.profile has what the last one gave
+    def step(): ...
+
 One file without dependencies; it talks to the kprof of this run by the socket that kprof ctl uses. CUDA loads kprof's
 library as it starts, so a process that has called CUDA already, and was not started under kprof, cannot be measured:
 Error says so.
@@ -17,6 +20,8 @@ Error says so.
 
 import atexit
 import contextlib
+import functools
+import inspect
 import json
 import os
 import shutil
@@ -201,7 +206,7 @@ if "_Host" not in globals():  # importlib.reload leaves what was there, and the 
     class _Host:
         """A kprof that this process has started for itself."""
 
-        process = folder = None
+        process = folder = channel = None  # it ends when the channel is closed
 
     _open = {}  # of the start that is not stopped yet
     _lock = threading.Lock()  # of this
@@ -211,7 +216,7 @@ def _leave_to_parent():
     """A forked child has what its parent started. While it keeps that pipe open, the parent's kprof goes on."""
     global _lock
     if _Host.process:
-        _Host.process.stdin.close()
+        _Host.channel.close()
     _Host.process = None
     _lock = threading.Lock()
     _open.clear()
@@ -220,7 +225,7 @@ def _leave_to_parent():
 def _end_host():
     if _Host.process:
         with contextlib.suppress(OSError):  # this program may have closed all files
-            _Host.process.stdin.close()
+            _Host.channel.close()
         try:
             _Host.process.wait(60)
         except subprocess.TimeoutExpired:
@@ -228,9 +233,39 @@ def _end_host():
         _Host.process = None
 
 
+def _start_host(options):
+    """kprof runs a program; what it sets in that program's environment is what CUDA looks for here, too. The program
+    has a channel of its own: options decide about its standard input and output."""
+    names = "('CUDA_INJECTION64_PATH', 'NVTX_INJECTION64_PATH', 'KPROF_SESSION_DIR')"
+    _Host.folder = _Folder()
+    ours, its = socket.socketpair()
+    waiter = ("import json, os; told = json.dumps({name: value for name, value in os.environ.items() if name in "
+              f"{names}}}) + '\\n'; os.write({its.fileno()}, told.encode()); os.read({its.fileno()}, 1)")
+    try:
+        with its, open(os.path.join(_Host.folder.name, "messages"), "w+") as errors:
+            process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o",
+                                        _in_folder(_Host.folder.name, "all"), *options, "--", sys.executable, "-ISc",
+                                        waiter], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+                                       pass_fds=[its.fileno()], start_new_session=True)
+            its.close()
+            with ours.makefile() as lines:
+                line = lines.readline()
+            if not line:
+                process.wait()
+                errors.seek(0)
+                raise Error(process.returncode and errors.read().strip() or
+                            f"kprof runs no program with the options {' '.join(options)}", process.returncode or 101)
+    except BaseException:  # among them an interrupted cell
+        ours.close()
+        raise
+    _Host.process, _Host.channel = process, ours
+    return json.loads(line)
+
+
 def prepare(*options):
     """Have a kprof of its own beside this process, with these options of a run, unless it runs under one already. CUDA
     looks for kprof's library as it starts, so this has to come before the first call of CUDA."""
+    options = [os.fsdecode(option) for option in options]
     if os.environ.get("KPROF_SESSION_DIR"):
         before = os.environ.get(_PREPARED)
         if options and before != json.dumps(options):
@@ -241,25 +276,8 @@ def prepare(*options):
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         raise Error("this process has called CUDA already; " + _RELAUNCH)
-    # kprof runs a program; what it sets in that program's environment is what CUDA looks for here, too
-    names = "('CUDA_INJECTION64_PATH', 'NVTX_INJECTION64_PATH', 'KPROF_SESSION_DIR')"
-    waiter = ("import json, os, sys; print(json.dumps({name: value for name, value in os.environ.items() "
-              f"if name in {names}}}), flush=True); sys.stdin.read()")
-    _Host.folder = _Folder()
-    errors = open(os.path.join(_Host.folder.name, "messages"), "w+")
-    process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o", _in_folder(_Host.folder.name, "all"),
-                                *options, "--", sys.executable, "-ISc", waiter], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
-    with process.stdout:
-        line = process.stdout.readline()
-    if not line:
-        process.wait()
-        errors.seek(0)
-        raise Error(errors.read().strip() or "kprof has not started", process.returncode)
-    errors.close()
-    os.environ.update(json.loads(line), **{_PREPARED: json.dumps(options)})
+    os.environ.update(_start_host(options), **{_PREPARED: json.dumps(options)})
     os.environ.pop("TEARDOWN_CUPTI", None)  # with which PyTorch would end CUPTI
-    _Host.process = process
     atexit.register(_end_host)
 
 
@@ -352,13 +370,35 @@ class profile:
 
     def __init__(self, set=None, *, section=None, metrics=None, keep=None, overwrite=False):
         self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep, "overwrite": overwrite}
-        self.result, self._has_ended = None, False
+        self.result, self._is_open, self._has_ended = None, False, False
+        if callable(set):
+            raise TypeError("write @kprof.profile(), with brackets, before a function")
 
     def __enter__(self):
         start(**self._wanted)
+        self.result, self._is_open, self._has_ended = None, True, False
         return self
 
+    def __call__(self, function):
+        """Measure each call of a function: @kprof.profile(set="default"). The function's attribute `profile` has what
+        the last call gave; calls within that one belong to it."""
+        if not callable(function):
+            raise TypeError("kprof.profile is for a function here; write: with kprof.profile(): ...")
+        kinds = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & kinds:
+            raise Error("kprof.profile: a call of a coroutine or generator runs nothing of it; use "
+                        "with kprof.profile() within it", 101)
+
+        @functools.wraps(function)
+        def measured(*words, **named):
+            with contextlib.nullcontext() if self._is_open else self:
+                return function(*words, **named)
+
+        measured.profile = self
+        return measured
+
     def __exit__(self, kind, error, trace):
+        self._is_open = False
         try:
             self.result = stop()
         except Error as failed:

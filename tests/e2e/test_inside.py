@@ -209,8 +209,28 @@ try:
     kprof.prepare("--set", "fulll")
 except kprof.Error as error:
     print(error.code, error)
+for option in ("--help", "--list-sets"):
+    try:
+        kprof.prepare(option)
+    except kprof.Error as error:
+        print(error)
 """)
         self.assertIn("102 kprof: error", run.out)
+        self.assertIn("kprof runs no program with the options --help\n", run.out)
+        self.assertIn("kprof runs no program with the options --list-sets\n", run.out)
+        self.assert_clean()
+
+    def test_options_that_are_about_standard_streams(self):
+        """They do not keep the kprof beside the script from telling where it is, nor from staying."""
+        run = self.alone(f"""
+import pathlib
+kprof.prepare("--injection-path", pathlib.Path({INJECTION!r}), "--metrics", {METRIC!r}, "--json", "--null-stdin")
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE)
+print(p.dict()["scale"]["launches"])
+""")
+        self.assertEqual((run.code, run.out, run.err), (0, "1\n", ""))
         self.assert_clean()
 
     def test_run_that_measures_from_the_start(self):
@@ -250,6 +270,57 @@ except KeyError:
             self.assertTrue(line.startswith(text), line)
         self.assertIn("did you mean", lines[1])
         self.assert_run(run, 0)
+
+    def test_functions(self):
+        """Each call of a function is measured, and within it no further one; the last one's result counts."""
+        run = self.under_kprof("""
+launch(ADD)
+@kprof.profile()
+def step(count):
+    "what it does"
+    if count > 1:
+        step(count - 1)
+    launch(SCALE, count)
+    return count
+print(step(1), step.profile.dict()["scale"]["launches"])
+print(step(3), step.profile.dict()["scale"]["launches"], step.__name__, step.__doc__)
+@kprof.profile()
+def fails():
+    launch(ADD)
+    raise KeyError("mine")
+try:
+    fails()
+except KeyError:
+    print(fails.profile.dict()["vectorAdd"]["launches"])
+async def later():
+    pass
+def some():
+    yield
+for wrong in (lambda: kprof.profile()(later), lambda: kprof.profile()(some), lambda: kprof.profile(step),
+              lambda: kprof.profile()(3)):
+    try:
+        wrong()
+    except (TypeError, kprof.Error) as error:
+        print(error)
+p = kprof.profile()
+with p:
+    launch(SCALE)
+with p:
+    try:
+        p.dict() # of the block that has ended
+    except kprof.Error as error:
+        print(error)
+    launch(ADD)
+print(list(p.dict()))
+""")
+        self.assert_run(run, 0)
+        lines = run.out.splitlines()
+        self.assertEqual(lines[:3], ["1 1", "3 6 step what it does", "1"])
+        for line, text in zip(lines[3:], ("a call of a coroutine or generator runs nothing", "a call of a coroutine",
+                                          "write @kprof.profile(), with brackets", "is for a function here",
+                                          "is known when the block has ended", "['vectorAdd']")):
+            self.assertIn(text, line)
+        self.assertEqual(len(lines), 9)
 
     def test_threads_and_repeated_cells(self):
         """One block at a time, also where two threads begin at once; a name may be used again if that is asked for."""
