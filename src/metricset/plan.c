@@ -47,8 +47,8 @@ static kprof_status unknown_section(const kprof_catalog *catalog, const char *na
     for (size_t i = 0; i < catalog->section_count; i++)
         ids[i] = catalog->sections[i].id;
     const char *nearest = kprof_nearest(name, ids, catalog->section_count);
-    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"%s%s%s; see --list-sections", name,
-                      nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"; %s%s%skprof list sections has those that are",
+                      name, nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "");
 }
 
 static kprof_status want_set(const kprof_catalog *catalog, const char *name, bool *wanted)
@@ -86,8 +86,8 @@ static kprof_status mark_matching(const kprof_catalog *catalog, const char *patt
     if (status != KPROF_OK)
         return status;
     return any ? KPROF_OK
-               : kprof_fail(KPROF_UNKNOWN_NAME, "%s regex:%s matches no section; see --list-sections", of.option,
-                            pattern);
+               : kprof_fail(KPROF_UNKNOWN_NAME, "%s regex:%s matches no section; kprof list sections has them",
+                            of.option, pattern);
 }
 
 const char *kprof_section_pattern(const char *word)
