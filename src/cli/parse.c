@@ -373,12 +373,14 @@ static kprof_status insert_file(cursor *at)
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_status status = kprof_words_read(*at->word + 1, &words);
     at->words_of_files += words.count;
-    if (status == KPROF_OK && at->words_of_files > MOST_WORDS)
+    if (status != KPROF_OK)
+        return status; /* with the word in its place: the parser goes on behind it */
+    if (at->words_of_files > MOST_WORDS)
         return kprof_fail(KPROF_USAGE, "%s: files have more than %d words", *at->word, MOST_WORDS);
     const size_t place = (size_t)(at->word - options->words);
     options->words = kprof_words_replace(&options->words_of_files, options->words, (kprof_word_span){place, 1}, &words);
     at->word = options->words + place;
-    return status;
+    return KPROF_OK;
 }
 
 /* Report every error, as long as it is clear which option each word belongs to. */
