@@ -14,6 +14,7 @@
 #include "cli/remote.h"
 #include "cli/session.h"
 #include "cli/spools.h"
+#include "core/clean.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "report/model/merge.h"
@@ -421,8 +422,9 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->report_path,
                   (unsigned long long)counts->activities);
     KPROF_AUTO_FREE char *path = is_kept && run->as_ncu ? realpath(run->report_path, NULL) : NULL;
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(path ? path : run->report_path);
     if (is_kept && !is_trace(run) && run->as_ncu)
-        fprintf(run->as_ncu, "==PROF== Report: %s\n", path ? path : run->report_path);
+        fprintf(run->as_ncu, "==PROF== Report: %s\n", clean);
     if (is_kept && !is_trace(run))
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu %s%s profiled, %llu%s seen)", run->report_path,
                   (unsigned long long)counts->profiled, of_ranges ? "range" : "launch",

@@ -330,6 +330,7 @@ class Scripts(Case):
         with open(self.path("log")) as file:
             self.assertRegex(file.read(), f"^{profiled}{report}$")
         self.assertEqual(self.profile_ncu("-o", "kept", "-f", "--quiet").out, "")
+        self.assertIn(r"/k\x1b[5m.ncu-rep", self.profile_ncu("-o", "k\x1b[5m").out) # no terminal is to blink
 
     def test_text(self):
         """Scripts take the last word of a line, split tables at their spaces, and know launches by their lines."""

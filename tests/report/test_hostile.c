@@ -128,7 +128,8 @@ static void test_other_tables(void **state)
 /* Print every page of what can be opened; true when all went well. */
 static bool print_all(void)
 {
-    static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_JSON};
+    static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_TEXT_NCU, KPROF_FORMAT_CSV,
+                                           KPROF_FORMAT_JSON};
     kprof_report *report = NULL;
     bool whole = true;
     kprof_status status = kprof_report_open(path, &report);
@@ -136,7 +137,7 @@ static bool print_all(void)
         assert_int_equal(status, KPROF_BAD_REPORT);
         return false;
     }
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 16; i++) {
         kprof_print_options options = {.page = (kprof_page)(i % 4), .format = formats[i / 4]};
         free(fixture_print(report, &options, &status));
         if (status != KPROF_OK)
