@@ -570,6 +570,26 @@ def check_backwards(kprof, report):
     check("activities that end before they begin: 18; " in told, f"of what ends before it begins is told: {told}")
 
 
+def check_huge_numbers(kprof, report):
+    """Sums of numbers that a report may have are no error of SQLite's."""
+    most = (1 << 63) - 1
+    with sqlite3.connect(report) as database:
+        database.execute("DELETE FROM trace_range")
+        for start, end in ((0, most), (0, most - 2), (1, most - 1)): # the last two lie in the first one
+            database.execute("INSERT INTO trace_range SELECT NULL, 1, ?, ?, 7, 7, id, NULL, (SELECT id FROM trace_name "
+                             "WHERE text='PushPop') FROM trace_name WHERE text='step'", (start, end))
+        for table, column in (("memory", "bytes"), ("copy", "bytes"), ("set", "bytes")):
+            database.execute(f"UPDATE trace_{table} SET {column}=?", (most,))
+    database.close()
+    rows = json.loads(printed(kprof, report, "--report", "nvtx_pushpop_trace", "--json"))
+    whole = max(rows, key=lambda row: row["NumChild"])
+    check(whole["NumChild"] == 2 and whole["DurChild (ns)"] > most / 2, f"huge ranges are {rows}")
+    for form in ("chrome", "nsys-sqlite", "timeline"):
+        run = subprocess.run([kprof, "export", report, "-q", "-f", "--to", form, "-o", f"{report}.{form}"],
+                             capture_output=True, text=True, check=False)
+        check(run.returncode == 0, f"--to {form} of huge numbers: {run.stderr}")
+
+
 def bytes_read(*command):
     """What a command has read from files; None where the kernel does not tell."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -623,6 +643,7 @@ def main():
         check_graphs(kprof, report)
         check_backwards(kprof, report)
         check_reading(kprof, report)
+        check_huge_numbers(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 
