@@ -307,11 +307,17 @@ kprof_status kprof_export_path_claim(const kprof_options *options, char **out, k
 bool kprof_is_report(const char *path)
 {
     static const char magic[16] = "SQLite format 3"; /* with its NUL */
-    char start[sizeof magic + 1];
+    enum { LOG_AT = 18, APPLICATION_AT = 68, END = 72 };
+    char start[END + 1];
     struct stat file;
     /* Reading a pipe would lose its first bytes. */
-    return stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
-           kprof_read_text(path, start, sizeof start) == sizeof magic && memcmp(start, magic, sizeof magic) == 0;
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        return false;
+    const size_t size = kprof_read_text(path, start, sizeof start);
+    if (size < sizeof magic || memcmp(start, magic, sizeof magic) != 0)
+        return false;
+    /* SQLite files of others name another application. A report names kprof once its log is written into it. */
+    return size < END || start[LOG_AT] == 2 || memcmp(start + APPLICATION_AT, "kprf", 4) == 0;
 }
 
 /* Find the report that has this name and an extension; NULL: there is none. */

@@ -5,6 +5,7 @@ import json
 import re
 import resource
 import shlex
+import shutil
 import sqlite3
 import unittest
 
@@ -566,7 +567,11 @@ class Records(Tracing):
         self.assertEqual(name, ("sim-app",))
         run = self.kprof("export", "run", "--to", "nsys-sqlite")
         self.assertEqual((run.code, "run.sqlite: exists already" in run.err), (108, True), run.err)
-        self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite", "-f", "-o", "other.db"), 0)
+        for _ in range(2): # SQLite made the file that is there then, too
+            self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite", "-f", "-o", "other.db"), 0)
+        shutil.copy(self.path("run.kprof"), self.path("copy.kprof"))
+        run = self.kprof("export", "run", "--to", "nsys-sqlite", "-f", "-o", "copy.kprof")
+        self.assertEqual((run.code, "copy.kprof is a report" in run.err), (101, True), run.err)
         os.mkfifo(self.path("pipe"))
         for name in ("/dev/stdout", "pipe"):
             run = self.kprof("export", "run", "--to", "nsys-sqlite", "-o", name)
