@@ -19,6 +19,7 @@ typedef struct ncu_text {
     const char *const *heads; /* [column_count] */
     size_t column_count;
     char *section; /* the name above the table; NULL: it has none, or it has been printed */
+    bool has_rule; /* behind the table */
     const kprof_model_launch *launch;
     int64_t pid; /* of the process told last; -1: none */
 } ncu_text;
@@ -47,15 +48,20 @@ static void put_line(const ncu_text *text, const size_t widths[MOST_COLUMNS], co
     kprof_output_puts(text->base.out, "\n");
 }
 
-static void flush_table(ncu_text *text)
+static void tell_section(ncu_text *text)
 {
-    size_t widths[MOST_COLUMNS];
-    if (text->section && text->cells.count > 0)
+    if (text->section)
         kprof_output_printf(text->base.out, "    Section: %s\n", text->section);
     KPROF_FREE(text->section);
     text->section = NULL;
+}
+
+static void flush_table(ncu_text *text)
+{
+    size_t widths[MOST_COLUMNS];
     if (text->cells.count == 0)
         return;
+    tell_section(text);
     for (size_t i = 0; i < text->column_count; i++)
         widths[i] = strlen(text->heads[i]);
     for (size_t i = 0; i < text->cells.count; i++) {
@@ -100,6 +106,7 @@ static void add_row(ncu_text *text, const char *name, const char *base, double v
 static void begin_table(ncu_text *text, const char *const *heads, size_t count, const char *section)
 {
     flush_table(text);
+    KPROF_FREE(text->section);
     text->heads = heads;
     text->column_count = count;
     text->section = section ? kprof_ncu_section_name(section) : NULL;
@@ -191,25 +198,39 @@ static void put_wrapped(kprof_output *out, const char *words)
         column += length + (column > 0);
         words += length + strspn(words + length, " ");
     }
-    kprof_output_puts(out, "\n\n");
+    kprof_output_puts(out, "\n");
 }
 
+/* ncu gives four digits of an estimate, and a line between two rules. */
 static void text_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     KPROF_AUTO(kprof_strbuf) words = KPROF_STRBUF_INIT;
     const bool has_gain = !isnan(found->gain_pct);
     flush_table(of(emitter));
+    tell_section(of(emitter));
+    if (of(emitter)->has_rule) {
+        kprof_output_puts(emitter->out, "    ----- ");
+        kprof_output_repeat(emitter->out, '-', RULE_COLUMNS);
+        kprof_output_puts(emitter->out, "\n");
+    }
+    of(emitter)->has_rule = true;
     kprof_found_say(found, emitter->options->base_units, &words);
     kprof_output_printf(emitter->out, "    %s   ", kprof_ncu_rule_type(found));
-    if (has_gain)
-        kprof_output_printf(emitter->out, "Est. %sSpeedup: %.2f%%\n          ",
-                            found->finding->gain_is_local ? "Local " : "", found->gain_pct);
+    if (has_gain) {
+        char estimate[KPROF_NUMBER_SIZE];
+        kprof_number_general(estimate, found->gain_pct, 4);
+        kprof_output_printf(emitter->out, "Est. %sSpeedup: %s%%\n          ",
+                            found->finding->gain_is_local ? "Local " : "", estimate);
+    }
     put_wrapped(emitter->out, kprof_strbuf_text(&words));
 }
 
 static void text_section_end(kprof_emitter *emitter)
 {
     flush_table(of(emitter));
+    if (of(emitter)->has_rule)
+        kprof_output_puts(emitter->out, "\n");
+    of(emitter)->has_rule = false;
 }
 
 /* Each of these is a row of its own: a kernel with a shape. Other lists have no such fields. */
