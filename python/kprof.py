@@ -370,13 +370,13 @@ class profile:
 
     def __init__(self, set=None, *, section=None, metrics=None, keep=None, overwrite=False):
         self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep, "overwrite": overwrite}
-        self.result, self._is_open, self._has_ended = None, False, False
+        self.result, self._open_in, self._has_ended = None, None, False  # open in a process
         if callable(set):
             raise TypeError("write @kprof.profile(), with brackets, before a function")
 
     def __enter__(self):
         start(**self._wanted)
-        self.result, self._is_open, self._has_ended = None, True, False
+        self.result, self._open_in, self._has_ended = None, os.getpid(), False
         return self
 
     def __call__(self, function):
@@ -391,14 +391,16 @@ class profile:
 
         @functools.wraps(function)
         def measured(*words, **named):
-            with contextlib.nullcontext() if self._is_open else self:
+            with contextlib.nullcontext() if self._open_in == os.getpid() else self:
                 return function(*words, **named)
 
         measured.profile = self
         return measured
 
     def __exit__(self, kind, error, trace):
-        self._is_open = False
+        is_copy, self._open_in = self._open_in != os.getpid(), None
+        if is_copy:  # in a forked child, whose parent's block this is
+            return
         try:
             self.result = stop()
         except Error as failed:

@@ -271,6 +271,27 @@ except KeyError:
         self.assertIn("did you mean", lines[1])
         self.assert_run(run, 0)
 
+    def test_child_that_leaves_its_parents_block(self):
+        run = self.under_kprof("""
+launch(ADD)
+@kprof.profile()
+def step():
+    launch(SCALE)
+    if child := os.fork():
+        os.waitpid(child, 0)
+        launch(SCALE)
+    return child
+if step():
+    print("parent", step.profile.dict()["scale"]["launches"])
+else:
+    try:
+        step.profile.dict()
+    except kprof.Error:
+        print("child", flush=True)
+""")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "child\nparent 2\n")
+
     def test_functions(self):
         """Each call of a function is measured, and within it no further one; the last one's result counts."""
         run = self.under_kprof("""
