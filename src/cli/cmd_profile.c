@@ -273,6 +273,7 @@ static kprof_status save_config(const profile *run)
     config.call_stack_type = only_counts ? 0 : config.call_stack_type;
     config.filter.mangled = measures_beside(run) ? run->choice.missing : run->choice.chosen;
     config.chip_count = only_counts ? 0 : config.chip_count;
+    config.tells_all = run->has_several;                  /* launches of several runs are matched by their order */
     if (config.replay_choice == KPROF_REPLAY_APPLICATION) /* plans have one pass, where metrics do not take several */
         config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     kprof_status status = kprof_config_save(&config, run->session.dir);
@@ -688,6 +689,7 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
                        .match = (kprof_run_match)run->options->run_match,
                        .order = (kprof_run_order)run->options->run_order,
                        .last_has_several = run->has_several,
+                       .last_has_further = run->has_several && run->options->filter.launch_count > 0,
                        .of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice)};
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
     list_greatest(&run->plans, &runs);

@@ -37,7 +37,7 @@ static const kprof_option_row rows[] = {
     ROW(FLAG, filter.measures_ranges)                                        /**/
     ROW(LIST, instruction_metrics) ROW(FLAG, samples)                        /**/
     ROW(FLAG, only_records) ROW(COUNT, census_top, .value = INT32_MAX)       /**/
-    ROW(FLAG, verbose)                                                       /**/
+    ROW(FLAG, verbose) ROW(FLAG, tells_all)                                  /**/
     ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)                      /**/
 };
 #define ROW_COUNT COUNT_OF(rows)

@@ -138,6 +138,7 @@ typedef struct kprof_config {
     kprof_strlist instruction_metrics; /* CUPTI's names of what is counted by instruction */
     bool samples;                      /* the program counter is sampled */
     bool only_records;                 /* a trace or a census is made, and no launch is measured */
+    bool tells_all;                    /* also launches that wait for another pass, where -c counts samples */
     uint32_t census_top;               /* beside a census: only kernels with most time so far are measured; 0: all */
     bool verbose;
     char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */

@@ -81,6 +81,14 @@ class Runs(Case):
                                              "can be repeated, or others of its kernel and shape, or ranges of its "
                                              "name, follow")])
 
+    def test_numbers_of_launches_that_cannot_be_repeated(self):
+        """-c counts samples in the last run, and launches in the others."""
+        for options, kept in (["-c", "1"], 3), (["-c", "5"], 7), (["-c", "20"], 12):
+            self.replay(*options, APP, "launch=_Z6pinnedPf*12", options=["--injection-path", INJECTION, "--metrics",
+                                                                         f"{SM},{METRIC}"],
+                        env={"KPROF_SIM_PINNED": "1"})
+            self.assertEqual(self.query("run.kprof", "SELECT count(*), max(position) FROM launch"), [(kept, kept - 1)])
+
     def test_output_input_and_files(self):
         """Each run prints, and reads a file from its beginning; the exit status is that of the first."""
         with open(self.path("in"), "w") as file:

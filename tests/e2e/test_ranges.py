@@ -84,6 +84,13 @@ class Measured(Case):
                          "--nvtx-include", "step/", "-f", "-o", "run", APP, *STEP * 9)
         self.assert_run(run, 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*), min(measured) > 1 FROM launch"), [(9, 1)])
+        # the last run has metrics of several passes, so that it measures more ranges than -c says
+        for options, kept in ((["-c", "1"], 1), (["-c", "2", "-s", "1"], 2), (["-c", "20"], 9)):
+            run = self.kprof("--injection-path", INJECTION, "--section", "SpeedOfLight", "--replay-mode", "app-range",
+                             "--nvtx-include", "step/", *options, "-f", "-o", "run", APP, *STEP * 9)
+            self.assert_run(run, 0)
+            self.assertNotIn("left out", run.err)
+            self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(kept,)])
 
     def test_ranges_that_do_not_come(self):
         """What is told leads to the option that is wrong."""

@@ -213,7 +213,8 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     kprof_turn turn = find_turn(batch, launch, decision, status);
     if (turn != KPROF_TURN_NOW && *status == KPROF_OK)
         kprof_this_outcome.is_sampled = true;
-    if (turn == KPROF_TURN_LATER && kprof_engine.process.config.filter.launch_count == 0)
+    const kprof_config *config = &kprof_engine.process.config;
+    if (turn == KPROF_TURN_LATER && (config->filter.launch_count == 0 || config->tells_all))
         kprof_multiplex_skip(&launch->record); /* else -c asks for samples, and this is none */
     if (turn != KPROF_TURN_NOW)
         return false;

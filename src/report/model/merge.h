@@ -34,6 +34,7 @@ typedef struct kprof_runs {
     const kprof_greatest *greatest; /* [greatest_count]: what no run has, but follows from what they have */
     size_t greatest_count;
     bool last_has_several; /* the last run has metrics of several passes */
+    bool last_has_further; /* and for them launches beyond the number that each run was to measure */
     bool of_ranges;        /* launches are ranges, which get throughputs of the parts that they have */
     uint64_t left_out;     /* filled in: launches that not all runs have, of all runs */
     uint64_t taken;        /* filled in: launches that all have */

@@ -118,9 +118,9 @@ static void match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
 {
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(
-        &sql, "%s %s %s %s %s%zu%s", NUMBER_PROCESSES, further_keys[runs->match], RANK_LAUNCHES,
+        &sql, "%s %s %s %s %s %s %s%zu%s", NUMBER_PROCESSES, further_keys[runs->match], RANK_LAUNCHES,
         runs->order == KPROF_ORDER_STRICT ? "place" : "row_number() OVER (PARTITION BY source, shape ORDER BY place)",
-        MATCH_RUNS, runs->count, JOIN_RUNS);
+        PLACE_RUNS, runs->last_has_further ? DROP_FURTHER : "", MATCH_RUNS, runs->count, JOIN_RUNS);
     kprof_strbuf_printf(
         &sql,
         "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "

@@ -75,9 +75,15 @@ AS shape, row_number() OVER (PARTITION BY process_id ORDER BY position, launch.i
 FROM main.launch JOIN numbered ON numbered.id=process_id JOIN main.kernel ON kernel.id=kernel_id;
 CREATE TEMP TABLE placed AS SELECT id, source, function, shape,
 
-# MATCH_RUNS
+# PLACE_RUNS
 AS turn FROM ranked;
 CREATE INDEX temp.placed_place ON placed(shape, turn, source);
+
+# DROP_FURTHER
+DELETE FROM placed WHERE source=(SELECT max(source) FROM placed) AND NOT EXISTS(SELECT 1 FROM placed AS other
+WHERE other.shape=placed.shape AND other.turn=placed.turn AND other.source!=placed.source);
+
+# MATCH_RUNS
 CREATE TEMP TABLE whole AS SELECT shape, turn, min(source) AS source FROM placed
 GROUP BY shape, turn HAVING count(*)=
 
@@ -113,7 +119,7 @@ WHERE base=main.launch.id))), 'application', 'none') WHERE id IN (SELECT id FROM
 (SELECT id FROM numbered WHERE source!=(SELECT min(source) FROM numbered))
 
 # LEAVE_BASES
-$COUNT_MEASURED $REMOVE_LAUNCHES{SELECT id FROM placed EXCEPT SELECT id FROM bases}
+$COUNT_MEASURED $REMOVE_LAUNCHES{SELECT id FROM ranked EXCEPT SELECT id FROM bases}
 DELETE FROM main.seen WHERE process_id IN $LATER;
 DELETE FROM main.message WHERE process_id IN $LATER;
 DELETE FROM main.process_device WHERE process_id IN $LATER;
