@@ -325,16 +325,14 @@ static kprof_sass_flow read_flow(const parts *p)
 }
 
 /* "SB0, 0x1, {5,4}" */
-static uint8_t read_scoreboards(const char *operands)
+static void read_scoreboards(const char *operands, kprof_sass *out)
 {
-    uint8_t awaited = 0;
     const char *named = strstr(operands, "SB"), *others = strchr(operands, '{');
     if (named && named[2] >= '0' && named[2] <= '5')
-        awaited = (uint8_t)(1 << (named[2] - '0'));
+        out->awaited = out->counted = (uint8_t)(1 << (named[2] - '0'));
     for (; others && *others && *others != '}'; others++)
         if (*others >= '0' && *others <= '5')
-            awaited |= (uint8_t)(1 << (*others - '0'));
-    return awaited;
+            out->awaited |= (uint8_t)(1 << (*others - '0'));
 }
 
 static kprof_sass_role read_role(const parts *p)
@@ -346,10 +344,6 @@ static kprof_sass_role read_role(const parts *p)
     } roles[] = {{"LDGSTS", NULL, KPROF_SASS_COPY},
                  {"LDGDEPBAR", NULL, KPROF_SASS_COPY_GROUP},
                  {"DEPBAR", NULL, KPROF_SASS_AWAIT},
-                 {"HGMMA", NULL, KPROF_SASS_MATRIX},
-                 {"IGMMA", NULL, KPROF_SASS_MATRIX},
-                 {"QGMMA", NULL, KPROF_SASS_MATRIX},
-                 {"BGMMA", NULL, KPROF_SASS_MATRIX},
                  {"WARPGROUP", "DEPBAR", KPROF_SASS_AWAIT_MATRIX},
                  {"UTMALDG", NULL, KPROF_SASS_BULK_LOAD},
                  {"UTMASTG", NULL, KPROF_SASS_BULK_STORE},
@@ -360,6 +354,8 @@ static kprof_sass_role read_role(const parts *p)
                  {"SYNCS", "PHASECHK", KPROF_SASS_TEST},
                  {"SYNCS", "A1T0", KPROF_SASS_ARRIVE},
                  {"UTCBAR", NULL, KPROF_SASS_ARRIVE}};
+    if (memmem(p->name.text, p->name.length, "GMMA", 4))
+        return strstr(p->operands, "gsb") ? KPROF_SASS_MATRIX_GROUP : KPROF_SASS_MATRIX;
     if (span_is(p->name, "UBLKCP")) /* the target comes first */
         return span_begins(p->modifiers, ".G") ? KPROF_SASS_BULK_STORE : KPROF_SASS_BULK_LOAD;
     for (size_t i = 0; i < COUNT_OF(roles); i++)
@@ -375,7 +371,7 @@ void kprof_sass_read(const char *text, kprof_sass *out)
     out->flow = read_flow(&p);
     out->role = read_role(&p);
     if (out->role == KPROF_SASS_AWAIT)
-        out->awaited = read_scoreboards(p.operands);
+        read_scoreboards(p.operands, out);
     const char *comma = strchr(p.operands, ','); /* "SB0, 0x1" and "gsb0, 0x1" */
     const unsigned long pending = comma ? strtoul(comma + 1, NULL, 0) : 0;
     if (out->role == KPROF_SASS_AWAIT || out->role == KPROF_SASS_AWAIT_MATRIX)

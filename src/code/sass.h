@@ -21,17 +21,18 @@ typedef enum kprof_sass_flow {
 /* The part that an instruction has in waiting, beside registers. */
 typedef enum kprof_sass_role {
     KPROF_SASS_PLAIN,
-    KPROF_SASS_COPY,        /* LDGSTS: copies to shared memory while the warp goes on */
-    KPROF_SASS_COPY_GROUP,  /* LDGDEPBAR: a scoreboard stands for the copies since the last one */
-    KPROF_SASS_BULK_STORE,  /* UTMASTG, UBLKCP.G.S: copies from shared memory by a unit of their own */
-    KPROF_SASS_BULK_GROUP,  /* UTMACMDFLUSH: a scoreboard stands for these since the last one */
-    KPROF_SASS_BULK_LOAD,   /* UTMALDG, UBLKCP.S.G: copies to shared memory, and tells a barrier there */
-    KPROF_SASS_COPY_ARRIVE, /* ARRIVES.LDGSTSBAR: a barrier in shared memory is told when copies have ended */
-    KPROF_SASS_ARRIVE,      /* SYNCS.ARRIVE.TRANS64.A1T0: a thread tells such a barrier */
-    KPROF_SASS_TEST,        /* SYNCS.PHASECHK: asks such a barrier, and waits for a while */
-    KPROF_SASS_AWAIT,       /* DEPBAR: waits for the scoreboards in `awaited` */
-    KPROF_SASS_MATRIX,      /* HGMMA and the like: multiplies while the warps go on */
-    KPROF_SASS_AWAIT_MATRIX /* WARPGROUP.DEPBAR: waits for these */
+    KPROF_SASS_COPY,         /* LDGSTS: copies to shared memory while the warp goes on */
+    KPROF_SASS_COPY_GROUP,   /* LDGDEPBAR: a scoreboard stands for the copies since the last one */
+    KPROF_SASS_BULK_STORE,   /* UTMASTG, UBLKCP.G.S: copies from shared memory by a unit of their own */
+    KPROF_SASS_BULK_GROUP,   /* UTMACMDFLUSH: a scoreboard stands for these since the last one */
+    KPROF_SASS_BULK_LOAD,    /* UTMALDG, UBLKCP.S.G: copies to shared memory, and tells a barrier there */
+    KPROF_SASS_COPY_ARRIVE,  /* ARRIVES.LDGSTSBAR: a barrier in shared memory is told when copies have ended */
+    KPROF_SASS_ARRIVE,       /* SYNCS.ARRIVE.TRANS64.A1T0: a thread tells such a barrier */
+    KPROF_SASS_TEST,         /* SYNCS.PHASECHK: asks such a barrier, and waits for a while */
+    KPROF_SASS_AWAIT,        /* DEPBAR: waits for the scoreboards in `awaited` */
+    KPROF_SASS_MATRIX,       /* HGMMA and the like: multiplies while the warps go on */
+    KPROF_SASS_MATRIX_GROUP, /* the same with "gsb0", which stands for it and those since the last one */
+    KPROF_SASS_AWAIT_MATRIX  /* WARPGROUP.DEPBAR: waits for these */
 } kprof_sass_role;
 
 typedef struct kprof_sass {
@@ -42,6 +43,7 @@ typedef struct kprof_sass {
     uint8_t pending;    /* of what it awaits so many may go on */
     bool has_condition; /* it may not be executed, or not jump */
     uint8_t awaited;    /* scoreboards, a bit each */
+    uint8_t counted;    /* that of them of which `pending` may go on */
     const char *label;  /* in the text: the name, of label_length; NULL: none */
     size_t label_length;
 } kprof_sass;

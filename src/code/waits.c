@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, GROUPS, COPIES, BULK_GROUPS, BULK_STORES }; /* what is waited for */
+/* What is waited for, and what is looked for then. */
+enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, MATRIX_GROUPS, MEMBERS, GROUPS, COPIES, BULK_GROUPS, BULK_STORES };
 
 /* The role of the instruction that ends a search for groups or for their members, and that of those it finds. */
 static const struct {
     kprof_sass_role ends, found;
-} roles[] = {[MATRICES] = {KPROF_SASS_AWAIT_MATRIX, KPROF_SASS_MATRIX},
+} roles[] = {[MATRICES] = {KPROF_SASS_AWAIT_MATRIX, KPROF_SASS_PLAIN}, /* who waits for groups */
+             [MATRIX_GROUPS] = {KPROF_SASS_MATRIX_GROUP, KPROF_SASS_MATRIX_GROUP},
+             [MEMBERS] = {KPROF_SASS_MATRIX_GROUP, KPROF_SASS_MATRIX},
              [GROUPS] = {KPROF_SASS_COPY_GROUP, KPROF_SASS_COPY_GROUP},
              [COPIES] = {KPROF_SASS_COPY_GROUP, KPROF_SASS_COPY},
              [BULK_GROUPS] = {KPROF_SASS_BULK_GROUP, KPROF_SASS_BULK_GROUP},
@@ -73,6 +76,15 @@ static bool awaits(const tracer *t, size_t number, unsigned what)
     if (what >= SCOREBOARDS)
         return sass->role == roles[what].ends;
     return (t->function->instructions[number].control >> 11 | sass->awaited) >> what & 1;
+}
+
+/* Has all ended there that an earlier instruction may have begun? */
+static bool awaits_all(const tracer *t, size_t number, unsigned what)
+{
+    const kprof_sass *sass = &t->sass[number];
+    const bool are_counted = what < SCOREBOARDS && sass->counted >> what & 1;
+    const bool has_bit = what < SCOREBOARDS && t->function->instructions[number].control >> 11 >> what & 1;
+    return awaits(t, number, what) && (has_bit || !are_counted || sass->pending == 0);
 }
 
 /* The number of the instruction that a label stands before; the count of instructions where it is elsewhere. */
@@ -193,7 +205,7 @@ static void visit(tracer *t, uint32_t number, unsigned what, producers *found)
     if (what >= SCOREBOARDS ? t->sass[number].role == roles[what].found
                             : set_by_write(instruction) == what || set_by_read(instruction) == what)
         t->found[found->count++] = number;
-    if (!is_call && !awaits(t, number, what))
+    if (!is_call && !awaits_all(t, number, what))
         t->queue[t->queued++] = number;
 }
 
@@ -290,6 +302,26 @@ static void find_copies(tracer *t, size_t waiter, producers *found)
     search_on(t, is_bulk ? BULK_STORES : COPIES, found);
 }
 
+static bool gives_something(const kprof_sass *sass)
+{
+    return KPROF_ANY(i, COUNT_OF(sass->gives.words), sass->gives.words[i] != 0);
+}
+
+/* Groups of multiplications end in order, so those before the one that is waited for have ended, too. */
+static void find_matrices(tracer *t, size_t waiter, producers *found)
+{
+    search_from(t, waiter, MATRIX_GROUPS, found);
+    for (unsigned i = 0; i < t->sass[waiter].pending && found->count > 0; i++)
+        search_on(t, MATRIX_GROUPS, found);
+    const size_t group_count = found->count;
+    KPROF_AUTO_FREE uint32_t *groups = kprof_calloc(group_count + 1, sizeof *groups);
+    memcpy(groups, t->found, group_count * sizeof *groups);
+    search_on(t, MEMBERS, found);
+    for (size_t i = 0; i < group_count; i++)
+        if (gives_something(&t->sass[groups[i]])) /* one that multiplies nothing only ends the group */
+            t->found[found->count++] = groups[i];
+}
+
 static bool is_group(const tracer *t, size_t number)
 {
     return t->sass[number].role == KPROF_SASS_COPY_GROUP || t->sass[number].role == KPROF_SASS_BULK_GROUP;
@@ -299,14 +331,18 @@ static bool is_group(const tracer *t, size_t number)
 static void find_producers(tracer *t, size_t waiter, unsigned what, producers *found)
 {
     const kprof_sass *sass = &t->sass[waiter];
-    search_from(t, waiter, what, found);
+    if (what == MATRICES)
+        find_matrices(t, waiter, found);
+    else
+        search_from(t, waiter, what, found);
     if (found->count > 0 && is_group(t, t->found[0]))
         find_copies(t, waiter, found);
     else if (what < SCOREBOARDS && !(sass->awaited >> what & 1)) {
         keep_needed(t, waiter, what, found);
         follow_barrier(t, found);
         return;
-    } else if (sass->pending > 0) /* nobody knows which have to end */
+    } else if (what < SCOREBOARDS && sass->pending > 0 &&
+               sass->counted >> what & 1) /* nobody knows which have to end */
         found->is_incomplete = true;
     if (found->is_incomplete)
         found->count = 0;

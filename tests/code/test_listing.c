@@ -207,6 +207,40 @@ static void bulk_copies_are_waited_for_at_barriers(void **state)
     check_made_up(loop, 8, "50 40\n");
 }
 
+/* They end in order: the last one of the groups that have to end is waited for, also behind an earlier wait. */
+static void matrices_are_waited_for_in_groups(void **state)
+{
+    (void)state;
+    static const made_up two[] = {{NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT"},
+                                  {NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR8], R24, gsb0"},
+                                  {NONE, "QGMMA.64x8x32.F32.E4M3.E4M3 R88, R16, gdesc[UR12], R88, gsb0"},
+                                  {NONE, "WARPGROUP.DEPBAR.LE gsb0, 0x1"},
+                                  {NONE, "FADD R0, R24, R25"},
+                                  {NONE, "WARPGROUP.DEPBAR.LE gsb0, 0x0"},
+                                  {NONE, "EXIT"}};
+    static const made_up alone[] = {{NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT"},
+                                    {NONE, "HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0"}, /* ends the group */
+                                    {NONE, "WARPGROUP.DEPBAR.LE gsb0, 0x0"},
+                                    {NONE, "WARPGROUP.DEPBAR.LE gsb0, 0x1"}, /* there is no other group */
+                                    {NONE, "EXIT"}};
+    static const made_up loop[] = {{NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0"},
+                                   {NONE, "NOP"},
+                                   {NONE, "NOP"},
+                                   {NONE, "NOP"},
+                                   {NONE, "HGMMA.64x8x16.F32 R32, gdesc[UR4], RZ, !UPT, gsb0"},
+                                   {NONE, "WARPGROUP.DEPBAR.LE gsb0, 0x1"},
+                                   {NONE, "@P0 BRA `(.L_x_4)"},
+                                   {NONE, "EXIT"}};
+    static const made_up called[] = {{NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0"},
+                                     {NONE, "CALL.REL.NOINC `(_Z4stepv)"},
+                                     {NONE, "WARPGROUP.DEPBAR.LE gsb0, 0x0"},
+                                     {NONE, "EXIT"}};
+    check_made_up(two, 7, "30 0 10\n50 20\n");
+    check_made_up(alone, 5, "20 0\n");
+    check_made_up(loop, 8, "50 0 40\n");
+    check_made_up(called, 4, "");
+}
+
 static void bulk_stores_are_waited_for_in_groups(void **state)
 {
     (void)state;
@@ -218,6 +252,24 @@ static void bulk_stores_are_waited_for_in_groups(void **state)
                                      {NONE, "NOP"},
                                      {NONE, "EXIT"}};
     check_made_up(stores, 7, "40 0\n");
+}
+
+/* As at the end of a loop: what an earlier wait let go on is waited for by a later one. */
+static void groups_are_waited_for_behind_an_earlier_wait(void **state)
+{
+    (void)state;
+    made_up copies[] = {{NONE, "LDGSTS.E [R3], [R6.64]"},
+                        {GIVES_0, "LDGDEPBAR"},
+                        {NONE, "LDGSTS.E [R3+0x100], [R6.64+0x100]"},
+                        {GIVES_0, "LDGDEPBAR"},
+                        {NONE, "DEPBAR.LE SB0, 0x1"},
+                        {NONE, "LDS R4, [R3]"},
+                        {NONE, "DEPBAR.LE SB0, 0x0"},
+                        {NONE, "EXIT"}};
+    check_made_up(copies, 8, "40 0\n60 20\n");
+    copies[0].text = copies[2].text = "UTMASTG.2D [UR8], [UR4]";
+    copies[1] = copies[3] = (made_up){READS_0, "UTMACMDFLUSH"};
+    check_made_up(copies, 8, "40 0\n60 20\n");
 }
 
 /* Newer ones print scoreboards, too. */
@@ -313,7 +365,9 @@ int main(void)
         cmocka_unit_test(copies_are_waited_for_in_groups),
         cmocka_unit_test(both_results_of_a_texture_are_waited_for),
         cmocka_unit_test(bulk_copies_are_waited_for_at_barriers),
+        cmocka_unit_test(matrices_are_waited_for_in_groups),
         cmocka_unit_test(bulk_stores_are_waited_for_in_groups),
+        cmocka_unit_test(groups_are_waited_for_behind_an_earlier_wait),
         cmocka_unit_test(notes_behind_operands_are_left_out),
         cmocka_unit_test(other_sections_are_passed_over),
         cmocka_unit_test(listings_of_other_code_give_nothing),

@@ -212,6 +212,8 @@ size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, si
 bool kprof_instruction_is_double(const char *text);
 /* Does it convert from double precision to another, or to it? */
 bool kprof_instruction_converts_double(const char *text);
+/* Does it multiply matrices for a group of warps, which go on meanwhile? */
+bool kprof_instruction_multiplies(const char *text);
 /* May control go elsewhere from it? */
 bool kprof_instruction_is_jump(const char *text);
 /* Add columns for what can be made of the measured ones, and fill them once the others have their values. */

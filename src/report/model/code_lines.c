@@ -237,22 +237,34 @@ static bool is_far(const kprof_profiled_instruction *producer)
     return producer->space && strcmp(producer->space, "Shared") != 0;
 }
 
-size_t kprof_profiled_producer(const kprof_profiled_code *code, size_t instruction)
+typedef enum wanted { WANTED_FAR, WANTED_NEAR, WANTED_MATRIX } wanted;
+
+/* The last one of the best of those whose values an instruction waits for. */
+static size_t choose_producer(const kprof_profiled_code *code, size_t instruction, wanted what)
 {
     enum { UNFIT, UNKNOWN, FIT }; /* nobody knows what is no access, such as a bulk copy */
     const kprof_profiled_instruction *own = &code->instructions[instruction];
-    const double *values = kprof_profiled_values(code, instruction);
-    const bool from_far = samples_of(code, values, "long_scoreboard") >= samples_of(code, values, "short_scoreboard");
     size_t found = SIZE_MAX;
     int most = UNKNOWN;
     for (size_t i = 0; i < own->wait_count; i++) {
         const size_t number = code->waits[own->first_wait + i];
         const kprof_profiled_instruction *producer = &code->instructions[number];
-        const int fit = is_far(producer) == from_far ? FIT : producer->space ? UNFIT : UNKNOWN;
+        const bool multiplies = producer->text && kprof_instruction_multiplies(producer->text);
+        const bool is_known = producer->space || multiplies || what == WANTED_MATRIX;
+        const bool is_access = what != WANTED_MATRIX && is_far(producer) == (what == WANTED_FAR);
+        const bool is_wanted = multiplies ? what == WANTED_MATRIX : is_access;
+        const int fit = !is_known ? UNKNOWN : is_wanted ? FIT : UNFIT;
         found = fit >= most ? number : found;
         most = fit >= most ? fit : most;
     }
     return found;
+}
+
+size_t kprof_profiled_producer(const kprof_profiled_code *code, size_t instruction)
+{
+    const double *values = kprof_profiled_values(code, instruction);
+    const bool is_far = samples_of(code, values, "long_scoreboard") >= samples_of(code, values, "short_scoreboard");
+    return choose_producer(code, instruction, is_far ? WANTED_FAR : WANTED_NEAR);
 }
 
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction)
@@ -262,6 +274,8 @@ size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instructio
     const char *name = reason && reason->known ? reason->known->name : "";
     if (strcmp(name, "long_scoreboard") == 0 || strcmp(name, "short_scoreboard") == 0)
         return kprof_profiled_producer(code, instruction);
+    if (strcmp(name, "gmma") == 0)
+        return choose_producer(code, instruction, WANTED_MATRIX);
     const char *opcode = kprof_stall_cause_opcode(name, strlen(name));
     const size_t cause = opcode ? kprof_stall_cause(code, opcode, instruction) : instruction;
     return cause == instruction ? SIZE_MAX : cause;

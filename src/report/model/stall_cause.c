@@ -53,6 +53,12 @@ bool kprof_instruction_converts_double(const char *text)
     return types && types < text + strcspn(text, " ;");
 }
 
+bool kprof_instruction_multiplies(const char *text)
+{
+    static const char *const opcodes[] = {"HGMMA", "IGMMA", "QGMMA", "BGMMA"};
+    return has_any(skip_predicate(text), opcodes, COUNT_OF(opcodes));
+}
+
 bool kprof_instruction_is_jump(const char *text)
 {
     return has_any(skip_predicate(text), jumps, COUNT_OF(jumps));
