@@ -12,8 +12,8 @@ UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace
 
 -- Times of kprof's in which not all that runs is recorded.
 # UNRECORDED
-JOIN trace_name n ON n.id=name_id WHERE text IN ('$KPROF_TRACE_OWN', '$KPROF_TRACE_COUNTED', '$KPROF_TRACE_LEFT_OUT') AND
-end_ns>=start_ns
+JOIN trace_name n ON n.id=name_id WHERE text IN ('$KPROF_TRACE_OWN', '$KPROF_TRACE_COUNTED', '$KPROF_TRACE_LEFT_OUT')
+AND end_ns>=start_ns
 
 -- The work on GPUs, with the call that asked for it. From here on devices have the numbers of temp.trace_gpu.
 # TRACE_WORK

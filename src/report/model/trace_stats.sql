@@ -204,7 +204,8 @@ end_ns-start_ns-iif(children IS NULL, 0, child_ns) AS "DurNonChild (ns)", name A
 thread AS "TID", level AS "Lvl", coalesce(children, 0) AS "NumChild", range AS "RangeId", parent AS "ParentId",
 stack AS "RangeStack", dashes || name AS "NameTree" FROM stacks JOIN ($NAMED_RANGES) r USING(range)
 LEFT JOIN (SELECT parent AS range, count(*) AS children, iif(count(*)=count(end_ns),
-CAST(total(end_ns-start_ns) AS INTEGER), NULL) AS child_ns FROM temp.push_tree JOIN trace_range ON id=range WHERE parent IS NOT NULL
+CAST(total(end_ns-start_ns) AS INTEGER), NULL) AS child_ns FROM temp.push_tree JOIN trace_range ON id=range
+WHERE parent IS NOT NULL
 GROUP BY parent) USING(range) ORDER BY start_ns, 3, level
 
 # kern_line_sum

@@ -5,7 +5,8 @@
 CREATE TEMP TABLE first_call(process_id INTEGER, correlation INTEGER, start_ns INTEGER, end_ns INTEGER, thread
 INTEGER, name_id INTEGER, PRIMARY KEY(process_id, correlation)) WITHOUT ROWID;
 INSERT INTO temp.first_call SELECT process_id, correlation, start_ns, end_ns, thread, name_id
-FROM main.trace_call WHERE end_ns>=start_ns ON CONFLICT DO UPDATE SET start_ns=excluded.start_ns, end_ns=excluded.end_ns,
+FROM main.trace_call WHERE end_ns>=start_ns ON CONFLICT DO UPDATE SET start_ns=excluded.start_ns,
+end_ns=excluded.end_ns,
 thread=excluded.thread, name_id=excluded.name_id WHERE excluded.start_ns<start_ns
 
 -- What processes see, and the numbers of GPUs that they used without a row: of an older report that was merged, nobody

@@ -172,7 +172,8 @@ n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=d
 WHERE s.text='Marker'
 
 # RANGE_BEGINS
-$RANGE_END{b}{start_ns}{thread}{(s.text='StartEnd' AND coalesce(end_ns>=start_ns, 1)) OR (end_ns IS NULL AND s.text!='Marker') OR $CROSSES}
+$RANGE_END{b}{start_ns}{thread}{(s.text='StartEnd' AND coalesce(end_ns>=start_ns, 1)) OR (end_ns IS
+NULL AND s.text!='Marker') OR $CROSSES}
 
 # RANGE_ENDS
 $RANGE_END{e}{end_ns}{end_thread}{(s.text='StartEnd' AND end_ns>=start_ns) OR $CROSSES}

@@ -139,7 +139,8 @@ INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue R
 SELECT start_ns-@start, end_ns-@start, CASE s.text WHEN 'PushPop' THEN 59 WHEN 'StartEnd' THEN 60 ELSE 34 END, r.id,
 NULL, NULL, n.text, global|(thread&16777215), iif(s.text='StartEnd', global|(end_thread&16777215), NULL), k.text,
 coalesce(domain_id, 0), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM trace_range r $OF_PROCESS JOIN trace_name
-n ON n.id=name_id JOIN temp.nsys_name k ON k.id=name_id JOIN trace_name s ON s.id=style_id WHERE coalesce(end_ns>=start_ns, 1)
+n ON n.id=name_id JOIN temp.nsys_name k ON k.id=name_id JOIN trace_name s ON s.id=style_id
+WHERE coalesce(end_ns>=start_ns, 1)
 UNION ALL SELECT min(start_ns)-@start, NULL, 75, NULL, NULL, NULL, d.text, global, NULL, NULL, domain_id, NULL, NULL,
 NULL, NULL, NULL, NULL, NULL, NULL FROM trace_range $OF_PROCESS JOIN trace_name d ON d.id=domain_id
 GROUP BY process_id, domain_id
