@@ -823,8 +823,10 @@ static void test_recorded_paths(void **state)
     snprintf(sql, sizeof sql, "UPDATE code_file SET path='%s/vectorAdd.cu' WHERE id=1", SOURCE_FOLDER);
     execute(sql);
     expect_text(KPROF_SOURCE_FOUND, &nowhere);
-    execute("UPDATE code_file SET hash=NULL, bytes=NULL WHERE id=1");
-    expect_text(KPROF_SOURCE_MISSING, &nowhere);
+    execute("UPDATE code_file SET hash=NULL WHERE id=1");
+    expect_text(KPROF_SOURCE_UNKNOWN, &nowhere);
+    execute("UPDATE code_file SET bytes=NULL WHERE id=1");
+    expect_text(KPROF_SOURCE_UNKNOWN, &nowhere);
     expect_text(KPROF_SOURCE_UNCHECKED, &named);
     execute("UPDATE code_file SET path='../../..', hash='0', bytes=0 WHERE id=1");
     expect_text(KPROF_SOURCE_MISSING, &nowhere);
@@ -837,6 +839,24 @@ static void test_recorded_paths(void **state)
     expect_text(KPROF_SOURCE_LINK, &nowhere);
     files[0] = link;
     expect_text(KPROF_SOURCE_UNCHECKED, &named);
+}
+
+/* A file that cannot be read is another thing than none. */
+static void test_files_that_cannot_be_read(void **state)
+{
+    (void)state;
+    char *folders[] = {folder}, place[700];
+    const kprof_strlist folder_list = {folders, 1, 1};
+    const kprof_source_places below = {&folder_list, NULL, NULL};
+    snprintf(place, sizeof place, "%s/vectorAdd.cu", folder);
+    write_text("vectorAdd.cu", "");
+    assert_int_equal(truncate(place, (off_t)KPROF_SOURCE_MOST_BYTES + 1), 0);
+    expect_text(KPROF_SOURCE_TOO_LARGE, &below);
+    assert_int_equal(truncate(place, 0), 0);
+    assert_int_equal(chmod(place, 0), 0);
+    if (geteuid() != 0) /* who may read all */
+        expect_text(KPROF_SOURCE_DENIED, &below);
+    assert_int_equal(chmod(place, 0600), 0);
 }
 
 static void test_stored_text(void **state)
@@ -949,6 +969,7 @@ int main(int argc, char **argv)
         TEST(test_slashes_behind_a_folder),
         TEST(test_too_many_folders),
         TEST(test_folders_that_are_passed_over),
+        TEST(test_files_that_cannot_be_read),
         TEST(test_recorded_paths),
         TEST(test_stored_text),
         TEST(test_calls_of_a_function_are_told_apart),

@@ -2,6 +2,7 @@
 #include "report/model/source_text.h"
 #include "core/files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,14 @@ static void try_file(search *of, int folder, const char *path)
 {
     size_t size;
     const int file = kprof_source_open(folder, path, KPROF_SOURCE_MOST_BYTES, &size);
-    if (file < 0)
+    if (file < 0) {
+        const bool is_first = of->out->state == KPROF_SOURCE_MISSING;
+        if (is_first && (errno == EACCES || errno == EPERM))
+            of->out->state = KPROF_SOURCE_DENIED;
+        else if (is_first && errno == EFBIG)
+            of->out->state = KPROF_SOURCE_TOO_LARGE;
         return;
+    }
     const bool has_other_size = of->file->bytes >= 0 && size != (size_t)of->file->bytes;
     if (has_other_size)
         of->out->state = KPROF_SOURCE_CHANGED;
@@ -72,9 +79,12 @@ static void search_places(search *of, const kprof_source_places *places)
     if (!of->out->text && of->file->path[0] == '/' && of->file->bytes >= 0)
         try_file(of, AT_FDCWD, of->file->path);
     struct stat found;
-    if (of->out->state == KPROF_SOURCE_MISSING && of->file->path[0] == '/' && lstat(of->file->path, &found) == 0 &&
-        S_ISLNK(found.st_mode))
+    if (of->out->state != KPROF_SOURCE_MISSING || of->file->path[0] != '/' || lstat(of->file->path, &found) != 0)
+        return;
+    if (S_ISLNK(found.st_mode))
         of->out->state = KPROF_SOURCE_LINK;
+    else if (S_ISREG(found.st_mode))
+        of->out->state = KPROF_SOURCE_UNKNOWN;
 }
 
 static void read_content(const kprof_code_profiles *profiles, const kprof_code_file *file, kprof_source_text *out)

@@ -12,6 +12,9 @@ typedef enum kprof_source_state {
     KPROF_SOURCE_UNCHECKED, /* likewise, of a file that the user named, but the report does not tell its hash */
     KPROF_SOURCE_CHANGED,   /* there is a file, but it is another one */
     KPROF_SOURCE_LINK,      /* the path is a link, which is followed only where the user names it */
+    KPROF_SOURCE_UNKNOWN,   /* there is a file at the path, but the report does not tell whether it is the same */
+    KPROF_SOURCE_DENIED,    /* there is a file, which the user may not read */
+    KPROF_SOURCE_TOO_LARGE, /* there is a file of more than KPROF_SOURCE_MOST_BYTES */
     KPROF_SOURCE_MISSING,
 } kprof_source_state;
 

@@ -34,6 +34,7 @@ typedef struct candidate {
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
 {
     struct stat found; /* only what is a file is opened: of a pipe or a device that alone is an act */
+    errno = 0;
     if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(found.st_mode))
         return -1;
     const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -44,6 +45,7 @@ int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
         return file;
     }
     close(file);
+    errno = EFBIG;
     return -1;
 }
 
