@@ -661,8 +661,8 @@ static const char *const file_states[] = {
     [KPROF_SOURCE_CHANGED] =
         "no text: the file here is not the one that was compiled; --source-folders DIR tells where that is",
     [KPROF_SOURCE_LINK] = "no text: a link, which is not followed; --resolve-source-file FILE names the file",
-    [KPROF_SOURCE_UNKNOWN] = "no text: the report does not tell whether the file here is the one that was compiled; "
-                             "--resolve-source-file FILE shows it all the same",
+    [KPROF_SOURCE_UNKNOWN] =
+        "no text: nobody knows whether the file here is the one that was compiled; --resolve-source-file shows it",
     [KPROF_SOURCE_DENIED] = "no text: you may not read the file; --source-folders DIR tells where another one is",
     [KPROF_SOURCE_TOO_LARGE] = "no text: the file here is larger than any that kprof reads",
     [KPROF_SOURCE_MISSING] = "no text: not found; --source-folders DIR tells where it is",
