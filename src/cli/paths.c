@@ -200,7 +200,8 @@ bool kprof_has_extension(const char *path)
 
 size_t kprof_length_without_other_extension(const char *path)
 {
-    static const char *const extensions[] = {EXTENSION_OF_NCU, ".ncu-repz", ".nsys-rep", ".qdrep"};
+    static const char *const extensions[] = {EXTENSION_OF_NCU, ".ncu-repz", ".nsight-cuprof-report", ".nsys-rep",
+                                             ".qdrep"};
     const size_t length = strlen(path);
     for (size_t i = 0; i < COUNT_OF(extensions); i++) {
         const size_t kept = length - strlen(extensions[i]);

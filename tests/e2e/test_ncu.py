@@ -393,6 +393,9 @@ class Scripts(Case):
         os.symlink(KPROF, old)
         self.ncu = old
         self.assertRegex(self.profile_ncu("--csv").out, '(?m)^"ID",')
+        self.profile_ncu("-o", "a.nsight-cuprof-report") # as its reports were called
+        self.assertIn('"ID",', self.run_ncu("--import", "a.nsight-cuprof-report", "--csv").out)
+        self.assertEqual(self.launches("a.ncu-rep"), ["scale"])
 
     def test_nothing_is_profiled(self):
         for words, told in (([], r"==WARNING== No kernels were profiled\.\n"), (["--quiet"], "")):
