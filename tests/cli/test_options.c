@@ -1231,6 +1231,7 @@ static void options_without_effect(void **state)
         {"report x.kprof --print-source sass --html y", NULL},
         {"report x.kprof --rule Bottleneck --apply-rules no", "--rule has no effect with --apply-rules no"},
         {"report x.kprof --rule Bottleneck --page raw", "--rule has no effect: the pages details"},
+        {"report x.kprof --text-layout ncu --details-help", "--details-help has no effect in ncu's layout of text"},
         {"report x.kprof --rule Bottleneck --csv-layout wide", "--rule has no effect: the pages details"},
         {"report x.kprof --rule Bottleneck --page brief", NULL},
         {"-o x --log-file y app", "--log-file has no effect with --export alone, which prints nothing"},
