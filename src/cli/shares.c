@@ -124,8 +124,8 @@ kprof_status kprof_rank_find(kprof_rank *out)
             continue;
         if (parse_number(number, &out->number) && parse_number(count, &out->count) && out->number < out->count)
             return KPROF_OK;
-        return kprof_fail(KPROF_USAGE, "--rank-passes: %s is %s and %s is %s, which is no rank of a job", names[i][0],
-                          number, names[i][1], count);
+        return kprof_fail(KPROF_USAGE, "--rank-passes: %s is \"%s\" and %s is \"%s\", which is no rank of a job",
+                          names[i][0], number, names[i][1], count);
     }
     return kprof_fail(KPROF_USAGE, "--rank-passes: nothing tells this process' rank; start kprof by mpirun, srun or "
                                    "torchrun for each rank, or set RANK and WORLD_SIZE");

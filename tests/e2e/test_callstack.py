@@ -181,7 +181,7 @@ class Stacks(Case):
             modules = [os.path.basename(frame.get("module", "")) for frame in json.loads(frames)]
             self.assertTrue(any("_ctypes" in module or "ffi" in module for module in modules), modules)
             self.assertFalse(any("kprof" in module for module in modules), modules)
-        self.assert_run(self.run_python("--call-stack-type", "native,python"), 0)
+        self.assert_run(self.run_python("--call-stack-type", "python,native"), 0)
         self.assertEqual(self.origins(), FROM)
         for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
             kinds = ["module" in frame for frame in json.loads(frames)]

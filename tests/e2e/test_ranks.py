@@ -125,7 +125,7 @@ class Ranks(Case):
         for rank, ranks in (("x", "2"), ("2", "2"), ("0", "4000000000")):
             run = self.profile(["--rank-passes"], [f"launch={SCALE}"], env={"RANK": rank, "WORLD_SIZE": ranks})
             self.assert_run(run, 101)
-            self.assertIn(f"RANK is {rank} and WORLD_SIZE is {ranks}, which is no rank of a job", run.err)
+            self.assertIn(f'RANK is "{rank}" and WORLD_SIZE is "{ranks}", which is no rank of a job', run.err)
         run = self.profile(["--rank-passes"], [f"launch={SCALE}"], env={"RANK": "3", "WORLD_SIZE": "3"})
         self.assert_run(run, 101)
         self.assertIn("which is no rank of a job", run.err)
