@@ -80,14 +80,15 @@ typedef struct examination {
 
 static kprof_status judge_run(const examination *of, const kprof_child *child, const char *ended, double seconds)
 {
-    static const char start[] = "kprof: error: ";
+    static const char *const starts[] = {"kprof: error: ", "kprof: warning: "}; /* how the program ended is one */
     char text[512] = "";
     kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, "", "measurement-failed"};
     const int code = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
-    for (const char *at = child->errors.data; at && (at = strstr(at, start));) { /* the last one */
-        at += strlen(start);
-        snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
-    }
+    for (size_t i = 0; i < COUNT_OF(starts) && !text[0]; i++)
+        for (const char *at = child->errors.data; at && (at = strstr(at, starts[i]));) { /* the last one */
+            at += strlen(starts[i]);
+            snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+        }
     if (ended)
         snprintf(text, sizeof text, "measuring a kernel failed: %s", ended);
     else if (code == 0)

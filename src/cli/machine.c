@@ -178,6 +178,17 @@ const char *kprof_injection_of_others(void)
     return other && *other && strcmp(other, "none") != 0 ? other : NULL;
 }
 
+/* Can a run make its folder there? Permission to write is not enough, as in /proc. Returns errno, or 0. */
+static int try_folder(const char *folder)
+{
+    KPROF_AUTO_FREE char *own = kprof_strprintf("%s/doctor-of-kprof-XXXXXX", folder);
+    const bool is_made = mkdtemp(own) != NULL;
+    const int error = is_made ? 0 : errno;
+    if (is_made)
+        rmdir(own);
+    return error;
+}
+
 void kprof_machine_look(const char *root, kprof_machine *out)
 {
     KPROF_AUTO(kprof_strlist) programs = KPROF_STRLIST_INIT;
@@ -201,7 +212,7 @@ void kprof_machine_look(const char *root, kprof_machine *out)
     find_holder(root, out);
     struct statvfs space;
     out->folder = kprof_sessions_folder();
-    out->folder_error = access(out->folder, W_OK | X_OK) == 0 ? 0 : errno;
+    out->folder_error = try_folder(out->folder);
     if (statvfs(out->folder, &space) == 0)
         out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
     out->memory_bytes = kprof_memory_available_bytes(root);

@@ -68,8 +68,14 @@ kprof_status kprof_injection_locate(const kprof_options *options, char **out)
     if (!options->injection_path)
         return locate(installed, built, "the injection library (is this kprof a reporter alone, built without CUDA?)",
                       out);
+    char magic[5] = "";
     *out = realpath(options->injection_path, NULL);
-    return *out ? KPROF_OK : kprof_fail(KPROF_USAGE, "--injection-path %s: %m", options->injection_path);
+    if (!*out || access(*out, R_OK) != 0)
+        return kprof_fail(KPROF_USAGE, "--injection-path %s: %m", options->injection_path);
+    kprof_read_text(*out, magic, sizeof magic);
+    return strcmp(magic, "\177ELF") == 0
+               ? KPROF_OK
+               : kprof_fail(KPROF_USAGE, "--injection-path %s: it is no library", options->injection_path);
 }
 
 static const char *const installed_sets[] = {"../share/kprof/metricsets", "../" KPROF_DATADIR "/kprof/metricsets",

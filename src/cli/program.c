@@ -69,7 +69,7 @@ kprof_status kprof_program_fail(const char *name, int reason)
         return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: it is not in PATH; did you mean ./%s?", name, name);
     KPROF_AUTO_FREE char *hint = make_hint(name, reason);
     errno = reason; /* not why there is no program of that name here */
-    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", name, hint);
+    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", *name ? name : "\"\"", hint);
 }
 
 kprof_status kprof_program_check(const char *name)

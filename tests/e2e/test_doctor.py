@@ -6,6 +6,8 @@ import subprocess
 
 from harness import APP, BUILD, INJECTION, VECTOR_ADD, Case
 
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/kprof-doctor.1")) as manual:
+    CODES = manual.read().replace("\\-", "-")
 DRIVER = os.path.join(BUILD, "tests/sim/driver")
 
 
@@ -20,7 +22,11 @@ class Doctor(Case):
         run = self.kprof("doctor", "--json", *words, env={"LD_LIBRARY_PATH": DRIVER, **(env or {})})
         self.assertEqual(run.code, code, run.out + run.err)
         self.assertEqual(run.err, "")
-        return {row["check"]: row for row in json.loads(run.out)}
+        rows = json.loads(run.out)
+        for row in rows:
+            self.assertEqual(row["code"] is None, row["verdict"] == "fine", row)
+            self.assertRegex(CODES, rf"\b{row['code'] or ''}\b")
+        return {row["check"]: row for row in rows}
 
     def measure(self, *steps, code=0, env=None):
         return self.doctor("--injection-path", INJECTION, APP, *steps, code=code, env=env)["measurement"]
@@ -41,7 +47,9 @@ class Doctor(Case):
         self.assertIn("kprof --launch-count 1", row["fix"])
         self.assertIn("nothing was collected", row["found"])
         row = self.measure(f"launch={VECTOR_ADD}", "exit=7", code=110)
-        self.assertEqual((row["verdict"], row["found"]), ("fault", "measuring a kernel ended with exit code 7"))
+        self.assertEqual((row["verdict"], row["found"]), ("fault", "the application exited with status 7"))
+        row = self.measure(f"launch={VECTOR_ADD}", "raise=11", code=110)
+        self.assertIn("the application was ended by signal 11", row["found"])
         row = self.measure(f"launch={VECTOR_ADD}", code=105, env={"KPROF_SIM_FAULT": "busy"})
         self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 105))
         self.assertIn("pause DCGM", row["fix"])
@@ -104,6 +112,8 @@ class Doctor(Case):
         row = self.doctor(code=108, env={"TMPDIR": "/nonexistent"})["disk"]
         self.assertEqual((row["verdict"], row["code"]), ("fault", "folder-unusable"))
         self.assertIn("/nonexistent: No such file or directory", row["found"])
+        row = self.doctor(code=108, env={"TMPDIR": "/proc"})["disk"] # where root may write, and make nothing
+        self.assertEqual((row["verdict"], row["code"]), ("fault", "folder-unusable"))
 
     def test_another_profiler_is_a_warning(self):
         rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",

@@ -682,8 +682,10 @@ class BadInput(Case):
         self.assert_early(["--section-folder", self.path("none")], 102)
 
     def test_missing_injection_library(self):
-        run = self.kprof("--injection-path", "/nonexistent.so", "--metrics", METRIC, APP)
-        self.assert_run(run, 101)
+        for path, why in (("/nonexistent.so", "No such file"), (__file__, "it is no library"), ("/", "no library")):
+            run = self.kprof("--injection-path", path, "--metrics", METRIC, APP)
+            self.assert_run(run, 101)
+            self.assertIn(why, run.err)
 
     def test_disk_full_lets_the_application_run_on(self):
         run = self.collect([], ["liftlimit", f"launch={VECTOR_ADD}*20000", "say=ran to the end"],
