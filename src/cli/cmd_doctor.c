@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,26 @@ static char *find_own_program(const kprof_options *options)
     }
     const bool is_there = path.data && access(path.data, X_OK) == 0;
     return is_there ? kprof_strbuf_take(&path) : NULL;
+}
+
+static volatile sig_atomic_t interrupted; /* by the signal of this number */
+
+static void note_signal(int number)
+{
+    interrupted = number;
+}
+
+/* A signal ends what is measured first, and then kprof: nothing is to run on or to be left behind. */
+static void follow_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) != 0 || action.sa_handler == SIG_IGN)
+            continue;
+        action = (struct sigaction){.sa_handler = note_signal};
+        sigaction(numbers[i], &action, NULL);
+    }
 }
 
 /* All borrowed. */
@@ -135,7 +156,7 @@ static kprof_status measure(const examination *of, const char *program, const ch
         arguments[words++] = (char *)program;
     memcpy(arguments + words, given, count * sizeof *arguments);
     KPROF_AUTO(kprof_child) child = {0};
-    const kprof_child_limits limits = {.limit_ns = LIMIT_NS};
+    const kprof_child_limits limits = {.limit_ns = LIMIT_NS, .interrupted = &interrupted};
     int64_t lap_ns = kprof_monotonic_ns();
     const char *ended = kprof_child_run(arguments, &limits, &child);
     return judge_run(of, &child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3);
@@ -151,13 +172,17 @@ static kprof_status try_measurement(const examination *of)
     if (!program && !(options->application && options->application[0])) {
         kprof_machine_tell(of->out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
                            "no kernel was measured: this kprof has no program for that");
-    } else if (!mkdtemp(folder)) {
+    } else if (follow_signals(), !mkdtemp(folder)) {
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
     } else {
         KPROF_AUTO_FREE char *report = kprof_strprintf("%s/doctor.kprof", folder);
         status = measure(of, program, report);
         unlink(report);
         rmdir(folder);
+        if (interrupted) {
+            signal(interrupted, SIG_DFL);
+            raise(interrupted);
+        }
     }
     return status;
 }

@@ -30,7 +30,7 @@ typedef struct trial {
  * empty: it prints all of the cubin. */
 static kprof_status run_program(kprof_code *code, const trial *of, const kprof_strbuf *symbols, kprof_strbuf *reason)
 {
-    const kprof_child_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, of->limit_ns};
+    const kprof_child_limits limits = {.most_bytes = KPROF_CODE_MOST_TEXT_BYTES, .limit_ns = of->limit_ns};
     char *const program_and_cubin[] = {(char *)of->program, (char *)of->cubin};
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     char *const some[] = {program_and_cubin[0], "-c", "-fun", symbols->data, program_and_cubin[1], NULL};

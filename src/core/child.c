@@ -16,6 +16,7 @@
 extern char **environ;
 
 enum { MOST_ERROR_BYTES = 4096 };
+#define GRACE_NS INT64_C(5000000000)
 
 /* A program that runs, and the ends of its pipes. */
 typedef struct child {
@@ -84,7 +85,12 @@ static bool take(int *fd, size_t most, kprof_strbuf *to)
     return fits;
 }
 
-static const char too_long[] = "it runs for too long";
+static const char too_long[] = "it runs for too long", interrupted[] = "a signal has interrupted it";
+
+static bool is_interrupted(const kprof_child_limits *limits)
+{
+    return limits->interrupted && *limits->interrupted;
+}
 
 /* Read both pipes until they end. Returns why the program has to be ended first, or NULL. */
 static const char *read_all(child *c, const kprof_child_limits *limits, kprof_strbuf *out, kprof_strbuf *errors)
@@ -95,6 +101,8 @@ static const char *read_all(child *c, const kprof_child_limits *limits, kprof_st
         struct pollfd fds[] = {{c->out, POLLIN, 0}, {c->err, POLLIN, 0}};
         if (left_ms <= 0)
             return too_long;
+        if (is_interrupted(limits))
+            return interrupted;
         int ready = poll(fds, 2, left_ms < 1000 ? (int)left_ms + 1 : 1000);
         if (ready < 0 && errno != EINTR)
             return strerror(errno);
@@ -109,7 +117,7 @@ static const char *read_all(child *c, const kprof_child_limits *limits, kprof_st
 }
 
 /* It has closed its output, so it is about to end. Returns as read_all does. Its number stays its own meanwhile. */
-static const char *await_end(const child *c, int64_t limit_ns)
+static const char *await_end(const child *c, const kprof_child_limits *limits)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     siginfo_t ended;
@@ -119,8 +127,10 @@ static const char *await_end(const child *c, int64_t limit_ns)
             return strerror(errno);
         if (ended.si_pid == c->pid)
             return NULL;
-        if (kprof_monotonic_ns() - c->start_ns > limit_ns)
+        if (kprof_monotonic_ns() - c->start_ns > limits->limit_ns)
             return too_long;
+        if (is_interrupted(limits))
+            return interrupted;
         nanosleep(&pause, NULL);
     }
 }
@@ -133,7 +143,12 @@ const char *kprof_child_run(char *const *arguments, const kprof_child_limits *li
         return strerror(error);
     const char *ended = read_all(&c, limits, &result->out, &result->errors);
     if (!ended)
-        ended = await_end(&c, limits->limit_ns);
+        ended = await_end(&c, limits);
+    if (ended && limits->interrupted) {
+        const kprof_child_limits grace = {.limit_ns = kprof_monotonic_ns() - c.start_ns + GRACE_NS};
+        kill(c.pid, SIGTERM);
+        (void)await_end(&c, &grace);
+    }
     kill(-c.pid, SIGKILL); /* what it has started, too */
     int ends[] = {c.out, c.err};
     close_all(ends, 2);

@@ -3,12 +3,16 @@
 
 #include "core/strbuf.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct kprof_child_limits {
     size_t most_bytes; /* of its output; 0: all of it is dropped */
     int64_t limit_ns;
+    /* NULL: none; else a signal handler sets it to a number that is not 0, and the program is ended. Then, and at the
+     * end of its time, it first gets SIGTERM and 5 s to tidy up. */
+    const volatile sig_atomic_t *interrupted;
 } kprof_child_limits;
 
 /* The result. Starts as zeros. */

@@ -108,7 +108,7 @@ static void the_current_folder_is_not_searched(void **state)
 /* Run a program; returns what it printed, or the reason with "reason: " before it. */
 static char *run(const char *program, size_t most_bytes, int64_t limit_ns)
 {
-    const kprof_child_limits limits = {most_bytes, limit_ns};
+    const kprof_child_limits limits = {.most_bytes = most_bytes, .limit_ns = limit_ns};
     char *arguments[] = {(char *)program, "-c", "file name", NULL};
     kprof_strbuf out = KPROF_STRBUF_INIT, reason = KPROF_STRBUF_INIT;
     kprof_status status = kprof_nvdisasm_run(arguments, &limits, &out, &reason);

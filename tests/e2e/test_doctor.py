@@ -1,10 +1,12 @@
 """kprof doctor on the simulated machine: what it finds, what it measures, and the exit codes."""
 import json
 import os
+import signal
 import stat
 import subprocess
+import time
 
-from harness import APP, BUILD, INJECTION, VECTOR_ADD, Case
+from harness import APP, BUILD, INJECTION, KPROF, PATIENCE_S, VECTOR_ADD, Case
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/kprof-doctor.1")) as manual:
     CODES = manual.read().replace("\\-", "-")
@@ -130,3 +132,18 @@ class Doctor(Case):
         run = self.kprof("trace", "--injection-path", INJECTION, APP, "say=ran") # it has not looked for a GPU
         self.assertEqual(run.code, 106)
         self.assertIn("kprof doctor tells whether this machine can run CUDA", run.err)
+
+    def test_a_signal_ends_what_is_measured(self):
+        """And then kprof: nothing runs on, and nothing is left behind."""
+        ready = self.path("ready")
+        process = subprocess.Popen([KPROF, "doctor", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
+                                    f"run=echo $PPID > {ready}", "sleep=600000"],
+                                   env=self.environment({"LD_LIBRARY_PATH": DRIVER}), stdout=subprocess.PIPE, text=True)
+        while not (os.path.exists(ready) and os.path.getsize(ready)):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=PATIENCE_S)[0], "")
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        with open(ready) as file:
+            self.assertFalse(os.path.exists(f"/proc/{file.read().strip()}"))
+        self.assert_clean()
