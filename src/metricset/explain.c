@@ -559,13 +559,14 @@ static const char *meaning_of(const char *word)
         {"Costs",
          "What a good access does not have: sectors beyond those that its bytes need, turns in shared memory that bank "
          "conflicts add, traffic of local memory, branches that part the threads of a warp, atomic operations."},
-        {"Excess sectors", "Sectors of global memory that an access moved beyond those that its bytes need."},
-        {"Divergent branches", "Branches that part the threads of a warp."},
+        {"PTX",
+         "The code that nvcc and other compilers write for no GPU alone, and that is then made to instructions."},
+        {"SASS", "The instructions that a GPU executes, as nvdisasm prints them."},
         {"Called from", "The line of the kernel itself that called the inlined function of the line."},
         {"Points", "The difference of two shares: from 20 to 25 % it is 5 points."},
     };
     const size_t at = KPROF_FIND(i, COUNT_OF(rows), is_called(rows[i].word, word));
-    return at < COUNT_OF(rows) ? rows[at].meaning : NULL;
+    return at < COUNT_OF(rows) ? rows[at].meaning : kprof_instruction_label_help(word);
 }
 
 static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
@@ -625,35 +626,6 @@ static kprof_status explain_word_of_finding(explainer *by, const char *word, boo
     return KPROF_OK;
 }
 
-/* Look up a word as pages print it: the title of a section or a finding, the label of a value, the heading of a table
- * or a column, what a finding names, or what stands beside a verdict. *is: it is one. */
-static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
-{
-    const kprof_catalog *catalog = by->catalog;
-    *is = true;
-    for (size_t i = 0; i < catalog->section_count; i++) {
-        bool is_section;
-        if (is_called(catalog->sections[i].name, word))
-            return explain_section(by, catalog->sections[i].id, &is_section);
-    }
-    for (size_t i = 0; i < catalog->finding_count; i++)
-        if (is_called(catalog->findings[i].name, word))
-            return explain_finding(by, &catalog->findings[i]);
-    kprof_status status = find_label(by, word);
-    if (status == KPROF_OK && by->out->metric)
-        return explain_metric(by, by->out->metric);
-    KPROF_THEN(status, explain_word_of_finding(by, word, is));
-    if (status == KPROF_OK && !*is)
-        status = explain_heading(by, word, is);
-    const char *meaning = meaning_of(word);
-    if (status != KPROF_OK || *is || !meaning)
-        return status;
-    *is = true;
-    by->out->kind = "word";
-    by->out->description = copy(by, meaning);
-    return KPROF_OK;
-}
-
 /* Sections that collect it show it on the source page, not among their values. */
 static void add_instruction_sections(explainer *by, const kprof_instruction_metric *row)
 {
@@ -684,6 +656,40 @@ static void explain_instruction(explainer *by, const kprof_instruction_metric *r
     out->has_passes = true;
     out->pass_count = 1;
     add_instruction_sections(by, row);
+}
+
+/* Look up a word as pages print it: the title of a section or a finding, the label of a value, the heading of a table
+ * or a column, what a finding names, or what stands beside a verdict. *is: it is one. */
+static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
+{
+    const kprof_catalog *catalog = by->catalog;
+    *is = true;
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        bool is_section;
+        if (is_called(catalog->sections[i].name, word))
+            return explain_section(by, catalog->sections[i].id, &is_section);
+    }
+    for (size_t i = 0; i < catalog->finding_count; i++)
+        if (is_called(catalog->findings[i].name, word))
+            return explain_finding(by, &catalog->findings[i]);
+    kprof_status status = find_label(by, word);
+    if (status == KPROF_OK && by->out->metric)
+        return explain_metric(by, by->out->metric);
+    KPROF_THEN(status, explain_word_of_finding(by, word, is));
+    if (status == KPROF_OK && !*is)
+        status = explain_heading(by, word, is);
+    const kprof_instruction_metric *row = kprof_instruction_of_label(word);
+    const char *meaning = meaning_of(word);
+    if (status != KPROF_OK || *is || !meaning)
+        return status;
+    *is = true;
+    if (row) {
+        explain_instruction(by, row);
+        return KPROF_OK;
+    }
+    by->out->kind = "word";
+    by->out->description = copy(by, meaning);
+    return KPROF_OK;
 }
 
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define COUNTER(name, ncu, label, unit, help)                                                                          \
     {KPROF_INSTRUCTION_COUNTER, name, KPROF_INSTRUCTION_PREFIX name, ncu, label, unit, help, {NULL}},
@@ -77,9 +78,9 @@ static const kprof_instruction_metric rows[] = {
     KPROF_STALL_REASONS(REASON)
 
     COMPUTED("derived__memory_l2_theoretical_sectors_global_excessive", "L2 Theoretical Sectors Global Excessive",
-             "sector", "Sectors beyond the ideal ones", SECTORS, SECTORS IDEAL)
+             "sector", "Sectors beyond those that the threads' bytes need", SECTORS, SECTORS IDEAL)
     COMPUTED("derived__memory_l1_wavefronts_shared_excessive", "L1 Wavefronts Shared Excessive", "wavefront",
-             "Wavefronts beyond the ideal ones: bank conflicts", WAVEFRONTS, WAVEFRONTS IDEAL)
+             "Turns beyond those that the accesses need without bank conflicts", WAVEFRONTS, WAVEFRONTS IDEAL)
     COMPUTED("derived__memory_l1_conflicts_shared_nway", "L1 Conflicts Shared N-Way", "",
              "Wavefronts of each execution", WAVEFRONTS, INST)
     COMPUTED("derived__avg_thread_executed", "Avg. Threads Executed", "thread", "Active threads of each execution",
@@ -114,6 +115,56 @@ const kprof_instruction_metric *kprof_instruction_metric_find(const char *name)
         if (strcmp(row->name, name) == 0 || (row->ncu && strcmp(row->ncu, name) == 0))
             return row;
     return NULL;
+}
+
+/* What pages call them; the help of those that are no metric. */
+static const struct {
+    const char *label, *name, *help;
+} labels[] = {
+    {"Samples", KPROF_SAMPLE_PREFIX "sample_count", NULL},
+    {"Not issued", NULL, "Samples of cycles in which the warp's scheduler issued no instruction"},
+    {"Instructions", INST, NULL},
+    {"Thread instructions", THREAD_INST, NULL},
+    {"Predicated on", THREAD_INST_TRUE, NULL},
+    {"Threads", "derived__avg_thread_executed", NULL},
+    {"Threads on", "derived__avg_thread_executed_true", NULL},
+    {"Threads off", "derived__avg_thread_unexecuted_true", NULL},
+    {"Divergent branches", "smsp__sass_branch_targets_threads_divergent", NULL},
+    {"L1 tag requests", "smsp__sass_l1tex_tags_mem_global", NULL},
+    {"Shared ways", "derived__memory_l1_conflicts_shared_nway", NULL},
+    {"Bank conflicts", "derived__memory_l1_wavefronts_shared_excessive", NULL},
+    {"Shared wavefronts", WAVEFRONTS, NULL},
+    {"Ideal wavefronts", WAVEFRONTS IDEAL, NULL},
+    {"Excess sectors", "derived__memory_l2_theoretical_sectors_global_excessive", NULL},
+    {"L2 sectors", SECTORS, NULL},
+    {"Ideal sectors", SECTORS IDEAL, NULL},
+    {"Local sectors", "smsp__sass_sectors_mem_local", NULL},
+    {"Atomics", NULL, "Times that a warp executed an atomic operation, whether or not it returns a value"},
+    {"FP64 thread instructions", "smsp__sass_thread_inst_executed_op_fp64_pred_on", NULL},
+    {"Evict first on hit", MEMDESC "hitprop_evict_first", NULL},
+    {"Evict last on hit", MEMDESC "hitprop_evict_last", NULL},
+    {"Evict normal on hit", MEMDESC "hitprop_evict_normal", NULL},
+    {"Demote on hit", MEMDESC "hitprop_evict_normal_demote", NULL},
+    {"Evict first on miss", MEMDESC "missprop_evict_first", NULL},
+    {"Evict normal on miss", MEMDESC "missprop_evict_normal", NULL},
+};
+
+static size_t find_label(const char *label)
+{
+    return KPROF_FIND(i, COUNT_OF(labels), strcasecmp(labels[i].label, label) == 0);
+}
+
+const kprof_instruction_metric *kprof_instruction_of_label(const char *label)
+{
+    const size_t at = find_label(label);
+    return at < COUNT_OF(labels) && labels[at].name ? kprof_instruction_metric_find(labels[at].name) : NULL;
+}
+
+const char *kprof_instruction_label_help(const char *label)
+{
+    const size_t at = find_label(label);
+    const kprof_instruction_metric *metric = kprof_instruction_of_label(label);
+    return metric ? metric->help : at < COUNT_OF(labels) ? labels[at].help : NULL;
 }
 
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric)

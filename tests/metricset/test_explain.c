@@ -115,6 +115,9 @@ static void test_words_of_pages(void **state)
         {"Worth most", "word", NULL, NULL},
         {"Waits for", "word", NULL, NULL},
         {"costs", "word", NULL, NULL},
+        {"Ideal sectors", "instruction", "source:smsp__sass_sectors_mem_global_ideal", NULL},
+        {"not issued", "word", NULL, NULL},
+        {"PTX", "word", NULL, NULL},
         {"Long Scoreboard, Share", "derived", "derived__stall_share_long_scoreboard.pct", NULL},
         {"Memory", NULL, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL},
     };

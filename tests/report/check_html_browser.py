@@ -760,6 +760,8 @@ class Pages(unittest.TestCase):
         self.evaluate("(() => { const s = document.querySelector('.source select'); s.value = [...s.options].find(o => "
                       "o.textContent === 'Bank conflicts').value; s.dispatchEvent(new Event('change')); })()")
         self.assertEqual(self.code_rows()[0][:2], ["standard.py:170", "7,168"])
+        self.assertIn("Bank conflicts: Turns beyond those that the accesses need without bank conflicts",
+                      self.evaluate("[...document.querySelectorAll('.source .zeros')].map(e => e.textContent)"))
 
     @in_turn
     def test_the_source_as_instructions(self):

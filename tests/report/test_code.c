@@ -328,6 +328,14 @@ static size_t cause_with(const char *text, uint64_t offset)
     return found;
 }
 
+static void test_numbers_have_meanings(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
+        assert_non_null(kprof_instruction_label_help(kprof_code_numbers[i].label));
+    assert_null(kprof_instruction_label_help("Numbers"));
+}
+
 static void test_causes_of_waits(void **state)
 {
     (void)state;
@@ -948,6 +956,7 @@ int main(int argc, char **argv)
         TEST(test_what_was_not_measured),
         TEST(test_lines_add_up),
         TEST(test_hottest_lines),
+        TEST(test_numbers_have_meanings),
         TEST(test_causes_of_waits),
         TEST(test_values_that_are_waited_for_by_reason),
         TEST(test_doubles_are_told_by_their_texts),

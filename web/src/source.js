@@ -96,11 +96,13 @@ class SourceView {
         this.body = h("tbody", { role: "rowgroup" });
         this.head = h("tr", { role: "row" });
         this.state = h("p", { class: "state", role: "status" });
+        this.meaning = h("p", { class: "zeros" });
         this.pager = h("div", { class: "pager" });
         this.element = h(
             "div",
             { class: "source" },
             this.controls(),
+            this.meaning,
             scrolling(
                 "Lines and instructions",
                 h(
@@ -479,6 +481,8 @@ class SourceView {
         this.hottest = this.rows.reduce((most, row) => Math.max(most, this.heat(row) ?? 0), 0);
         this.hasStalls = this.code.columns.some(({ key }) => key === "samples");
         this.showHead();
+        const { label, help } = this.code.columns[this.column] ?? {};
+        this.meaning.textContent = help ? `${label}: ${help}` : "";
         this.body.replaceChildren(...this.rowsOf(shown.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS)));
         const { page } = this;
         this.state.textContent = countText(rows, this.rows, this.kind.label, {

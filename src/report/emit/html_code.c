@@ -91,9 +91,11 @@ static void add_columns(cJSON *object, const kprof_emit_code *emitted)
         if (emitted->is_idle[i] && all == 0)
             append(zeros, cJSON_CreateString(kprof_code_numbers[i].label));
         if (!emitted->is_idle[i])
-            append(columns, KPROF_JSON_OBJECT({"key", text_of(kprof_code_numbers[i].key)},
-                                              {"label", text_of(kprof_code_numbers[i].label)},
-                                              {"total", kprof_json_number(all)}));
+            append(columns,
+                   KPROF_JSON_OBJECT({"key", text_of(kprof_code_numbers[i].key)},
+                                     {"label", text_of(kprof_code_numbers[i].label)},
+                                     {"help", text_of(kprof_instruction_label_help(kprof_code_numbers[i].label))},
+                                     {"total", kprof_json_number(all)}));
     }
 }
 
