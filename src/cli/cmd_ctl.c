@@ -117,6 +117,11 @@ static void add_options(const kprof_options *options, kprof_strlist *out)
         kprof_strlist_add(out, "--force-overwrite");
 }
 
+static bool asks_status(const kprof_options *options)
+{
+    return strcmp(options->argument, "status") == 0;
+}
+
 /* Find the run of this directory, and take the directory's name. Add the run, with the words that each gets, if the
  * line has not named it yet. */
 static target *find_run(char *dir, targets *out)
@@ -129,7 +134,8 @@ static target *find_run(char *dir, targets *out)
     target *added = KPROF_ADD(out->items, out->count);
     added->dir = dir;
     kprof_strlist_add(&added->words, out->options->argument);
-    add_options(out->options, &added->words);
+    if (!asks_status(out->options)) /* of which options without effect have been told */
+        add_options(out->options, &added->words);
     return added;
 }
 
@@ -255,11 +261,6 @@ static kprof_status choose_only(const kprof_strlist *live, targets *out)
     for (size_t i = 0; i < live->count; i++)
         list_run(live->items[i]);
     return status;
-}
-
-static bool asks_status(const kprof_options *options)
-{
-    return strcmp(options->argument, "status") == 0;
 }
 
 /* Find the runs, and make the words that each gets: the command, its options, and its processes. */

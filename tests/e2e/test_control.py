@@ -440,6 +440,7 @@ class Control(Case):
             self.assertIn(why, run.err)
         names = [word for i in range(1500) for word in ("--metrics", METRIC if i % 2 else "gpu__time_duration.max")]
         self.assertEqual(self.kprof("ctl", "start", "-o", "part", *names).code, 0)
+        self.assertEqual(self.kprof("ctl", "status", "--set", "full").err.count("--set has no effect"), 1)
         run = self.kprof("ctl", "stop", "")
         self.assertIn('error: "" is neither a process id', run.err)
         self.end(process, 106)
