@@ -271,7 +271,8 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
 /* List the kernels that were seen; `filters` took none of their launches. */
 static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *filters)
 {
-    kprof_log(KPROF_LOG_ERROR, "no launch matched%s; the application launched:", *filters ? filters : " the filters");
+    kprof_log(KPROF_LOG_ERROR, "no launch matched%s; %s launched:", *filters ? filters : " the filters",
+              options->census ? "all runs of the application" : "the application");
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
         const char *name = compared_name(options, &kernels[i]);
         if (kernels[i].launches > 0)

@@ -449,6 +449,15 @@ static kprof_status settle_census(kprof_options *options)
     }
     options->measures_beside = measures_beside(options);
     const bool prints = !options->export_path || options->format != KPROF_UNSET;
+    const bool is_of_launches = options->page != KPROF_UNSET && options->page != KPROF_PAGE_CENSUS &&
+                                options->page != KPROF_PAGE_SUMMARY && options->page != KPROF_PAGE_SESSION &&
+                                options->page != KPROF_PAGE_SOURCES;
+    const bool is_summary = options->print_summary != KPROF_UNSET; /* ncu's, of metrics */
+    if ((is_of_launches || is_summary) && !options->is_measured)
+        return kprof_fail(KPROF_USAGE,
+                          "--census alone measures no launch that --%s would show; add --top N, a set or metrics, or "
+                          "leave that out",
+                          is_summary ? "print-summary" : "page");
     if (prints && options->page == KPROF_UNSET && options->print_summary == KPROF_UNSET)
         options->page = options->is_measured ? KPROF_PAGE_SUMMARY : KPROF_PAGE_CENSUS;
     return KPROF_OK;

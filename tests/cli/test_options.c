@@ -1199,6 +1199,8 @@ static void a_census(void **state)
     assert_refused("--census --graph-profiling graph app", "leave one of them out");
     assert_refused("--census --replay-mode range --nvtx-include a/ app", "measures ranges; leave one of them out");
     assert_refused("--census --trace app", "--census alone measures none");
+    assert_refused("--census --page details app", "--census alone measures no launch that --page would show");
+    assert_refused("--census --print-summary per-gpu app", "no launch that --print-summary would show");
     assert_refused("--census --armed no --top 3 app", "--census with --armed no counts launches alone");
     assert_refused("report x.kprof --page census --sort time", "--page census ranks kernels by their time");
     assert_refused("report x.kprof --page census --filter duration>1us", "leave it out of --page session");
