@@ -93,6 +93,19 @@ static inline int kprof_ctl_connect(clock_t deadline, char *answer)
     return -1;
 }
 
+/* Send a word with its end; a signal may come in its midst. -1, with errno, where that fails. */
+static inline ssize_t kprof_ctl_send(int fd, const char *word, clock_t deadline)
+{
+    size_t left = strlen(word) + 1;
+    ssize_t sent = 0;
+    while (left > 0 && (sent >= 0 || kprof_ctl_again(sent, deadline))) {
+        sent = send(fd, word, left, MSG_NOSIGNAL);
+        word += sent > 0 ? sent : 0;
+        left -= sent > 0 ? (size_t)sent : 0;
+    }
+    return sent;
+}
+
 /* The words of a line of kprof ctl, such as {"start", "--set", "full", "-o", "/tmp/x", NULL}; a path has to be
  * absolute. The answer is lines of text: "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report PATH". */
 static inline int kprof_ctl(const char *const *words, char *answer)
@@ -105,9 +118,7 @@ static inline int kprof_ctl(const char *const *words, char *answer)
     if (fd < 0)
         return 109;
     for (; *words && got >= 0; words++)
-        do
-            got = send(fd, *words, strlen(*words) + 1, MSG_NOSIGNAL);
-        while (kprof_ctl_again(got, deadline));
+        got = kprof_ctl_send(fd, *words, deadline);
     if (got >= 0 && shutdown(fd, SHUT_WR) == 0)
         do {
             got = recv(fd, text + size, sizeof text - 1 - size, 0);

@@ -639,21 +639,25 @@ static void ignore(int number)
 {
     (void)number;
 }
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
     const struct itimerval timer = {{0, 10000}, {0, 10000}};
     char answer[KPROF_CTL_ANSWER];
     signal(SIGALRM, ignore);
     setitimer(ITIMER_REAL, &timer, NULL);
-    const int code = kprof_ctl_stop(answer);
+    static char many[400000];
+    const char *const words[] = {"stop", many, NULL};
+    memset(many, 'x', sizeof many - 1);
+    const int code = argc > 1 ? kprof_ctl(words, answer) : kprof_ctl_stop(answer);
     printf("%d %s", code, answer);
     return 0;
 }
 """)
-        def stop(limit_s):
+        def stop(limit_s, *words):
             subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", f"-DKPROF_CTL_LIMIT_S={limit_s}", "-I",
                             os.path.join(PYTHON, "../include"), "-o", "own", "own.c"], cwd=self.dir, check=True)
-            return subprocess.Popen([self.path("own")], env=self.environment({"KPROF_SESSION_DIR": self.dir}),
+            return subprocess.Popen([self.path("own"), *words], env=self.environment({"KPROF_SESSION_DIR": self.dir}),
                                     stdout=subprocess.PIPE, text=True)
 
         late = "109 kprof: its kprof gives no answer: Connection timed out\n"
@@ -674,6 +678,17 @@ int main(void)
             client.sendall(b"exit 0\nmessage note told\n")
             client.close()
             self.assertEqual(waiting.communicate(timeout=60)[0], "0 message note told\n")
+            waiting = stop(600, "many") # more than the socket takes at once
+            client, _ = its_kprof.accept()
+            with self.assertRaises(subprocess.TimeoutExpired):
+                waiting.wait(0.2)
+            words = b""
+            while block := client.recv(4096):
+                words += block
+            client.sendall(b"exit 0\n")
+            client.close()
+            self.assertEqual(words, b"stop\0" + b"x" * 399999 + b"\0")
+            self.assertEqual(waiting.communicate(timeout=60)[0], "0 ")
 
     def test_c_header_in_any_program(self):
         """Compilers take it as strictly as they may be asked to, and nobody has to want the answer."""
