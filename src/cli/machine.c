@@ -15,6 +15,7 @@
 #include <glob.h>
 #include <link.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,10 +183,14 @@ const char *kprof_injection_of_others(void)
 static int try_folder(const char *folder)
 {
     KPROF_AUTO_FREE char *own = kprof_strprintf("%s/doctor-of-kprof-XXXXXX", folder);
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before); /* no signal is to end kprof while it is there */
     const bool is_made = mkdtemp(own) != NULL;
     const int error = is_made ? 0 : errno;
     if (is_made)
         rmdir(own);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
