@@ -11,16 +11,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One format of --format, with the end of a file's name. */
+/* One format of --format, with the end of a file's name, and the words that may follow it, each behind a colon. */
 typedef struct stats_format {
     const char *word;
     int format;
-    const char *ending;
+    const char *ending, *arguments;
+    kprof_table_style style; /* that the words make */
 } stats_format;
 
-static const stats_format formats[] = {{"csv", KPROF_FORMAT_CSV, "csv"},    {"column", KPROF_UNSET, "txt"},
-                                       {"table", KPROF_UNSET, "txt"},       {"text", KPROF_UNSET, "txt"},
-                                       {"json", KPROF_FORMAT_JSON, "json"}, {"markdown", KPROF_FORMAT_MARKDOWN, "md"}};
+static const stats_format formats[] = {
+    {"column", KPROF_UNSET, "txt", "nolimit", {0}},
+    {"table", KPROF_FORMAT_BOXES, "txt", "nohdr, nolimit, nofmt", {0}},
+    {"csv", KPROF_FORMAT_CSV, "csv", "nohdr", {0}},
+    {"tsv", KPROF_FORMAT_TSV, "tsv", "nohdr, esc", {0}},
+    {"json", KPROF_FORMAT_JSON, "json", "", {0}},
+    {"hdoc", KPROF_FORMAT_HDOC, "html", "title=TITLE, css=URL", {0}},
+    {"htable", KPROF_FORMAT_HTABLE, "html", "", {0}},
+    {"markdown", KPROF_FORMAT_MARKDOWN, "md", "", {0}},
+    {"text", KPROF_UNSET, "txt", "nolimit", {0}},
+};
 #define FORMAT_COUNT COUNT_OF(formats)
 
 /* The word of this number of those that commas part, or the last of them. Caller frees. */
@@ -31,20 +40,49 @@ static char *take_word(const char *words, size_t number)
     return kprof_strndup(words, strcspn(words, ","));
 }
 
-/* The format of a table. Without --format, and for ".", it is that of the other options, or what nsys writes there. */
-static kprof_status find_format(const kprof_options *options, size_t number, bool to_file, stats_format *out)
+/* Read what follows a format behind its colon; texts stay in `words`. */
+static kprof_status read_style(char *words, stats_format *format)
 {
-    KPROF_AUTO_FREE char *word = take_word(options->stats_formats ? options->stats_formats : ".", number);
+    static const char *const known[] = {"nohdr", "nolimit", "nofmt", "esc", "title=", "css="};
+    kprof_table_style *out = &format->style;
+    for (char *word = words, *next; word; word = next) {
+        next = strncmp(word, "css=", 4) == 0 ? NULL : strchr(word, ':'); /* an address has colons */
+        if (next)
+            *next++ = '\0';
+        const char *equals = strchr(word, '=');
+        KPROF_AUTO_FREE char *name = kprof_strndup(word, equals ? (size_t)(equals - word) + 1 : strlen(word));
+        if (!KPROF_ANY(i, COUNT_OF(known), strcmp(name, known[i]) == 0) || !strstr(format->arguments, name))
+            return kprof_fail(KPROF_USAGE, "--format %s: \"%s\" is not valid behind it%s%s", format->word, word,
+                              *format->arguments ? ", give " : ", leave it out", format->arguments);
+        out->no_header = out->no_header || strcmp(name, "nohdr") == 0;
+        out->no_limit = out->no_limit || strcmp(name, "nolimit") == 0;
+        out->no_grouping = out->no_grouping || strcmp(name, "nofmt") == 0;
+        out->title = strcmp(name, "title=") == 0 ? equals + 1 : out->title;
+        out->css = strcmp(name, "css=") == 0 ? equals + 1 : out->css;
+    }
+    return KPROF_OK;
+}
+
+/* The format of a table, which `word` names. Without --format, and for ".", it is that of the other options, or what
+ * nsys writes there. */
+static kprof_status find_format(const kprof_options *options, char *word, bool to_file, stats_format *out)
+{
     const bool is_usual = strcmp(word, ".") == 0;
-    *out = (stats_format){"", options->format == KPROF_UNSET && to_file ? KPROF_FORMAT_CSV : options->format, "csv"};
-    for (size_t i = 0; i < FORMAT_COUNT; i++)
-        if (is_usual ? formats[i].format == out->format : strcmp(formats[i].word, word) == 0) {
-            *out = formats[i];
-            return KPROF_OK;
-        }
-    return is_usual
-               ? KPROF_OK
-               : kprof_fail(KPROF_USAGE, "--format: \"%s\" is not valid, give column, csv, json or markdown", word);
+    char *colon = strchr(word, ':');
+    if (colon)
+        *colon++ = '\0';
+    *out = (stats_format){
+        "", options->format == KPROF_UNSET && to_file ? KPROF_FORMAT_CSV : options->format, "csv", "", {0}};
+    const size_t at =
+        KPROF_FIND(i, FORMAT_COUNT, is_usual ? formats[i].format == out->format : strcmp(formats[i].word, word) == 0);
+    if (at == FORMAT_COUNT)
+        return is_usual ? KPROF_OK
+                        : kprof_fail(KPROF_USAGE,
+                                     "--format: \"%s\" is not valid, give column, table, csv, tsv, json, hdoc, htable "
+                                     "or markdown",
+                                     word);
+    *out = formats[at];
+    return read_style(colon, out);
 }
 
 /* The report's own name, without what kprof, or nsys, adds to it. */
@@ -88,15 +126,19 @@ static kprof_status show_apart(const kprof_options *options, kprof_report *repor
     kprof_options one = *options;
     char *name = all->tables->items[number];
     KPROF_AUTO_FREE char *to = take_word(options->export_path ? options->export_path : "-", number), *file = NULL;
-    kprof_status status = find_format(options, number, strcmp(to, "-") != 0, &format);
+    KPROF_AUTO_FREE char *word = take_word(options->stats_formats ? options->stats_formats : ".", number);
+    const bool to_file = strcmp(to, "-") != 0;
+    kprof_status status = find_format(options, word, to_file, &format);
     const kprof_stats_content content = {&(kprof_strlist){&name, 1, 1}, all->are_asked_for, all->findings,
                                          format.format == KPROF_UNSET, all->time_unit};
     if (status != KPROF_OK)
         return status;
     one.format = format.format;
+    one.table_style = format.style;
+    one.table_style.has_title = !to_file;
     if (to[0] == '@')
         return kprof_fail(KPROF_USAGE, "-o %s: kprof starts no command; write to -, and pipe that to it", to);
-    if (strcmp(to, "-") == 0) {
+    if (!to_file) {
         if (number > 0 && !options->log_file)
             puts("");
         return show(&one, report, &content);

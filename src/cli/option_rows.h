@@ -94,7 +94,7 @@ OPTION(CLI, LIST, stats_reports, "report", STATS | TRACE,
        .letter = 'r', .argument = "NAME[,NAME]")
 OPTION(CLI, STRING, stats_formats, "format", STATS,
        "print each table by itself, the first in the first of these formats and so on, the last for all that follow",
-       .argument = "column|csv|json|markdown[,...]")
+       .argument = "column|table|csv|tsv|json|hdoc|htable|markdown[:...][,...]")
 OPTION(CLI, STRING, filter_time, "filter-time", STATS,
        "only what happens in this time, from the beginning of the trace, such as 10ms/1.5s", .argument = "START/END")
 OPTION(CLI, STRING, filter_nvtx, "filter-nvtx", STATS,

@@ -56,6 +56,7 @@ typedef struct kprof_options {
 
     kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
     kprof_filter_spec filter;
+    kprof_table_style table_style; /* of a table that is printed apart */
 #define OPTION(place, type, field, ...) KPROF_FOR_OPTIONS_##place(KPROF_OPTION_FIELD(type, field))
 #include "cli/option_rows.h"
 #undef OPTION

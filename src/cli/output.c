@@ -213,6 +213,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .source_files = &options->resolve_source_files,
         .conditions = options->conditions,
         .condition_count = options->filters.count,
+        .table = options->table_style,
     };
 }
 

@@ -191,6 +191,10 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
     PLAIN(JSONL, jsonl, true)                                                                                          \
     PLAIN(PROMETHEUS, prometheus, false)                                                                               \
     PLAIN(PERFETTO, perfetto, true)                                                                                    \
+    PLAIN(TSV, tsv, false)                                                                                             \
+    PLAIN(BOXES, boxes, false)                                                                                         \
+    PLAIN(HTABLE, htable, false)                                                                                       \
+    PLAIN(HDOC, hdoc, false)                                                                                           \
     PLAIN(HTML, html, false)
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
@@ -256,6 +260,15 @@ typedef enum kprof_instances {
     KPROF_INSTANCES_DETAILS, /* "12 (0x0: 4; 0x10: 8)" */
 } kprof_instances;
 
+/* How the one table of a page looks, beside its format. */
+typedef struct kprof_table_style {
+    bool no_header;          /* its columns have no names */
+    bool no_limit;           /* its boxes may be wider than 100 characters */
+    bool no_grouping;        /* its numbers have all digits, and no thousands apart */
+    bool has_title;          /* its title stands above its boxes */
+    const char *title, *css; /* of a document of HTML; NULL: the table's title, and kprof's style */
+} kprof_table_style;
+
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
@@ -285,6 +298,7 @@ typedef struct kprof_print_options {
     const kprof_strlist *source_folders, *source_files; /* where source files may be; NULL: nowhere else */
     const struct kprof_condition *conditions; /* [condition_count]: take only launches that meet all of them */
     size_t condition_count;
+    kprof_table_style table;
 } kprof_print_options;
 
 /* Print one page to `out`. USAGE when the page shows another number of reports, OUTPUT when `out` cannot be written. */

@@ -3,6 +3,7 @@
 check_stats.py WRITE_FIXTURE KPROF"""
 import collections
 import csv
+import html.parser
 import io
 import json
 import math
@@ -590,6 +591,99 @@ def check_huge_numbers(kprof, report):
         check(run.returncode == 0, f"--to {form} of huge numbers: {run.stderr}")
 
 
+class Html(html.parser.HTMLParser):
+    """The cells of the tables of a document, row after row, and its title."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.title, self.inside, self.links = [], "", None, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.inside = tag
+        self.links += [value for name, value in attributes if name == "href"]
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside in ("th", "td"):
+            self.rows[-1][-1] += data
+        elif self.inside == "title":
+            self.title += data
+
+
+def boxes(text):
+    """The cells of a table in boxes; its lines are as long as each other, and its borders meet."""
+    lines = [line for line in text.splitlines() if line.startswith(("+", "|"))]
+    check(len({len(line) for line in lines}) == 1, f"boxes are of several widths:\n{text}")
+    corners = [i for i, c in enumerate(lines[0]) if c == "+"]
+    check(all(line[i] == line[0] for line in lines for i in corners), f"borders do not meet:\n{text}")
+    return [[line[a + 2:b - 1] for a, b in zip(corners, corners[1:])] for line in lines if line[0] == "|"]
+
+
+def check_formats(kprof, report):
+    """The formats of nsys stats have the same cells."""
+    long, attack = "λ" * 150, "a\tb<img src=x>&\"c"
+    with sqlite3.connect(report) as database:
+        database.execute("UPDATE trace_name SET demangled=? WHERE function='scale'", (long,))
+        database.execute("UPDATE trace_name SET demangled=? WHERE function='vectorAdd'", (attack,))
+    database.close()
+    of = lambda form: printed(kprof, report, "-r", "cuda_gpu_kern_sum", "-f", form)
+    wanted = [[str(x).removesuffix(".0") for x in row.values()]
+              for row in json.loads(printed(kprof, report, "-r", "cuda_gpu_kern_sum", "--json"))]
+    header = summary("Instances", "Name")
+    clean = [[cell.replace("\t", "\\t") for cell in row] for row in wanted]
+    human = lambda cell: f"{int(cell):,}" if cell.isdigit() else f"{float(cell):.2f}" if cell[0].isdigit() else cell
+    shown = [[human(cell) for cell in row] for row in clean]
+    cut = lambda rows: [[cell if len(cell) <= 100 else cell[:99] + "…" for cell in row] for row in rows]
+    stripped = lambda rows: [[cell.strip() for cell in row] for row in rows]
+    check([line.split("\t") for line in of("tsv").splitlines()] == [header, *clean], f"tsv is {of('tsv')}")
+    check([line.split("\t") for line in of("tsv:nohdr:esc").splitlines()] == clean, "tsv:nohdr:esc")
+    check(list(csv.reader(io.StringIO(of("csv:nohdr")))) == clean, f"csv:nohdr is {of('csv:nohdr')}")
+    check(of("table").startswith(" ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):\n\n+"), f"table is {of('table')}")
+    check(stripped(boxes(of("table"))) == [header, *cut(shown)], f"table is {of('table')}")
+    check(stripped(boxes(of("table:nofmt:nolimit"))) == [header, *clean], "table:nofmt:nolimit")
+    check(stripped(boxes(of("table:nohdr"))) == cut(shown), "table:nohdr")
+    [heads, first, _] = boxes(of("table"))
+    check(first[1] == first[1].rjust(15) and first[8].startswith("a") and heads[8] == "Name".center(100),
+          f"cells are not aligned: {first}")
+    for form, title, links in (("htable", "", []), ("hdoc", "CUDA GPU Kernel Summary", []),
+                               ("hdoc:title=a<b:css=http://x/y.css", "a<b", ["http://x/y.css"])):
+        page = Html(of(form))
+        check((page.rows, page.title, page.links) == ([header, *shown], title, links), f"{form} is {of(form)}")
+    for form, why in (("json:nohdr", "leave it out"), ("table:noh", "give nohdr, nolimit, nofmt"),
+                      ("xml", "give column")):
+        run = subprocess.run([kprof, "stats", report, "-r", "nvtx_sum", "-f", form], capture_output=True, text=True,
+                             check=False)
+        check(run.returncode == 101 and why in run.stderr, f"{form}: {run.stderr}")
+    with tempfile.TemporaryDirectory() as folder:
+        names = "cuda_gpu_kern_sum,cuda_api_sum,nvtx_sum,cuda_gpu_mem_time_sum"
+        printed(kprof, report, "-r", names, "-f", "tsv,table,hdoc,htable", "-o", folder + "/")
+        written = {path.suffix: path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()}
+        check(sorted(written) == [".html", ".tsv", ".txt"] and written[".txt"].startswith("+"), f"files: {written}")
+
+
+def check_long_table(kprof, report):
+    """The first 100 rows tell how wide boxes are; all are printed."""
+    with sqlite3.connect(report) as database:
+        database.execute("DELETE FROM trace_range")
+        [(push,)] = database.execute("SELECT id FROM trace_name WHERE text='PushPop'")
+        for i in range(300):
+            name = database.execute("INSERT INTO trace_name VALUES(NULL, ?1, ?1, ?1)",
+                                    (f"{i:03}" + "x" * (i > 250),)).lastrowid
+            database.execute("INSERT INTO trace_range VALUES(NULL, 1, ?, ?, 7, 7, ?, NULL, ?)", (
+                BEGIN, BEGIN + 9000 - i, name, push))
+    database.close()
+    rows = boxes(printed(kprof, report, "-r", "nvtx_pushpop_sum", "-f", "table:nohdr"))
+    check([row[-1] for row in rows] == [f":{i:03}" if i <= 250 else f":{i:03}"[:3] + "…" for i in range(300)],
+          f"rows are {rows}")
+
+
 def bytes_read(*command):
     """What a command has read from files; None where the kernel does not tell."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -634,6 +728,7 @@ def main():
         check([row["Name"] for row in base] == ["vectorAdd", "scale"], f":base has {base}")
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:mangled", "--json"))
         check(base[0]["Name"] == "_Z9vectorAddPKfS0_Pfi", f":mangled has {base}")
+        check_formats(kprof, report)
         for seed in range(2):
             check_random(kprof, report, seed)
             check_ranges(kprof, report, seed)
@@ -644,6 +739,7 @@ def main():
         check_backwards(kprof, report)
         check_reading(kprof, report)
         check_huge_numbers(kprof, report)
+        check_long_table(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

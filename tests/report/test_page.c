@@ -111,12 +111,18 @@ static void list_without_records(void **state)
         [KPROF_FORMAT_PROMETHEUS] = "",
         [KPROF_FORMAT_PERFETTO] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n",
         [KPROF_FORMAT_HTML] = "\"shape\":\"table\",\n\"records\":[]}]", /* in the midst of a page */
+        [KPROF_FORMAT_TSV] = "Kernel\tLaunches\n",
+        [KPROF_FORMAT_BOXES] = "+--------+----------+\n| Kernel | Launches |\n+--------+----------+\n"
+                               "+--------+----------+\n",
+        [KPROF_FORMAT_HTABLE] = "<table>\n<thead><tr><th>Kernel</th><th>Launches</th></tr></thead>\n<tbody>\n"
+                                "</tbody>\n</table>\n",
+        [KPROF_FORMAT_HDOC] = "<th>Launches</th></tr></thead>\n<tbody>\n</tbody>\n</table>\n</body>\n</html>\n",
     };
     (void)state;
     for (size_t i = 0; i < KPROF_FORMAT_COUNT; i++) {
         char *text = NULL;
         assert_int_equal(show(&page, (kprof_format)i, 0, &text), KPROF_OK);
-        if (i == KPROF_FORMAT_HTML)
+        if (i == KPROF_FORMAT_HTML || i == KPROF_FORMAT_HDOC)
             assert_non_null(strstr(text, expected[i]));
         else
             assert_string_equal(text, expected[i]);

@@ -198,6 +198,8 @@ void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 
 void kprof_csv_columns_of_list(kprof_emitter *emitter, const kprof_emit_record *columns)
 {
+    if (emitter->options->table.no_header)
+        return;
     put_keys(kprof_csv_of(emitter), columns, &kprof_csv_plain_columns);
     kprof_csv_end_row(kprof_csv_of(emitter));
 }
