@@ -273,10 +273,12 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
 {
     kprof_log(KPROF_LOG_ERROR, "no launch matched%s; %s launched:", *filters ? filters : " the filters",
               options->census ? "all runs of the application" : "the application");
+    const bool of_ranges = kprof_replay_is_of_ranges(options->replay_choice); /* which are listed as kernels are */
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
         const char *name = compared_name(options, &kernels[i]);
         if (kernels[i].launches > 0)
-            kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches, name);
+            kprof_log(KPROF_LOG_ERROR, "  %llu x %s%s", (unsigned long long)kernels[i].launches,
+                      of_ranges && !kernels[i].has_code ? "the range " : "", name);
         else /* the report does not count them */
             kprof_log(KPROF_LOG_ERROR, "  %s", name);
     }

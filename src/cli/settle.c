@@ -108,6 +108,15 @@ static char *take_part(char *text)
     return *text ? text : NULL;
 }
 
+/* The filter knows the pattern as that of -k. */
+static kprof_status check_pattern(const char *option, const char *pattern)
+{
+    kprof_regex *regex = NULL;
+    const kprof_status status = kprof_regex_new(option, pattern, &regex);
+    kprof_regex_free(regex);
+    return status;
+}
+
 /* "CONTEXT:STREAM:NAME:N", where each may be empty. A name may have colons of its own. */
 static kprof_status settle_kernel_id(kprof_options *options)
 {
@@ -128,7 +137,8 @@ static kprof_status settle_kernel_id(kprof_options *options)
     filter->stream = take_part(stream);
     filter->kernel = take_part(name);
     filter->invocation = take_part(number);
-    return KPROF_OK;
+    const char *pattern = filter->kernel ? kprof_regex_pattern(filter->kernel) : NULL;
+    return pattern ? check_pattern("--kernel-id", pattern) : KPROF_OK;
 }
 
 /* Old options of ncu give a pattern: one that names have, or one that they do not have. */
@@ -146,7 +156,7 @@ static kprof_status settle_kernel(kprof_options *options)
     options->kernel_made =
         kprof_strprintf(without ? "regex:^(?!.*(?:%s))" : "regex:%s", behind_prefix ? behind_prefix : given);
     options->filter.kernel = options->kernel_made;
-    return KPROF_OK;
+    return check_pattern(without ? "--kernel-regex-exclude" : "--kernel-regex", behind_prefix ? behind_prefix : given);
 }
 
 /* Ranges that are measured are those of --nvtx-include, or those between cudaProfilerStart and cudaProfilerStop. */

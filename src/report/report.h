@@ -157,6 +157,7 @@ kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
 typedef struct kprof_seen_kernel {
     char *function, *demangled, *mangled;
     uint64_t launches;
+    bool has_code; /* else it is a range, where such are measured, or the report does not tell */
 } kprof_seen_kernel;
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count) KPROF_MUST_CHECK;
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);

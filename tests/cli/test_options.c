@@ -1303,6 +1303,9 @@ static void old_names_and_letters(void **state)
     assert_int_equal(parse("--kernel-regex-exclude warm|tune app"), KPROF_OK);
     assert_string_equal(options.filter.kernel, "regex:^(?!.*(?:warm|tune))");
     assert_refused("--kernel-regex-exclude a -k b app", "exclude each other");
+    assert_refused("--kernel-regex ( app", "--kernel-regex: missing closing parenthesis");
+    assert_refused("--kernel-regex-exclude ( app", "--kernel-regex-exclude: missing closing parenthesis");
+    assert_refused("--kernel-id ::regex:(: app", "--kernel-id: missing closing parenthesis");
     assert_refused("--k -s 1 app", "--kernel-name needs an argument");
 }
 

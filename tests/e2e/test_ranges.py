@@ -96,6 +96,7 @@ class Measured(Case):
         """What is told leads to the option that is wrong."""
         steps = ["push=outer", *STEP * 5, "pop", "push=empty", "pop"]
         for options, texts in ((["--nvtx-include", "stp/"], ['launches were in: "outer/step/", "outer/"']),
+                               (["--nvtx-include", "step/", "--range-filter", ":1:"], [":   5 x the range step\n"]),
                                (["--nvtx-include", "empty/"], ["had 1 NVTX range of --nvtx-include, and no launch in"]),
                                (["--schedule", "1,1,1,1,1", "--step", "step/"],
                                 ['add --nvtx-include "step/" to measure', "measuring ranges without --nvtx-include"]),

@@ -178,9 +178,9 @@ kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
 
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count)
 {
-    static const char query[] =
-        "SELECT function, demangled, mangled, CAST(total(launches) AS INTEGER) AS sum FROM kernel LEFT JOIN seen ON "
-        "kernel_id=kernel.id GROUP BY mangled ORDER BY sum DESC, demangled";
+    static const char query[] = "SELECT function, demangled, mangled, CAST(total(launches) AS INTEGER) AS sum, "
+                                "max_threads_per_block>0 FROM kernel LEFT JOIN seen ON kernel_id=kernel.id GROUP BY "
+                                "mangled ORDER BY sum DESC, demangled";
     kprof_model model;
     *kernels = NULL;
     *count = 0;
@@ -190,7 +190,8 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
     while (kprof_cursor_next(&rows))
         *KPROF_ADD(*kernels, *count) =
             (kprof_seen_kernel){kprof_store_text(report, rows.row, 0), kprof_store_text(report, rows.row, 1),
-                                kprof_store_text(report, rows.row, 2), (uint64_t)sqlite3_column_int64(rows.row, 3)};
+                                kprof_store_text(report, rows.row, 2), (uint64_t)sqlite3_column_int64(rows.row, 3),
+                                sqlite3_column_int(rows.row, 4) != 0};
     return status == KPROF_OK ? report->status : status;
 }
 
