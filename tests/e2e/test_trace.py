@@ -416,6 +416,8 @@ class Records(Tracing):
     def test_from_trace_to_counters(self):
         self.assert_run(self.trace("do=kernel:100", f"launch={VECTOR_ADD}*2", "do=kernel:1", f"launch={SCALE}*9"), 0)
         [(command,)] = csv.reader(self.kprof("stats", "run", "--report", "count_command", "--csv").out.splitlines()[1:])
+        text = self.kprof("stats", "run", "--report", "count_command", "--width", "60").out
+        self.assertEqual(text.splitlines()[1:], [command]) # a shell would take each line for a command
         words = shlex.split(command)
         self.assertEqual(words[:5], ["kprof", "--set", "full", "-k", "regex:^(vectorAdd)$"])
         run = self.kprof("--injection-path", INJECTION, "-f", "-o", "counted", "--metrics", METRIC, *words[3:])

@@ -385,8 +385,8 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
     if (kprof_field_is_missing(field)) {
         kprof_strbuf_puts(out, field->missing ? field->missing : "n/a");
     } else if (field->type == KPROF_FIELD_TEXT) {
-        size_t length = strnlen(field->text, KPROF_CELL_BYTES + 1);
-        const bool is_cut = length > KPROF_CELL_BYTES;
+        size_t length = strnlen(field->text, field->is_copied ? SIZE_MAX : KPROF_CELL_BYTES + 1);
+        const bool is_cut = length > KPROF_CELL_BYTES && !field->is_copied;
         while (is_cut && (length > KPROF_CELL_BYTES || (field->text[length] & 0xc0) == 0x80))
             length--; /* not within a character */
         kprof_strbuf_append(out, field->text, length);

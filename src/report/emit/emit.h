@@ -41,6 +41,7 @@ typedef struct kprof_emit_field {
     bool is_told;        /* another column says the same, so text drops it instead of folding it */
     bool is_amount;      /* a whole number that is no name: people see its thousands apart */
     bool is_idle;        /* 0 or missing in all rows of its record, with nothing there that it would count */
+    bool is_copied;      /* people copy it, so text has all of it in one line, however long that is */
     bool is_cell;        /* as of a metric: a section has it in a table, and not below its heading */
 } kprof_emit_field;
 typedef struct kprof_emit_record {

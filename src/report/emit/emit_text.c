@@ -899,10 +899,12 @@ static void begin_rows(text_emitter *text, const kprof_emit_record *record)
     const char *headers[KPROF_GRID_COLUMNS_MAX];
     kprof_grid_fold folds[KPROF_GRID_COLUMNS_MAX];
     size_t count = 0;
+    bool is_copied = false;
     for (size_t i = 0; i < record->count && count < KPROF_GRID_COLUMNS_MAX; i++) {
         const kprof_emit_field *field = &record->fields[i];
         if (field->role != KPROF_ROLE_SHOWN)
             continue;
+        is_copied = is_copied || field->is_copied;
         headers[count] = field->label;
         folds[count] = !field->folds ? KPROF_FOLD_NEVER : field->plain ? KPROF_FOLD_TEXT : KPROF_FOLD_LABELS;
         kinds[count++] = field->type == KPROF_FIELD_TEXT ? 't' : 'n';
@@ -910,7 +912,7 @@ static void begin_rows(text_emitter *text, const kprof_emit_record *record)
     kinds[count] = '\0';
     kprof_grid_free(&text->rows);
     text->rows = kprof_grid_make(kinds);
-    text->rows.width = text->base.options->width;
+    text->rows.width = is_copied ? 0 : text->base.options->width;
     text->rows.wraps = true;
     for (size_t i = 0; i < count; i++) {
         text->rows.headers[i] = headers[i];

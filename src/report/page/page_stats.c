@@ -26,7 +26,12 @@ typedef struct stats_page {
 /* A column without a value. */
 static kprof_emit_field field_of(const char *name)
 {
-    return (kprof_emit_field){.key = name, .label = name, .unit = "", .type = KPROF_FIELD_REAL, .real = NAN};
+    return (kprof_emit_field){.key = name,
+                              .label = name,
+                              .unit = "",
+                              .type = KPROF_FIELD_REAL,
+                              .real = NAN,
+                              .is_copied = strcmp(name, "Command") == 0};
 }
 
 /* The first row tells what a column has; these are texts where it has nothing there. */
