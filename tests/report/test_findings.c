@@ -432,6 +432,42 @@ static void gains_are_shares(void **state)
 }
 
 /* A value that no launch can have is no evidence, and a gain of nothing is not worth most. */
+/* "a share of 587,498 % is impossible", in place of the verdict and of the finding; some hundred per cent are told. */
+static void impossible_shares_are_no_evidence(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"low\","
+        "\"values\":[{\"name\":\"share\",\"label\":\"Share\",\"unit\":\"%\",\"expression\":\"100 * part__count.sum\"},"
+        "{\"name\":\"text\",\"first\":[{\"name\":\"n\",\"text\":\"{share} of it\"}]}],"
+        "\"when\":\"share > 5\",\"message\":\"It is {text.text}.\","
+        "\"verdict\":{\"line\":\"limit\",\"name\":\"n\",\"text\":\"{text.text}\"},"
+        "\"speedup\":{\"expression\":\"share\",\"formula\":\"f\",\"source\":\"s\"}}";
+    for (int is_impossible = 0; is_impossible < 2; is_impossible++) {
+        kprof_rules *rules;
+        kprof_finding finding;
+        made_launch launch = {0};
+        KPROF_AUTO(kprof_strbuf) why = KPROF_STRBUF_INIT;
+        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
+        cJSON *json = cJSON_Parse(text);
+        assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
+        const kprof_finding *items[] = {&finding};
+        set_value(&launch, "part__count.sum", is_impossible ? 5874.98 : 12.5);
+        const kprof_findings *findings = apply(&(kprof_finding_list){items, 1}, &launch, &rules);
+        const kprof_found *found = &findings->items[0];
+        KPROF_AUTO(kprof_verdict_text) row = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
+        assert_int_equal(found->state, is_impossible ? KPROF_FOUND_UNKNOWN : KPROF_FOUND);
+        assert_int_equal(isnan(found->gain_pct), is_impossible);
+        assert_string_equal(row.text.data,
+                            is_impossible ? "not known: a share of 587,498 % is impossible" : "1,250 % of it");
+        kprof_found_missing(found, &missing);
+        assert_int_equal(missing.count, 0);
+        kprof_found_why_not(found, &why);
+        assert_string_equal(kprof_strbuf_text(&why), is_impossible ? "a share of 587,498 % is impossible" : "");
+        cJSON_Delete(json);
+    }
+}
+
 static void impossible_values_are_none(void **state)
 {
     (void)state;
@@ -545,6 +581,7 @@ int main(void)
         cmocka_unit_test(options_are_chosen),
         cmocka_unit_test(gains_are_shares),
         cmocka_unit_test(impossible_values_are_none),
+        cmocka_unit_test(impossible_shares_are_no_evidence),
         cmocka_unit_test(verdict_tells_what_is_known),
         cmocka_unit_test(findings_are_chosen_by_id),
         cmocka_unit_test(growing_texts_are_cut),

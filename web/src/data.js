@@ -91,9 +91,10 @@ function readLaunch(raw, part, texts) {
             text: text(line),
             little,
         })),
-        notEvaluated: JSON.parse(text(raw.not_evaluated) ?? "[]").map(([rule, needs]) => ({
+        notEvaluated: JSON.parse(text(raw.not_evaluated) ?? "[]").map(([rule, needs, why]) => ({
             rule: part.rules[rule],
             needs,
+            why,
         })),
         hot: raw.hot && { ...asPlace(raw.hot), text: raw.hot[3] },
         findings: (raw.findings ?? []).map(([rule, gain, message, advice, next, places = []]) => ({

@@ -177,12 +177,13 @@ function notEvaluated(launch) {
         h(
             "ul",
             {},
-            launch.notEvaluated.map(({ rule, needs }) =>
+            launch.notEvaluated.map(({ rule, needs, why }) =>
                 h(
                     "li",
                     {},
                     rule.name,
                     needs.map((name, i) => [i ? ", " : " needs ", h("code", {}, name)]),
+                    why && `: ${why}`,
                 ),
             ),
         ),

@@ -145,6 +145,11 @@ void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
         for (size_t k = 0; k < missing.count; k++)
             kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
         kprof_strbuf_puts(out, missing.count ? ")" : "");
+        if (all->open[i]->impossible_pct > 0) {
+            kprof_strbuf_puts(out, " (");
+            kprof_found_why_not(all->open[i], out);
+            kprof_strbuf_puts(out, ")");
+        }
     }
 }
 

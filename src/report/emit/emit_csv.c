@@ -132,6 +132,7 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         kprof_found_missing(all->open[i], &missing);
         for (size_t k = 0; k < missing.count; k++)
             kprof_strbuf_printf(&text, "%s%s", k ? " " : "", missing.items[k]);
+        kprof_found_why_not(all->open[i], &text);
         put_told(emitter, &(told_row){all->open[i]->finding->sections[0], "not_evaluated", all->open[i]->finding->id,
                                       NAN, "", kprof_strbuf_text(&text)});
     }

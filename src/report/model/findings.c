@@ -129,17 +129,93 @@ static double operand_of(const bound_finding *rule, size_t index, const double *
     return isnan(value) && counters && counter != KPROF_COUNTER_NONE ? counters[counter] : value;
 }
 
+static void put_number(const kprof_found *found, size_t local, bool base_units, kprof_strbuf *out)
+{
+    const kprof_finding *finding = found->finding;
+    const char *unit = local < finding->threshold_count ? finding->thresholds[local].unit
+                                                        : finding->values[local - finding->threshold_count].unit;
+    kprof_human human = kprof_units_human(found->values[local], unit, base_units);
+    kprof_human_put(&human, out);
+    const size_t letters = strspn(human.unit, "abcdefghijklmnopqrstuvwxyz");
+    const bool is_word = letters > 3 && human.unit[letters] == '\0'; /* other units are signs */
+    kprof_strbuf_puts(out, is_word && strcmp(human.number, "1") != 0 ? "s" : "");
+}
+
+/* A text being put together. Texts of options may contain texts of options before them and grow exponentially, so the
+ * number of parts is limited. */
+enum { MAX_PARTS = 1000 };
+typedef struct rendering {
+    const kprof_found *found;
+    bool base_units;
+    kprof_strbuf *out; /* NULL: look for the greatest share alone */
+    size_t parts;      /* so far */
+    double greatest_pct;
+} rendering;
+
+static void take_number(rendering *to, size_t local)
+{
+    const kprof_finding *finding = to->found->finding;
+    if (to->out)
+        put_number(to->found, local, to->base_units, to->out);
+    else if (local >= finding->threshold_count &&
+             strcmp(finding->values[local - finding->threshold_count].unit, "%") == 0)
+        to->greatest_pct = fmax(to->greatest_pct, to->found->values[local]);
+}
+
+static void put_text(rendering *to, const char *text)
+{
+    const kprof_finding *finding = to->found->finding;
+    while (text && *text && to->parts < MAX_PARTS) {
+        const kprof_text_part part = kprof_finding_text_part(finding, &text);
+        to->parts++;
+        if (part.kind == KPROF_PART_TEXT && to->out)
+            kprof_strbuf_append(to->out, part.text, part.length);
+        if (part.kind == KPROF_PART_NUMBER)
+            take_number(to, part.local);
+        if (part.kind == KPROF_PART_TEXT || part.kind == KPROF_PART_NUMBER)
+            continue;
+        const size_t index = part.local - finding->threshold_count;
+        const size_t option = to->found->options[index];
+        if (option == SIZE_MAX && to->out)
+            kprof_strbuf_puts(to->out, "n/a");
+        if (option == SIZE_MAX)
+            continue;
+        if (part.kind == KPROF_PART_NAME)
+            put_text(to, finding->values[index].options[option].name);
+        else
+            put_text(to, finding->values[index].options[option].text);
+    }
+}
+
+/* Counters of several passes disagree by some per cent, and a share may be one of a peak that is not quite the highest.
+ * A share of a hundred times all is neither: some value is impossible, so the finding says nothing. */
+static void refuse_impossible(kprof_found *found)
+{
+    enum { IMPOSSIBLE_PCT = 10000 };
+    rendering look = {.found = found};
+    if (found->state == KPROF_FOUND)
+        put_text(&look, found->finding->message);
+    put_text(&look, found->finding->verdict_text);
+    if (look.greatest_pct <= IMPOSSIBLE_PCT)
+        return;
+    found->state = KPROF_FOUND_UNKNOWN;
+    found->impossible_pct = look.greatest_pct;
+    found->gain_pct = found->unbounded_pct = NAN;
+}
+
 static kprof_found evaluate(const bound_finding *rule, const double *values, const double *counters)
 {
     const kprof_finding *finding = rule->finding;
     double *operands = rule->values + finding->threshold_count + finding->value_count;
-    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, false, NULL, 0};
+    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, false, NULL, 0, 0};
     for (size_t i = 0; i < finding->operands.count; i++)
         operands[i] = operand_of(rule, i, values, counters);
     compute_values(rule);
     const double condition = kprof_expr_compute(finding->when, rule->values);
     if (!isnan(condition))
         found.state = condition != 0 ? KPROF_FOUND : KPROF_FOUND_NOTHING;
+    if (found.state != KPROF_FOUND_UNKNOWN)
+        refuse_impossible(&found);
     if (found.state != KPROF_FOUND || !finding->gain)
         return found;
     found.is_symptom = finding->symptom ? kprof_expr_compute(finding->symptom, rule->values) != 0 : finding->is_symptom;
@@ -287,56 +363,9 @@ const char *kprof_confidence_name(kprof_confidence confidence)
     return confidence == KPROF_CONFIDENCE_HIGH ? "high" : confidence == KPROF_CONFIDENCE_MEDIUM ? "medium" : "low";
 }
 
-static void put_number(const kprof_found *found, size_t local, bool base_units, kprof_strbuf *out)
-{
-    const kprof_finding *finding = found->finding;
-    const char *unit = local < finding->threshold_count ? finding->thresholds[local].unit
-                                                        : finding->values[local - finding->threshold_count].unit;
-    kprof_human human = kprof_units_human(found->values[local], unit, base_units);
-    kprof_human_put(&human, out);
-    const size_t letters = strspn(human.unit, "abcdefghijklmnopqrstuvwxyz");
-    const bool is_word = letters > 3 && human.unit[letters] == '\0'; /* other units are signs */
-    kprof_strbuf_puts(out, is_word && strcmp(human.number, "1") != 0 ? "s" : "");
-}
-
-/* A text being put together. Texts of options may contain texts of options before them and grow exponentially, so the
- * number of parts is limited. */
-enum { MAX_PARTS = 1000 };
-typedef struct rendering {
-    const kprof_found *found;
-    bool base_units;
-    kprof_strbuf *out;
-    size_t parts; /* so far */
-} rendering;
-
-static void put_text(rendering *to, const char *text)
-{
-    const kprof_finding *finding = to->found->finding;
-    while (text && *text && to->parts < MAX_PARTS) {
-        const kprof_text_part part = kprof_finding_text_part(finding, &text);
-        to->parts++;
-        if (part.kind == KPROF_PART_TEXT) {
-            kprof_strbuf_append(to->out, part.text, part.length);
-            continue;
-        }
-        if (part.kind == KPROF_PART_NUMBER) {
-            put_number(to->found, part.local, to->base_units, to->out);
-            continue;
-        }
-        const size_t index = part.local - finding->threshold_count;
-        const size_t option = to->found->options[index];
-        if (option == SIZE_MAX)
-            kprof_strbuf_puts(to->out, "n/a");
-        else if (part.kind == KPROF_PART_NAME)
-            put_text(to, finding->values[index].options[option].name);
-        else
-            put_text(to, finding->values[index].options[option].text);
-    }
-}
-
 void kprof_found_text(const kprof_found *found, const char *text, bool base_units, kprof_strbuf *out)
 {
-    put_text(&(rendering){found, base_units, out, 0}, text);
+    put_text(&(rendering){.found = found, .base_units = base_units, .out = out}, text);
 }
 
 void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *out)
@@ -408,8 +437,19 @@ void kprof_found_missing(const kprof_found *found, kprof_strlist *out)
     const kprof_finding *finding = found->finding;
     missing_search search = {found, out,
                              kprof_calloc(finding->threshold_count + finding->value_count + 1, sizeof(bool))};
-    kprof_expr_missing(finding->when, found->values, add_missing, &search);
+    if (!(found->impossible_pct > 0))
+        kprof_expr_missing(finding->when, found->values, add_missing, &search);
     free(search.seen);
+}
+
+void kprof_found_why_not(const kprof_found *found, kprof_strbuf *out)
+{
+    if (!(found->impossible_pct > 0))
+        return;
+    const kprof_human share = kprof_units_human(found->impossible_pct, "%", false);
+    kprof_strbuf_puts(out, "a share of ");
+    kprof_human_put(&share, out);
+    kprof_strbuf_puts(out, " is impossible");
 }
 
 static void describe_line(const kprof_findings *findings, kprof_verdict_line line, bool base_units,
@@ -422,6 +462,10 @@ static void describe_line(const kprof_findings *findings, kprof_verdict_line lin
         kprof_found_text(known, finding->verdict_text, base_units, &out->text);
         if (finding->verdict_value != SIZE_MAX)
             out->value = known->values[finding->threshold_count + finding->verdict_value];
+    } else if (unknown && unknown->impossible_pct > 0) {
+        out->is_known = false;
+        kprof_strbuf_puts(&out->text, "not known: ");
+        kprof_found_why_not(unknown, &out->text);
     } else if (unknown) {
         out->is_known = false;
         kprof_strbuf_printf(&out->text, "not known; collect --section %s", unknown->finding->sections[0]);

@@ -21,6 +21,8 @@ typedef struct kprof_found {
     bool is_symptom;       /* of what other findings name */
     const struct kprof_found_place *places; /* [place_count], the worst first (report/model/places.h) */
     size_t place_count;
+    double
+        impossible_pct; /* why it is not evaluated: a share that its text would tell, and no launch has; 0: another */
 } kprof_found;
 
 /* The verdict: what matters most, in five lines. Borrowed from the evaluated findings; NULL: not known. */
@@ -76,6 +78,9 @@ const char *kprof_found_next(const kprof_found *found);
 /* Append the missing operands, each once. Appends none when all values are there but give no result, such as hits when
  * there were no accesses. */
 void kprof_found_missing(const kprof_found *found, kprof_strlist *out);
+/* Append why it is not evaluated where no metric is missing: "a share of 587,498 % is impossible"; nothing where there
+ * is no more to tell. */
+void kprof_found_why_not(const kprof_found *found, kprof_strbuf *out);
 /* "low", "medium" or "high". */
 const char *kprof_confidence_name(kprof_confidence confidence);
 
