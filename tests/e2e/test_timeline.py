@@ -42,6 +42,12 @@ class Timeline(Case):
         self.assertIn("Sampled 20 us, Every 2 us", text)
         self.assertRegex(text, r"SMs Busy +50 % +50 % +50 % +\|@{60}\|")
         self.assertRegex(text, r"Active Warps .* warp .*\|")
+        details = " ".join(self.kprof("report", "run", "--launch", "0").out.split())
+        self.assertIn("TailSeen (needs 20 samples over time); RampUp (needs 20 samples over time);", details)
+        self.assertNotIn("timeline__", details)
+        self.assertEqual(self.kprof("report", "run", "--html", "run.html").code, 0)
+        with open(self.path("run.html"), encoding="utf-8") as file:
+            self.assertIn('[\\"20 samples over time\\"]', file.read())
 
     def test_options_that_a_plan_leaves_without_effect(self):
         options = ("--pm-sampling-interval", "--warp-sampling-max-passes", "--import-source")

@@ -2,6 +2,7 @@
 #include "report/emit/emit.h"
 #include "core/clean.h"
 #include "report/store/limits.h"
+#include "report/store/timeline_metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -136,15 +137,31 @@ bool kprof_is_excess(double value, const char *unit)
     return strcmp(unit, "%") == 0 && value > 100.005;
 }
 
+void kprof_emit_lacks(const kprof_found *found, kprof_strlist *out)
+{
+    static const char of_samples[] = "timeline__";
+    KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
+    bool is_told = false;
+    kprof_found_missing(found, &missing);
+    for (size_t i = 0; i < missing.count; i++) {
+        const bool is_of_samples = strncmp(missing.items[i], of_samples, strlen(of_samples)) == 0;
+        if (!is_of_samples)
+            kprof_strlist_add(out, missing.items[i]);
+        else if (!is_told)
+            kprof_strlist_take(out, kprof_strprintf("%d samples over time", KPROF_TIMELINE_LEAST_SAMPLES));
+        is_told = is_told || is_of_samples;
+    }
+}
+
 void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
 {
     for (size_t i = 0; i < all->open_count; i++) {
-        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
-        kprof_found_missing(all->open[i], &missing);
+        KPROF_AUTO(kprof_strlist) lacks = KPROF_STRLIST_INIT;
+        kprof_emit_lacks(all->open[i], &lacks);
         kprof_strbuf_printf(out, "%s%s", i > 0 ? "; " : "", all->open[i]->finding->id);
-        for (size_t k = 0; k < missing.count; k++)
-            kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
-        kprof_strbuf_puts(out, missing.count ? ")" : "");
+        for (size_t k = 0; k < lacks.count; k++)
+            kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", lacks.items[k]);
+        kprof_strbuf_puts(out, lacks.count ? ")" : "");
         if (all->open[i]->impossible_pct > 0) {
             kprof_strbuf_puts(out, " (");
             kprof_found_why_not(all->open[i], out);

@@ -100,6 +100,9 @@ void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *ou
 bool kprof_is_excess(double value, const char *unit);
 #define KPROF_EXCESS_MEANING                                                                                           \
     "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
+/* Add what a finding lacks, for people: metrics, and samples in place of those that are computed from them, since
+ * nobody can ask for these. */
+void kprof_emit_lacks(const kprof_found *found, kprof_strlist *out);
 /* Append the findings not evaluated, each after "; " with its needs: "PartialSectors (needs a__b, c__d)". */
 void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out);
 

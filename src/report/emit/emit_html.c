@@ -512,17 +512,17 @@ static void describe_rules(html_emitter *html, const kprof_findings *findings)
     }
 }
 
-/* [number of the finding, [metrics that it lacks], why else (optional)] of each that was not evaluated. Launches lack
+/* [number of the finding, [what it lacks], why else (optional)] of each that was not evaluated. Launches lack
  * the same, so this is a text of JSON that is told once. */
 static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all)
 {
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < all->open_count; i++) {
-        KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
-        kprof_found_missing(all->open[i], &missing);
+        KPROF_AUTO(kprof_strlist) lacks = KPROF_STRLIST_INIT;
+        kprof_emit_lacks(all->open[i], &lacks);
         KPROF_AUTO(kprof_strbuf) why = KPROF_STRBUF_INIT;
         kprof_found_why_not(all->open[i], &why);
-        cJSON *open = KPROF_JSON_ARRAY(kprof_json_integer(all->open[i] - all->findings->items), texts_of(&missing));
+        cJSON *open = KPROF_JSON_ARRAY(kprof_json_integer(all->open[i] - all->findings->items), texts_of(&lacks));
         if (why.length > 0)
             append(open, kprof_json_take(&why));
         append(array, open);

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_SAMPLES 20  /* fewer tell no tenth of the time */
-#define FULL          0.9 /* of the most: from then on the GPU is as busy as it gets */
+#define FULL 0.9 /* of the most: from then on the GPU is as busy as it gets */
 
 #define SMS_BUSY "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
 #define DRAM     "dram__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -105,7 +104,7 @@ void kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kpr
         double scale;
         const kprof_phase_unit unit = kprof_phase_unit_of(record->names[name], &scale);
         const series s = read_series(record, name);
-        if (unit == KPROF_PHASE_NONE || has_unit[unit] || s.count < LEAST_SAMPLES || !(s.total_ns > 0) ||
+        if (unit == KPROF_PHASE_NONE || has_unit[unit] || s.count < KPROF_TIMELINE_LEAST_SAMPLES || !(s.total_ns > 0) ||
             !isfinite(s.most))
             continue;
         has_unit[unit] = true;
@@ -135,7 +134,7 @@ void kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kp
     if (!is_busy && strcmp(record->names[name], DRAM) != 0)
         return;
     const series s = read_series(record, name);
-    if (s.count < LEAST_SAMPLES || !(s.total_ns > 0) || !(s.most > 0) || !isfinite(s.most))
+    if (s.count < KPROF_TIMELINE_LEAST_SAMPLES || !(s.total_ns > 0) || !(s.most > 0) || !isfinite(s.most))
         return;
     (is_busy ? store_ends : store_dram)(report, launch, &s);
 }

@@ -1,6 +1,8 @@
 /* One number for the samples of a metric over a launch, for findings and filters. */
 #pragma once
 
+#define KPROF_TIMELINE_LEAST_SAMPLES 20 /* fewer tell no tenth of the time */
+
 #include "report/store/store.h"
 
 /* Store the values that are computed from a metric of the record, by its number; none of most metrics, or of few
