@@ -236,6 +236,8 @@ def _end_host():
 def _start_host(options):
     """kprof runs a program; what it sets in that program's environment is what CUDA looks for here, too. The program
     has a channel of its own: options decide about its standard input and output."""
+    if not sys.executable:  # of a Python within another program
+        raise Error("sys.executable names no Python that kprof can start; " + _RELAUNCH)
     names = "('CUDA_INJECTION64_PATH', 'NVTX_INJECTION64_PATH', 'KPROF_SESSION_DIR')"
     _Host.folder = _Folder()
     ours, its = socket.socketpair()

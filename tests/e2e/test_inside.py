@@ -209,6 +209,12 @@ try:
     kprof.prepare("--set", "fulll")
 except kprof.Error as error:
     print(error.code, error)
+python, sys.executable = sys.executable, None
+try:
+    kprof.prepare()
+except kprof.Error as error:
+    print(error)
+sys.executable = python
 for option in ("--help", "--list-sets"):
     try:
         kprof.prepare(option)
@@ -216,6 +222,7 @@ for option in ("--help", "--list-sets"):
         print(error)
 """)
         self.assertIn("102 kprof: error", run.out)
+        self.assertIn("sys.executable names no Python that kprof can start", run.out)
         self.assertIn("kprof runs no program with the options --help\n", run.out)
         self.assertIn("kprof runs no program with the options --list-sets\n", run.out)
         self.assert_clean()
