@@ -113,7 +113,9 @@ class Stacks(Case):
         self.write_program("def walk(left): walk(left - 1) if left else ops.linear(1)\n"
                            "def train(): walk(1)\ndef test(): walk(0)\ntrain()\ntest()\nwalk(400)\n")
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
-        text = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "stack").out
+        text = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "stack")
+        self.assertEqual(text.err, "")
+        text = text.out
         for line in ("stack 1, train.py:4 in walk, from walk (train.py:4), train (train.py:5), <module>",
                      "stack 2, train.py:4 in walk, from test (train.py:6), <module> (train.py:8)",
                      "stack 3, train.py:4 in walk, from walk (train.py:4), walk (train.py:4), walk"):

@@ -105,8 +105,11 @@ class Ranges(Case):
 
     def test_rows_of_the_summary(self):
         self.assert_run(self.collect(["--nvtx"], STEPS), 0)
+        run = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "line")
+        self.assertIn("no launch here has a call stack to group by; a run keeps stacks with --call-stack", run.err)
         run = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "nvtx", "--json")
         self.assert_run(run, 0)
+        self.assertEqual(run.err, "")
         rows = {(row["function"], row["group"]): row["launches"] for row in json.loads(run.out)["kernels"]}
         self.assertEqual(rows, {
             ("scale", "no range"): 1, ("scale", "net@conv/"): 1, ("scale", "train/"): 1, ("scale", "in thread/"): 1,

@@ -1,5 +1,6 @@
 /* Groups launches by keys, texts that tell what the launches of a group have in common. */
 #include "report/page/groups.h"
+#include "core/log.h"
 #include "core/torch.h"
 #include "report/model/change.h"
 #include "report/model/number.h"
@@ -219,6 +220,27 @@ static void find_untold(kprof_groups *groups)
     }
 }
 
+/* Keys end in texts, behind two numbers. */
+static const char *text_of_key(const kprof_group *group)
+{
+    return strchr(strchr(group->key, ' ') + 1, ' ') + 1;
+}
+
+/* A table of rows that differ in nothing does not tell why. */
+static void tell_no_parts(const kprof_groups *groups)
+{
+    const bool of_ranges = groups->by == KPROF_GROUP_NVTX;
+    if (!of_ranges && groups->by != KPROF_GROUP_STACK && groups->by != KPROF_GROUP_LINE &&
+        groups->by != KPROF_GROUP_MODULE)
+        return;
+    const bool has_any =
+        KPROF_ANY(i, groups->count, of_ranges ? *text_of_key(&groups->items[i]) : groups->items[i].stack > 0);
+    if (!has_any)
+        kprof_log(KPROF_LOG_WARNING, "no launch here %s",
+                  of_ranges ? "is in an NVTX range to group by; a run keeps ranges with --nvtx"
+                            : "has a call stack to group by; a run keeps stacks with --call-stack");
+}
+
 kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_groups *out)
 {
     const kprof_model *model = &context->reports->model;
@@ -243,8 +265,10 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     if (out->by == KPROF_GROUP_STACK)
         kprof_told_stacks_load(context->reports->file, model->pool, &out->stacks);
     const kprof_status status = kprof_page_walk(context, count_launch, out);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK) {
         find_untold(out);
+        tell_no_parts(out);
+    }
     return status;
 }
 
@@ -317,12 +341,6 @@ static void describe_stack(const kprof_groups *groups, const kprof_group *group,
         kprof_strbuf_printf(out, "stack %lld, %s", (long long)group->stack, stack->line);
         describe_callers(&groups->stacks, (size_t)group->stack - 1, out);
     }
-}
-
-/* Keys end in texts, behind two numbers. */
-static const char *text_of_key(const kprof_group *group)
-{
-    return strchr(strchr(group->key, ' ') + 1, ' ') + 1;
 }
 
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
