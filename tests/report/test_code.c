@@ -212,7 +212,7 @@ static void test_doubles_are_told_by_their_texts(void **state)
         snprintf(sql, sizeof sql, "DELETE FROM %s WHERE %s", i ? "instruction_value" : "code_profile_metric", counted);
         execute(sql);
     }
-    execute("UPDATE code_instruction SET text='@P0 DFMA R4, R4, R6, R8' WHERE function_id=2 AND offset=0x50;"
+    execute("UPDATE code_instruction SET text='@P0  DFMA R4, R4, R6, R8' WHERE function_id=2 AND offset=0x50;"
             "UPDATE code_instruction SET text='DEPBAR.LE SB0, 0x0' WHERE function_id=2 AND offset=0x60");
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
     const double *values = kprof_profiled_values(&of.code, 5), *others = kprof_profiled_values(&of.code, 6);
@@ -346,6 +346,7 @@ static void test_causes_of_waits(void **state)
     assert_int_equal(cause_with("'LDS R6, [R3]'", 0xc0), 0xa0);
     assert_int_equal(cause_with("'@!P0 BRA 0x10'", 0xb0), 0xa0); /* the wait is told at the branch */
     assert_int_equal(cause_with("'@!P0 BRA 0x10'", 0xc0), 0xc0);
+    assert_int_equal(cause_with("'@P0  BRA 0x10'", 0xc0), 0xc0);
     assert_int_equal(cause_with("'@!UP0 BAR.RED.OR 0x0'", 0xc0), 0xb0);
     assert_int_equal(cause_with("'BAR.ARV 0x0, 0x20'", 0xc0), 0xa0); /* it arrives, and does not wait */
     assert_int_equal(cause_with("'BARRIER'", 0xc0), 0xa0);

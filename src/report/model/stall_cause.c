@@ -21,11 +21,11 @@ const char *kprof_stall_cause_opcode(const char *reason, size_t length)
     return at < COUNT_OF(causes) ? causes[at].opcode : NULL;
 }
 
-/* The text of an instruction without its predicate: "@!P0 BRA 0x10". */
+/* The text of an instruction without its predicate: "@!P0 BRA 0x10", or "@P0  BRA 0x10" of newer disassemblers. */
 static const char *skip_predicate(const char *text)
 {
-    const char *space = *text == '@' ? strchr(text, ' ') : NULL;
-    return space ? space + 1 : text;
+    text += *text == '@' ? strcspn(text, " ") : 0;
+    return text + strspn(text, " ");
 }
 
 static bool has_opcode(const char *text, const char *opcode)
