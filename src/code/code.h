@@ -23,7 +23,7 @@
 #define KPROF_CODE_MOST_STEPS           ((size_t)1 << 28) /* from instruction to instruction, as they are looked for */
 #define KPROF_CODE_MOST_PRODUCERS       16                /* that an instruction waits for, by one scoreboard */
 #define KPROF_CODE_MOST_FRAMES          ((size_t)1 << 22)
-#define KPROF_CODE_MOST_DEPTH           64                /* of functions inlined into each other */
+#define KPROF_CODE_MOST_DEPTH           64 /* frames of an instruction: the innermost ones, and the kernel's own */
 #define KPROF_CODE_MOST_NAMES           ((size_t)1 << 26) /* bytes of all names and paths */
 
 /* A place in the source. */

@@ -96,6 +96,7 @@ typedef struct reader {
     size_t section_count;
     kprof_strbuf windows, rows, frames, sources; /* arrays */
     intern files, names;
+    size_t passed_over; /* frames of which there were too many for an instruction */
     Dwarf *dwarf;
     const char *state; /* why there are no lines; NULL while there may be some */
 } reader;
@@ -347,6 +348,14 @@ static kprof_status intern_path(reader *r, const char *path, uint32_t *number)
     return intern_text(&r->files, plain.data, number);
 }
 
+/* The row of the function that a row was inlined into; `index`: it was not. */
+static size_t caller_of(const table *t, size_t index)
+{
+    Dwarf_Line *context = dwarf_linecontext(t->lines, dwarf_onesrcline(t->lines, index));
+    const size_t caller = context ? t->first + number_of(t, context) : index;
+    return caller < index ? caller : index;
+}
+
 /* Append the frame of a row. Returns the row of the function that it was inlined into, else `index`. */
 static size_t add_frame(reader *r, const table *t, size_t index)
 {
@@ -358,8 +367,7 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     if (!path || dwarf_lineno(line, &number) != 0 || number <= 0)
         return index;
     frame.line = (uint32_t)number;
-    Dwarf_Line *context = dwarf_linecontext(t->lines, line);
-    size_t caller = context ? t->first + number_of(t, context) : index;
+    const size_t caller = caller_of(t, index);
     const char *name = caller < index ? dwarf_linefunctionname(r->dwarf, line) : NULL;
     kprof_status status = intern_path(r, path, &frame.file);
     if (status == KPROF_OK && frame.file == r->sources.length / sizeof(kprof_code_source))
@@ -373,13 +381,24 @@ static size_t add_frame(reader *r, const table *t, size_t index)
         return index;
     }
     kprof_strbuf_append(&r->frames, &frame, sizeof frame);
-    return caller < index ? caller : index;
+    return caller;
+}
+
+/* The last row on the way from one to its callers. */
+static size_t outermost_of(reader *r, const table *t, size_t index)
+{
+    for (size_t caller; (caller = caller_of(t, index)) != index && !r->state; index = caller)
+        if (++r->passed_over > KPROF_CODE_MOST_FRAMES)
+            r->state = too_many_lines;
+    return index;
 }
 
 static void add_row(reader *r, const table *t, size_t index, row added)
 {
     added.first_frame = r->frames.length / sizeof(kprof_code_frame);
-    for (size_t depth = 0; !added.ends && depth < KPROF_CODE_MOST_DEPTH; depth++) {
+    for (size_t depth = 1; !added.ends && depth <= KPROF_CODE_MOST_DEPTH; depth++) {
+        if (depth == KPROF_CODE_MOST_DEPTH) /* the line of the kernel itself is worth more than another one's */
+            index = outermost_of(r, t, index);
         size_t caller = add_frame(r, t, index);
         if (caller == index || r->state)
             break;

@@ -181,6 +181,28 @@ static void paths_are_spelled_as_on_the_disk(void **state)
     check_path("/home/ada/projec\\", "303\\244.cu", "/home/ada/projec\\/303\\244.cu");
 }
 
+/* Of very many frames those in the middle are left out: the kernel's own line is always the last one. */
+static void deep_frames_end_in_the_kernel(void **state)
+{
+    (void)state;
+    size_t size, deepest = 0;
+    char *bytes = read_fixture("deep.cubin", &size);
+    kprof_code code;
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    free(bytes);
+    const kprof_code_function *function = find_function(&code, "deep");
+    for (size_t i = 0; i < function->count; i++) {
+        const kprof_code_instruction *at = &function->instructions[i];
+        const kprof_code_frame *outermost = &code.frames[at->first_frame + at->frame_count - 1];
+        assert_in_range(outermost->line, 10, 12);
+        assert_int_equal(outermost->name, KPROF_CODE_NO_NAME);
+        assert_true(at->frame_count == 1 || outermost->line == 11);
+        deepest = at->frame_count > deepest ? at->frame_count : deepest;
+    }
+    assert_int_equal(deepest, KPROF_CODE_MOST_DEPTH);
+    kprof_code_free(&code);
+}
+
 /* "OFFSET PTX" where the line changes. */
 static void check_ptx(const char *cubin, const char *mangled, const char *expected)
 {
@@ -341,11 +363,12 @@ static void damaged_code_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inlined_functions_have_callers), cmocka_unit_test(called_functions_are_part_of_the_kernel),
-        cmocka_unit_test(linked_code_has_several_tables), cmocka_unit_test(python_lines_are_lines),
-        cmocka_unit_test(lines_of_ptx_are_lines),         cmocka_unit_test(code_without_lines_says_so),
-        cmocka_unit_test(only_wanted_functions_are_read), cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(damaged_code_is_survived),       cmocka_unit_test(paths_are_spelled_as_on_the_disk),
+        cmocka_unit_test(inlined_functions_have_callers),   cmocka_unit_test(called_functions_are_part_of_the_kernel),
+        cmocka_unit_test(linked_code_has_several_tables),   cmocka_unit_test(python_lines_are_lines),
+        cmocka_unit_test(deep_frames_end_in_the_kernel),    cmocka_unit_test(lines_of_ptx_are_lines),
+        cmocka_unit_test(code_without_lines_says_so),       cmocka_unit_test(only_wanted_functions_are_read),
+        cmocka_unit_test(other_files_are_refused),          cmocka_unit_test(damaged_code_is_survived),
+        cmocka_unit_test(paths_are_spelled_as_on_the_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
