@@ -464,6 +464,9 @@ static void impossible_shares_are_no_evidence(void **state)
         assert_int_equal(missing.count, 0);
         kprof_found_why_not(found, &why);
         assert_string_equal(kprof_strbuf_text(&why), is_impossible ? "a share of 587,498 % is impossible" : "");
+        kprof_pool_free(&rules_pool);
+        kprof_pool_free(&pool);
+        free_launch(&launch);
         cJSON_Delete(json);
     }
 }
