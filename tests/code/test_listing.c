@@ -188,6 +188,30 @@ static void both_results_of_a_texture_are_waited_for(void **state)
     check_made_up(second, 4, "20 0\n");
 }
 
+/* A load on either way, each with its predicate, and a value by another scoreboard; what only sets the same scoreboard
+ * is none of them, nor is what an earlier instruction has waited for. */
+static void values_of_several_ways_are_waited_for(void **state)
+{
+    (void)state;
+    enum { GIVES_1 = 1 << 5 | 7 << 8, WAITS_BOTH = NONE | 3 << 11 };
+    static const made_up ways[] = {{GIVES_0, "LDG.E R4, desc[UR4][R6.64]"},
+                                   {NONE, "@P0 BRA `(.L_x_4)"},
+                                   {GIVES_0, "@!P1 LDG.E.64 R4, desc[UR4][R8.64]"},
+                                   {GIVES_0, "LDG.E R20, desc[UR4][R10.64]"},
+                                   {GIVES_1, "S2UR UR8, SR_CTAID.X"},
+                                   {WAITS_BOTH, "@P2 FFMA R0, R4, UR8, R1"},
+                                   {GIVES_0, "LDS R4, [UR8]"},
+                                   {WAITS_0, "FADD R0, R0, R4"},
+                                   {NONE, "EXIT"}};
+    /* The store reads R2 until its scoreboard says that it has. */
+    static const made_up store[] = {{READS_0, "STG.E desc[UR4][R6.64], R2"},
+                                    {READS_0, "STG.E desc[UR4][R6.64+0x4], R12"},
+                                    {WAITS_0, "MOV R2, RZ"},
+                                    {NONE, "EXIT"}};
+    check_made_up(ways, 9, "50 0 20 40\n70 60\n");
+    check_made_up(store, 4, "20 0\n");
+}
+
 static void bulk_copies_are_waited_for_at_barriers(void **state)
 {
     (void)state;
@@ -364,6 +388,7 @@ int main(void)
         cmocka_unit_test(waits_are_found_around_loops),
         cmocka_unit_test(copies_are_waited_for_in_groups),
         cmocka_unit_test(both_results_of_a_texture_are_waited_for),
+        cmocka_unit_test(values_of_several_ways_are_waited_for),
         cmocka_unit_test(bulk_copies_are_waited_for_at_barriers),
         cmocka_unit_test(matrices_are_waited_for_in_groups),
         cmocka_unit_test(bulk_stores_are_waited_for_in_groups),
