@@ -17,6 +17,7 @@ static struct {
     unsigned reads; /* that work before one fails */
     bool cuts;      /* a launch has more samples than are expected */
     bool waits;     /* to start samples takes until the launch may begin */
+    bool stops;     /* the process, before launches are held back, for longer than they may be */
     kprof_status hold;
 } faults;
 
@@ -74,6 +75,11 @@ static kprof_status start(kprof_pm_sampling *s)
 static kprof_status hold_back(kprof_latch *latch, void *stream)
 {
     seen.held++;
+    if (faults.stops) {
+        usleep(50000);
+        sim_clock_advance_ms(100);
+        usleep(300000);
+    }
     return faults.hold == KPROF_OK ? sim_device.latch_hold(latch, stream) : kprof_fail(faults.hold, "not supported");
 }
 
@@ -259,6 +265,13 @@ static void starting_that_waits_for_the_launch(void **state)
     assert_int_equal(seen.started, 1 + 2 * TIMELINES);
 }
 
+/* Nobody lets the launch go before it is held, and so never. */
+static void a_process_that_stops_before_it_holds_the_launch(void **state)
+{
+    faults.stops = true;
+    starting_that_waits_for_the_launch(state);
+}
+
 static void streams_that_cannot_wait_for_the_host(void **state)
 {
     (void)state;
@@ -402,6 +415,7 @@ int main(void)
         cmocka_unit_test_setup(what_was_cut_is_sampled_again, mend),
         cmocka_unit_test_setup(launches_are_queued_before_samples_start, mend),
         cmocka_unit_test_setup(starting_that_waits_for_the_launch, mend),
+        cmocka_unit_test_setup(a_process_that_stops_before_it_holds_the_launch, mend),
         cmocka_unit_test_setup(streams_that_cannot_wait_for_the_host, mend),
         cmocka_unit_test_setup(the_duration_tells_how_often, mend),
         cmocka_unit_test_setup(the_user_may_tell_how_often, mend),

@@ -31,13 +31,6 @@ static kprof_status open_latch(kprof_profiled_context *context)
     return context->latch ? KPROF_OK : kprof_engine.device->latch_open(&context->latch);
 }
 
-static void end(kprof_latched *latched)
-{
-    pthread_join(latched->thread, NULL);
-    pthread_cond_destroy(&latched->changed);
-    pthread_mutex_destroy(&latched->mutex);
-}
-
 bool kprof_latched_release(kprof_latched *latched)
 {
     kprof_engine.device->latch_let_go(latched->context->latch);
@@ -45,7 +38,9 @@ bool kprof_latched_release(kprof_latched *latched)
     latched->is_released = true;
     pthread_cond_signal(&latched->changed);
     pthread_mutex_unlock(&latched->mutex);
-    end(latched);
+    pthread_join(latched->thread, NULL);
+    pthread_cond_destroy(&latched->changed);
+    pthread_mutex_destroy(&latched->mutex);
     if (latched->was_late) {
         kprof_log(KPROF_LOG_DEBUG, "a call of CUPTI's waits for launches that are held back: none is from now on");
         latched->context->lacks_latch = true;
@@ -58,23 +53,21 @@ bool kprof_latched_hold(kprof_latched *latched, kprof_profiled_context *context)
     const kprof_device_ops *device = kprof_engine.device;
     if (context->lacks_latch)
         return false;
-    *latched = (kprof_latched){.context = context};
     kprof_status status = open_latch(context);
-    context->lacks_latch = status != KPROF_OK;
-    if (status != KPROF_OK)
-        return false;
-    pthread_mutex_init(&latched->mutex, NULL);
-    kprof_monotonic_condition(&latched->changed);
-    if (!kprof_threads_start(&latched->thread, let_go_late, latched)) {
-        pthread_cond_destroy(&latched->changed);
-        pthread_mutex_destroy(&latched->mutex);
+    KPROF_THEN(status, device->latch_hold(context->latch, device->snapshot_stream(context->snapshot)));
+    if (status != KPROF_OK) {
+        kprof_log(KPROF_LOG_DEBUG, "launches begin as they are queued: %s", kprof_process_reason(status));
+        context->lacks_latch = true;
         return false;
     }
-    status = device->latch_hold(context->latch, device->snapshot_stream(context->snapshot));
-    if (status == KPROF_OK)
+    /* The thread starts behind the hold: nobody would let go what begins to wait after it has. */
+    *latched = (kprof_latched){.context = context};
+    pthread_mutex_init(&latched->mutex, NULL);
+    kprof_monotonic_condition(&latched->changed);
+    if (kprof_threads_start(&latched->thread, let_go_late, latched))
         return true;
-    kprof_log(KPROF_LOG_DEBUG, "launches begin as they are queued: %s", kprof_process_reason(status));
-    context->lacks_latch = true;
-    (void)kprof_latched_release(latched);
+    device->latch_let_go(context->latch);
+    pthread_cond_destroy(&latched->changed);
+    pthread_mutex_destroy(&latched->mutex);
     return false;
 }
