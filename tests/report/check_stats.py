@@ -684,15 +684,15 @@ def check_long_table(kprof, report):
           f"rows are {rows}")
 
 
-def bytes_read(*command):
-    """What a command has read from files; None where the kernel does not tell."""
+def bytes_moved(*command):
+    """How much a command has read from files, and written to them; None where the kernel does not tell."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         try:
             counts = pathlib.Path(f"/proc/{process.pid}/io").read_text(encoding="ascii")
         except OSError:
             return None
-    return int(counts.split()[1])
+    return int(counts.split()[1]), int(counts.split()[3])
 
 
 def check_reading(kprof, report):
@@ -704,9 +704,30 @@ def check_reading(kprof, report):
                              "(SELECT id FROM trace_name WHERE text='cudaFree')")
     database.close()
     tables = "cuda_gpu_kern_sum,cuda_gpu_mem_time_sum,cuda_gpu_mem_size_sum,nvtx_sum"
-    together = bytes_read(kprof, "stats", report, "-r", tables)
-    apart = bytes_read(kprof, "stats", report, "-r", tables, "-o", "-")
-    check(together is None or apart < 1.2 * together, f"tables apart read {apart} bytes, together {together}")
+    together = bytes_moved(kprof, "stats", report, "-r", tables)
+    apart = bytes_moved(kprof, "stats", report, "-r", tables, "-o", "-")
+    check(together is None or apart[0] < 1.2 * together[0], f"tables apart read {apart} bytes, together {together}")
+
+
+def check_open_ranges(kprof, report):
+    """If kernels lie in hundreds of ranges that were never ended, only tables of both have a row for each pair."""
+    with sqlite3.connect(report) as database:
+        for table in ("range", "kernel", "call", "copy", "set", "graph"):
+            database.execute(f"DELETE FROM trace_{table}")
+        names = dict(database.execute("SELECT text, id FROM trace_name"))
+        database.executemany("INSERT INTO trace_range VALUES(NULL, 1, ?, NULL, 7, 7, ?, NULL, ?)", [
+            (BEGIN + i, names["step"], names["PushPop"]) for i in range(400)])
+        database.executemany("INSERT INTO trace_call VALUES(NULL, 1, ?1, ?1+5, 7, ?2, ?3, ?4, 0)", [
+            (BEGIN + 1000 + 10 * i, i, names["cudaLaunchKernel"], names["runtime"]) for i in range(5000)])
+        database.execute("INSERT INTO trace_kernel SELECT NULL, 1, start_ns+6, end_ns+7, 0, 1, 7, correlation, NULL, "
+                         "NULL, ?, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0 FROM trace_call", (names["_Z9vectorAddPKfS0_Pfi"],))
+    database.close()
+    row = json.loads(printed(kprof, report, "-r", "nvtx_gpu_proj_sum", "--json"))[0]
+    check((row["Range Instances"], row["Total GPU Ops"]) == (400, 400 * 5000), f"open ranges have {row}")
+    for words in (("stats", report, "-r", "nvtx_gpu_proj_sum"),
+                  ("export", report, "--to", "chrome", "-o", "/dev/null")):
+        moved = bytes_moved(kprof, *words)
+        check(moved is None or moved[1] < 10e6, f"{words[0]} of open ranges writes {moved} bytes")
 
 
 def main():
@@ -740,6 +761,7 @@ def main():
         check_reading(kprof, report)
         check_huge_numbers(kprof, report)
         check_long_table(kprof, report)
+        check_open_ranges(kprof, report)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

@@ -17,8 +17,8 @@ typedef struct open_range {
 
 typedef struct projection {
     kprof_report *report;
-    sqlite3_stmt *add_kernel, *add_span;
-    int64_t keys[2]; /* process and thread */
+    sqlite3_stmt *add_kernel, *add_span; /* of which one is NULL */
+    int64_t keys[2];                     /* process and thread */
     open_range open[MOST_OPEN];
     size_t open_count;
 } projection;
@@ -40,7 +40,7 @@ static void end_range(projection *p, int64_t id)
     const open_range ended = p->open[i - 1];
     memmove(&p->open[i - 1], &p->open[i], (p->open_count-- - i) * sizeof *p->open);
     const int64_t numbers[] = {id, ended.start_ns, ended.end_ns, ended.ops};
-    if (ended.ops > 0)
+    if (ended.ops > 0 && p->add_span)
         insert(p, p->add_span, numbers, 4);
 }
 
@@ -50,7 +50,7 @@ static void end_thread(projection *p)
     for (size_t i = 0; i < p->open_count; i++) {
         const open_range *range = &p->open[i];
         const int64_t numbers[] = {range->id, range->start_ns, range->end_ns, range->ops};
-        if (range->is_left_open && range->ops > 0)
+        if (range->is_left_open && range->ops > 0 && p->add_span)
             insert(p, p->add_span, numbers, 4);
     }
     p->open_count = 0;
@@ -74,7 +74,7 @@ static void take_event(projection *p, sqlite3_stmt *event)
             range->start_ns = range->ops == 0 || start_ns < range->start_ns ? start_ns : range->start_ns;
             range->end_ns = range->ops == 0 || end_ns > range->end_ns ? end_ns : range->end_ns;
             range->ops++;
-            if (id)
+            if (id && p->add_kernel)
                 insert(p, p->add_kernel, numbers, 2);
         }
     } else if (what == EVENT_END)
@@ -83,15 +83,19 @@ static void take_event(projection *p, sqlite3_stmt *event)
         p->open[p->open_count++] = (open_range){.id = id, .is_left_open = sqlite3_column_int(event, 5)};
 }
 
-void kprof_trace_project_ranges(kprof_report *report)
+/* Make a table of columns, to which `of_kernels` a kernel adds a row for each range, which are many; else each range
+ * adds one. */
+static void project(kprof_report *report, const char *table, const char *columns, bool of_kernels)
 {
     projection p = {.report = report};
-    if (!kprof_trace_begin_table(report, "range_span"))
+    if (!kprof_trace_begin_table(report, table))
         return;
     kprof_trace_find_calls(report);
-    kprof_store_exec(report, TABLES);
-    p.add_kernel = kprof_store_compile(report, "INSERT INTO temp.range_kernel VALUES(?,?)");
-    p.add_span = kprof_store_compile(report, "INSERT INTO temp.range_span VALUES(?,?,?,?)");
+    kprof_store_exec(report, columns);
+    if (of_kernels)
+        p.add_kernel = kprof_store_compile(report, "INSERT INTO temp.range_kernel VALUES(?,?)");
+    else
+        p.add_span = kprof_store_compile(report, "INSERT INTO temp.range_span VALUES(?,?,?,?)");
     sqlite3_stmt *rows = kprof_store_compile(report, EVENTS);
     while (kprof_store_next(report, rows))
         take_event(&p, rows);
@@ -100,4 +104,14 @@ void kprof_trace_project_ranges(kprof_report *report)
     sqlite3_finalize(p.add_kernel);
     sqlite3_finalize(p.add_span);
     kprof_trace_end_table(report);
+}
+
+void kprof_trace_find_range_kernels(kprof_report *report)
+{
+    project(report, "range_kernel", RANGE_KERNEL, true);
+}
+
+void kprof_trace_project_ranges(kprof_report *report)
+{
+    project(report, "range_span", RANGE_SPAN, false);
 }

@@ -1,7 +1,9 @@
 -- SQL of trace_project.c; cmake/sql.cmake tells how texts stand for others.
 
-# TABLES
-CREATE TEMP TABLE range_kernel(range INTEGER NOT NULL, kernel INTEGER NOT NULL);
+# RANGE_KERNEL
+CREATE TEMP TABLE range_kernel(range INTEGER NOT NULL, kernel INTEGER NOT NULL)
+
+# RANGE_SPAN
 CREATE TEMP TABLE range_span(range INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, ops INTEGER)
 
 # KNOWN

@@ -237,7 +237,8 @@ static void make_kernel_ranges(kprof_report *report)
 {
     if (!kprof_trace_begin_table(report, "kernel_range"))
         return;
-    make_spans(report);
+    kprof_trace_find_range_kernels(report);
+    kprof_trace_nest_ranges(report);
     kprof_store_exec(report, "CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER, level INTEGER);"
                              "INSERT INTO temp.kernel_range SELECT kernel, range, max(level) FROM temp.range_kernel "
                              "JOIN temp.range_tree USING(range) GROUP BY kernel");
@@ -247,7 +248,7 @@ static void make_kernel_ranges(kprof_report *report)
 static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
 {
     static void (*const makers[])(kprof_report *) = {
-        [KPROF_NEEDS_LOST] = kprof_trace_find_lost,       [KPROF_NEEDS_PROJECTION] = kprof_trace_project_ranges,
+        [KPROF_NEEDS_LOST] = kprof_trace_find_lost,       [KPROF_NEEDS_PROJECTION] = kprof_trace_find_range_kernels,
         [KPROF_NEEDS_NESTING] = kprof_trace_nest_ranges,  [KPROF_NEEDS_SPANS] = make_spans,
         [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples, [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,
         [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};

@@ -48,11 +48,11 @@ void kprof_trace_explain_gaps(kprof_report *report);
  * of their stream the numbers of rows of their own, from 2^30 to 2^31-1, so that nothing overlaps in a row; and ranges
  * (5) that begin in another one of their thread and end behind it, without a row. */
 void kprof_trace_find_lanes(kprof_report *report);
-/* Make the tables of NVTX ranges on the GPU:
- *   range_kernel(range, kernel), ids of trace_range and trace_kernel: each kernel stands in every range of the thread
- *     that its call is in;
- *   range_span(range, start_ns, end_ns, ops): a range's first start and last end on the GPU, and how many kernels,
- *     graphs, copies and sets it has there. Ranges with none are left out. */
+/* Make range_kernel(range, kernel), of ids of trace_range and trace_kernel: each kernel stands in every range of the
+ * thread that its call is in. */
+void kprof_trace_find_range_kernels(kprof_report *report);
+/* Make range_span(range, start_ns, end_ns, ops): a range's first start and last end on the GPU, and how many kernels,
+ * graphs, copies and sets it has there. Ranges with none are left out. */
 void kprof_trace_project_ranges(kprof_report *report);
 /* Make range_tree(range, parent, level), of ids of trace_range: the range of the same thread that each one lies in,
  * NULL for none, and how deep it lies, from 0; and push_tree, the same of pushed ranges alone, also those not ended. */
