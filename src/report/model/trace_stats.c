@@ -181,6 +181,24 @@ kprof_status kprof_trace_check(kprof_report *report)
     return kprof_store_check_pages(report);
 }
 
+static void tell(int64_t count, const char *what, const char *effect)
+{
+    if (count > 0)
+        kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", what, (long long)count, effect);
+}
+
+static void tell_backwards(kprof_report *report)
+{
+    static const char *const kinds[] = {"kernel", "copy", "set", "graph", "call", "range", "overhead", "managed"};
+    const bool has_all = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
+    int64_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(kinds) - !has_all; i++) {
+        KPROF_AUTO_FREE char *sql = kprof_strprintf("SELECT count(*) FROM trace_%s WHERE end_ns<start_ns", kinds[i]);
+        count += kprof_store_integer(report, sql);
+    }
+    tell(count, "activities that end before they begin", "tables of times are without them");
+}
+
 kprof_status kprof_trace_tell_missing(kprof_report *report)
 {
     static const struct {
@@ -190,13 +208,6 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         {"SELECT (SELECT count(*) FROM trace_kernel WHERE start_ns IS NULL OR end_ns IS NULL)+(SELECT count(*) FROM "
          "trace_copy WHERE start_ns IS NULL OR end_ns IS NULL)",
          "kernels and copies whose times CUPTI does not know", "tables of times are without them"},
-        {"SELECT total(n) FROM (SELECT total(end_ns<start_ns) AS n FROM trace_kernel UNION ALL SELECT "
-         "total(end_ns<start_ns) FROM trace_copy UNION ALL SELECT total(end_ns<start_ns) FROM trace_set UNION ALL "
-         "SELECT "
-         "total(end_ns<start_ns) FROM trace_graph UNION ALL SELECT total(end_ns<start_ns) FROM trace_call UNION ALL "
-         "SELECT "
-         "total(end_ns<start_ns) FROM trace_range)",
-         "activities that end before they begin", "tables of times are without them"},
         {"SELECT count(*) FROM trace_graph", "launches of whole graphs",
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
          "graphs' time"},
@@ -205,11 +216,9 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
         {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU",
          "what had not ended is missing, and some of what had"},
     };
-    for (size_t i = 0; i < COUNT_OF(counts); i++) {
-        const int64_t count = kprof_store_integer(report, counts[i].sql);
-        if (count > 0)
-            kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", counts[i].what, (long long)count, counts[i].effect);
-    }
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
+        tell(kprof_store_integer(report, counts[i].sql), counts[i].what, counts[i].effect);
+    tell_backwards(report);
     if (kprof_store_integer(report, "SELECT total(activities)=0 FROM trace"))
         kprof_log(KPROF_LOG_WARNING, "the trace is empty: nothing happened that it tells of");
     return report->status;
