@@ -85,6 +85,21 @@ static kprof_status find_format(const kprof_options *options, char *word, bool t
     return read_style(colon, out);
 }
 
+/* Before any table is printed. */
+static kprof_status check_formats(const kprof_options *options)
+{
+    kprof_status status = KPROF_OK;
+    const char *at = options->stats_formats;
+    for (size_t i = 0; at && status == KPROF_OK; i++) {
+        stats_format format;
+        KPROF_AUTO_FREE char *word = take_word(options->stats_formats, i);
+        status = find_format(options, word, false, &format);
+        at = strchr(at, ',');
+        at = at ? at + 1 : NULL;
+    }
+    return status;
+}
+
 /* The report's own name, without what kprof, or nsys, adds to it. */
 static size_t stem_length(const char *report)
 {
@@ -166,6 +181,7 @@ int kprof_cmd_stats(const kprof_options *options)
     if (status == KPROF_OK && options->stats_formats && options->format != KPROF_UNSET)
         status = kprof_fail(KPROF_USAGE, "--format %s and --csv, --json or --markdown exclude each other",
                             options->stats_formats);
+    KPROF_THEN(status, check_formats(options));
     KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
     KPROF_THEN(status, kprof_findings_locate(options, &rules));
     if (options->filter_time || options->filter_nvtx)
