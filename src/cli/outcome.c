@@ -300,7 +300,9 @@ static bool explain_others(const kprof_report_counts *counts)
 {
     if ((!counts->has_trace && counts->timed == 0) || counts->profiled + counts->not_measured > 0)
         return false;
-    kprof_log(KPROF_LOG_ERROR, counts->has_trace
+    kprof_log(KPROF_LOG_ERROR, counts->has_trace && counts->activities == 0
+                                   ? "this is a trace in which nothing happened, so there is nothing to show"
+                               : counts->has_trace
                                    ? "this is a trace, which has no launch that was measured; kprof stats shows it, "
                                      "kprof report --html writes a page with its timeline, and kprof export --to "
                                      "chrome one for Perfetto"

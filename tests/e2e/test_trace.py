@@ -413,6 +413,14 @@ class Records(Tracing):
         self.assertIn("the trace goes on without records of how unified memory moves", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(1,)])
 
+    def test_nothing_to_show(self):
+        """A page is not recommended to who asks for one."""
+        self.trace("init")
+        run = self.kprof("report", "run", "--html", "run.html")
+        self.assertEqual(run.code, 106, run.err)
+        self.assertIn("this is a trace in which nothing happened", run.err)
+        self.assertNotIn("--html", run.err)
+
     def test_from_trace_to_counters(self):
         self.assert_run(self.trace("do=kernel:100", f"launch={VECTOR_ADD}*2", "do=kernel:1", f"launch={SCALE}*9"), 0)
         [(command,)] = csv.reader(self.kprof("stats", "run", "--report", "count_command", "--csv").out.splitlines()[1:])
