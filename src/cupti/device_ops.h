@@ -10,7 +10,6 @@
 #include "cupti/device.h"
 #include "cupti/flush.h"
 #include "cupti/instructions.h"
-#include "cupti/latch.h"
 #include "cupti/marks.h"
 #include "cupti/operation.h"
 #include "cupti/output.h"
@@ -134,10 +133,6 @@
     X(pc_samples_stop)                                                                                                 \
     X(pc_samples_read)                                                                                                 \
     X(pc_samples_close)                                                                                                \
-    X(latch_open)                                                                                                      \
-    X(latch_hold)                                                                                                      \
-    X(latch_let_go)                                                                                                    \
-    X(latch_close)                                                                                                     \
     X(pm_sampling_open)                                                                                                \
     X(pm_sampling_enable)                                                                                              \
     X(pm_sampling_disable)                                                                                             \

@@ -95,7 +95,6 @@
     X(cuStreamQuery)                                                                                                   \
     X(cuEventQuery)                                                                                                    \
     X(cuStreamSynchronize)                                                                                             \
-    X(cuStreamWaitValue32)                                                                                             \
     X(cuModuleGetFunction)                                                                                             \
     X(cuLaunchKernel)                                                                                                  \
     X(cuFuncGetName)                                                                                                   \

@@ -19,7 +19,7 @@
 /* Launches begin about so long behind the first sample. There is space for those that begin later than the one before,
  * and for the end of those that take longer. */
 #define LEAD_NS       150000
-#define SLACK_NS      20000
+#define SLACK_NS      40000
 #define SLACK_SAMPLES 8
 
 /* CUPTI may stop decoding before the last record. If it has said so for this often, something is wrong. */

@@ -37,8 +37,6 @@ static void release(kprof_profiled_context *context)
     kprof_engine.device->pc_samples_close(context->pc_samples);
     if (context->pm_sampling)
         kprof_engine.device->pm_sampling_close(context->pm_sampling);
-    if (context->latch)
-        kprof_engine.device->latch_close(context->latch);
     kprof_engine.device->profiler_close(context->profiler);
     kprof_engine.device->snapshot_close(context->snapshot, false);
     kprof_engine.device->flush_close(context->flush);

@@ -3,7 +3,6 @@
 
 #include "core/config.h"
 #include "cupti/flush.h"
-#include "cupti/latch.h"
 #include "cupti/pc_samples.h"
 #include "cupti/pm_sampling.h"
 #include "cupti/profiler.h"
@@ -21,8 +20,6 @@ typedef struct kprof_profiled_context {
     char pc_samples_reason[256];      /* why not */
     uint32_t own_period;              /* they are enabled for launches' own runs, with this period; 0: they are not */
     kprof_pm_sampling *pm_sampling;   /* samples over time; NULL until wanted */
-    kprof_latch *latch;               /* NULL until wanted */
-    bool lacks_latch;                 /* launches cannot be held back */
     bool has_counters;                /* of the device */
     int64_t busy_before_ns;           /* another tool had the counters a short while before */
     kprof_flush *flush;               /* NULL until wanted */

@@ -7,22 +7,16 @@
 
 #include "inject/contexts.h"
 #include "inject/process.h"
-#include "sim/clock.h"
-
-#include <unistd.h>
 
 /* What goes wrong until the test is over. */
 static struct {
     kprof_status open, enable, configure, start, read, disable;
     unsigned reads; /* that work before one fails */
     bool cuts;      /* a launch has more samples than are expected */
-    bool waits;     /* to start samples takes until the launch may begin */
-    bool stops;     /* the process, before launches are held back, for longer than they may be */
-    kprof_status hold;
 } faults;
 
 static struct {
-    unsigned enabled, disabled, started, held;
+    unsigned enabled, disabled, started;
     uint64_t intervals[4]; /* as they were configured */
     unsigned configured;
     size_t most_samples;
@@ -61,26 +55,7 @@ static kprof_status configure(kprof_pm_sampling *s, const kprof_pm_setup *setup)
 static kprof_status start(kprof_pm_sampling *s)
 {
     seen.started++;
-    if (faults.waits && sim.contexts[0].latched)
-        sim_clock_advance_ms(100);
-    for (unsigned ms = 0; faults.waits && sim.contexts[0].latched; ms++) {
-        assert_true(ms < 20000);
-        usleep(1000);
-    }
-    if (faults.waits)
-        assert_int_equal(sim_device.target_synchronize(), KPROF_OK);
     return faults.start == KPROF_OK ? sim_device.pm_sampling_start(s) : kprof_fail(faults.start, "not started");
-}
-
-static kprof_status hold_back(kprof_latch *latch, void *stream)
-{
-    seen.held++;
-    if (faults.stops) {
-        usleep(50000);
-        sim_clock_advance_ms(100);
-        usleep(300000);
-    }
-    return faults.hold == KPROF_OK ? sim_device.latch_hold(latch, stream) : kprof_fail(faults.hold, "not supported");
 }
 
 static kprof_status read_samples(kprof_pm_sampling *s, size_t expected, kprof_pm_data *out)
@@ -114,7 +89,6 @@ static int start_faulty(void **state)
     device.pm_sampling_disable = disable;
     device.pm_sampling_configure = configure;
     device.pm_sampling_start = start;
-    device.latch_hold = hold_back;
     device.pm_sampling_read_launch = read_samples;
     device.reader_read = read_range;
     return start_engine_on(&device);
@@ -124,7 +98,6 @@ static int mend(void **state)
 {
     (void)state;
     close_batch();
-    kprof_contexts_forget(&sim.contexts[0], false); /* it may have found that launches cannot be held back */
     memset(&faults, 0, sizeof faults);
     memset(&seen, 0, sizeof seen);
     seen.duration_ns = 250000;
@@ -238,49 +211,6 @@ static void what_was_cut_is_sampled_again(void **state)
     assert_int_equal(seen.started, 2 + 2 * TIMELINES);
     assert_int_equal(seen.expected[2], 0);
     assert_int_equal(seen.disabled, 1);
-}
-
-static void launches_are_queued_before_samples_start(void **state)
-{
-    (void)state;
-    unsigned tag = launch(SIM_ADD);
-    close_batch();
-    assert_has(tag, 5000);
-    assert_int_equal(seen.held, TIMELINES);
-    assert_int_equal(seen.started, TIMELINES);
-    assert_false(sim.contexts[0].latched);
-}
-
-/* The launch is sampled again, and later ones are not held back. */
-static void starting_that_waits_for_the_launch(void **state)
-{
-    (void)state;
-    faults.waits = true;
-    unsigned tag = launch(SIM_ADD);
-    (void)launch(SIM_COUNT);
-    close_batch();
-    assert_has(tag, 5000);
-    assert_has(tag + 1, 5000);
-    assert_int_equal(seen.held, 1);
-    assert_int_equal(seen.started, 1 + 2 * TIMELINES);
-}
-
-/* Nobody lets the launch go before it is held, and so never. */
-static void a_process_that_stops_before_it_holds_the_launch(void **state)
-{
-    faults.stops = true;
-    starting_that_waits_for_the_launch(state);
-}
-
-static void streams_that_cannot_wait_for_the_host(void **state)
-{
-    (void)state;
-    faults.hold = KPROF_UNSUPPORTED;
-    unsigned tag = launch(SIM_ADD);
-    close_batch();
-    assert_has(tag, 5000);
-    assert_int_equal(seen.held, 1);
-    assert_int_equal(seen.started, TIMELINES);
 }
 
 static void the_duration_tells_how_often(void **state)
@@ -413,10 +343,6 @@ int main(void)
         cmocka_unit_test_setup(each_launch_has_its_own_samples, mend),
         cmocka_unit_test_setup(launches_of_one_interval_share_what_is_configured, mend),
         cmocka_unit_test_setup(what_was_cut_is_sampled_again, mend),
-        cmocka_unit_test_setup(launches_are_queued_before_samples_start, mend),
-        cmocka_unit_test_setup(starting_that_waits_for_the_launch, mend),
-        cmocka_unit_test_setup(a_process_that_stops_before_it_holds_the_launch, mend),
-        cmocka_unit_test_setup(streams_that_cannot_wait_for_the_host, mend),
         cmocka_unit_test_setup(the_duration_tells_how_often, mend),
         cmocka_unit_test_setup(the_user_may_tell_how_often, mend),
         cmocka_unit_test_setup(what_cannot_be_opened, mend),

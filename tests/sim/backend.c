@@ -87,10 +87,6 @@ struct kprof_operation {
     uint64_t flags[SIM_STREAMS]; /* likewise, of the streams */
 };
 
-struct kprof_latch {
-    unsigned context;
-};
-
 struct kprof_flush {
     unsigned context;
     bool empties;
@@ -2120,48 +2116,6 @@ static void pc_samples_close(kprof_pc_samples *s)
     free(s);
 }
 
-static kprof_status latch_open(kprof_latch **out)
-{
-    lock();
-    *out = has_fault() ? NULL : calloc(1, sizeof **out);
-    if (*out)
-        (*out)->context = sim_current;
-    alive.instructions += *out != NULL;
-    unlock();
-    return *out ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "no memory can be page-locked (simulated)");
-}
-
-static kprof_status latch_hold(kprof_latch *latch, void *stream)
-{
-    lock();
-    check_idle("a launch is held back");
-    if (latch->context != sim_current || stream != sim.contexts[sim_current].replays)
-        sim_violation("launches of another context, or of the application, are held back");
-    const bool fault = has_fault();
-    sim.contexts[latch->context].latched = !fault;
-    unlock();
-    return fault ? kprof_fail(KPROF_UNSUPPORTED, "streams cannot wait for the host (simulated)") : KPROF_OK;
-}
-
-static void latch_let_go(kprof_latch *latch)
-{
-    lock();
-    sim.contexts[latch->context].latched = false;
-    unlock();
-}
-
-static void latch_close(kprof_latch *latch)
-{
-    if (!latch)
-        return;
-    lock();
-    alive.instructions--;
-    if (sim.contexts[latch->context].latched)
-        sim_violation("launches are held back as their context ends");
-    unlock();
-    free(latch);
-}
-
 static kprof_status pm_sampling_open(uint32_t device, const char *chip, kprof_pm_sampling **out)
 {
     (void)device;
@@ -2223,8 +2177,7 @@ static kprof_status pm_sampling_start(kprof_pm_sampling *s)
 {
     lock();
     check_current(s->context);
-    if (!s->context->latched)
-        check_idle("samples over time are started");
+    check_idle("samples over time are started");
     if (s->context->over_time != s || !s->pass || s->runs)
         sim_violation("samples over time are started that are not configured, or run");
     const bool fault = has_fault();

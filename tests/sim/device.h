@@ -207,7 +207,6 @@ typedef struct sim_context {
     struct kprof_pc_samples *sampling;   /* samples of instructions are enabled */
     struct kprof_pm_sampling *over_time; /* samples over time are enabled */
     sim_queue replays[KPROF_LANES];      /* the engine's own streams */
-    bool latched;                        /* what the first of them has waits for the host */
 } sim_context;
 
 typedef struct sim_machine {

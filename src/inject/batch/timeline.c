@@ -3,7 +3,6 @@
 #include "inject/batch/timeline.h"
 
 #include "inject/batch/caches.h"
-#include "inject/batch/latched.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/samples.h"
@@ -237,31 +236,9 @@ static kprof_status configure(kprof_timelines *timelines, const kprof_batch_stat
     return status;
 }
 
-/* What came of sampling a launch. */
-typedef struct reading {
-    kprof_status status;
-    bool is_early; /* the launch began before CUPTI took samples */
-    kprof_pm_data data;
-} reading;
-
-/* CUPTI takes the first samples before the call returns. The launch is queued before, so that few come before its own:
- * decoding one takes up to 0.1 ms. */
-static kprof_status start_and_run(kprof_batch_state *state, const kprof_open_launch *launch, reading *out)
-{
-    const kprof_device_ops *device = kprof_engine.device;
-    kprof_latched latched;
-    kprof_status status = KPROF_OK;
-    const bool is_held = out->status == KPROF_OK && kprof_latched_hold(&latched, state->context);
-    if (is_held)
-        status = device->operation_run(launch->operation, state->context->snapshot);
-    if (out->status == KPROF_OK)
-        out->status = device->pm_sampling_start(state->context->pm_sampling);
-    out->is_early = is_held && !kprof_latched_release(&latched);
-    return is_held ? status : device->operation_run(launch->operation, state->context->snapshot);
-}
-
-/* Run the launch, and read its samples. */
-static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *launch, reading *out)
+/* Run the launch, and read its samples; `sampled`: how that went. */
+static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *launch, kprof_pm_data *data,
+                           kprof_status *sampled)
 {
     const kprof_device_ops *device = kprof_engine.device;
     kprof_pm_sampling *sampling = state->context->pm_sampling;
@@ -269,37 +246,39 @@ static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *la
     kprof_status status = device->target_synchronize();
     if (status != KPROF_OK)
         return status;
-    status = start_and_run(state, launch, out);
+    if (*sampled == KPROF_OK)
+        *sampled = device->pm_sampling_start(sampling);
+    const bool started = *sampled == KPROF_OK;
+    status = device->operation_run(launch->operation, state->context->snapshot);
     KPROF_THEN(status, device->target_synchronize());
-    if (out->status == KPROF_OK)
-        out->status = device->pm_sampling_stop(sampling);
-    if (status == KPROF_OK && out->status == KPROF_OK)
-        out->status = device->pm_sampling_read_launch(sampling, launch->expected_samples, &out->data);
+    if (started)
+        *sampled = device->pm_sampling_stop(sampling);
+    if (status == KPROF_OK && *sampled == KPROF_OK)
+        *sampled = device->pm_sampling_read_launch(sampling, launch->expected_samples, data);
     return status;
 }
 
 static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
 {
-    reading of = {0};
+    kprof_pm_data data;
     kprof_status status = KPROF_OK;
     if (timelines->interval_ns != launch->interval_ns) /* launches may have run unsampled just before */
         status = kprof_engine.device->target_synchronize();
     if (status != KPROF_OK)
         return status;
-    of.status = configure(timelines, state, launch->interval_ns);
-    status = sample(state, launch, &of);
+    kprof_status sampled = configure(timelines, state, launch->interval_ns);
+    status = sample(state, launch, &data, &sampled);
     if (status != KPROF_OK)
         return status;
-    const bool is_cut = of.status == KPROF_OK && of.data.is_cut && launch->expected_samples > 0;
-    if (is_cut)
+    if (sampled == KPROF_OK && data.is_cut && launch->expected_samples > 0) {
         launch->expected_samples = 0;
-    if (is_cut || of.is_early)
         return KPROF_OK; /* it goes on awaiting the pass */
+    }
     launch->timeline_pass++;
-    if (of.status == KPROF_OK)
-        keep(timelines, state, launch, &of.data);
+    if (sampled == KPROF_OK)
+        keep(timelines, state, launch, &data);
     else
-        lack(timelines, launch, kprof_process_reason(of.status));
+        lack(timelines, launch, kprof_process_reason(sampled));
     return KPROF_OK;
 }
 
