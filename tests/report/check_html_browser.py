@@ -663,6 +663,10 @@ class Pages(unittest.TestCase):
         self.click("document.querySelector('.source tbody button')")
         self.reload()
         self.assertEqual(self.evaluate(state), [[1, 1, 0], 1])
+        of_an_earlier_kprof = "{ source: { byHeat: false, ofLines: true } }"
+        self.evaluate(f"history.replaceState({{ ...history.state, chosen: {of_an_earlier_kprof} }}, '')")
+        self.reload()
+        self.assertEqual(self.evaluate(state), [[0, 1, 0], 0])
 
     @seldom
     def test_readers_of_screens_find_names(self):

@@ -119,11 +119,12 @@ class SourceView {
         this.show();
     }
 
-    // What the reader has chosen before: the column by its key, rows by theirs.
+    // What the reader has chosen before, maybe on a page of another kprof: the column by its key, rows by theirs.
     recall() {
-        const { column, opened = [], kind = this.code.rows, ...chosen } = recall("source") ?? {};
+        const chosen = recall("source") ?? {};
+        const { query = "", page = 0, byHeat = true, column, opened = [], kind = this.code.rows } = chosen;
         const rows = this.kinds.flatMap((other) => other.rows).filter(({ key }) => opened.includes(key));
-        Object.assign(this, { query: "", page: 0, byHeat: true, current: null, open: new Set(rows) }, chosen);
+        Object.assign(this, { query, page, byHeat, current: null, open: new Set(rows) });
         this.kind = this.kinds.find(({ key }) => key === kind) ?? this.kinds[0];
         this.column = Math.max(
             0,
