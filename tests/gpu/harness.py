@@ -123,9 +123,9 @@ def facts(command):
 
 
 class Launch:
-    def __init__(self, kernel, metrics, measured=True, reason="", position=0, replay_mode=""):
+    def __init__(self, kernel, metrics, measured=True, reason="", position=0, replay_mode="", process=0):
         self.kernel, self.metrics, self.measured = kernel, metrics, measured
-        self.reason, self.position, self.replay_mode = reason, position, replay_mode
+        self.reason, self.position, self.replay_mode, self.process = reason, position, replay_mode, process
 
 
 def report_path(base):
@@ -157,7 +157,7 @@ def read_report(base):
     """(launches, units by metric) of a .kprof file, through its documented views."""
     with sqlite3.connect(f"file:{report_path(base)}?mode=ro", uri=True) as database:
         launches = {row[0]: Launch(row[1], {}, bool(row[2]), *row[3:]) for row in database.execute(
-            "SELECT launch, kernel, measured, reason, position, replay_mode FROM launches ORDER BY launch")}
+            "SELECT launch, kernel, measured, reason, position, replay_mode, pid FROM launches ORDER BY launch")}
         units = {}
         for launch, metric, value, unit in database.execute("SELECT launch, metric, value, unit FROM launch_metrics"):
             launches[launch].metrics[metric] = value

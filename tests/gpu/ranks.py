@@ -2,7 +2,8 @@
 """Two processes or more, one for each GPU, that wait for one another in each step (frameworks/torch_ddp.py), alone and
 under kprof: with all launches, with `-c`, with a file for each rank, which are merged, counted by `--census`, and
 traced. The processes must get the same sums and weights; the table tells how many kernels have a launch with every
-value, of those that ran eight times or more. Exits 1 when a program does something else, 77 for fewer than two GPUs.
+value, of those that ran eight times or more in one process. Exits 1 when a program does something else, 77 for fewer
+than two GPUs.
 
     ranks.py [--steps N] [--output FILE] [RUN...]
 """
@@ -17,18 +18,19 @@ import harness
 from waits import is_complete
 
 PROGRAM = pathlib.Path(__file__).parent / "frameworks/torch_ddp.py"
-ENOUGH = 8 # launches of a kernel; the default set has as many passes
+ENOUGH = 8 # launches of a kernel in one process; the default set has as many passes
 LIMIT = 150
 
 
 def count(launches):
     """(kernels that ran often enough, those of them that have a complete launch, names of the others) of what kprof
     tells."""
-    told, complete = collections.Counter(), collections.Counter()
+    by_process, told, complete = collections.Counter(), collections.Counter(), collections.Counter()
     for launch in launches:
+        by_process[launch.kernel, launch.process] += 1
         told[launch.kernel] += 1
         complete[launch.kernel] += is_complete(launch)
-    often = [kernel for kernel, number in told.items() if number >= ENOUGH]
+    often = list(dict.fromkeys(kernel for (kernel, _), number in by_process.items() if number >= ENOUGH))
     others = [f"{kernel[:40]} ({told[kernel]})" for kernel in often if not complete[kernel]]
     return len(often), len(often) - len(others), ", ".join(others)
 

@@ -11,6 +11,7 @@ class Judgement(unittest.TestCase):
         partial = "measured in 3 of 8 passes"
         launches = [Launch("a", {}, number == 0) for number in range(8)]
         launches += [Launch("b", {}, True, partial) for _ in range(9)] + [Launch("c", {})] * 7
+        launches += [Launch("d", {}, True, partial, process=number % 2) for number in range(14)] # passes of two
         self.assertEqual(count(launches), (2, 1, "b (9)"))
 
     def test_what_is_wrong(self):
