@@ -139,7 +139,7 @@ class Doctor(Case):
         process = subprocess.Popen([KPROF, "doctor", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
                                     f"run=echo $PPID > {ready}", "sleep=600000"],
                                    env=self.environment({"LD_LIBRARY_PATH": DRIVER}), stdout=subprocess.PIPE, text=True)
-        while not (os.path.exists(ready) and os.path.getsize(ready)):
+        while process.poll() is None and not (os.path.exists(ready) and os.path.getsize(ready)):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.communicate(timeout=PATIENCE_S)[0], "")
