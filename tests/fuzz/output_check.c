@@ -34,6 +34,17 @@ static size_t count_fields(const char *line)
     return count;
 }
 
+/* Put commas for the tabs between the fields of a line. */
+static void separate_by_commas(char *line)
+{
+    bool is_quoted = false;
+    for (; *line; line++) {
+        is_quoted = is_quoted != (*line == '"');
+        if (*line == '\t' && !is_quoted)
+            *line = ',';
+    }
+}
+
 static bool is_csv(kprof_format format)
 {
     return format == KPROF_FORMAT_CSV || format == KPROF_FORMAT_CSV_WIDE || format == KPROF_FORMAT_CSV_NCU;
@@ -53,6 +64,8 @@ void fuzz_check_output(const kprof_print_options *options, char *text)
         end = line + strcspn(line, "\n");
         FUZZ_CHECK(*end == '\n'); /* the last line has an end, too */
         *end++ = '\0';
+        if (options->format == KPROF_FORMAT_TSV)
+            separate_by_commas(line);
         if (!kprof_text_is_clean(line))
             fprintf(stderr, "format %d: %s\n", options->format, line);
         FUZZ_CHECK(kprof_text_is_clean(line));
