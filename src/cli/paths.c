@@ -284,9 +284,10 @@ void kprof_export_path_quote(const char *path, kprof_strbuf *out)
 
 kprof_status kprof_export_path_expand(const char *pattern, char **out)
 {
+    struct stat found; /* a link that leads nowhere is no free name */
     for (unsigned number = 1;; number++) {
         kprof_status status = expand(pattern, number, out);
-        if (status != KPROF_OK || !is_numbered(pattern) || access(*out, F_OK) != 0)
+        if (status != KPROF_OK || !is_numbered(pattern) || lstat(*out, &found) != 0)
             return status;
         free(*out);
         *out = NULL;

@@ -62,6 +62,10 @@ static void numbers_are_the_lowest_free(void **state)
     assert_path(pattern, second);
     unlink(expected);
     unlink(second);
+    assert_int_equal(symlink("/nowhere/at-all", expected), 0);
+    assert_path(pattern, second); /* a link that leads nowhere is no free name */
+    unlink(expected);
+    unlink(second);
     assert_int_equal(rmdir(dir), 0);
 }
 
