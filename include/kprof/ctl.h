@@ -65,8 +65,10 @@ static inline int kprof_ctl_connect(clock_t deadline, char *answer)
     struct sockaddr_un address;
     struct timeval limit = {KPROF_CTL_LIMIT_S, 0};
     const char *dir = getenv("KPROF_SESSION_DIR");
-    if (!dir || !*dir)
-        return kprof_ctl_fail(answer, relaunch, ""), -1;
+    if (!dir || !*dir) {
+        kprof_ctl_fail(answer, relaunch, "");
+        return -1;
+    }
     int folder = open(dir, KPROF_CTL_FOLDER), result = -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     memset(&address, 0, sizeof address);

@@ -157,13 +157,25 @@ static kprof_status read_target(const char *word, targets *out)
     return KPROF_OK;
 }
 
+/* Connect, also where this process is stopped and goes on meanwhile. */
+static bool reach(int fd, const struct sockaddr_un *address)
+{
+    int result;
+    do
+        result = connect(fd, (const struct sockaddr *)address, sizeof *address);
+    while (result < 0 && errno == EINTR);
+    return result == 0;
+}
+
 static bool send_words(int fd, const kprof_strlist *words)
 {
     for (size_t i = 0; i < words->count; i++) {
         const char *at = words->items[i];
         size_t left = strlen(at) + 1;
         for (ssize_t sent; left > 0; at += sent, left -= (size_t)sent)
-            if ((sent = send(fd, at, left, MSG_NOSIGNAL)) < 0)
+            if ((sent = send(fd, at, left, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+                sent = 0; /* a process that was stopped goes on */
+            else if (sent < 0)
                 return false;
     }
     return shutdown(fd, SHUT_WR) == 0;
@@ -203,7 +215,7 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_words(fd, &to->words)) {
+    if (fd >= 0 && reach(fd, &address) && send_words(fd, &to->words)) {
         while (await_answer(fd, limit_s, &stopped) && (size = recv(fd, block, sizeof block, 0)) > 0 &&
                out->length <= MOST_ANSWER_BYTES)
             kprof_strbuf_append(out, block, (size_t)size);
