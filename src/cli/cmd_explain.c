@@ -20,6 +20,7 @@ typedef struct answer {
 typedef struct answers {
     kprof_catalog *catalog;
     kprof_chips chips;
+    char *joined;  /* all words as one; NULL: there is one */
     answer *items; /* [count] */
     size_t count;
 } answers;
@@ -62,7 +63,8 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
     KPROF_AUTO_FREE char *places = join_places(of->finding);
     const bool is_metric = of->metric || !of->kind;
     const bool has_passes = is_metric || of->finding || of->sections.count == 1;
-    const bool is_value = !of->finding && strcmp(of->kind ? of->kind : "", "instruction") != 0;
+    const bool is_value = !of->finding && strcmp(of->kind ? of->kind : "", "instruction") != 0 &&
+                          (of->place_count > 0 || of->sections.count == 0);
     kprof_emit_field fields[] = {
         kprof_field_text("name", "Name", asked->word),
         is_metric ? kprof_field_text("metric", "Metric", of->metric) : if_any("metric", "Metric", NULL),
@@ -200,6 +202,19 @@ static kprof_status print_answers(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
+/* Several words that a shell parted may be one label: "Long Scoreboard". UNKNOWN_NAME: they are none. */
+static kprof_status explain_as_one(const char *chip, kprof_host *host, answers *out)
+{
+    answer *item = &out->items[out->count];
+    *item = (answer){.word = out->joined, .chip = host ? chip : NULL};
+    kprof_status status = kprof_explain_label(out->catalog, host, item->word, &item->explanation);
+    if (status == KPROF_OK)
+        out->count++;
+    else
+        kprof_explanation_free(&item->explanation);
+    return status;
+}
+
 /* Explain each word that is known. Tell of each of the others; the status is that of the last of these. */
 static kprof_status explain_all(const kprof_strlist *words, const char *chip, answers *out)
 {
@@ -207,7 +222,9 @@ static kprof_status explain_all(const kprof_strlist *words, const char *chip, an
     kprof_status result = kprof_chip_open(chip, &host);
     if (result != KPROF_OK)
         return result;
-    for (size_t i = 0; i < words->count; i++) {
+    const kprof_status as_one = out->joined ? explain_as_one(chip, host, out) : KPROF_UNKNOWN_NAME;
+    result = as_one == KPROF_UNKNOWN_NAME ? KPROF_OK : as_one;
+    for (size_t i = 0; i < words->count && as_one == KPROF_UNKNOWN_NAME; i++) {
         answer *item = &out->items[out->count];
         *item = (answer){.word = words->items[i], .chip = host ? chip : NULL};
         kprof_status status = kprof_explain(out->catalog, host, item->word, &item->explanation);
@@ -229,6 +246,8 @@ static kprof_status make_answers(const kprof_options *options, answers *out)
                                        "gld_efficiency; kprof list aliases and kprof list metrics have names");
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     KPROF_THEN(status, kprof_chips_named(options, &out->chips));
+    if (options->reports.count > 1)
+        out->joined = join(&options->reports);
     if (status == KPROF_OK)
         out->items = kprof_calloc(words->count * out->chips.names.count, sizeof *out->items);
     for (size_t i = 0; i < out->chips.names.count && out->items; i++) {
@@ -248,7 +267,7 @@ int kprof_cmd_explain(const kprof_options *options)
     status = shown != KPROF_OK ? shown : status;
     for (size_t i = 0; i < all.count; i++)
         kprof_explanation_free(&all.items[i].explanation);
-    free(all.items);
+    KPROF_FREE(all.items, all.joined);
     kprof_strlist_free(&all.chips.names);
     kprof_catalog_free(all.catalog);
     return kprof_status_exit_code(status);

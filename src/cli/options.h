@@ -70,10 +70,10 @@ typedef struct kprof_options {
     kprof_pool words_of_files;                              /* owned: words that stand in files */
     char *capture_range, *capture_range_end, *nvtx_capture; /* of nsys: they become the filter's, ... */
     char *schedule_made, *step_made;                        /* ... which these are then; owned */
-    kprof_strlist reports;                                  /* of a command that takes many; `argument` is the first */
-    struct kprof_condition *conditions;                     /* [filters.count]: what they say */
-    char **application;                                     /* NULL-terminated, NULL when none was given */
-    const char *argument; /* the one word after a command: a report file, a list or a command */
+    kprof_strlist reports;              /* of a command that takes many, and `argument` is the first; or its words */
+    struct kprof_condition *conditions; /* [filters.count]: what they say */
+    char **application;                 /* NULL-terminated, NULL when none was given */
+    const char *argument;               /* the one word after a command: a report file, a list or a command */
 } kprof_options;
 
 extern const kprof_option_row kprof_option_rows[KPROF_OPTION_ROWS];

@@ -339,6 +339,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         /* Pages have labels such as "DRAM, of its peak": no label has an underscore, and names of metrics have. */
         const bool is_label = strstr(*at->word, ", ") && !strchr(*at->word, '_');
         kprof_strlist *words = &options->selection.metrics;
+        kprof_strlist_add(&options->reports, *at->word); /* several may be one label */
         if (is_label)
             kprof_strlist_add(words, *at->word);
         else

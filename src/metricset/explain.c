@@ -76,6 +76,7 @@ static const struct {
     {"launch", "known from the launch itself"},
     {"device", "known of the device itself"},
     {"derived", "computed by kprof from other metrics"},
+    {"timeline", "computed by kprof from samples over time"},
     {"sum", "added up over all instances of the unit"},
     {"avg", "the average of the instances of the unit"},
     {"max", "the greatest of the instances of the unit"},
@@ -415,6 +416,13 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
     if (id)
         return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is no metric, section or finding; did you mean \"%s\"?", word,
                           id);
+    if (!nearest && !strstr(word, "__") && !strchr(word, '*') && !kprof_catalog_why_not(by->catalog, word) &&
+        kprof_catalog_find_set(by->catalog, word) == by->catalog->set_count)
+        return kprof_fail(
+            KPROF_UNKNOWN_NAME,
+            "\"%s\" is no metric, section, finding or stall reason that kprof knows%s%s, and no label of its "
+            "pages; kprof list metrics, list sections and list findings have names",
+            word, by->host ? " on " : "", by->host ? kprof_host_label(by->host) : "");
     if (by->host)
         return kprof_fail_unknown_metric(by->catalog, by->host, word);
     if (nearest)
@@ -424,6 +432,38 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
         "no set and no alias has metric \"%s\", and the metrics of chips are not known here: that takes a "
         "kprof built with the CUDA 13 toolkit, where CUPTI is installed",
         word);
+}
+
+/* A number that the report makes for findings, of what sections collect. */
+static void explain_made_number(explainer *by, const kprof_made_number *number)
+{
+    kprof_explanation *out = by->out;
+    kprof_strbuf help = KPROF_STRBUF_INIT;
+    const char *before = " such as ";
+    const bool is_of_samples = strncmp(number->name, "timeline__", strlen("timeline__")) == 0;
+    kprof_strbuf_puts(&help, "The report computes it, for findings");
+    for (size_t i = 0; i < by->catalog->finding_count; i++) {
+        const kprof_finding *finding = &by->catalog->findings[i];
+        if (!kprof_strlist_contains(&finding->operands, number->name))
+            continue;
+        kprof_strbuf_printf(&help, "%s%s", before, finding->id);
+        before = ", ";
+        for (char **id = finding->sections; *id && is_of_samples; id++)
+            kprof_strlist_add_unique(&out->sections, *id);
+    }
+    kprof_strbuf_puts(&help, "; --metrics does not take its name, but its sections collect what it is made of.");
+    for (size_t i = 0; i < by->catalog->section_count; i++) {
+        const kprof_section_definition *section = &by->catalog->sections[i];
+        if (!is_of_samples && (section->samples || section->instructions))
+            kprof_strlist_add(&out->sections, section->id);
+    }
+    out->metric = number->name;
+    out->kind = "derived";
+    out->unit = copy(by, number->unit);
+    out->description = copy(by, number->description);
+    out->help = kprof_pool_keep(&out->pool, kprof_strbuf_take(&help));
+    split_name(out);
+    find_sets(by);
 }
 
 /* out->metric is set. */
@@ -692,6 +732,16 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
     return KPROF_OK;
 }
 
+kprof_status kprof_explain_label(const kprof_catalog *catalog, kprof_host *host, const char *label,
+                                 kprof_explanation *out)
+{
+    explainer by = {.catalog = catalog, .host = host, .out = out};
+    bool is;
+    *out = (kprof_explanation){0};
+    kprof_status status = explain_page_word(&by, label, &is);
+    return status == KPROF_OK && !is ? KPROF_UNKNOWN_NAME : status;
+}
+
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
 {
     explainer by = {.catalog = catalog, .host = host, .out = out};
@@ -705,8 +755,15 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
     if (alias)
         return explain_alias(&by, alias);
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
+    if (!row && host && !kprof_host_has_metric(host, word)) /* findings name it so */
+        row = kprof_instruction_metric_find(word);
     if (row && (!host || kprof_instruction_metric_on(host, row))) {
         explain_instruction(&by, row);
+        return KPROF_OK;
+    }
+    const kprof_made_number *number = kprof_made_number_find(word);
+    if (number) {
+        explain_made_number(&by, number);
         return KPROF_OK;
     }
     bool is_section;

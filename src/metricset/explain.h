@@ -53,4 +53,7 @@ typedef struct kprof_explanation {
  * from the catalog. */
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word,
                            kprof_explanation *out) KPROF_MUST_CHECK;
+/* The same of what pages print: UNKNOWN_NAME, without a message, for what they do not. */
+kprof_status kprof_explain_label(const kprof_catalog *catalog, kprof_host *host, const char *label,
+                                 kprof_explanation *out) KPROF_MUST_CHECK;
 void kprof_explanation_free(kprof_explanation *explanation); /* members */

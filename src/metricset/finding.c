@@ -11,6 +11,39 @@ enum { MAX_THRESHOLDS = 32, MAX_VALUES = 64, MAX_OPTIONS = 64, MAX_NAME = 64, MA
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
+#define OF_PHASE(n)                                                                                                    \
+    {"timeline__phase" n "_end_pct", "%", "share of the time when phase " n " ends"},                                  \
+        {"timeline__phase" n "_unit", "", "unit that is the busiest in phase " n},                                     \
+    {                                                                                                                  \
+        "timeline__phase" n "_pct", "%", "how busy it is, of its peak"                                                 \
+    }
+const kprof_made_number kprof_timeline_numbers[KPROF_TIMELINE_NUMBERS] = {
+    {"timeline__ramp_up_pct", "%", "share of the time before the SMs are as busy as they get"},
+    {"timeline__tail_pct", "%", "share of the time after the SMs were last as busy as they get"},
+    {"timeline__tail_lost_pct", "%", "share of the time that SMs are idle in this tail"},
+    {"timeline__dram_most_pct", "%", "DRAM throughput in the busiest sample"},
+    {"timeline__dram_mean_pct", "%", "DRAM throughput over the samples"},
+    {"timeline__phases", "", "parts of the time in which other units are the busiest"},
+    OF_PHASE("1"),
+    OF_PHASE("2"),
+    OF_PHASE("3"),
+};
+
+#define OF_INSTRUCTIONS(id, name, unit, description) {name, unit, description},
+static const kprof_made_number of_instructions[] = {KPROF_MADE_NUMBERS(OF_INSTRUCTIONS)};
+
+static const kprof_made_number *find_number(const kprof_made_number *numbers, size_t count, const char *name)
+{
+    const size_t at = KPROF_FIND(i, count, strcmp(numbers[i].name, name) == 0);
+    return at < count ? &numbers[at] : NULL;
+}
+
+const kprof_made_number *kprof_made_number_find(const char *name)
+{
+    const kprof_made_number *number = find_number(kprof_timeline_numbers, KPROF_TIMELINE_NUMBERS, name);
+    return number ? number : find_number(of_instructions, COUNT_OF(of_instructions), name);
+}
+
 /* Names of the finding's own and of metrics must not be mistaken for each other: only metrics have "__". */
 static kprof_status check_name(const kprof_json_place *place, const char *name)
 {
@@ -61,7 +94,7 @@ static kprof_status read_threshold(const kprof_json_place *place, const cJSON *v
 static kprof_status check_place_metric(const kprof_json_place *at, const char *name)
 {
     const kprof_instruction_metric *metric = kprof_instruction_metric_find(name);
-    if (kprof_instruction_is_made(name))
+    if (find_number(of_instructions, COUNT_OF(of_instructions), name))
         return KPROF_OK;
     if (!metric || strcmp(metric->name, name) != 0)
         return kprof_json_fail(at,

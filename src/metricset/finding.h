@@ -16,6 +16,29 @@ typedef enum kprof_verdict_line {
     KPROF_VERDICT_LINES
 } kprof_verdict_line;
 
+/* A number that the report computes of others, for findings alone. */
+typedef struct kprof_made_number {
+    const char *name, *unit, *description;
+} kprof_made_number;
+
+/* Those of the samples over time of a launch. */
+typedef enum kprof_timeline_number {
+    KPROF_TIMELINE_RAMP_UP,
+    KPROF_TIMELINE_TAIL,
+    KPROF_TIMELINE_TAIL_LOST,
+    KPROF_TIMELINE_DRAM_MOST,
+    KPROF_TIMELINE_DRAM_MEAN,
+    KPROF_TIMELINE_PHASES,
+    KPROF_TIMELINE_PHASE_END, /* of the first phase; the same of the others follow */
+    KPROF_TIMELINE_PHASE_UNIT,
+    KPROF_TIMELINE_PHASE_PCT,
+    KPROF_TIMELINE_NUMBERS = KPROF_TIMELINE_PHASE_END + 3 * (KPROF_TIMELINE_PHASE_PCT - KPROF_TIMELINE_PHASE_END + 1)
+} kprof_timeline_number;
+extern const kprof_made_number kprof_timeline_numbers[KPROF_TIMELINE_NUMBERS];
+
+/* One of samples over time or of instructions; NULL: none has the name. */
+const kprof_made_number *kprof_made_number_find(const char *name);
+
 /* A number that decides, with a name for expressions. */
 typedef struct kprof_finding_threshold {
     const char *name, *unit, *source; /* the unit is "" for a plain number, the source NULL for none */

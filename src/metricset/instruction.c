@@ -172,14 +172,6 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric)
     return metric->kind != KPROF_INSTRUCTION_COMPUTED || kprof_ends_with(metric->name, "_excessive");
 }
 
-bool kprof_instruction_is_made(const char *name)
-{
-#define MADE(id, name) name,
-    static const char *const made[] = {KPROF_MADE_NUMBERS(MADE)};
-#undef MADE
-    return KPROF_ANY(i, COUNT_OF(made), strcmp(made[i], name) == 0);
-}
-
 static bool counter_is_on(kprof_host *host, const char *name)
 {
     char real[128];

@@ -73,25 +73,27 @@ const kprof_instruction_metric *kprof_instruction_of_label(const char *label);
 const char *kprof_instruction_label_help(const char *label);
 /* Is it a count, which can be added up over instructions? So are samples, and the excess of one count over another. */
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
-/* The report makes these numbers of counters and texts of instructions, for findings alone. */
+/* The report makes these numbers of counters and texts of instructions, for findings alone: the name, the unit, and
+ * what it is. */
 #define KPROF_MADE_NUMBERS(X)                                                                                          \
-    /* threads that convert from or to double precision */                                                             \
-    X(FP64_CONVERTED, "derived__source_thread_inst_fp64_converted")                                                    \
-    /* cache lines that atomics on global memory ask for */                                                            \
-    X(ATOMIC_TAGS, "derived__source_tags_global_atomic")                                                               \
-    /* wavefronts of shared memory that its atomics take beyond the ideal ones */                                      \
-    X(ATOMIC_CONFLICTS, "derived__source_conflicts_shared_atomic")                                                     \
-    /* active threads whose predicate was false, but at jumps */                                                       \
-    X(PREDICATED_OFF, "derived__source_thread_inst_pred_off")                                                          \
-    /* threads of a warp that are not active */                                                                        \
-    X(IDLE, "derived__source_thread_inst_idle")                                                                        \
-    /* of the line that has the most excess sectors: these, and all sectors of its instructions that have any */       \
-    X(WORST_EXCESS, "derived__source_sectors_worst_excess")                                                            \
-    X(WORST_SECTORS, "derived__source_sectors_worst")                                                                  \
-    /* samples with any reason, and those of cycles in which the warp's scheduler issued nothing */                    \
-    X(SAMPLES, "derived__source_samples")                                                                              \
-    X(SAMPLES_UNISSUED, "derived__source_samples_not_issued")
-bool kprof_instruction_is_made(const char *name);
+    X(FP64_CONVERTED, "derived__source_thread_inst_fp64_converted", "thread",                                          \
+      "threads that convert from or to double precision")                                                              \
+    X(ATOMIC_TAGS, "derived__source_tags_global_atomic", "", "cache lines that atomics on global memory ask for")      \
+    X(ATOMIC_CONFLICTS, "derived__source_conflicts_shared_atomic", "wavefront",                                        \
+      "wavefronts of shared memory that its atomics take beyond "                                                      \
+      "the ideal ones")                                                                                                \
+    X(PREDICATED_OFF, "derived__source_thread_inst_pred_off", "thread",                                                \
+      "active threads whose predicate was false, but at jumps")                                                        \
+    X(IDLE, "derived__source_thread_inst_idle", "thread", "threads of a warp that are not active")                     \
+    X(WORST_EXCESS, "derived__source_sectors_worst_excess", "sector",                                                  \
+      "excess sectors of the line that has the most of them")                                                          \
+    X(WORST_SECTORS, "derived__source_sectors_worst", "sector",                                                        \
+      "sectors of those instructions of the line with the most "                                                       \
+      "excess sectors that have excess ones")                                                                          \
+    X(SAMPLES, "derived__source_samples", "sample", "samples with any reason")                                         \
+    X(SAMPLES_UNISSUED, "derived__source_samples_not_issued", "sample",                                                \
+      "samples of cycles in which the warp's scheduler issued "                                                        \
+      "nothing")
 /* Does the chip have it? CUPTI counts for whole kernels what it counts for instructions, but for the ideal numbers,
  * which are where the real ones are. */
 bool kprof_instruction_metric_on(kprof_host *host, const kprof_instruction_metric *metric);

@@ -2126,6 +2126,26 @@ class Explanations(Case):
         data = self.explain("dram__bytes.sum, gld_efficiency")
         self.assertEqual([metric["name"] for metric in data["metrics"]], ["dram__bytes.sum", "gld_efficiency"])
 
+    def test_label_in_several_words(self):
+        """A shell parts a label that nobody quotes."""
+        for label in "Long Scoreboard", "DRAM, of its peak", "Hit Rate", "Warps wait":
+            self.assertEqual(self.explain(*label.split()), self.explain(label), label)
+        names = [metric["name"] for metric in self.explain("registers", "duration")["metrics"]]
+        self.assertEqual(names, ["registers", "duration"])
+
+    def test_numbers_that_findings_read(self):
+        """What the report makes of samples and instructions is known, with the sections that collect it."""
+        for name, section in (("timeline__tail_pct", "PmSampling"), ("timeline__phase2_unit", "PmSampling"),
+                              ("derived__source_samples_not_issued", "SourceCounters")):
+            (found,) = self.explain(name)["metrics"]
+            self.assertEqual((found["kind"], found["sections"]), ("derived", section), name)
+            self.assertIn(f"Sections     {section}", self.kprof("explain", "--chips", "GH100", name).out)
+        findings = [row["finding"] for row in json.loads(self.kprof("list", "findings", "--json").out)]
+        made = {row["metric"] for row in self.explain(*findings)["members"]}
+        own = sorted(name for name in made if name.split("__")[0] in ("timeline", "derived") or name.endswith("_ideal"))
+        self.assertGreater(len(own), 20)
+        self.assertEqual([metric["name"] for metric in self.explain(*own)["metrics"]], own)
+
     def test_text(self):
         run = self.kprof("explain", "--chips", "GH100,GB202", "l2.hit_rate")
         self.assertEqual(run.code, 0, run.err)
@@ -2137,7 +2157,8 @@ class Explanations(Case):
         for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'),
                                     ("l2.hitrate", 102, '"l2.hit_rate"?'), ("regex:dram", 101, "several metrics"),
                                     ("SpedOfLight", 102, 'finding; did you mean "SpeedOfLight"?'),
-                                    ("warpstall", 102, 'finding; did you mean "WarpStall"?')):
+                                    ("warpstall", 102, 'finding; did you mean "WarpStall"?'),
+                                    ("foobar", 102, '"foobar" is no metric, section, finding or stall reason')):
             run = self.kprof("explain", "--chips", "GH100", word)
             self.assertEqual((run.code, run.out), (code, ""), run.err)
             self.assertIn(message, run.err)

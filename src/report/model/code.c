@@ -206,7 +206,7 @@ typedef struct code_loader {
 kprof_code_counter kprof_code_counter_find(const char *name)
 {
     static const char *const counters[] = {
-#define COUNTER_NAME(id, name) name,
+#define COUNTER_NAME(id, name, ...) name,
         KPROF_CODE_COUNTERS(COUNTER_NAME)
 #undef COUNTER_NAME
     };

@@ -31,7 +31,7 @@
     X(MISS_FIRST, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_first")                                    \
     X(MISS_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_normal")                                  \
     KPROF_MADE_NUMBERS(X)
-#define KPROF_CODE_COUNTER_ID(id, name) KPROF_COUNTER_##id,
+#define KPROF_CODE_COUNTER_ID(id, ...) KPROF_COUNTER_##id,
 typedef enum kprof_code_counter {
     KPROF_CODE_COUNTERS(KPROF_CODE_COUNTER_ID) KPROF_COUNTER_COUNT,
     KPROF_COUNTER_NONE

@@ -1,6 +1,7 @@
 /* Computes how a launch begins and ends, from how busy its SMs are over time, how evenly it uses DRAM, and the phases
  * in which different units are the busiest. */
 #include "report/store/timeline_metrics.h"
+#include "metricset/finding.h"
 #include "report/store/phases.h"
 #include "report/store/rows.h"
 
@@ -43,14 +44,13 @@ static series read_series(const kprof_timeline_record *record, size_t name)
     return s;
 }
 
-static void put(kprof_report *report, int64_t launch, const kprof_model_metric *metric, double value)
+static void put(kprof_report *report, int64_t launch, size_t number, double value)
 {
-    const int64_t row = kprof_store_metric(report, metric);
+    const kprof_made_number *made = &kprof_timeline_numbers[number];
+    const int64_t row =
+        kprof_store_metric(report, &(kprof_model_metric){made->name, made->unit, made->description, "derived"});
     kprof_store_write(report, KPROF_SQL_ADD_VALUE_ONCE, "iid", launch, row, value);
 }
-
-#define METRIC_IN(name, unit, description) (&(kprof_model_metric){"timeline__" name, unit, description, "derived"})
-#define METRIC(name, description)          METRIC_IN(name, "%", description)
 
 /* How long the SMs take to be busy, and how long they are not any more. */
 static void store_ends(kprof_report *report, int64_t launch, const series *s)
@@ -63,35 +63,24 @@ static void store_ends(kprof_report *report, int64_t launch, const series *s)
         tail_ns += duration_of(s, --end);
         lost_ns += (1 - value_of(s, end) / s->most) * duration_of(s, end);
     }
-    put(report, launch, METRIC("ramp_up_pct", "share of the time before the SMs are as busy as they get"),
-        100 * ramp_ns / s->total_ns);
-    put(report, launch, METRIC("tail_pct", "share of the time after the SMs were last as busy as they get"),
-        100 * tail_ns / s->total_ns);
-    put(report, launch, METRIC("tail_lost_pct", "share of the time that SMs are idle in this tail"),
-        100 * lost_ns / s->total_ns);
+    put(report, launch, KPROF_TIMELINE_RAMP_UP, 100 * ramp_ns / s->total_ns);
+    put(report, launch, KPROF_TIMELINE_TAIL, 100 * tail_ns / s->total_ns);
+    put(report, launch, KPROF_TIMELINE_TAIL_LOST, 100 * lost_ns / s->total_ns);
 }
 
 static void store_dram(kprof_report *report, int64_t launch, const series *s)
 {
-    put(report, launch, METRIC("dram_most_pct", "DRAM throughput in the busiest sample"), s->most);
-    put(report, launch, METRIC("dram_mean_pct", "DRAM throughput over the samples"), s->mean);
+    put(report, launch, KPROF_TIMELINE_DRAM_MOST, s->most);
+    put(report, launch, KPROF_TIMELINE_DRAM_MEAN, s->mean);
 }
 
 static void store_phase(kprof_report *report, int64_t launch, const kprof_phase *phase, size_t i)
 {
-    static const kprof_model_metric metrics[KPROF_PHASES_MOST][3] = {
-#define OF_PHASE(n)                                                                                                    \
-    {                                                                                                                  \
-        {"timeline__phase" n "_end_pct", "%", "share of the time when phase " n " ends", "derived"},                   \
-            {"timeline__phase" n "_unit", "", "unit that is the busiest in phase " n, "derived"},                      \
-        {                                                                                                              \
-            "timeline__phase" n "_pct", "%", "how busy it is, of its peak", "derived"                                  \
-        }                                                                                                              \
-    }
-        OF_PHASE("1"), OF_PHASE("2"), OF_PHASE("3")};
-    put(report, launch, &metrics[i][0], 100.0 * (double)phase->end / KPROF_PHASE_PARTS);
-    put(report, launch, &metrics[i][1], phase->unit);
-    put(report, launch, &metrics[i][2], phase->pct);
+    const size_t first =
+        KPROF_TIMELINE_PHASE_END + i * (KPROF_TIMELINE_NUMBERS - KPROF_TIMELINE_PHASE_END) / KPROF_PHASES_MOST;
+    put(report, launch, first, 100.0 * (double)phase->end / KPROF_PHASE_PARTS);
+    put(report, launch, first + 1, phase->unit);
+    put(report, launch, first + 2, phase->pct);
 }
 
 void kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record)
@@ -121,8 +110,7 @@ void kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kpr
     if (units < 2)
         return;
     const size_t count = kprof_phases_find(&input, phases);
-    put(report, launch, METRIC_IN("phases", "", "parts of the time in which other units are the busiest"),
-        (double)count);
+    put(report, launch, KPROF_TIMELINE_PHASES, (double)count);
     for (size_t i = 0; i < count; i++)
         store_phase(report, launch, &phases[i], i);
 }
