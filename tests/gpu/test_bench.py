@@ -59,9 +59,9 @@ class Rows(unittest.TestCase):
             base = pathlib.Path(folder) / "r"
             with sqlite3.connect(f"{base}.kprof") as database:
                 database.executescript(
-                    "CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode);"
+                    "CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode, pid);"
                     "CREATE TABLE launch_metrics(launch, metric, value, unit);"
-                    "INSERT INTO launches VALUES(1,'k',1,'',0,'batch'),(2,'k',1,'no room',5,'cupti-kernel');")
+                    "INSERT INTO launches VALUES(1,'k',1,'',0,'batch',7),(2,'k',1,'no room',5,'cupti-kernel',7);")
             self.assertEqual(bench.measured_launches(base, 2), "2 of 2: batch and cupti-kernel (no room)")
             with self.assertRaises(RuntimeError):
                 bench.measured_launches(base, 3)

@@ -124,9 +124,9 @@ class Readers(unittest.TestCase):
             path = pathlib.Path(folder) / "x.kprof"
             database = sqlite3.connect(path)
             database.executescript(
-                "CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode);"
+                "CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode, pid);"
                 "CREATE TABLE launch_metrics(launch, metric, value, unit);"
-                "INSERT INTO launches VALUES(1,'k',1,'',0,'batch'),(2,'k',0,'graph',5,'none');"
+                "INSERT INTO launches VALUES(1,'k',1,'',0,'batch',7),(2,'k',0,'graph',5,'none',7);"
                 "INSERT INTO launch_metrics VALUES(1,'a__b.sum',2.5,'byte'),(1,'c',NULL,'');")
             database.close()
             launches, units = harness.read_report(path)

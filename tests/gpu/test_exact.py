@@ -18,12 +18,13 @@ FAKE = """#!/usr/bin/env python3
 import os, sqlite3, subprocess, sys
 base = sys.argv[sys.argv.index("-o") + 1]
 database = sqlite3.connect(base + ".kprof")
-database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode)")
+database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode, pid)")
 database.execute("CREATE TABLE launch_metrics(launch, metric, value, unit)")
 for number, text in enumerate(os.environ["FAKE_LAUNCHES"].split(";")):
     measured, reason = text.split(",")
     mode = os.environ.get("FAKE_MODE", "batch")
-    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?, ?)", (number, int(measured), reason, number, mode))
+    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?, ?, 7)",
+                     (number, int(measured), reason, number, mode))
     if int(measured):
         database.execute("INSERT INTO launch_metrics VALUES(?, 'dram__bytes.sum', 1, 'byte')", (number,))
 database.execute("CREATE TABLE message(text)")

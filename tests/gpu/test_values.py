@@ -17,13 +17,13 @@ import os, sqlite3, sys
 argument = lambda name: sys.argv[sys.argv.index(name) + 1]
 batched, launches = argument("--replay-batch") == "auto", int(sys.argv[-1])
 database = sqlite3.connect(argument("-o") + ".kprof")
-database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode)")
+database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode, pid)")
 database.execute("CREATE TABLE launch_metrics(launch, metric, value, unit)")
 database.execute("CREATE TABLE message(text)")
 if batched:
     database.execute("INSERT INTO message VALUES(?)", (f"batch of {os.environ['FAKE_BATCH']} launches: open 1 ms",))
 for number in range(launches):
-    database.execute("INSERT INTO launches VALUES(?, 'k', 1, '', ?, 'batch')", (number, number))
+    database.execute("INSERT INTO launches VALUES(?, 'k', 1, '', ?, 'batch', 7)", (number, number))
     for pair in os.environ["FAKE_BATCHED" if batched else "FAKE_ALONE"].split(","):
         name, value = pair.split("=")
         database.execute("INSERT INTO launch_metrics VALUES(?, ?, ?, 'inst')", (number, name, float(value)))
