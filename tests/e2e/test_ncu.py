@@ -345,6 +345,15 @@ class Scripts(Case):
     launch__registers_per_thread register/thread           16
     -{28} -{15} -{12}
 """)
+        names = ["sm__cycles_active.avg", "dram__bytes.sum", METRIC, "launch__grid_size"]
+        shown = self.profile_ncu("--metrics", ",".join(names), "-f", "-o", "named").out
+        shown = self.run_ncu("-i", "named").out
+        found = [line.split()[0] for line in shown.splitlines() if line.split() and line.split()[0] in names]
+        self.assertEqual(found, sorted(names)) # as ncu has them
+        rows = list(csv.DictReader(self.run_ncu("-i", "named", "--csv").out.splitlines()))
+        self.assertEqual([row["Metric Name"] for row in rows], sorted(names))
+        own = self.kprof("report", "named.ncu-rep").out # ... and kprof as they were asked for
+        self.assertLess(own.index(names[0]), own.index(names[1]))
         self.run_ncu("--injection-path", INJECTION, "--set", "default", "-o", "a", APP, f"launch={SCALE}*2")
         self.assertRegex(self.run_ncu("-i", "a").out, r"Section: Occupancy\n(.*\n)*? +Achieved Occupancy +% +[\d,.]+\n")
         self.assertRegex(self.run_ncu("-i", "a", "--print-summary", "per-kernel").out,

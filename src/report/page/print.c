@@ -78,6 +78,21 @@ kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch
     return status;
 }
 
+static int by_label(const void *a, const void *b)
+{
+    return strcmp(((const kprof_item *)a)->label, ((const kprof_item *)b)->label);
+}
+
+/* ncu has single metrics by name, kprof in the order in which they were asked for. */
+static void order_as_ncu(const kprof_model *model)
+{
+    for (size_t i = 0; i < model->chip_count; i++)
+        for (size_t k = 0; k < model->chips[i].section_count; k++)
+            if (strcmp(model->chips[i].sections[k].id, KPROF_NAMED_SECTION_ID) == 0)
+                qsort(model->chips[i].sections[k].items, model->chips[i].sections[k].item_count, sizeof(kprof_item),
+                      by_label);
+}
+
 static kprof_status print_page(const kprof_page_row *page, const kprof_page_input *source,
                                const kprof_print_options *options, kprof_output *out)
 {
@@ -92,6 +107,8 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
         if (status == KPROF_OK && options->part)
             status = kprof_subset_apply(
                 options->part, options->part->name ? options->part->name : source->reports[i]->path, &reports[i].model);
+        if (status == KPROF_OK && (options->format == KPROF_FORMAT_CSV_NCU || options->format == KPROF_FORMAT_TEXT_NCU))
+            order_as_ncu(&reports[i].model);
     }
     KPROF_THEN(status, page->print(&(kprof_page_context){page->name, reports, source->content, options, out}));
     for (size_t i = 0; i < loaded; i++) {
