@@ -39,7 +39,10 @@ void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out)
 {
     for (size_t i = 0; i < length; i++) {
         const bool is_special = strchr("\\^.|?*+()[]{}", text[i]) != NULL;
-        if (text[i] == '$') /* which a shell reads behind a backslash */
+        const unsigned char byte = (unsigned char)text[i];
+        if (byte < ' ' || byte == 0x7f) /* which lines and tables show as something else */
+            kprof_strbuf_printf(out, "\\x%02x", byte);
+        else if (text[i] == '$') /* which a shell reads behind a backslash */
             kprof_strbuf_puts(out, "[$]");
         else
             kprof_strbuf_printf(out, "%s%c", is_special ? "\\" : "", text[i]);

@@ -44,13 +44,16 @@ static void patterns_match_anywhere(void **state)
 static void a_quoted_text_matches_itself(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"add", "operator+", "a$b", "x[3]{lambda(int)#1}*", "a|b^c.d?e\\f"};
+    static const char *const texts[] = {"add",          "operator+",  "a$b", "x[3]{lambda(int)#1}*",
+                                        "a|b^c.d?e\\f", "a\tb\nc\x7f"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         kprof_strbuf pattern = KPROF_STRBUF_INIT;
         kprof_strbuf_puts(&pattern, "^");
         kprof_regex_quote(texts[i], strlen(texts[i]), &pattern);
         kprof_strbuf_puts(&pattern, "$");
         assert_int_equal(match(pattern.data, texts[i]), KPROF_REGEX_YES);
+        for (const char *at = pattern.data; *at; at++) /* it is typed on one line */
+            assert_true(*at >= ' ' && *at != 0x7f);
         kprof_strbuf_free(&pattern);
     }
 }
