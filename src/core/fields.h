@@ -373,4 +373,6 @@
     X(occupancy.warps_per_sm, VALUE, "sm__maximum_warps_avg_per_active_cycle", "warp",                                 \
       "theoretical occupancy: warps resident on an SM")                                                                \
     X(occupancy.warps_pct, VALUE, "sm__maximum_warps_per_active_cycle_pct", "%",                                       \
-      "theoretical occupancy: warps resident on an SM of those possible")
+      "theoretical occupancy: warps resident on an SM of those possible")                                              \
+    X(occupancy.warps_per_sm / 4, ON_REQUEST, "smsp__maximum_warps_avg_per_active_cycle", "warp",                      \
+      "theoretical occupancy: warps resident for each of the four schedulers of an SM")

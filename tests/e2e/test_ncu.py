@@ -213,12 +213,15 @@ class Choices(Case):
     def test_values_on_request(self):
         """Attributes of the GPU that kprof itself does not need, and whether a kernel launches kernels, are there where
         somebody asks for them."""
-        asked = "device__attribute_max_pitch,device__attribute_max_threads_per_block,launch__uses_cdp"
+        asked = ("device__attribute_max_pitch,device__attribute_max_threads_per_block,launch__uses_cdp,"
+                 "smsp__maximum_warps_avg_per_active_cycle")
         self.assert_run(self.collect(["--metrics", asked + ",launch__grid_size"], [f"launch={VECTOR_ADD}"]), 0)
         values = dict(self.query("run.kprof", "SELECT metric, value FROM launch_metrics"))
         self.assertGreater(values["device__attribute_max_pitch"], 1000)
         self.assertIsNone(values["device__attribute_max_threads_per_block"])
         self.assertEqual(values["launch__uses_cdp"], 1)
+        self.assertEqual(values["smsp__maximum_warps_avg_per_active_cycle"], # of one of the four schedulers of an SM
+                         values["sm__maximum_warps_avg_per_active_cycle"] / 4)
         self.assertNotIn("device__attribute_integrated", values)
         self.assert_run(self.collect(["--metrics", "launch__grid_size", "-f"], [f"launch={VECTOR_ADD}"]), 0)
         self.assertNotIn("launch__uses_cdp", dict(self.query("run.kprof", "SELECT metric, value FROM launch_metrics")))

@@ -174,6 +174,8 @@ static void test_refused(void **state)
     assert_refused("memory_l1_wavefronts_shared_load", "memory_access_type tells the kind");
     assert_refused("smsp__warpidsamp_warps_issue_stalled_wait", "not warps by their number");
     assert_refused("smsp__pcsamp_buffer_size_bytes", "--warp-sampling-buffer-size gives the size");
+    assert_refused("smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared.sum",
+                   "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum has the bank conflicts of a kernel");
 }
 
 /* Every name of a counter is one of the library's; Turing has no policies for L2, and GH100 declines one. */
