@@ -259,7 +259,7 @@ static kprof_status make_answers(const kprof_options *options, answers *out)
 
 int kprof_cmd_explain(const kprof_options *options)
 {
-    static const kprof_page_row page = {"explain", 0, print_answers};
+    static const kprof_page_row page = {"explain", 0, print_answers, NULL};
     answers all = {0};
     kprof_status status = make_answers(options, &all);
     kprof_status shown =

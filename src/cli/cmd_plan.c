@@ -244,7 +244,7 @@ static kprof_status print_plans(const kprof_page_context *context)
 
 int kprof_cmd_plan(const kprof_options *options)
 {
-    static const kprof_page_row page = {"plan", 0, print_plans};
+    static const kprof_page_row page = {"plan", 0, print_plans, NULL};
     KPROF_AUTO(kprof_plans) plans = {0};
     kprof_chips chips;
     kprof_status status = kprof_chips_named(options, &chips);

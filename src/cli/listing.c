@@ -55,4 +55,4 @@ static kprof_status print_listing(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-const kprof_page_row kprof_listing_page = {"list", 0, print_listing};
+const kprof_page_row kprof_listing_page = {"list", 0, print_listing, NULL};

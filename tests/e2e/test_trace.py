@@ -432,6 +432,20 @@ class Records(Tracing):
         self.assert_run(run, 0)
         self.assertEqual(self.launches("counted.kprof"), ["vectorAdd"] * 2)
 
+    def test_more_than_is_printed(self):
+        """A file has a long name once, a table in each row."""
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}*2"), 0)
+        with sqlite3.connect(self.path("run.kprof")) as database:
+            columns = ",".join(row[1] for row in database.execute("PRAGMA table_info(trace_kernel)") if row[1] != "id")
+            for _ in range(13):
+                database.execute(f"INSERT INTO trace_kernel({columns}) SELECT {columns} FROM trace_kernel")
+            database.execute("UPDATE trace_name SET demangled = demangled || hex(zeroblob(50000)) WHERE id IN "
+                             "(SELECT name_id FROM trace_kernel)")
+        run = self.kprof("stats", "run", "--report", "cuda_gpu_trace", "--csv", "--log-file", "/dev/null")
+        self.assertEqual(run.code, 107, run.err)
+        self.assertIn("print fewer tables with --report, or less of the time with --filter-time", run.err)
+        self.assertNotIn("-k", run.err)
+
     def test_words_of_the_program(self):
         """As a shell takes them."""
         steps = ["say=it's two", "say=", f"launch={VECTOR_ADD}"]

@@ -42,7 +42,7 @@ static kprof_status print_both(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-static const kprof_page_row page_of_both = {"both", 2, print_both};
+static const kprof_page_row page_of_both = {"both", 2, print_both, NULL};
 
 static kprof_status show(const kprof_page_row *page, kprof_format format, size_t report_count, char **text)
 {
@@ -98,7 +98,7 @@ static kprof_status print_nothing(const kprof_page_context *context)
 
 static void list_without_records(void **state)
 {
-    static const kprof_page_row page = {"nothing", 0, print_nothing};
+    static const kprof_page_row page = {"nothing", 0, print_nothing, NULL};
     static const char *const expected[KPROF_FORMAT_COUNT] = {
         [KPROF_FORMAT_TEXT] = "Kernel  Launches\n",
         [KPROF_FORMAT_CSV] = "kernel,launches\n",

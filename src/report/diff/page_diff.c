@@ -710,4 +710,4 @@ static kprof_status print_diff(const kprof_page_context *context)
     return KPROF_THEN(status, show_page(&page, &differences));
 }
 
-const kprof_page_row kprof_diff_page = {"diff", KPROF_SIDES, print_diff};
+const kprof_page_row kprof_diff_page = {"diff", KPROF_SIDES, print_diff, NULL};

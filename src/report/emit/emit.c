@@ -249,6 +249,16 @@ bool kprof_format_keeps_text(const kprof_print_options *options)
     return formats[options->format].keeps_text;
 }
 
+bool kprof_format_repeats_names(const kprof_print_options *options)
+{
+    return options->format == KPROF_FORMAT_CSV;
+}
+
+bool kprof_format_is_of_ncu(const kprof_print_options *options)
+{
+    return options->format == KPROF_FORMAT_CSV_NCU || options->format == KPROF_FORMAT_TEXT_NCU;
+}
+
 typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *record);
 
 enum { TEXTS_OF_FIELD = 3 };

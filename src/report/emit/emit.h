@@ -185,6 +185,10 @@ struct kprof_emitter {
 /* Does the format encode any text itself? Otherwise core/clean.h cleans the text first: that of records on the way to
  * the emitter, that of reports when it is read. */
 bool kprof_format_keeps_text(const kprof_print_options *options);
+/* Has each of its values a row with all names of its launch? */
+bool kprof_format_repeats_names(const kprof_print_options *options);
+/* Is it one in which ncu prints? */
+bool kprof_format_is_of_ncu(const kprof_print_options *options);
 
 /* An emitter for the format of the options. */
 kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out);

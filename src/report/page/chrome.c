@@ -221,4 +221,4 @@ static kprof_status print_program(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-const kprof_page_row kprof_program_page = {"program", 1, print_program};
+const kprof_page_row kprof_program_page = {"program", 1, print_program, "kprof stats sums it up in tables"};

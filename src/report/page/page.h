@@ -34,6 +34,7 @@ typedef struct kprof_page_row {
     const char *name;
     size_t report_count;
     kprof_page_print *print;
+    const char *less; /* what makes it print less; NULL: to choose launches */
 } kprof_page_row;
 
 /* The input of a page. */

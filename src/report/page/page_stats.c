@@ -292,4 +292,6 @@ kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kpr
     return kept == 0 ? KPROF_NOT_COLLECTED : KPROF_OK;
 }
 
-const kprof_page_row kprof_stats_page = {"stats", 1, show_stats};
+const kprof_page_row kprof_stats_page = {"stats", 1, show_stats,
+                                         "print fewer tables with --report, or less of the time with --filter-time or "
+                                         "--filter-nvtx"};

@@ -89,4 +89,4 @@ static kprof_status print_whole(const kprof_page_context *context)
     return status;
 }
 
-const kprof_page_row kprof_whole_page = {"whole", 1, print_whole};
+const kprof_page_row kprof_whole_page = {"whole", 1, print_whole, NULL};

@@ -6,7 +6,7 @@
 #include "report/store/limits.h"
 #include "report/store/store.h"
 
-#define PAGE_ROW(id, name, reports) [KPROF_PAGE_##id] = {#name, reports, kprof_page_##name},
+#define PAGE_ROW(id, name, reports) [KPROF_PAGE_##id] = {#name, reports, kprof_page_##name, NULL},
 static const kprof_page_row pages[] = {KPROF_PAGES(PAGE_ROW)};
 
 kprof_emitter *kprof_page_begin(const kprof_page_context *context)
@@ -107,7 +107,7 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_inpu
         if (status == KPROF_OK && options->part)
             status = kprof_subset_apply(
                 options->part, options->part->name ? options->part->name : source->reports[i]->path, &reports[i].model);
-        if (status == KPROF_OK && (options->format == KPROF_FORMAT_CSV_NCU || options->format == KPROF_FORMAT_TEXT_NCU))
+        if (status == KPROF_OK && kprof_format_is_of_ncu(options))
             order_as_ncu(&reports[i].model);
     }
     KPROF_THEN(status, page->print(&(kprof_page_context){page->name, reports, source->content, options, out}));
@@ -142,10 +142,12 @@ kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_input 
     kprof_status written = kprof_output_finish(&output);
     if (output.is_full)
         return kprof_fail(KPROF_BAD_REPORT,
-                          "%s: showing these launches takes more than %llu MB, the most that kprof writes of a file of "
-                          "this size; choose fewer launches with -k, -s and -c, or --csv-layout wide, which has each "
-                          "launch's names once",
-                          source->reports[0]->path, (unsigned long long)(most_bytes >> 20));
+                          "%s: this takes more than %llu MB, the most that kprof writes of a file of this size; %s%s",
+                          source->reports[0]->path, (unsigned long long)(most_bytes >> 20),
+                          page->less ? page->less : "choose fewer launches with -k, -s and -c",
+                          !page->less && kprof_format_repeats_names(options)
+                              ? ", or --csv-layout wide, which has each launch's names once"
+                              : "");
     return status == KPROF_OK ? written : status;
 }
 
