@@ -78,7 +78,7 @@ static void flush_table(ncu_text *text)
     kprof_strlist_free(&text->cells);
 }
 
-/* What to divide a value by, with its unit. */
+/* Return what the value is to be divided by, and write the unit that it has then. */
 static double scale_of(const kprof_emitter *emitter, double value, const char *base, char unit[KPROF_NCU_UNIT_SIZE])
 {
     if (!emitter->options->base_units)
@@ -120,14 +120,9 @@ static void tell_process(ncu_text *text, int64_t pid, const char *name)
     text->pid = pid;
 }
 
-static void text_page_begin(kprof_emitter *emitter)
+static void forget_process(kprof_emitter *emitter)
 {
     of(emitter)->pid = -1;
-}
-
-static void nothing(kprof_emitter *emitter)
-{
-    (void)emitter;
 }
 
 static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -278,16 +273,6 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
         add_number(text, fields[i]->real / scale, true);
 }
 
-static void no_list(kprof_emitter *emitter, const kprof_emit_list *list)
-{
-    (void)emitter, (void)list;
-}
-
-static void no_columns(kprof_emitter *emitter, const kprof_emit_record *columns)
-{
-    (void)emitter, (void)columns;
-}
-
 static void text_free(kprof_emitter *emitter)
 {
     KPROF_FREE(of(emitter)->section);
@@ -296,8 +281,8 @@ static void text_free(kprof_emitter *emitter)
 
 const kprof_emitter_ops kprof_emit_text_ncu = {
     .size = sizeof(ncu_text),
-    .page_begin = text_page_begin,
-    .launches_begin = nothing,
+    .page_begin = forget_process,
+    .launches_begin = forget_process,
     .launch_begin = text_launch_begin,
     .section_begin = text_section_begin,
     .metric = text_metric,
@@ -306,12 +291,8 @@ const kprof_emitter_ops kprof_emit_text_ncu = {
     .finding = text_finding,
     .section_end = text_section_end,
     .launch_end = text_section_end,
-    .launches_end = nothing,
-    .list_begin = no_list,
-    .columns = no_columns,
     .record_begin = text_record_begin,
     .row = text_row,
     .record_end = text_section_end,
-    .list_end = nothing,
     .free = text_free,
 };
