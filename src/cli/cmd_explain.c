@@ -202,12 +202,19 @@ static kprof_status print_answers(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-/* Several words that a shell parted may be one label: "Long Scoreboard". UNKNOWN_NAME: they are none. */
-static kprof_status explain_as_one(const char *chip, kprof_host *host, answers *out)
+typedef __typeof__(kprof_explain) explainer;
+
+/* The chip that is asked. */
+typedef struct asked {
+    const char *chip;
+    kprof_host *host; /* NULL: there is none to ask */
+} asked;
+
+static kprof_status explain_word(explainer *explain, const char *word, asked of, answers *out)
 {
     answer *item = &out->items[out->count];
-    *item = (answer){.word = out->joined, .chip = host ? chip : NULL};
-    kprof_status status = kprof_explain_label(out->catalog, host, item->word, &item->explanation);
+    *item = (answer){.word = word, .chip = of.host ? of.chip : NULL};
+    kprof_status status = explain(out->catalog, of.host, word, &item->explanation);
     if (status == KPROF_OK)
         out->count++;
     else
@@ -218,23 +225,19 @@ static kprof_status explain_as_one(const char *chip, kprof_host *host, answers *
 /* Explain each word that is known. Tell of each of the others; the status is that of the last of these. */
 static kprof_status explain_all(const kprof_strlist *words, const char *chip, answers *out)
 {
-    kprof_host *host = NULL;
-    kprof_status result = kprof_chip_open(chip, &host);
+    asked of = {.chip = chip};
+    kprof_status result = kprof_chip_open(chip, &of.host);
     if (result != KPROF_OK)
         return result;
-    const kprof_status as_one = out->joined ? explain_as_one(chip, host, out) : KPROF_UNKNOWN_NAME;
+    /* Several words that a shell parted may be one label: "Long Scoreboard". */
+    const kprof_status as_one =
+        out->joined ? explain_word(kprof_explain_label, out->joined, of, out) : KPROF_UNKNOWN_NAME;
     result = as_one == KPROF_UNKNOWN_NAME ? KPROF_OK : as_one;
     for (size_t i = 0; i < words->count && as_one == KPROF_UNKNOWN_NAME; i++) {
-        answer *item = &out->items[out->count];
-        *item = (answer){.word = words->items[i], .chip = host ? chip : NULL};
-        kprof_status status = kprof_explain(out->catalog, host, item->word, &item->explanation);
-        if (status == KPROF_OK)
-            out->count++;
-        else
-            kprof_explanation_free(&item->explanation);
+        kprof_status status = explain_word(kprof_explain, words->items[i], of, out);
         result = status != KPROF_OK ? status : result;
     }
-    kprof_host_close(host);
+    kprof_host_close(of.host);
     return result;
 }
 
