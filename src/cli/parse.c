@@ -426,7 +426,7 @@ static const char *mode_of(const kprof_options *options)
     return command & KPROF_IN(profile) ? "Launch-and-attach" : NULL;
 }
 
-/* What the program does is for the line to say. */
+/* Only the line itself says what the program does. */
 static bool may_be_configured(const kprof_option_row *row)
 {
     static const size_t never[] = {offsetof(kprof_options, help),         offsetof(kprof_options, version),

@@ -371,7 +371,7 @@ static kprof_status settle_format(kprof_options *options)
     return KPROF_OK;
 }
 
-/* Where kprof is called ncu, text is as ncu's on the pages that ncu has. */
+/* Choose ncu's text on the pages that ncu has, where kprof is called ncu. */
 static kprof_status settle_text(kprof_options *options)
 {
     const int page = options->page;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is waited for, and what is looked for then. */
+/* Kinds of waits, and of what a search looks for behind them. */
 enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, MATRIX_GROUPS, MEMBERS, GROUPS, COPIES, BULK_GROUPS, BULK_STORES };
 
 /* The role of the instruction that ends a search for groups or for their members, and that of those it finds. */

@@ -117,7 +117,7 @@ const kprof_instruction_metric *kprof_instruction_metric_find(const char *name)
     return NULL;
 }
 
-/* What pages call them; the help of those that are no metric. */
+/* Labels that pages have, with the metric or, where there is none, a help. */
 static const struct {
     const char *label, *name, *help;
 } labels[] = {

@@ -69,7 +69,7 @@ extern const kprof_instruction_metric *const kprof_instruction_metrics;
 const kprof_instruction_metric *kprof_instruction_metric_find(const char *name);
 /* The metric that pages call so where they show lines and instructions; NULL: none. */
 const kprof_instruction_metric *kprof_instruction_of_label(const char *label);
-/* What such a number is; NULL: pages call none so. */
+/* Return what such a number is; NULL: pages call none so. */
 const char *kprof_instruction_label_help(const char *label);
 /* Is it a count, which can be added up over instructions? So are samples, and the excess of one count over another. */
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric);

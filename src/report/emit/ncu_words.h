@@ -1,4 +1,4 @@
-/* What ncu calls sections, kernels and units, in its CSV and in its text. */
+/* ncu's words for sections, kernels and units, in its CSV and in its text. */
 #pragma once
 
 #include "report/emit/emit.h"

@@ -40,7 +40,7 @@ typedef bool kprof_source_taker(void *user, int folder, const char *name);
 /* Offer what has the last part of this path as its name: files that the user gave, then those below the folders. Of
  * several come first those in folders of the same names. A link is followed only where the user gave it. */
 void kprof_source_search(const kprof_source_places *places, const char *path, kprof_source_taker *take, void *user);
-/* Of how many parts at their ends are two paths the same? Several slashes are one. */
+/* Count the parts at the ends of two paths that are the same. Several slashes are one. */
 size_t kprof_source_same_end(const char *a, const char *b);
 /* Tells whether a text is still the same: 16 hexadecimal digits, as code_file.hash has them. */
 void kprof_source_hash(const char *bytes, size_t size, char hash[17]);
