@@ -32,12 +32,31 @@ static const stats_format formats[] = {
 };
 #define FORMAT_COUNT COUNT_OF(formats)
 
+/* A word ends at this mark, unless a backslash stands before that. */
+static size_t word_length(const char *word, char mark)
+{
+    size_t i = 0;
+    for (; word[i] && word[i] != mark; i++)
+        i += word[i] == '\\' && word[i + 1];
+    return i;
+}
+
 /* The word of this number of those that commas part, or the last of them. Caller frees. */
 static char *take_word(const char *words, size_t number)
 {
-    for (const char *comma; number > 0 && (comma = strchr(words, ',')); number--)
-        words = comma + 1;
-    return kprof_strndup(words, strcspn(words, ","));
+    size_t length = word_length(words, ',');
+    for (; number > 0 && words[length]; number--, length = word_length(words, ','))
+        words += length + 1;
+    return kprof_strndup(words, length);
+}
+
+/* Remove the backslashes that stand before a mark. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (; *text; *to++ = *text++)
+        text += *text == '\\' && text[1] && strchr(",:\\", text[1]);
+    *to = '\0';
 }
 
 /* Read what follows a format behind its colon; texts stay in `words`. */
@@ -46,9 +65,11 @@ static kprof_status read_style(char *words, stats_format *format)
     static const char *const known[] = {"nohdr", "nolimit", "nofmt", "esc", "title=", "css="};
     kprof_table_style *out = &format->style;
     for (char *word = words, *next; word; word = next) {
-        next = strncmp(word, "css=", 4) == 0 ? NULL : strchr(word, ':'); /* an address has colons */
-        if (next)
-            *next++ = '\0';
+        const size_t length =
+            strncmp(word, "css=", 4) == 0 ? strlen(word) : word_length(word, ':'); /* an address has colons */
+        next = word[length] ? word + length + 1 : NULL;
+        word[length] = '\0';
+        unescape(word);
         const char *equals = strchr(word, '=');
         KPROF_AUTO_FREE char *name = kprof_strndup(word, equals ? (size_t)(equals - word) + 1 : strlen(word));
         if (!KPROF_ANY(i, COUNT_OF(known), strcmp(name, known[i]) == 0) || !strstr(format->arguments, name))
@@ -67,10 +88,10 @@ static kprof_status read_style(char *words, stats_format *format)
  * nsys writes there. */
 static kprof_status find_format(const kprof_options *options, char *word, bool to_file, stats_format *out)
 {
-    const bool is_usual = strcmp(word, ".") == 0;
     char *colon = strchr(word, ':');
     if (colon)
         *colon++ = '\0';
+    const bool is_usual = strcmp(word, ".") == 0;
     *out = (stats_format){
         "", options->format == KPROF_UNSET && to_file ? KPROF_FORMAT_CSV : options->format, "csv", "", {0}};
     const size_t at =
@@ -79,23 +100,32 @@ static kprof_status find_format(const kprof_options *options, char *word, bool t
         return is_usual ? KPROF_OK
                         : kprof_fail(KPROF_USAGE,
                                      "--format: \"%s\" is not valid, give column, table, csv, tsv, json, hdoc, htable "
-                                     "or markdown",
-                                     word);
+                                     "or markdown%s",
+                                     word,
+                                     strstr(options->stats_formats, "title=") ? "; a comma in a title is \"\\,\"" : "");
     *out = formats[at];
     return read_style(colon, out);
 }
 
-/* Before any table is printed. */
-static kprof_status check_formats(const kprof_options *options)
+/* Where a table goes: "-", or what its file's name is made of. Caller frees. */
+static char *find_place(const kprof_options *options, size_t number)
+{
+    char *to = take_word(options->export_path ? options->export_path : "-", number);
+    unescape(to);
+    return to;
+}
+
+/* Before any table is printed: the format of each, and those that are given for more tables. */
+static kprof_status check_formats(const kprof_options *options, size_t tables)
 {
     kprof_status status = KPROF_OK;
     const char *at = options->stats_formats;
-    for (size_t i = 0; at && status == KPROF_OK; i++) {
+    for (size_t i = 0; at && (*at || i < tables) && status == KPROF_OK; i++) {
         stats_format format;
-        KPROF_AUTO_FREE char *word = take_word(options->stats_formats, i);
-        status = find_format(options, word, false, &format);
-        at = strchr(at, ',');
-        at = at ? at + 1 : NULL;
+        KPROF_AUTO_FREE char *word = take_word(options->stats_formats, i), *to = find_place(options, i);
+        status = find_format(options, word, strcmp(to, "-") != 0, &format);
+        at += word_length(at, ',');
+        at += *at == ',';
     }
     return status;
 }
@@ -140,7 +170,7 @@ static kprof_status show_apart(const kprof_options *options, kprof_report *repor
     stats_format format;
     kprof_options one = *options;
     char *name = all->tables->items[number];
-    KPROF_AUTO_FREE char *to = take_word(options->export_path ? options->export_path : "-", number), *file = NULL;
+    KPROF_AUTO_FREE char *to = find_place(options, number), *file = NULL;
     KPROF_AUTO_FREE char *word = take_word(options->stats_formats ? options->stats_formats : ".", number);
     const bool to_file = strcmp(to, "-") != 0;
     kprof_status status = find_format(options, word, to_file, &format);
@@ -181,7 +211,7 @@ int kprof_cmd_stats(const kprof_options *options)
     if (status == KPROF_OK && options->stats_formats && options->format != KPROF_UNSET)
         status = kprof_fail(KPROF_USAGE, "--format %s and --csv, --json or --markdown exclude each other",
                             options->stats_formats);
-    KPROF_THEN(status, check_formats(options));
+    KPROF_THEN(status, check_formats(options, tables.count));
     KPROF_THEN(status, kprof_report_open_named(options->argument, &report));
     KPROF_THEN(status, kprof_findings_locate(options, &rules));
     if (options->filter_time || options->filter_nvtx)

@@ -660,11 +660,14 @@ def check_formats(kprof, report):
     check(first[1] == first[1].rjust(15) and first[8].startswith("a") and heads[8] == "Name".center(100),
           f"cells are not aligned: {first}")
     for form, title, links in (("htable", "", []), ("hdoc", "CUDA GPU Kernel Summary", []),
-                               ("hdoc:title=a<b:css=http://x/y.css", "a<b", ["http://x/y.css"])):
+                               ("hdoc:title=a<b:css=http://x/y.css", "a<b", ["http://x/y.css"]),
+                               (r"hdoc:title=a\, b\: \\ \c:css=x,json", r"a, b: \ \c", ["x"])):
         page = Html(of(form))
         check((page.rows, page.title, page.links) == ([header, *shown], title, links), f"{form} is {of(form)}")
     for form, why in (("json:nohdr", "leave it out"), ("table:noh", "give nohdr, nolimit, nofmt"),
-                      ("xml", "give column")):
+                      (".:nohdr", '--format column: "nohdr" is not valid behind it, give nolimit'),
+                      ("hdoc:title=a,b", r'"b" is not valid, give column, table, csv, tsv, json, hdoc, htable or '
+                                         r'markdown; a comma in a title is "\,"'), ("xml", "give column")):
         run = subprocess.run([kprof, "stats", report, "-r", "nvtx_sum", "-f", form], capture_output=True, text=True,
                              check=False)
         check(run.returncode == 101 and why in run.stderr, f"{form}: {run.stderr}")
@@ -673,6 +676,9 @@ def check_formats(kprof, report):
         printed(kprof, report, "-r", names, "-f", "tsv,table,hdoc,htable", "-o", folder + "/")
         written = {path.suffix: path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()}
         check(sorted(written) == [".html", ".tsv", ".txt"] and written[".txt"].startswith("+"), f"files: {written}")
+        printed(kprof, report, "-r", "cuda_gpu_kern_sum", "-f", ".:nohdr", "-o", folder + r"/a\,b")
+        file = pathlib.Path(folder) / "a,b_cuda_gpu_kern_sum.csv"
+        check(list(csv.reader(io.StringIO(file.read_text(encoding="utf-8")))) == clean, "the usual format")
 
 
 def check_long_table(kprof, report):
