@@ -16,7 +16,8 @@
 extern char **environ;
 
 enum { MOST_ERROR_BYTES = 4096 };
-#define GRACE_NS INT64_C(5000000000)
+#define GRACE_NS  INT64_C(5000000000) /* for it to tidy up */
+#define KILLED_NS INT64_C(1000000000) /* for the kernel to end it */
 
 /* A program that runs, and the ends of its pipes. */
 typedef struct child {
@@ -135,6 +136,12 @@ static const char *await_end(const child *c, const kprof_child_limits *limits)
     }
 }
 
+/* Wait for it for so long from now on. */
+static void await_end_for(const child *c, int64_t ns)
+{
+    (void)await_end(c, &(kprof_child_limits){.limit_ns = kprof_monotonic_ns() - c->start_ns + ns});
+}
+
 const char *kprof_child_run(char *const *arguments, const kprof_child_limits *limits, kprof_child *result)
 {
     child c;
@@ -145,15 +152,17 @@ const char *kprof_child_run(char *const *arguments, const kprof_child_limits *li
     if (!ended)
         ended = await_end(&c, limits);
     if (ended && limits->interrupted) {
-        const kprof_child_limits grace = {.limit_ns = kprof_monotonic_ns() - c.start_ns + GRACE_NS};
         kill(c.pid, SIGTERM);
-        (void)await_end(&c, &grace);
+        await_end_for(&c, GRACE_NS);
     }
     kill(-c.pid, SIGKILL); /* what it has started, too */
     int ends[] = {c.out, c.err};
     close_all(ends, 2);
-    while (waitpid(c.pid, &result->status, 0) < 0 && errno == EINTR)
-        ;
+    /* A process does not end, even so, while a driver keeps it in a call. It is left to whoever inherits it. */
+    if (ended)
+        await_end_for(&c, KILLED_NS);
+    if (waitpid(c.pid, &result->status, WNOHANG) == 0)
+        result->status = SIGKILL;
     return ended;
 }
 

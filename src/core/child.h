@@ -18,7 +18,7 @@ typedef struct kprof_child_limits {
 /* The result. Starts as zeros. */
 typedef struct kprof_child {
     kprof_strbuf out, errors; /* what it printed: all of stdout, and the first 4 KB of stderr */
-    int status;               /* as waitpid gives it */
+    int status;               /* as waitpid gives it; that of SIGKILL where even that has not ended it yet */
 } kprof_child;
 
 /* Run a program, whose argument list begins with its path and ends with NULL, without input. Return NULL when it has
