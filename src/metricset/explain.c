@@ -346,10 +346,11 @@ static kprof_status ask_chip(explainer *by)
     return status;
 }
 
-/* The hardware metrics that its value needs. */
-static kprof_status list_needed(const explainer *by, kprof_strlist *out)
+/* List the hardware metrics that its value needs. A formula may name one in place of another, as chips differ: those
+ * that this chip lacks are no members. Names without a suffix are of launches and instructions. */
+static kprof_status list_needed(explainer *by, kprof_strlist *out)
 {
-    const kprof_explanation *of = by->out;
+    kprof_explanation *of = by->out;
     KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     const bool has_members = of->formula || of->finding;
@@ -361,9 +362,16 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
         kprof_strlist_add(&all, of->metric);
     if (status == KPROF_OK && all.count > 0)
         status = kprof_host_check(by->host, &all);
-    for (size_t i = 0; i < all.count && status == KPROF_OK; i++)
-        if (kprof_host_can_collect(by->host, all.items[i]))
-            kprof_strlist_add(out, all.items[i]);
+    if (status == KPROF_OK && has_members)
+        kprof_strlist_free(&of->members);
+    for (size_t i = 0; i < all.count && status == KPROF_OK; i++) {
+        const char *name = all.items[i];
+        const bool is_there = kprof_host_can_collect(by->host, name);
+        if (is_there)
+            kprof_strlist_add(out, name);
+        if (has_members && (is_there || !name[kprof_metric_base_length(name)]))
+            kprof_strlist_add(&of->members, name);
+    }
     return status;
 }
 

@@ -2115,6 +2115,14 @@ class Explanations(Case):
         self.assertRegex(text, r"\n  least +5 us  starting")
         self.assertNotRegex(text, r"\n  Metric +n/a")
 
+    def test_members_that_the_chip_has(self):
+        """The finding's formula names other counters on other chips."""
+        members = {row["metric"] for row in self.explain("PipeUtilization")["members"]}
+        self.assertIn("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", members)
+        self.assert_run(self.kprof("plan", "--chips", "GH100", "--metrics", ",".join(sorted(members))), 0)
+        self.assertIn("launch__waves_per_multiprocessor",
+                      {row["metric"] for row in self.explain("TailEffect")["members"]})
+
     def test_words_of_pages(self):
         """One with a comma, one that no section of kernels has, a heading, and a line of the verdict."""
         data = self.explain("DRAM, of its peak", "PCIe Read", "Hit Rate", "Limited by", "Worth most")
