@@ -140,6 +140,14 @@ tidy_text() {
   done
 }
 
+# SQLite takes a temporary table before one of the report that has the same name.
+temporary_tables() {
+  local made='CREATE (TEMP )?(TABLE|VIEW) [a-z_]+'
+  comm -12 \
+    <(select_files '^src/.*\.(c|sql)$' | xargs -r grep -ohE "$made" | sed -n 's/.* TEMP .* //p' | sort -u) \
+    <(grep -oE "$made" tests/fixtures/schemas.sql | sed 's/.* //' | sort -u)
+}
+
 unfinished_work() {
   select_files '^(src|include|metricsets|completion|docs|cmake|samples)/|\.md$' |
     xargs -r grep -InE '\b(TODO|FIXME|XXX|HACK)\b'
@@ -210,6 +218,7 @@ rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy fi
 rule "the median function has at most 20 lines" median_function
 rule "C files open with a comment on their job" opening_comment
 rule "lines end cleanly, have no tabs and at most 120 columns" tidy_text
+rule "no temporary table has the name of one of reports" temporary_tables
 rule "nothing is left to be done in shipped files" unfinished_work
 rule "secure_getenv asks for variables that choose files (tests/lint.sh has the others)" environment
 rule "no emitter asks which page it prints, no page in which format" pages_and_formats

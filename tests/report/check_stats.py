@@ -708,6 +708,18 @@ def bytes_moved(*command):
     return int(counts.split()[1]), int(counts.split()[3])
 
 
+def check_apart(kprof, report):
+    """What kprof makes for one table hides nothing of the report from the next one."""
+    tables = ("pm_sampling_sum", "cuda_gpu_kern_sum")
+    for order in (tables, tables[::-1]):
+        with tempfile.TemporaryDirectory() as folder:
+            run = subprocess.run([kprof, "stats", report, "-q", "-r", ",".join(order), "-o", f"{folder}/of"],
+                                 capture_output=True, text=True, check=False)
+            files = sorted(path.name for path in pathlib.Path(folder).iterdir())
+        check((run.returncode, files) == (0, sorted(f"of_{name}.csv" for name in tables)),
+              f"{order} apart gives {files}, {run.stderr}")
+
+
 def check_reading(kprof, report):
     """Tables that are printed apart read a large report no more often than tables that are printed together."""
     with sqlite3.connect(report) as database:
@@ -771,6 +783,7 @@ def main():
         check_lacking(kprof, report)
         check_graphs(kprof, report)
         check_backwards(kprof, report)
+        check_apart(kprof, report)
         check_reading(kprof, report)
         check_huge_numbers(kprof, report)
         check_long_table(kprof, report)

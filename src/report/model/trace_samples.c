@@ -20,7 +20,7 @@ void kprof_trace_find_samples(kprof_report *report)
     kprof_store_exec(report, report->version < 10 ? NO_SAMPLES : SAMPLED_METRICS);
     if (report->version >= 10)
         kprof_store_exec(report, SAMPLES);
-    kprof_store_exec(report, LEFT_OUT);
+    kprof_store_exec(report, TIMES_LEFT_OUT);
     kprof_store_exec(report, STEPS);
     kprof_trace_end_table(report);
 }

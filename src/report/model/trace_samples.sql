@@ -37,10 +37,10 @@ FROM temp.trace_sampled t WHERE t.process_id=k.process_id AND t.device=k.device 
 t.start_ns<=a), a) AND start_ns<b AND end_ns>a GROUP BY step.id, k.device, k.name_id
 
 -- Times that the trace was not to have: a gap there lacks nothing.
-# LEFT_OUT
-CREATE TEMP TABLE left_out(process_id INTEGER, end_ns INTEGER, start_ns INTEGER, PRIMARY KEY(process_id, end_ns))
+# TIMES_LEFT_OUT
+CREATE TEMP TABLE time_left_out(process_id INTEGER, end_ns INTEGER, start_ns INTEGER, PRIMARY KEY(process_id, end_ns))
 WITHOUT ROWID;
-INSERT OR IGNORE INTO temp.left_out SELECT process_id, end_ns, start_ns FROM trace_overhead JOIN trace_name n ON
+INSERT OR IGNORE INTO temp.time_left_out SELECT process_id, end_ns, start_ns FROM trace_overhead JOIN trace_name n ON
 n.id=name_id WHERE text='$KPROF_TRACE_LEFT_OUT' AND end_ns>=start_ns
 
 -- An older report has no table of samples.

@@ -338,7 +338,7 @@ SELECT pid AS "PID", $KPROF_TRACE_LABEL AS "Device", label AS "Metric", unit AS 
 round(total(value*(1.0*(end_ns-start_ns)))/nullif(total(CASE WHEN value IS NOT NULL THEN 1.0*(end_ns-start_ns) END),
 0), 3) AS "Mean", round(min(value), 3) AS "Min", round(max(value), 3) AS "Max", count(*) AS "Samples",
 max(end_ns-start_ns) AS "Interval Max (ns)", coalesce(sum(start_ns>before AND NOT coalesce((SELECT o.start_ns
-FROM temp.left_out o WHERE o.process_id=s.process_id AND o.end_ns>before
+FROM temp.time_left_out o WHERE o.process_id=s.process_id AND o.end_ns>before
 ORDER BY o.end_ns LIMIT 1)<start_ns, 0)), 0) AS "Gaps", kprof_line(start_ns, end_ns, value, first,
 last) AS "Over Time" FROM (SELECT *, lag(end_ns) OVER (PARTITION BY process_id, device, name_id
 ORDER BY start_ns) AS before FROM temp.trace_sampled) s JOIN temp.sampled_metric USING(name_id) JOIN
