@@ -271,6 +271,19 @@ def check_refusals(kprof, path):
                   f"{page} {options}: {done.returncode}, {done.stdout[:80]}{done.stderr}")
 
 
+def check_numbers(kprof, path):
+    """--kernel-id counts the launches of each kernel, however many kernels there are."""
+    with sqlite3.connect(path) as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(launch)")]
+        first = dict(zip(columns, db.execute("SELECT * FROM launch").fetchone()))
+        kernels = copy_rows(db, "kernel", 100, lambda number, row: {"mangled": f"_Z6other{number}v"})
+        copy_rows(db, "launch", 3 * len(kernels), lambda number, row: {"kernel_id": kernels[number % len(kernels)]})
+        wanted = [first["id"] + len(kernels) + number for number in range(len(kernels))]
+    db.close()
+    got = [int(row["launch"]) for row in read(kprof, path, "--csv-layout", "wide", "--kernel-id", ":::2")]
+    check(got == wanted, f"the second launches are {got}, not {wanted}")
+
+
 def main():
     source, kprof, first, seeds = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     with tempfile.TemporaryDirectory() as folder:
@@ -290,6 +303,9 @@ def main():
         copy_launches(path, random.Random(7), FILTERED, UNSTABLE, 0)
         check_filters(kprof, path)
         check_refusals(kprof, path)
+        path = pathlib.Path(folder) / "numbered.kprof"
+        copy_sample(source, kprof, path)
+        check_numbers(kprof, path)
     print(*failures, sep="\n")
     return 1 if failures else 0
 

@@ -55,7 +55,7 @@ static uint64_t number_launch(launch_walker *walker, const kprof_model_launch *l
     if (index == KPROF_NAMES_NONE) {
         index = walker->count;
         KPROF_ADD(walker->counts, walker->count);
-        kprof_names_add(&walker->counters, key, index);
+        kprof_names_keep(&walker->counters, key, index);
     }
     return ++walker->counts[index];
 }
