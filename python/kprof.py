@@ -140,7 +140,9 @@ class Result:
         return run.stdout
 
     def __repr__(self):
-        return f"<kprof.Result: {len(self.launches)} launches of {len(self.dict())} kernels in {self.path}>"
+        counts = (f"{count} {what}{ending * (count != 1)}" for count, what, ending in
+                  ((len(self.launches), "launch", "es"), (len(self.dict()), "kernel", "s")))
+        return f"<kprof.Result: {' of '.join(counts)} in {self.path}>"
 
 
 def _find_kprof():
@@ -155,6 +157,8 @@ def _find_kprof():
 
 def _words(option, values):
     values = [values] if isinstance(values, str) else values or []
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"{option[2:]} is a name or a list of names, not {values!r}")
     return [word for value in values for word in (option, value)]
 
 
@@ -299,8 +303,8 @@ def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
     words = [*_words("--set", set), *_words("--section", section), *_words("--metrics", metrics)]
     with _lock:
         if _open:
-            raise Error("kprof.start: what was started before, perhaps by another thread, is not stopped yet, and a "
-                        "block cannot be within another one", 101)
+            raise Error("kprof.start: what was started before, perhaps by another thread, is not stopped yet "
+                        "(kprof.stop does that), and a block cannot be within another one", 101)
         _open.update(folder=None)
     try:
         prepare()
@@ -315,10 +319,15 @@ def start(set=None, *, section=None, metrics=None, keep=None, overwrite=False):
             _open["is_trace"] = True
     except BaseException as failed:  # among them an interrupted cell
         _open.clear()
-        if not isinstance(failed, Error):
-            with contextlib.suppress(Error):
-                _ask("stop", str(os.getpid()))
+        _stop_if_interrupted(failed)
         raise
+
+
+def _stop_if_interrupted(failed):
+    """Else this process would be measured on, into a report that nobody awaits."""
+    if not isinstance(failed, Error):
+        with contextlib.suppress(Error):
+            _ask("stop", str(os.getpid()))
 
 
 def stop():
@@ -328,7 +337,11 @@ def stop():
         if not _open:
             raise Error("kprof.stop: nothing was started", 101)
         folder, is_trace = _open.pop("folder"), _open.pop("is_trace", False)
-    lines = _ask("stop", str(os.getpid()))
+    try:
+        lines = _ask("stop", str(os.getpid()))
+    except BaseException as failed:
+        _stop_if_interrupted(failed)
+        raise
     reports = [rest for key, rest in lines if key == "report"]
     if str(os.getpid()) not in (rest.split(" ")[0] for key, rest in lines if key == "process"):
         if not _Host.process: # it ran under kprof from the start
@@ -386,8 +399,8 @@ class profile:
         the last call gave; calls within that one belong to it."""
         if not callable(function):
             raise TypeError("kprof.profile is for a function here; write: with kprof.profile(): ...")
-        kinds = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & kinds:
+        kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
+        if any(is_kind(called) for is_kind in kinds for called in (function, function.__call__)):
             raise Error("kprof.profile: a call of a coroutine or generator runs nothing of it; use "
                         "with kprof.profile() within it", 101)
 

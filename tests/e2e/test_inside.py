@@ -55,7 +55,7 @@ with kprof.profile() as p:
 launch(ADD)
 print(json.dumps([p.dict(), [launch["kernel"] for launch in p.launches], p.units["gpu__time_duration.sum"]]))
 assert os.path.exists(p.path), p.path
-assert "3 launches of 1 kernels" in repr(p), repr(p)
+assert "3 launches of 1 kernel in" in repr(p), repr(p)
 print(len(p.report("--page", "raw", "--csv-layout", "wide").splitlines()))
 path = p.path
 del p
@@ -260,6 +260,10 @@ def fails(call, *words, **named):
 launch(ADD)
 fails(kprof.stop)
 fails(kprof.start, set="fulll")
+try:
+    kprof.start(set=3)
+except TypeError as error:
+    print(error)
 with kprof.profile() as p:
     fails(lambda: p.launches)
     launch(SCALE)
@@ -272,8 +276,8 @@ except KeyError:
     print(p.dict()["vectorAdd"]["launches"])
 """, env={"PYTHONPATH": self.module("pandas", "raise ImportError('there is no pandas')")})
         lines = run.out.splitlines()
-        for line, text in zip(lines, ("101 kprof.stop: nothing was started", "102", "101 launches: what was measured",
-                                      "109 pandas is not installed", "1")):
+        for line, text in zip(lines, ("101 kprof.stop: nothing was started", "102", "set is a name or a list",
+                                      "101 launches: what was measured", "109 pandas is not installed", "1")):
             self.assertTrue(line.startswith(text), line)
         self.assertIn("did you mean", lines[1])
         self.assert_run(run, 0)
@@ -302,6 +306,7 @@ else:
     def test_functions(self):
         """Each call of a function is measured, and within it no further one; the last one's result counts."""
         run = self.under_kprof("""
+import functools
 launch(ADD)
 @kprof.profile()
 def step(count):
@@ -324,8 +329,12 @@ async def later():
     pass
 def some():
     yield
+class Late:
+    async def __call__(self):
+        pass
 for wrong in (lambda: kprof.profile()(later), lambda: kprof.profile()(some), lambda: kprof.profile(step),
-              lambda: kprof.profile()(3)):
+              lambda: kprof.profile()(3), lambda: kprof.profile()(functools.partial(some)),
+              lambda: kprof.profile()(Late())):
     try:
         wrong()
     except (TypeError, kprof.Error) as error:
@@ -346,9 +355,10 @@ print(list(p.dict()))
         self.assertEqual(lines[:3], ["1 1", "3 6 step what it does", "1"])
         for line, text in zip(lines[3:], ("a call of a coroutine or generator runs nothing", "a call of a coroutine",
                                           "write @kprof.profile(), with brackets", "is for a function here",
+                                          "a call of a coroutine", "a call of a coroutine",
                                           "is known when the block has ended", "['vectorAdd']")):
             self.assertIn(text, line)
-        self.assertEqual(len(lines), 9)
+        self.assertEqual(len(lines), 11)
 
     def test_threads_and_repeated_cells(self):
         """One block at a time, also where two threads begin at once; a name may be used again if that is asked for."""
@@ -389,13 +399,26 @@ try:
 except KeyboardInterrupt:
     kprof._ask = ask
     print(kprof.status()[0]["state"], block())
+for asks_before in (False, True):
+    def interrupted(*words):
+        if words[0] == "start":
+            return ask(*words)
+        kprof._ask = ask
+        if asks_before:
+            ask(*words)
+        raise KeyboardInterrupt
+    kprof._ask = interrupted
+    try:
+        block()
+    except KeyboardInterrupt:
+        print(kprof.status()[0]["state"], block())
 with kprof.profile() as p:
     launch(SCALE)
 print({"result", "dict", "path", "launches"} <= set(dir(p)))
 """)
         self.assert_run(run, 0)
         lines = run.out.splitlines()
-        self.assertEqual(lines[:2] + lines[3:], ["1 True 2", "1", "1", "unarmed 1", "True"])
+        self.assertEqual(lines[:2] + lines[3:], ["1 True 2", "1", "1", *["unarmed 1"] * 3, "True"])
         self.assertIn("kept.kprof: exists already; use overwrite=True or another name", lines[2])
 
     def test_folders_whose_names_look_like_placeholders(self):
