@@ -128,10 +128,16 @@ static kprof_status settle_kernel_id(kprof_options *options)
     char *name = stream ? strchr(stream + 1, ':') : NULL, *number = name ? strrchr(name + 1, ':') : NULL;
     if (!number)
         return kprof_fail(KPROF_USAGE,
-                          "--kernel-id %s: write CONTEXT:STREAM:NAME:N, where each part may be empty, such as ::gemm:2 "
-                          "for the second launch of kernel gemm",
+                          "--kernel-id \"%s\": write CONTEXT:STREAM:NAME:N, where each part may be empty, such as "
+                          "::gemm:2 for the second launch of kernel gemm",
                           id);
     *stream++ = *name++ = *number++ = '\0';
+    if (!kprof_regex_pattern(name) && (*name == ':' || number[-2] == ':') && *name)
+        return kprof_fail(
+            KPROF_USAGE,
+            "--kernel-id \"%s\": its NAME would be \"%s\", but no name begins or ends with a colon; write "
+            "CONTEXT:STREAM:NAME:N, with three colons besides those of a name like ns::gemm",
+            id, name);
     kprof_filter_spec *filter = &options->filter;
     filter->context = take_part(context);
     filter->stream = take_part(stream);

@@ -20,9 +20,12 @@ struct kprof_numbers {
     _Atomic unsigned char answers[KEPT_ANSWERS]; /* by number: 0 not known yet, 1 no, 2 yes */
 };
 
-/* Has the pattern a letter that no number has? One behind a \ has another meaning. */
-static bool has_letter(const char *text)
+/* Does it match no number? A letter is in none, but behind a \ it has another meaning; and without any character that
+ * has a meaning in patterns, text that is no number stands for itself, such as "1,2". */
+static bool is_no_pattern(const char *text)
 {
+    if (!strpbrk(text, "\\.[]()*+?{}^$|"))
+        return true;
     for (; *text; text++) {
         if (*text == '\\' && text[1])
             text++;
@@ -43,7 +46,7 @@ kprof_status kprof_numbers_new(const char *option, const char *text, kprof_numbe
     errno = 0;
     if (is_plain)
         numbers->number = strtoull(text, NULL, 10);
-    if (is_plain ? numbers->number == 0 || errno != 0 : has_letter(text))
+    if (is_plain ? numbers->number == 0 || errno != 0 : is_no_pattern(text))
         status = kprof_fail(KPROF_USAGE,
                             "%s: \"%s\" is no number from 1, and no pattern of numbers; write 3, \"2|5\" or \"[2-4]\"",
                             option, text);

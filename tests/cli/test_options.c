@@ -1342,10 +1342,15 @@ static void kernels_by_id(void **state)
     assert_kernel_id("--kernel-id :compute.*:regex:^(?!foo): app", PARTS("", "compute.*", "regex:^(?!foo)", ""));
     assert_true(options.nvtx); /* which names streams */
     assert_refused("--kernel-id gemm app", "write CONTEXT:STREAM:NAME:N");
-    assert_refused("--kernel-id ::gemm app", "write CONTEXT:STREAM:NAME:N");
+    assert_refused("--kernel-id ::gemm app", "\"::gemm\": write CONTEXT:STREAM:NAME:N");
+    assert_refused("--kernel-id :::: app", "\"::::\": its NAME would be \":\", but no name begins or ends with");
+    assert_refused("--kernel-id 1:7:gemm::2 app", "its NAME would be \"gemm:\"");
+    assert_refused("--kernel-id :::gemm:2 app", "its NAME would be \":gemm\"");
+    assert_kernel_id("--kernel-id ::ns::gemm:2 app", PARTS("", "", "ns::gemm", "2"));
     assert_refused("--kernel-id ::gemm:2 -k gemm app", "exclude each other");
     assert_no_kernel_id("--kernel-id ::gemm:0 app", "\"0\" is no number from 1");
     assert_no_kernel_id("--kernel-id ::gemm:two app", "\"two\" is no number from 1, and no pattern of numbers");
+    assert_no_kernel_id("--kernel-id ::gemm:2,5 app", "\"2,5\" is no number from 1, and no pattern of numbers");
     assert_no_kernel_id("--kernel-id ::gemm:[2 app", "at character 3 of the pattern: [2 <-- here");
     assert_no_kernel_id("--kernel-id :(:gemm:2 app", "at character 2 of the pattern: ( <-- here");
 }

@@ -59,7 +59,9 @@ static void what_is_no_number(void **state)
         {"", "is no number from 1"},
         {"18446744073709551616", "is no number from 1"},
         {"two", "--option: \"two\" is no number from 1, and no pattern of numbers; write 3"},
-        {"1-", NULL},
+        {"-1", "\"-1\" is no number from 1"},
+        {"1,2", "\"1,2\" is no number from 1, and no pattern of numbers; write 3, \"2|5\""},
+        {"1.", NULL},
         {"(2", "--option: missing closing parenthesis at character 3 of the pattern: (2 <-- here"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
