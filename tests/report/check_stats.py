@@ -418,6 +418,66 @@ class Ranges:
                        stack[-2] if len(stack) > 1 else None, "".join(f":{n}" for n in stack)]
 
 
+    def write_kernels(self, path):
+        """In place of the sets. Of its name each has the number of its call modulo 4; two names are of one function."""
+        self.kernels = [(i, 7 + i % 2, self.random.randrange(1, 9), i % 4) for i in range(120)]
+        with sqlite3.connect(path) as database:
+            [(push,)] = database.execute("SELECT id FROM trace_name WHERE text='PushPop'")
+            ranges = [(number, start, end, thread, style) for number, start, end, thread, style in self.all()]
+            names = [9000 + k for k in range(4)]
+            database.executemany("INSERT OR REPLACE INTO trace_name VALUES(?, ?, ?, ?)", [
+                (name, f"k{k}", f"k{k // 2}<{k}>", f"k{k // 2}") for k, name in enumerate(names)])
+            database.executemany("UPDATE trace_range SET name_id=(SELECT id FROM trace_name WHERE text=?) WHERE id=?",
+                                 [(self.name(number), number) for number, *_ in ranges])
+            database.execute("DELETE FROM trace_set")
+            database.executemany("INSERT INTO trace_kernel VALUES(NULL, 1, ?1, ?2, 0, 1, 7, ?1, NULL, NULL, ?3, 1, 1, "
+                                 "1, 1, 1, 1, 1, 0, 0, 0)", [(i, i + ns, names[k]) for i, _, ns, k in self.kernels])
+        database.close()
+
+    @staticmethod
+    def name(number):
+        return ("step", "forward", "net")[number % 3]
+
+    def kernel_sums(self, name_of):
+        times, ranges = collections.defaultdict(list), collections.defaultdict(set)
+        for number, start, end, of, style in self.all():
+            for i, thread, ns, k in self.kernels:
+                if of == thread and start <= i < end:
+                    key = f":{self.name(number)}", style, 4242, thread, name_of(k)
+                    times[key].append(ns)
+                    ranges[key].add(number)
+        return [[*key[:4], len(ranges[key]), len(values), sum(values), *spread(values), key[4]]
+                for key, values in times.items()]
+
+    def kernel_names(self):
+        """Those that a kernel may have behind its innermost range: one of the deepest."""
+        stacks = self.stacks(self.all())
+        for i, of, _, k in self.kernels:
+            around = [(len(stacks[number]), number) for number, start, end, thread, _ in self.all()
+                      if of == thread and start <= i < end]
+            yield {f":{self.name(number)}/k{k // 2}" for depth, number in around if depth == max(around)[0]} or {
+                f"k{k // 2}"}
+
+
+def check_kernels_in_ranges(kprof, report, ranges, seed):
+    ranges.write_kernels(report)
+    order = lambda row: (-row[6], row[0], row[12])
+    tables = json.loads(printed(kprof, report, "--json", "-r", "nvtx_kern_sum:base,nvtx_kern_sum:mangled"))
+    check({"nvtx_kern_sum", "nvtx_kern_sum:mangled"} <= set(tables), f"ranges {seed}: two tables are {set(tables)}")
+    for base, name_of in (("base", lambda k: f"k{k // 2}"), ("mangled", lambda k: f"k{k}"),
+                          ("demangled", lambda k: f"k{k // 2}<{k}>")):
+        table = "nvtx_kern_sum" + f":{base}" * (base != "demangled")
+        got = [list(row.values()) for row in json.loads(printed(kprof, report, "--json", "-r", table))]
+        wanted = ranges.kernel_sums(name_of)
+        check([order(row) for row in got] == sorted(order(row) for row in got), f"{table} is in no order")
+        check(sorted(got) == sorted(wanted), f"ranges {seed}: {table} is {got}\n  and not {wanted}")
+    got = [row["Name"] for row in json.loads(
+        printed(kprof, report, "--json", "-r", "cuda_gpu_trace:nvtx-name:base"))]
+    wanted = list(ranges.kernel_names())
+    check(len(got) == len(wanted) and all(name in names for name, names in zip(got, wanted)),
+          f"ranges {seed}: with the innermost ranges names are {got}\n  and not {wanted}")
+
+
 def check_ranges(kprof, report, seed):
     ranges = Ranges(seed)
     ranges.write(report)
@@ -433,6 +493,7 @@ def check_ranges(kprof, report, seed):
         "Name", "Projected Start (ns)", "Projected Duration (ns)", "Orig Start (ns)", "Orig Duration (ns)", "Style",
         "PID", "TID", "NumGPUOps", "Lvl", "NumChild", "RangeId", "ParentId", "RangeStack"],
           "nvtx_gpu_proj_trace: other columns")
+    check_kernels_in_ranges(kprof, report, ranges, seed)
 
 
 def check_deep_ranges(kprof, report):
@@ -735,7 +796,7 @@ def check_reading(kprof, report):
 
 
 def check_open_ranges(kprof, report):
-    """If kernels lie in hundreds of ranges that were never ended, only tables of both have a row for each pair."""
+    """If kernels lie in hundreds of ranges that were never ended, no table has a row for each pair."""
     with sqlite3.connect(report) as database:
         for table in ("range", "kernel", "call", "copy", "set", "graph"):
             database.execute(f"DELETE FROM trace_{table}")
@@ -749,7 +810,10 @@ def check_open_ranges(kprof, report):
     database.close()
     row = json.loads(printed(kprof, report, "-r", "nvtx_gpu_proj_sum", "--json"))[0]
     check((row["Range Instances"], row["Total GPU Ops"]) == (400, 400 * 5000), f"open ranges have {row}")
-    for words in (("stats", report, "-r", "nvtx_gpu_proj_sum"),
+    [row] = json.loads(printed(kprof, report, "-r", "nvtx_kern_sum", "--json"))
+    check((row["NVTX Inst"], row["Kern Inst"], row["Med (ns)"]) == (400, 400 * 5000, 6), f"open ranges have {row}")
+    for words in (("stats", report, "-r", "nvtx_gpu_proj_sum"), ("stats", report, "-r", "nvtx_kern_sum"),
+                  ("stats", report, "-r", "cuda_gpu_kern_sum:nvtx-name"),
                   ("export", report, "--to", "chrome", "-o", "/dev/null")):
         moved = bytes_moved(kprof, *words)
         check(moved is None or moved[1] < 10e6, f"{words[0]} of open ranges writes {moved} bytes")

@@ -173,7 +173,7 @@ static void take_row(walk *w)
     w->last_ns = end > w->last_ns ? end : w->last_ns;
     w->kernel_count += is_kernel;
     if (is_kernel && is_known(w, RETURN))
-        kprof_spread_add(&w->latencies, between(number(w, RETURN), start) - between(start, number(w, RETURN)));
+        kprof_spread_add(&w->latencies, between(number(w, RETURN), start) - between(start, number(w, RETURN)), 1);
 }
 
 /* Kernels that were asked for and have not begun, by the time at which they begin: a heap, the first on top. */

@@ -30,7 +30,7 @@ static void grow(kprof_spread *of)
     free(old.items);
 }
 
-void kprof_spread_add(kprof_spread *of, double value)
+void kprof_spread_add(kprof_spread *of, double value, uint64_t count)
 {
     value += 0.0; /* so that 0 and -0 are one */
     if (isnan(value))
@@ -40,8 +40,8 @@ void kprof_spread_add(kprof_spread *of, double value)
     kprof_spread_value *place = place_of(of, value);
     of->distinct += place->count == 0;
     place->value = value;
-    place->count++;
-    of->count++;
+    place->count += count;
+    of->count += count;
 }
 
 void kprof_spread_free(kprof_spread *of)
@@ -86,7 +86,7 @@ static void add_number(sqlite3_context *context, int count, sqlite3_value **valu
     kprof_spread *of = sqlite3_aggregate_context(context, sizeof *of);
     (void)count;
     if (of && is_number(values[0]))
-        kprof_spread_add(of, sqlite3_value_double(values[0]));
+        kprof_spread_add(of, sqlite3_value_double(values[0]), 1);
 }
 
 static void finish_median(sqlite3_context *context)

@@ -14,8 +14,8 @@ typedef struct kprof_spread {
     size_t capacity, distinct;
     uint64_t count;
 } kprof_spread;
-void kprof_spread_add(kprof_spread *of, double value); /* NaN is none */
-/* NaN: there are none. Nothing can be added behind this. */
+void kprof_spread_add(kprof_spread *of, double value, uint64_t count); /* so many; NaN is none */
+/* NaN: there are none. From then on items[0] to items[distinct - 1] have them in order, and nothing can be added. */
 double kprof_spread_median(kprof_spread *of);
 void kprof_spread_free(kprof_spread *of); /* members */
 

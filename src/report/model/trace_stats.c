@@ -126,10 +126,16 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
     return NULL;
 }
 
+/* The column of trace_name. */
+static const char *column_of(const kprof_trace_names *names)
+{
+    return strcmp(names->base, "mangled") == 0 ? "text" : names->base;
+}
+
 /* Append what stands for the word of SQL that begins at `at`, with "@", and return its length. */
 static size_t expand_word(const char *at, const kprof_trace_names *names, kprof_strbuf *out)
 {
-    const char *column = strcmp(names->base, "mangled") == 0 ? "text" : names->base;
+    const char *column = column_of(names);
     if (strncmp(at, "@names", 6) == 0) {
         kprof_strbuf_puts(out, names->in_ranges ? "trace_name" : "temp.name_key");
         return 6;
@@ -242,25 +248,14 @@ static void make_spans(kprof_report *report)
     kprof_trace_nest_ranges(report);
 }
 
-static void make_kernel_ranges(kprof_report *report)
+static kprof_status make_needed(kprof_report *report, kprof_trace_need need, const kprof_trace_names *names)
 {
-    if (!kprof_trace_begin_table(report, "kernel_range"))
-        return;
-    kprof_trace_find_range_kernels(report);
-    kprof_trace_nest_ranges(report);
-    kprof_store_exec(report, "CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER, level INTEGER);"
-                             "INSERT INTO temp.kernel_range SELECT kernel, range, max(level) FROM temp.range_kernel "
-                             "JOIN temp.range_tree USING(range) GROUP BY kernel");
-    kprof_trace_end_table(report);
-}
-
-static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
-{
-    static void (*const makers[])(kprof_report *) = {
-        [KPROF_NEEDS_LOST] = kprof_trace_find_lost,       [KPROF_NEEDS_PROJECTION] = kprof_trace_find_range_kernels,
-        [KPROF_NEEDS_NESTING] = kprof_trace_nest_ranges,  [KPROF_NEEDS_SPANS] = make_spans,
-        [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples, [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,
-        [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
+    static void (*const makers[])(kprof_report *) = {[KPROF_NEEDS_LOST] = kprof_trace_find_lost,
+                                                     [KPROF_NEEDS_NESTING] = kprof_trace_nest_ranges,
+                                                     [KPROF_NEEDS_SPANS] = make_spans,
+                                                     [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples,
+                                                     [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,
+                                                     [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
     if (need == KPROF_NEEDS_MANAGED && !kprof_trace_has_managed(report) && report->status == KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the trace has nothing about managed memory; kprof trace --unified-memory records it, where "
@@ -268,6 +263,8 @@ static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
     if (need == KPROF_NEEDS_CALLERS && !kprof_trace_has_callers(report) && report->status == KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the trace has no call stacks; kprof trace --call-stack records those of calls");
+    if (need == KPROF_NEEDS_PROJECTION)
+        kprof_trace_sum_range_kernels(report, column_of(names));
     if (need < COUNT_OF(makers) && makers[need])
         makers[need](report);
     return report->status;
@@ -279,13 +276,13 @@ kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stat
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
     kprof_trace_add_functions(report);
     kprof_trace_find_gpus(report);
-    const kprof_status status = make_needed(report, stats->need);
+    const kprof_status status = make_needed(report, stats->need, names);
     if (status != KPROF_OK)
         return status;
     if (strstr(stats->sql, "@names"))
         kprof_trace_find_names(report);
     if (names->in_ranges)
-        make_kernel_ranges(report);
+        kprof_trace_find_innermost_ranges(report);
     expand(report, stats->sql, names, &sql);
     *out = kprof_store_compile(report, sql.data);
     return report->status;

@@ -10,7 +10,7 @@
 typedef enum kprof_trace_need {
     KPROF_NEEDS_NOTHING,
     KPROF_NEEDS_LOST,       /* kprof_trace_find_lost makes them */
-    KPROF_NEEDS_PROJECTION, /* kprof_trace_find_range_kernels */
+    KPROF_NEEDS_PROJECTION, /* kprof_trace_sum_range_kernels, with the column of their names */
     KPROF_NEEDS_NESTING,    /* kprof_trace_nest_ranges */
     KPROF_NEEDS_SPANS,      /* both of them */
     KPROF_NEEDS_SAMPLES,    /* kprof_trace_find_samples */

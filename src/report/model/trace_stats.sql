@@ -325,13 +325,12 @@ FROM temp.range_span p JOIN ($NAMED_RANGES) r USING(range) JOIN stacks USING(ran
 LEFT JOIN ($PROJECTED_CHILDREN) USING(range) ORDER BY 2, 3 DESC, level
 
 # nvtx_kern_sum
-SELECT coalesce(g.text, '') || ':' || n.text AS "NVTX Range", s.text AS "Style", pid AS "PID", r.thread AS "TID",
-count(DISTINCT r.id) AS "NVTX Inst", count(*) AS "Kern Inst",
-CAST(total(k.end_ns-k.start_ns) AS INTEGER) AS "Total Time (ns)", $SPREAD{k.end_ns-k.start_ns},
-kn.@name AS "Kernel Name" FROM temp.range_kernel CROSS JOIN trace_range r ON r.id=range CROSS JOIN trace_kernel k ON
-k.id=kernel CROSS JOIN trace_name n ON n.id=r.name_id CROSS JOIN trace_name kn ON kn.id=k.name_id CROSS JOIN
-trace_name s ON s.id=style_id CROSS JOIN process p ON p.id=r.process_id LEFT JOIN trace_name g ON g.id=domain_id
-GROUP BY 1, 2, r.process_id, 4, kn.id ORDER BY 7 DESC, 1, kn.@name
+SELECT coalesce(g.text, '') || ':' || n.text AS "NVTX Range", s.text AS "Style", pid AS "PID", thread AS "TID",
+ranges AS "NVTX Inst", kernels AS "Kern Inst", CAST(total AS INTEGER) AS "Total Time (ns)", round(average,
+1) AS "Avg (ns)", median AS "Med (ns)", least AS "Min (ns)", most AS "Max (ns)", round(deviation,
+1) AS "StdDev (ns)", kn.@name AS "Kernel Name" FROM temp.range_kernel_@name JOIN trace_name n ON n.id=name_id JOIN
+trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id JOIN trace_name kn ON kn.id=kernel_name_id JOIN
+process p ON p.id=process_id ORDER BY 7 DESC, 1, kn.@name
 
 # pm_sampling_sum
 SELECT pid AS "PID", $KPROF_TRACE_LABEL AS "Device", label AS "Metric", unit AS "Unit",

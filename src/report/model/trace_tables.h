@@ -48,9 +48,12 @@ void kprof_trace_explain_gaps(kprof_report *report);
  * of their stream the numbers of rows of their own, from 2^30 to 2^31-1, so that nothing overlaps in a row; and ranges
  * (5) that begin in another one of their thread and end behind it, without a row. */
 void kprof_trace_find_lanes(kprof_report *report);
-/* Make range_kernel(range, kernel), of ids of trace_range and trace_kernel: each kernel stands in every range of the
- * thread that its call is in. */
-void kprof_trace_find_range_kernels(kprof_report *report);
+/* Make range_kernel: of the kernels of one name (a column of name_key) in the ranges of one name, domain, style and
+ * thread their number, and figures of their times; each kernel is in every range of the thread that its call is in.
+ * Memory grows with the kernels of a thread, and not with the ranges that are open. */
+void kprof_trace_sum_range_kernels(kprof_report *report, const char *name);
+/* Make kernel_range(kernel, range), of ids of trace_range and trace_kernel: the innermost range that its call is in. */
+void kprof_trace_find_innermost_ranges(kprof_report *report);
 /* Make range_span(range, start_ns, end_ns, ops): a range's first start and last end on the GPU, and how many kernels,
  * graphs, copies and sets it has there. Ranges with none are left out. */
 void kprof_trace_project_ranges(kprof_report *report);

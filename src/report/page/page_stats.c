@@ -106,7 +106,8 @@ static void show_row(stats_page *page, sqlite3_stmt *statement)
         free(texts[i]);
 }
 
-static kprof_status show_table(stats_page *page, const char *name)
+/* With `is_second` an earlier table has this one's key: the words behind the name tell them apart. */
+static kprof_status show_table(stats_page *page, const char *name, bool is_second)
 {
     const char *shown = page->base ? page->base : page->emitter->options->kernel_base;
     kprof_trace_names names;
@@ -117,7 +118,8 @@ static kprof_status show_table(stats_page *page, const char *name)
         return KPROF_UNKNOWN_NAME;
     if (stats->why_none)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", name, stats->why_none);
-    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){stats->name, stats->title, shape, false});
+    page->emitter->ops->list_begin(page->emitter,
+                                   &(kprof_emit_list){is_second ? name : stats->name, stats->title, shape, false});
     if (!names.base)
         names.base = shown ? shown : "demangled";
     const kprof_status status = kprof_trace_stats_open(page->report, stats, &names, &statement);
@@ -183,11 +185,18 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
     const kprof_stats_records has = find_records(page.report, "SELECT 1"); /* without counters: the kernels' times */
     for (size_t i = 0; i < COUNT_OF(tables) && status == KPROF_OK; i++)
         if (is_filled(tables[i], &has))
-            status = show_table(&page, tables[i]);
+            status = show_table(&page, tables[i], false);
     kprof_strlist_free(&page.columns);
     if (status == KPROF_OK)
         kprof_page_show_program(emitter, page.report);
     return status;
+}
+
+static bool has_table_before(const kprof_strlist *names, size_t at)
+{
+    kprof_trace_names words;
+    const kprof_trace_stats *stats = kprof_trace_stats_find(names->items[at], &words);
+    return KPROF_ANY(i, at, kprof_trace_stats_find(names->items[i], &words) == stats);
 }
 
 static kprof_status show_stats(const kprof_page_context *context)
@@ -207,7 +216,7 @@ static kprof_status show_stats(const kprof_page_context *context)
     page.emitter = kprof_page_begin(context);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
         if (content->are_asked_for || is_filled(names->items[i], &has))
-            status = show_table(&page, names->items[i]);
+            status = show_table(&page, names->items[i], has_table_before(names, i));
     status = kprof_page_end(page.emitter, status);
     kprof_strlist_free(&page.columns);
     return status;
