@@ -236,6 +236,8 @@ void kprof_choose_write_unmeasured(kprof_launch_record *record, const char *obst
 bool kprof_choose_range(const kprof_counted *range, const kprof_device *device)
 {
     kprof_filter *filter = kprof_engine.process.filter;
+    if (kprof_filter_is_stopped(filter))
+        tell_stopped();
     if (is_closed(filter) || !kprof_filter_match_calls(filter))
         return false;
     const kprof_filter_launch place = {.device = device->record.device, .kernel = range->kernel->record.kernel};

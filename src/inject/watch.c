@@ -81,7 +81,8 @@ static void tell_ranges(void)
     const char *calls = spec->range_filter ? strchr(spec->range_filter, ':') : NULL;
     char text[160];
     if (!calls && spec->measures_ranges && counts.instances > 0)
-        kprof_log(KPROF_LOG_WARNING, "process %d had %llu NVTX range%s of --nvtx-include, and no launch in them",
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %d had %llu NVTX range%s of --nvtx-include, and no launch in those that were to be measured",
                   (int)kprof_engine.process.pid, (unsigned long long)counts.instances,
                   counts.instances == 1 ? "" : "s");
     if (!calls)

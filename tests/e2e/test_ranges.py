@@ -190,6 +190,17 @@ class Measured(Case):
         self.assert_run(self.collect([*RANGE, "--range-filter", ":2:"], steps), 0)
         self.assertEqual([row[:2] for row in self.rows()], [(name, 4)])
 
+    def test_behind_the_profilers_stop(self):
+        steps = [*STEP, "profiler=start", "profiler=stop", *STEP]
+        told = "has called cudaProfilerStop: launches are not measured before it calls cudaProfilerStart"
+        run = self.collect([*STEPS], steps)
+        self.assert_run(run, 0)
+        self.assertEqual((len(self.rows()), run.err.count(told)), (1, 1))
+        run = self.collect([*STEPS], ["profiler=start", "profiler=stop", *STEP])
+        self.assert_run(run, 106)
+        self.assertIn(told, run.err)
+        self.assertIn("had 1 NVTX range of --nvtx-include, and no launch in those that were to be measured", run.err)
+
     def test_chosen_ranges(self):
         self.assert_run(self.collect([*STEPS, "-s", "1", "-c", "1"], STEP * 3), 0)
         self.assertEqual([row[1] for row in self.rows()], [6])
