@@ -257,12 +257,14 @@ static void list_run(const char *dir)
     kprof_strlist_free(&to.words);
 }
 
+/* None was named: there is one, or none is changed. */
 static kprof_status choose_only(const kprof_strlist *live, targets *out)
 {
-    if (live->count == 1) {
-        find_run(kprof_strdup(live->items[0]), out);
+    const bool is_clear = live->count == 1 || asks_status(out->options);
+    for (size_t i = 0; i < live->count && is_clear; i++)
+        find_run(kprof_strdup(live->items[i]), out);
+    if (live->count > 0 && is_clear)
         return KPROF_OK;
-    }
     if (live->count == 0)
         return kprof_fail(KPROF_NO_APPLICATION,
                           "no application runs under kprof --armed no in %s; one that was started with another TMPDIR "

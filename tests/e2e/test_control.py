@@ -310,12 +310,16 @@ class Control(Case):
     def test_several_runs(self):
         """Each is told with its processes, any of which names it."""
         runs = [self.start("init", name=name) for name in ("one", "other")]
-        run = self.kprof("ctl", "status")
+        run = self.kprof("ctl", "start")
         self.assertEqual(run.code, 101)
         found = re.findall(r"(/\S+), processes ([0-9]+)\n", run.err)
+        shown = self.kprof("ctl", "status", "--csv")
+        self.assertEqual((shown.code, shown.out.count(",unarmed,")), (0, 2), shown.err)
         runs[0].send_signal(signal.SIGSTOP) # it gives no answer, which the list does not wait for
-        stopped = self.kprof("ctl", "status")
+        stopped = self.kprof("ctl", "start")
+        shown = self.kprof("ctl", "status", "--csv")
         runs[0].send_signal(signal.SIGCONT)
+        self.assertEqual((shown.code, shown.out.count(",unarmed,"), "is stopped" in shown.err), (109, 1, True))
         self.assertEqual(stopped.code, 101)
         self.assertEqual(sorted(re.findall(r"  (/[^\s,]+)", stopped.err)), sorted(folder for folder, _ in found))
         self.assertEqual(sorted(folder for folder, _ in found),
