@@ -18,7 +18,7 @@ typedef struct idle_row {
     const char *why;
 } idle_row;
 
-enum { MOST_ROWS = 32 };
+enum { MOST_ROWS = 40 };
 
 /* Does kprof stats write a table as CSV, as --format says or as files are? */
 static bool has_csv_apart(const kprof_options *options)
@@ -44,6 +44,11 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         filter->launch_skip + filter->launch_count + filter->launch_skip_before_match > 0 || filter->schedule;
     const bool is_of_runs = page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_SESSION;
     const bool is_of_code = page == KPROF_PAGE_SOURCE || page == KPROF_PAGE_SOURCES;
+    const bool is_ranked = page == KPROF_PAGE_SUMMARY || page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_BRIEF;
+    const bool is_without_sections =
+        is_ranked || is_of_code || page == KPROF_PAGE_SESSION || page == KPROF_PAGE_TIMELINE;
+    const bool is_without_help = is_without_sections || page == KPROF_PAGE_STATISTICS;
+    const bool has_no_help = kprof_is_csv(options->format) || options->format == KPROF_FORMAT_MARKDOWN;
     const bool lists_another = command & KPROF_IN(list) && word && strcmp(word, "collected") != 0;
     const bool orders = command & KPROF_IN(ctl) && word && strcmp(word, "status") != 0; /* and prints no results */
     const bool is_silent = route.results == KPROF_TO_NOTHING && route.as_ncu == KPROF_TO_NOTHING;
@@ -76,6 +81,14 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
          " on this page: the pages details, raw and statistics show what is chosen"},
         {"print-source|inlined", is_report && page != KPROF_PAGE_SOURCE && !options->html_path,
          " without --page source"},
+        {"source-folders|resolve-source-file",
+         is_report && page != KPROF_PAGE_SOURCE && !options->html_path && !options->baseline,
+         " without --page source, --html or --baseline"},
+        {"all", is_ranked, " on this page: --top 0 shows all rows"},
+        {"details-help", has_no_help, " but in text, and JSON has the help anyway"},
+        {"details-help", is_without_help, " on this page: the pages details and raw tell what metrics mean"},
+        {"print-metric-name", is_without_sections,
+         " on this page: the pages details and statistics have metrics in sections"},
         {"log-file|filter|rule",
          (is_report && options->export_path) || (command & (KPROF_IN(profile) | KPROF_IN(trace)) && is_silent),
          " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"},

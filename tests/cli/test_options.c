@@ -1231,6 +1231,18 @@ static void options_without_effect(void **state)
         {"report x.kprof --page session --launch 1", "--launch has no effect on the census and session pages"},
         {"report x.kprof --inlined caller", "--inlined has no effect without --page source"},
         {"report x.kprof --print-source sass --html y", NULL},
+        {"report x.kprof --source-folders .", "--source-folders has no effect without --page source, --html or"},
+        {"report x.kprof --source-folders . --page source", NULL},
+        {"report x.kprof --source-folders . --html y", NULL},
+        {"report x.kprof --source-folders . --baseline y.kprof", NULL},
+        {"report x.kprof --page summary --all", "--all has no effect on this page: --top 0 shows all rows"},
+        {"report x.kprof --page source --all --json", NULL},
+        {"report x.kprof --csv --details-help", "--details-help has no effect but in text"},
+        {"report x.kprof --json --details-help", NULL},
+        {"report x.kprof --page brief --details-help", "--details-help has no effect on this page: the pages details"},
+        {"report x.kprof --page raw --details-help", NULL},
+        {"report x.kprof --brief --print-metric-name name", "--print-metric-name has no effect on this page: "},
+        {"report x.kprof --page statistics --print-metric-name name", NULL},
         {"report x.kprof --rule Bottleneck --apply-rules no", "--rule has no effect with --apply-rules no"},
         {"report x.kprof --rule Bottleneck --page raw", "--rule has no effect: the pages details"},
         {"report x.kprof --csv --print-units auto", "--print-units has no effect in CSV, which has base units"},
@@ -1413,7 +1425,7 @@ static void hints_name_what_there_is(void **state)
 static void missing_sources_are_told(void **state)
 {
     (void)state;
-    assert_int_equal(parse("report r.kprof --source-folders / --source-folders /none/here"), KPROF_OK);
+    assert_int_equal(parse("report r.kprof --source-folders / --source-folders /none/here --page source"), KPROF_OK);
     assert_int_equal(captured.count, 1);
     assert_non_null(strstr(captured.last, "--source-folders /none/here: No such file or directory"));
     assert_int_equal(parse("report r.kprof --resolve-source-file /none/a.cu --page source"), KPROF_OK);

@@ -116,3 +116,10 @@ class Timeline(Case):
         run = self.kprof("report", "run.kprof", "--page", "timeline")
         self.assertNotEqual(run.code, 0)
         self.assertIn("has nothing over time", run.err)
+
+    def test_nothing_of_what_is_chosen(self):
+        self.measure("--set", "pmsampling", "--section", "SpeedOfLight")
+        self.assertIn("SMs Busy", self.show("--section", "PmSampling"))
+        run = self.kprof("report", "run.kprof", "--page", "timeline", "--metrics", METRIC)
+        self.assertEqual(run.code, 106)
+        self.assertIn("nothing of what is chosen was sampled over time", run.err)

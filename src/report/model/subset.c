@@ -169,8 +169,9 @@ static kprof_status take_metric(const choice *from, const char *word)
     const bool is_known = number != KPROF_NAMES_NONE;
     if (is_known && is_over_time(&model->metrics[number]))
         return kprof_fail(KPROF_UNKNOWN_NAME,
-                          "%s: --metrics %s: launches have it over time alone; --page timeline shows it", from->path,
-                          word);
+                          "%s: --metrics %s: launches have it over time alone; --page timeline without --metrics "
+                          "shows it",
+                          from->path, word);
     if (is_known ? is_of_none(&model->metrics[number]) : !alias && kprof_instruction_is_word(word))
         return kprof_fail(KPROF_UNKNOWN_NAME,
                           "%s: --metrics %s: single instructions have it, not launches; --page source shows what was "

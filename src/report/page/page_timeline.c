@@ -5,16 +5,19 @@
 typedef struct shown_timelines {
     const kprof_page_context *context;
     kprof_emitter *emitter;
+    bool has_any;
 } shown_timelines;
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
-    const shown_timelines *page = user;
+    shown_timelines *page = user;
     const kprof_page_context *context = page->context;
     kprof_emitter *emitter = page->emitter;
     kprof_launch_timeline timeline;
     kprof_launch_timeline_read(context->reports->file, &context->reports->model, launch, &timeline);
-    if (timeline.series_count > 0 || timeline.reason)
+    const bool is_shown = timeline.series_count > 0 || timeline.reason;
+    page->has_any = page->has_any || is_shown;
+    if (is_shown)
         emitter->ops->timeline(emitter, launch, &timeline);
     kprof_launch_timeline_free(&timeline);
     return kprof_emitter_status(emitter);
@@ -25,7 +28,10 @@ kprof_status kprof_page_timeline(const kprof_page_context *context)
     shown_timelines page = {.context = context, .emitter = kprof_page_begin(context)};
     page.emitter->launches.model = &context->reports->model;
     page.emitter->ops->list_begin(page.emitter, &(kprof_emit_list){"timelines", "Timelines", KPROF_LIST_GROUPS, false});
-    const kprof_status status = kprof_page_walk(context, show_launch, &page);
+    kprof_status status = kprof_page_walk(context, show_launch, &page);
     page.emitter->ops->list_end(page.emitter);
+    if (status == KPROF_OK && !page.has_any && context->reports->model.is_shown)
+        status = kprof_fail(KPROF_NO_MATCH, "nothing of what is chosen was sampled over time; --page timeline without "
+                                            "--metrics, --section and --set shows all that was");
     return kprof_page_end(page.emitter, status);
 }
