@@ -1549,6 +1549,12 @@ class Parts(Case):
                   err="the report has no section of these sets (Essentials); it has SpeedOfLight, ")
         self.show("run", "--set", "basik", code=102, err="basic")
         self.show("run", "--section", "regex:(", code=101, err="--section")
+        alone = self.show(SAMPLE, "--section", "SpeedOfLight")
+        for words in (("--section", "SpeedOfLight,Nvlink"),
+                      ("--section", "SpeedOfLight_RooflineChart", "--section", "SpeedOfLight")):
+            self.assertEqual(self.show(SAMPLE, *words, err="kprof: warning: "), alone)
+        self.show(SAMPLE, "--section", "Nvlink", "--metrics", "dram__bytes.sum", err="warning: ")
+        self.show(SAMPLE, "--section", "Nvlink", "--metrics", "dram__byts.sum", code=102, err="error: ")
 
     def test_metrics(self):
         whole = {launch["id"]: launch["values"] for launch in self.json("run", "--page", "raw")["launches"]}

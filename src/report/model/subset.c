@@ -102,6 +102,48 @@ static kprof_status take_words(const name_list *list, const char *path, const kp
     return status;
 }
 
+/* The names of a report, and those that an option takes of them. */
+typedef struct choice {
+    const name_list list;
+    const char *path;
+    const kprof_model *model;
+    bool *taken; /* [list.count] */
+} choice;
+
+typedef kprof_status take_one(const choice *from, const char *word);
+
+static kprof_status take_section(const choice *from, const char *word)
+{
+    return take_word(&from->list, from->path, word, from->taken);
+}
+
+static void keep_text(void *user, kprof_log_level level, const char *message)
+{
+    (void)level;
+    (void)kprof_strlist_add(user, message);
+}
+
+/* Take each word. What the report lacks is left out with a warning beside others that it has, or where something else
+ * is shown, too. */
+static kprof_status take_each(take_one *take, const choice *from, const kprof_strlist *words, bool has_any)
+{
+    KPROF_AUTO(kprof_strlist) told = KPROF_STRLIST_INIT;
+    bool has_all = true;
+    kprof_status status = KPROF_OK;
+    const kprof_log_receiver before = kprof_log_set_sink(keep_text, &told);
+    for (size_t i = 0; i < words->count && status == KPROF_OK; i++) {
+        status = take(from, words->items[i]);
+        has_any = has_any || status == KPROF_OK;
+        has_all = has_all && status == KPROF_OK;
+        status = status == KPROF_UNKNOWN_NAME ? KPROF_OK : status;
+    }
+    (void)kprof_log_set_sink(before.sink, before.user);
+    status = status == KPROF_OK && !has_all && !has_any ? KPROF_UNKNOWN_NAME : status;
+    for (size_t i = 0; i < told.count; i++)
+        kprof_log(status == KPROF_OK ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", told.items[i]);
+    return status;
+}
+
 /* Set taken[i] for the names of a list, and tell which of them the report lacks. UNKNOWN_NAME when that is all. */
 static kprof_status take_any(const name_list *list, const char *path, const kprof_strlist *wanted, bool *taken)
 {
@@ -152,14 +194,6 @@ static bool is_of_none(const kprof_model_metric *metric)
     return strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0 || is_over_time(metric);
 }
 
-/* The metrics of a report, and those that --metrics takes of them. */
-typedef struct choice {
-    const name_list list;
-    const char *path;
-    const kprof_model *model;
-    bool *taken; /* [metric_count] */
-} choice;
-
 /* UNKNOWN_NAME when launches have nothing of that name. */
 static kprof_status take_metric(const choice *from, const char *word)
 {
@@ -181,34 +215,15 @@ static kprof_status take_metric(const choice *from, const char *word)
                  : take_word(&from->list, from->path, word, from->taken);
 }
 
-static void keep_text(void *user, kprof_log_level level, const char *message)
+/* Set taken[i] for the metrics that are named; `has_sections`: the report shows sections, too. */
+static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model,
+                                 bool has_sections, bool *taken)
 {
-    (void)level;
-    (void)kprof_strlist_add(user, message);
-}
-
-/* Set taken[i] for the metrics that are named. What the report lacks is left out beside others that it has, or beside
- * sections. */
-static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
-{
-    KPROF_AUTO(kprof_strlist) told = KPROF_STRLIST_INIT;
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = is_of_none(&model->metrics[i]) ? "" : model->metrics[i].name;
     const choice from = {{"--metrics", "metric", names, model->metric_count, subset->catalog}, path, model, taken};
-    bool has_any = subset->sections->count > 0 || subset->sections_of_set->count > 0, has_all = true;
-    kprof_status status = KPROF_OK;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_text, &told);
-    for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
-        status = take_metric(&from, subset->metrics->items[i]);
-        has_any = has_any || status == KPROF_OK;
-        has_all = has_all && status == KPROF_OK;
-        status = status == KPROF_UNKNOWN_NAME ? KPROF_OK : status;
-    }
-    (void)kprof_log_set_sink(before.sink, before.user);
-    status = status == KPROF_OK && !has_all && !has_any ? KPROF_UNKNOWN_NAME : status;
-    for (size_t i = 0; i < told.count; i++)
-        kprof_log(status == KPROF_OK ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", told.items[i]);
+    const kprof_status status = take_each(take_metric, &from, subset->metrics, has_sections);
     for (size_t i = 0; i < model->metric_count; i++) /* a pattern may match no name at all */
         taken[i] = taken[i] && !is_of_none(&model->metrics[i]);
     return status;
@@ -241,9 +256,10 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
-    const name_list list = {"--section", "section", names, count, subset->catalog};
-    KPROF_THEN(status, take_words(&list, path, subset->sections, taken));
-    KPROF_THEN(status, take_any(&list, path, subset->sections_of_set, taken));
+    const choice from = {{"--section", "section", names, count, subset->catalog}, path, model, taken};
+    const bool has_others = subset->metrics->count > 0 || subset->sections_of_set->count > 0;
+    KPROF_THEN(status, take_each(take_section, &from, subset->sections, has_others));
+    KPROF_THEN(status, take_any(&from.list, path, subset->sections_of_set, taken));
     at = 0;
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
         kprof_model_chip *chip = &model->chips[i];
@@ -307,7 +323,8 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     model->is_kept = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *model->is_kept);
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
-    KPROF_THEN(status, take_metrics(subset, path, model, taken));
+    const bool shows_sections = KPROF_ANY(i, model->chip_count, model->chips[i].shown_count > 0);
+    KPROF_THEN(status, take_metrics(subset, path, model, shows_sections, taken));
     for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
         add_named(model, &model->chips[i], taken);
     if (status == KPROF_OK)
