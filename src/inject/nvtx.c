@@ -754,7 +754,11 @@ void kprof_nvtx_tell_missed(void)
     kprof_strbuf line = KPROF_STRBUF_INIT;
     const kprof_filter *filter = kprof_engine.process.filter;
     const bool was_there = filter && kprof_filter_count_ranges(filter).instances > 0; /* but not the instance */
-    const char *asked = kprof_engine.process.config.filter.step ? "was a step of --step" : "was asked for";
+    const kprof_filter_spec *spec = &kprof_engine.process.config.filter;
+    const char *asked = spec->step ? "was a step of --step" : "was asked for";
+    const char *where = spec->profiler_calls == KPROF_FROM_A_START_CALL
+                            ? "its launches between cudaProfilerStart and cudaProfilerStop were in"
+                            : "its launches were in";
     if (atomic_load(&kprof_engine.process.matched) > 0 || atomic_load(&nvtx->missed_launches) == 0 || was_there ||
         pthread_mutex_trylock(&nvtx->mutex) != 0) /* a signal handler may exit while its thread has it */
         return;
@@ -764,11 +768,10 @@ void kprof_nvtx_tell_missed(void)
     if (line.failed)
         kprof_strbuf_free(&line);
     else if (line.length > 0)
-        kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s; its launches were in: %s",
-                  asked, line.data);
+        kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s; %s: %s", asked, where,
+                  line.data);
     else
-        kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s: its launches were in no range",
-                  asked);
+        kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s: %s no range", asked, where);
     kprof_strbuf_free(&line);
 }
 

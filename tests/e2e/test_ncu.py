@@ -71,6 +71,15 @@ class ProfilerCalls(Case):
         self.assert_run(self.collect(["--profile-from-start", "off"], steps), 0)
         self.assertEqual(self.launches(), ["scale", "scale"])
 
+    def test_ranges_outside(self):
+        """A range that no launch between the calls is in may have launches all the same."""
+        steps = ["push=a", f"launch={SCALE}", "pop", "profiler=start", f"launch={SCALE}", "push=b", f"launch={SCALE}",
+                 "profiler=stop"]
+        for steps, ranges in ((steps, ': "b/"'), (steps[:5], " no range")):
+            run = self.collect(["--profile-from-start", "off", "--nvtx-include", "a/"], steps)
+            self.assert_run(run, 106)
+            self.assertIn("its launches between cudaProfilerStart and cudaProfilerStop were in" + ranges, run.err)
+
     def test_never_started(self):
         run = self.collect(["--profile-from-start", "off"], [f"launch={VECTOR_ADD}*3"])
         self.assert_run(run, 106)
