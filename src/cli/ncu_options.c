@@ -134,6 +134,7 @@ static const struct {
     const char *option, *value, *hint;
 } values[] = {
     {"devices", "all", "kprof measures the launches on all devices: leave the option out"},
+    {"page", "diff", "kprof diff BEFORE AFTER compares two reports"},
     {"print-source", "tileir", "kprof keeps no tile IR; cuda shows lines, and sass instructions"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
     {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},

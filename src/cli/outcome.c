@@ -110,13 +110,24 @@ static const char *compared_name(const kprof_options *options, const kprof_seen_
     return bases[options->filter.name_base];
 }
 
-/* "a|b" and ".*gemm.*" without "regex:" are plain names, in ncu, too. */
+/* "*gemm*", which a shell would understand, as a pattern. */
+static char *pattern_of_glob(const char *glob)
+{
+    kprof_strbuf pattern = KPROF_STRBUF_INIT;
+    for (const char *at = glob; *at; at++)
+        kprof_strbuf_printf(&pattern, "%s%c", *at == '*' ? "." : "", *at);
+    return kprof_strbuf_take(&pattern);
+}
+
+/* "a|b", ".*gemm.*" and "*gemm*" without "regex:" are plain names, in ncu, too. */
 static bool suggest_pattern(const char *asked, const char *const *names, size_t count)
 {
     kprof_regex *regex = NULL;
     bool matches = false;
     if (kprof_regex_pattern(asked) || !strpbrk(asked, "|*+?.[^$"))
         return false;
+    KPROF_AUTO_FREE char *glob = *asked == '*' ? pattern_of_glob(asked) : NULL; /* no pattern begins so */
+    asked = glob ? glob : asked;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL); /* it may be no pattern */
     if (kprof_regex_new("-k", asked, &regex) == KPROF_OK)
         for (size_t i = 0; i < count && !matches; i++)

@@ -277,6 +277,8 @@ class Choices(Case):
             self.assert_run(run, 106)
             self.assertEqual(f'did you mean -k "regex:{asked}"?' in run.err, is_pattern, run.err)
             self.assertNotIn("<-- here", run.err)
+        self.assertIn('did you mean -k "regex:.*cal.*"?', self.profile(["-k", "*cal*"], [f"launch={SCALE}"]).err)
+        self.assertNotIn("did you mean", self.profile(["-k", "*nothing*"], [f"launch={SCALE}"]).err)
 
     def test_no_other_profiler(self):
         run = self.profile([], [f"launch={SCALE}"], env={"CUDA_INJECTION64_PATH": "none"})
