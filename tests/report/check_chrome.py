@@ -14,7 +14,15 @@ import tempfile
 REQUIRED = {"M": {"name", "pid", "tid", "args"}, "X": {"name", "cat", "pid", "tid", "ts", "dur", "args"},
             "s": {"name", "cat", "id", "pid", "tid", "ts"}, "f": {"name", "cat", "id", "pid", "tid", "ts", "bp"},
             "b": {"name", "cat", "id", "pid", "tid", "ts"}, "e": {"name", "cat", "id", "pid", "tid", "ts"},
-            "C": {"name", "pid", "tid", "ts", "args"}}
+            "C": {"name", "pid", "tid", "ts", "args"}, "i": {"name", "cat", "s", "pid", "tid", "ts", "args"}}
+# Each kind of event that there may be: its phase, and its category or, without one, its name.
+KINDS = {("M", "process_name"), ("M", "thread_name"), ("X", "kernel"), ("X", "gpu_memcpy"), ("X", "gpu_memset"),
+         ("X", "managed"), ("X", "cuda_runtime"), ("X", "cuda_driver"), ("X", "user_annotation"),
+         ("i", "user_annotation"), ("i", "managed"), ("b", "user_annotation"), ("e", "user_annotation"),
+         ("b", "gpu_user_annotation"), ("e", "gpu_user_annotation"), ("b", "overhead"), ("e", "overhead"),
+         ("s", "ac2g"), ("f", "ac2g"), ("C", "allocated Device memory"), ("C", "queue depth"), ("C", "SMs Busy"),
+         ("C", "DRAM Read")}
+MOST = 2 ** 53 - 1 # a whole number that JavaScript knows
 failures = []
 
 
@@ -26,11 +34,46 @@ def check(condition, message):
 def check_members(event):
     kind = event.get("ph")
     check(kind in REQUIRED and REQUIRED[kind] | {"ph"} == set(event), f"an event is {event}")
-    check(all(isinstance(event.get(key, 0), int) for key in ("pid", "tid", "id")), f"a number of {event}")
+    check(all(type(event.get(key, 0)) is int and 0 <= event.get(key, 0) <= MOST for key in ("pid", "tid", "id")) and
+          max(event["pid"], event["tid"]) < 2 ** 31, f"a number of {event}")
+    check(all(isinstance(event.get(key, "text"), str) and event.get(key, "text") for key in ("name", "cat")),
+          f"a text of {event}")
+    check(isinstance(event.get("args", {}), dict), f"arguments of {event}")
     check(all(isinstance(event.get(key, 0), (int, float)) and event.get(key, 0) >= 0 for key in ("ts", "dur")),
           f"a time of {event}")
     check(kind != "C" or all(isinstance(value, (int, float)) for value in event["args"].values()), f"counter {event}")
+    check(kind != "C" or len(event["args"]) == 1, f"counter {event}")
     check(kind != "f" or event["bp"] == "e", f"{event} does not bind to the slice around it")
+    check(kind != "i" or event["s"] == "t", f"{event} is no mark of a thread")
+    check(kind != "M" or list(event["args"]) == ["name"] and event["args"]["name"], f"name {event}")
+
+
+def check_pairs(events):
+    """Events that are told their ends: each end has a begin of its category, number and name, and before it."""
+    begins = {(event["cat"], event["id"]): event for event in events if event["ph"] == "b"}
+    check(len(begins) == sum(event["ph"] == "b" for event in events), "two begins have one number")
+    ended = collections.Counter()
+    for event in events:
+        if event["ph"] == "e":
+            begin = begins.get((event["cat"], event["id"]), {})
+            ended[event["cat"], event["id"]] += 1
+            check((begin.get("name"), begin.get("pid")) == (event["name"], event["pid"]) and
+                  begin["ts"] <= event["ts"], f"{event} ends {begin}")
+    check(not ended or max(ended.values()) == 1, "something ends twice")
+
+
+def check_counters(events):
+    """A track has the values of one name and unit, in the order of time, and each process of a track has a name."""
+    named = {event["pid"] for event in events if event["ph"] == "M" and event["name"] == "process_name"}
+    tracks = collections.defaultdict(list)
+    for event in events:
+        check(event["pid"] in named, f"the process of {event} has no name")
+        if event["ph"] == "C":
+            tracks[event["pid"], event["name"]].append(event)
+    for (_, name), track in tracks.items():
+        check(len({tuple(event["args"]) for event in track}) == 1, f"{name} has several units")
+        times = [event["ts"] for event in track]
+        check(times == sorted(times), f"{name} goes back in time")
 
 
 def check_rows(events):
@@ -83,6 +126,9 @@ def check_records(events, database, ends):
         check(len(set(begun) - set(ended)) == unended and
               sorted(round(ended[i] - begun[i]) for i in ended) == lengths,
               f"ranges of {category} are {begun} and {ended}")
+    for category, place in (("user_annotation", (1000, 4242)), ("gpu_user_annotation", (1001, 0))):
+        places = {(event["pid"], event["tid"]) for event in events if event.get("cat") == category}
+        check(places == {place}, f"ranges of {category} are in {places}")
     check(of == wanted, f"{of} slices, not {wanted}")
     check(len(ends) == wanted["kernel"] + wanted["gpu_memcpy"] + wanted["gpu_memset"], f"{len(ends)} flows")
     total = sum(event["dur"] for event in events if event.get("cat") == "kernel")
@@ -105,6 +151,40 @@ def exported(kprof, report):
                                      check=True).stdout)
 
 
+def check_each_kind(kprof, report):
+    """With what the fixture lacks the export has each kind of event, and no other."""
+    with sqlite3.connect(report) as database:
+        of = dict(database.execute("SELECT text, id FROM trace_name"))
+        for text in ("driver", "Marker", "kprof: measuring launches"):
+            of[text] = database.execute("INSERT INTO trace_name VALUES(NULL, ?1, ?1, ?1)", (text,)).lastrowid
+        [(start,)] = database.execute("SELECT max(end_ns) FROM trace_call")
+        database.execute("INSERT INTO trace_call VALUES(NULL, 1, ?, ?, 4242, 900, ?, ?, 0)", (
+            start + 1000, start + 3000, of["cudaLaunchKernel"], of["driver"]))
+        database.execute("INSERT INTO trace_graph VALUES(NULL, 1, ?, ?, 0, 1, 7, 900, 3)", (start + 2000, start + 9000))
+        database.execute("INSERT INTO trace_range VALUES(NULL, 1, ?, NULL, 4242, 4242, ?, NULL, ?)", (
+            start, of["step"], of["Marker"]))
+        database.execute("INSERT INTO trace_overhead VALUES(NULL, 1, ?, ?, 4242, NULL, ?)", (
+            start, start + 5, of["kprof: measuring launches"]))
+    database.close()
+    events = exported(kprof, report)["traceEvents"]
+    check_schema(events)
+    kinds = {(event["ph"], event.get("cat", event["name"])) for event in events}
+    check(kinds == KINDS, f"other kinds of events: {kinds ^ KINDS}")
+    [graph] = [event for event in events if event["name"] == "CUDA graph 3"]
+    [call] = [event for event in events if event["ph"] == "s" and event["ts"] == graph["ts"] - 1]
+    ends = [event["ts"] for event in events if event["ph"] == "f" and event["id"] == call["id"]]
+    check(ends == [graph["ts"]], f"flows to the graph end at {ends}")
+
+
+def check_schema(events):
+    for event in events:
+        check_members(event)
+    check_pairs(events)
+    check_counters(events)
+    rows = check_rows(events)
+    return rows, check_flows(events, rows)
+
+
 def check_overlaps(kprof, report):
     """Kernels of one stream that overlap, ranges of two domains that do, and times of kprof's across calls: Perfetto
     drops slices that do not nest."""
@@ -114,21 +194,20 @@ def check_overlaps(kprof, report):
         [(start, end)] = database.execute("SELECT min((start_ns+end_ns)/2), max((start_ns+end_ns)/2) FROM trace_call")
         database.execute("INSERT INTO trace_overhead SELECT NULL, 1, ?, ?, thread, NULL, name_id FROM trace_call "
                          "LIMIT 1", (start, end))
+        database.execute("UPDATE trace_range SET id=-id-10") # those before them were recorded earlier
+        database.execute("UPDATE trace_range SET id=-id")
         [(step, begun, ended)] = database.execute("SELECT id, start_ns, end_ns FROM trace_range WHERE end_ns IS NOT "
                                                   "NULL ORDER BY end_ns-start_ns DESC LIMIT 1")
         add = ("INSERT INTO trace_range SELECT ?, process_id, ?, ?, thread, end_thread, name_id, ?, style_id FROM "
                "trace_range WHERE id=?")
-        database.execute(add, (-1, begun, ended - 1000, None, step)) # begins with the step, and ends within
-        database.execute(add, (-2, begun + 10000, begun + 840000, None, step)) # begins with a call
+        database.execute(add, (9, begun, ended - 1000, None, step)) # begins with the step, and ends within
+        database.execute(add, (8, begun + 10000, begun + 840000, None, step)) # begins with a call
         for number, (a, b, domain) in enumerate(((5, 850, None), (600, 950, 1), (600, 860, 1), (600, 840, 1))):
             database.execute(add, (1000 + number, begun + 1000 * a, begun + 1000 * b, domain, step))
     database.close()
     trace = exported(kprof, report)
+    rows, _ = check_schema(trace["traceEvents"])
     events = trace["traceEvents"]
-    for event in events:
-        check_members(event)
-    rows = check_rows(events)
-    check_flows(events, rows)
     times = sorted((event["ts"], event["dur"]) for event in events if event.get("cat") == "kernel")
     base = trace["baseTimeNanoseconds"]
     check(times == sorted(((a - base) / 1e3, (b - a) / 1e3) for a, b in kernels), f"overlapping kernels are {times}")
@@ -189,15 +268,15 @@ def main():
         subprocess.run([write_fixture, report, "trace"], check=True)
         trace = exported(kprof, report)
         events = trace["traceEvents"]
-        for event in events:
-            check_members(event)
+        _, ends = check_schema(events)
         if not failures:
             database = sqlite3.connect(report)
-            rows = check_rows(events)
-            check_records(events, database, check_flows(events, rows))
+            check_records(events, database, ends)
             [(start,)] = database.execute("SELECT start_unix_ns FROM trace")
             check(trace["baseTimeNanoseconds"] == start, f"base is {trace['baseTimeNanoseconds']}")
             database.close()
+            check_each_kind(kprof, report)
+            subprocess.run([write_fixture, report, "trace"], check=True)
             check_overlaps(kprof, report)
             check_any_ranges(kprof, report)
             check_early_start(kprof, report)

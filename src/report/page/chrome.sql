@@ -52,11 +52,15 @@ FROM trace_graph $KNOWN)
 json_object('ph', '$phase', 'cat', 'ac2g', 'name', 'ac2g', 'id', 4294967296*process_id+correlation, 'pid', $pid,
 'tid', $tid, 'ts', $TIME{start_ns}
 
--- Ranges on the GPU: from the first start to the last end of what their calls asked for.
+-- Ranges on the GPU: from the first start to the last end of what their calls asked for. They are beside the streams of
+-- the GPU, or of a process that uses several of them beside its threads.
 # PROJECTED(phase, ns)
+WITH $WORK, place AS MATERIALIZED (SELECT process_id AS process, iif(min(device)=max(device), 1+min(device), 0) AS gpu
+FROM work GROUP BY process_id)
 SELECT json_object('ph', '$phase', 'cat', 'gpu_user_annotation', 'name', coalesce(g.text || ':', '') || n.text, 'id',
-r.id, 'pid', 1000*process_id, 'tid', thread, 'ts', $TIME{$ns}) FROM temp.range_span p JOIN trace_range r ON
-r.id=p.range JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id
+r.id, 'pid', $HOST+gpu, 'tid', iif(gpu, 0, thread), 'ts', $TIME{$ns}) FROM temp.range_span p JOIN trace_range r ON
+r.id=p.range JOIN place ON process=process_id JOIN trace_name n ON n.id=name_id
+LEFT JOIN trace_name g ON g.id=domain_id
 
 -- Ranges that are started need not nest, nor do those of several domains, or without an end, which viewers draw to
 -- the end of the trace.
@@ -101,16 +105,24 @@ GROUP BY process_id, device, name_id
 2147483640+CASE o.text WHEN 'Host-to-Device' THEN 1 WHEN 'Device-to-Host' THEN 2 ELSE 3 END
 
 # MANAGED_FROM
-FROM trace_managed JOIN trace_name o ON o.id=operation_id WHERE end_ns>=start_ns
+FROM trace_managed JOIN trace_name o ON o.id=operation_id WHERE
 
 # MANAGED_NAMES
 SELECT DISTINCT $NAMED{thread_name}{$MANAGED_GPU}{$MANAGED_ROW}{'managed memory, ' || CASE o.text WHEN
 'Host-to-Device' THEN 'to the GPU' WHEN 'Device-to-Host' THEN 'to the host' ELSE 'faults' END} $MANAGED_FROM
-ORDER BY 1
+coalesce(end_ns>=start_ns, 1) ORDER BY 1
 
 # MANAGED
 $SLICE{'managed'}{o.text}{$MANAGED_GPU}{$MANAGED_ROW}'address', printf('0x%x', address), 'bytes', bytes, 'faults',
-faults)) $MANAGED_FROM
+faults)) $MANAGED_FROM end_ns>=start_ns
+
+# MARK(category, name, pid, tid)
+SELECT json_object('ph', 'i', 's', 't', 'cat', $category, 'name', $name, 'pid', $pid, 'tid', $tid, 'ts',
+$TIME{start_ns}, 'args', json_object(
+
+-- Page faults of the host, and the like, which have no end.
+# MANAGED_MARKS
+$MARK{'managed'}{o.text}{$MANAGED_GPU}{$MANAGED_ROW}'address', printf('0x%x', address))) $MANAGED_FROM end_ns IS NULL
 
 # HOST_NAMES
 SELECT $NAMED{process_name}{$HOST}{0}{name || ' (' || pid || ' on ' || host || ')'}
@@ -166,8 +178,7 @@ $SLICE{'cuda_' || l.text}{n.text}{$HOST}{thread}'correlation', correlation, 'res
 FROM trace_call JOIN trace_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id $KNOWN
 
 # MARKERS
-SELECT json_object('ph', 'i', 's', 't', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text,
-'pid', $HOST, 'tid', thread, 'ts', $TIME{start_ns}, 'args', json_object()) FROM trace_range JOIN trace_name n ON
+$MARK{'user_annotation'}{coalesce(g.text || ':', '') || n.text}{$HOST}{thread})) FROM trace_range JOIN trace_name n ON
 n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id
 WHERE s.text='Marker'
 
