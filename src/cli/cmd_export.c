@@ -294,6 +294,8 @@ int kprof_cmd_export(const kprof_options *options)
         status = KPROF_NO_MATCH;
     }
     KPROF_THEN(status, write_export(options, report));
+    if (is_of_trace(options))
+        KPROF_THEN(status, kprof_trace_tell_missing(report, true));
     if (report)
         (void)!kprof_report_close(report);
     return kprof_status_exit_code(status);

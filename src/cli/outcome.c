@@ -437,6 +437,9 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
                   "%llu activities were lost: they came faster than they could be written, or are NVTX ranges beyond "
                   "those that kprof follows",
                   (unsigned long long)counts->dropped);
+    if (counts->unknown > 0)
+        kprof_log(KPROF_LOG_WARNING, "%llu records of CUPTI's are of kinds that kprof does not know, and left out",
+                  (unsigned long long)counts->unknown);
     if (counts->profiled == 0 && outcome->spools.elsewhere > 0)
         kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",
                   (unsigned long long)outcome->spools.elsewhere, outcome->spools.elsewhere == 1 ? " was" : "es were",

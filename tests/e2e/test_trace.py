@@ -405,6 +405,23 @@ class Records(Tracing):
         run = self.kprof("stats", "run", "--report", "um_total_sum", "--csv")
         self.assertEqual(run.out.splitlines()[1], '1,0.5,1,3,0x100000,0x400000')
         self.assertIn("Unified Memory Totals Summary", self.kprof("stats", "run").out)
+        self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite"), 0)
+        self.assertEqual(self.query("run.sqlite", "SELECT label, c.start-k.start<0, bytes, virtualAddress FROM "
+                                    "CUPTI_ACTIVITY_KIND_MEMCPY c JOIN ENUM_CUDA_MEMCPY_OPER e ON e.id=copyKind JOIN "
+                                    "CUPTI_ACTIVITY_KIND_KERNEL k ORDER BY c.start"),
+                         [("Unified Host-to-Device", 1, 1000000, 0x100000),
+                          ("Unified Device-to-Host", 1, 500000, 0x400000)])
+        self.assertEqual(self.query("run.sqlite", "SELECT deviceId, numberOfPageFaults, end-start FROM "
+                                    "CUDA_UM_GPU_PAGE_FAULT_EVENTS"), [(0, 3, 10)])
+        self.assertEqual(self.query("run.sqlite", "SELECT address, value=coalesce(printf('0x%x', originalFaultPc), "
+                                    "'[Unknown]') FROM CUDA_UM_CPU_PAGE_FAULT_EVENTS JOIN StringIds ON "
+                                    "id=CpuInstruction"), [(0x200000, 1)])
+        self.assert_run(self.kprof("export", "run", "--to", "chrome", "-o", "run.json"), 0)
+        with open(self.path("run.json")) as file:
+            events = [event for event in json.load(file)["traceEvents"] if event.get("cat") == "managed"]
+        self.assertEqual(sorted((event["ph"], event["name"]) for event in events),
+                         [("X", "Device-to-Host"), ("X", "GPU page fault"), ("X", "Host-to-Device"),
+                          ("i", "CPU page fault")])
         self.assert_run(self.trace(*steps), 0) # nobody asked
         self.assertNotIn("Unified Memory", self.kprof("stats", "run").out)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_managed"), [(0,)])
@@ -488,11 +505,18 @@ class Records(Tracing):
         run = self.trace(f"launch={VECTOR_ADD}", "do=drop:7", "do=junk:3", "do=lost:1", f"launch={VECTOR_ADD}")
         self.assert_run(run, 0)
         self.assertIn("warning: 7 activities were lost", run.err)
+        self.assertIn("warning: 3 records of CUPTI's are of kinds that kprof does not know", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT activities, dropped, unknown FROM trace"), [(4, 7, 3)])
         self.assertEqual(self.rows("kernel", "start_ns IS NULL, end_ns IS NULL"), [(0, 0), (1, 1)])
         run = self.kprof("stats", "run", "--report", "cuda_gpu_kern_sum", "--csv")
         self.assertIn("warning: activities lost: 7; ", run.err)
-        self.assertIn("warning: kernels and copies whose times CUPTI does not know: 1; ", run.err)
+        self.assertIn("warning: kernels, copies, sets and graphs whose times CUPTI does not know: 1; ", run.err)
+        self.assertIn("warning: records of CUPTI's that kprof does not know: 3; the tables are without them", run.err)
+        for form in ("chrome", "nsys-sqlite", "timeline"):
+            told = self.kprof("export", "run", "--to", form, "-f", "-o", "out").err
+            for what in ("activities lost: 7", "records of CUPTI's that kprof does not know: 3",
+                         "kernels, copies, sets and graphs whose times CUPTI does not know: 1"):
+                self.assertIn(f"warning: {what}; the export is without them", told, form)
         self.assertIn("100,20000,1,", run.out)
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "do=kept:2"), 0)
         [(reason,)] = self.query("run.kprof", "SELECT reason FROM trace")

@@ -639,6 +639,22 @@ def check_backwards(kprof, report):
     check("activities that end before they begin: 22; " in told, f"of what ends before it begins is told: {told}")
 
 
+def check_without_name(kprof, report):
+    """What has no name is in no table with names, and its number is told."""
+    with sqlite3.connect(report) as database:
+        for kind, columns in (("kernel", ["name"]), ("copy", ["operation", "target_memory"]), ("range", ["style"]),
+                              ("call", ["layer", "name"]), ("memory", ["memory"]), ("managed", ["operation"]),
+                              ("set", ["memory"])): # which is in all tables as it is
+            for i, column in enumerate(columns):
+                database.execute(f"UPDATE trace_{kind} SET {column}_id=NULL WHERE id=(SELECT id FROM trace_{kind} "
+                                 f"LIMIT 1 OFFSET {i})")
+    database.close()
+    for words, text in ((("stats", report), "activities without a name: 8; tables with names are without them"),
+                        (("export", report, "--to", "chrome"), "activities without a name: 8; the export is")):
+        told = subprocess.run([kprof, *words], capture_output=True, text=True, check=True).stderr
+        check(text in told, f"of what has no name is told: {told}")
+
+
 def check_huge_numbers(kprof, report):
     """Sums of numbers that a report may have are no error of SQLite's."""
     most = (1 << 63) - 1

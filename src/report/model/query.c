@@ -24,11 +24,13 @@ static void count_activities(kprof_report *report, kprof_report_counts *out)
     if (report->version < 9) /* it has no table trace */
         return;
     const int64_t activities = kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace");
-    const int64_t dropped = kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace");
+    const int64_t dropped = kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace"),
+                  unknown = kprof_store_integer(report, "SELECT CAST(total(unknown) AS INTEGER) FROM trace");
     out->has_samples = kprof_trace_has_samples(report);
     out->has_trace = kprof_trace_is_there(report);
     out->activities = activities > 0 ? (uint64_t)activities : 0;
     out->dropped = dropped > 0 ? (uint64_t)dropped : 0;
+    out->unknown = unknown > 0 ? (uint64_t)unknown : 0;
 }
 
 /* Processes that take a census count all launches; others beside them have made the same once more. */

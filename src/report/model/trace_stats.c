@@ -187,44 +187,80 @@ kprof_status kprof_trace_check(kprof_report *report)
     return kprof_store_check_pages(report);
 }
 
-static void tell(int64_t count, const char *what, const char *effect)
+#define BACKWARDS     "end_ns<start_ns"
+#define WITHOUT_TIMES "start_ns IS NULL OR end_ns IS NULL"
+
+/* Activities that some tables are without. */
+typedef struct odd_activities {
+    int64_t without_times, backwards, without_name;
+} odd_activities;
+
+static odd_activities find_odd(kprof_report *report)
+{
+    /* is_backwards and without_times are 0 where a kind has no such times */
+    static const struct {
+        kprof_activity_kind kind;
+        const char *table, *names, *is_backwards, *without_times;
+    } kinds[] = {
+        {KPROF_ACTIVITY_KERNEL, "kernel", "name_id", BACKWARDS, WITHOUT_TIMES},
+        {KPROF_ACTIVITY_COPY, "copy", "operation_id+source_memory_id+target_memory_id", BACKWARDS, WITHOUT_TIMES},
+        {KPROF_ACTIVITY_SET, "set", "0", BACKWARDS, WITHOUT_TIMES},
+        {KPROF_ACTIVITY_GRAPH, "graph", "0", BACKWARDS, WITHOUT_TIMES},
+        {KPROF_ACTIVITY_CALL, "call", "name_id+layer_id", BACKWARDS, "0"},
+        {KPROF_ACTIVITY_MEMORY, "memory", "memory_id+operation_id", "0", "0"},
+        {KPROF_ACTIVITY_RANGE, "range", "name_id+style_id", BACKWARDS, "0"},
+        {KPROF_ACTIVITY_OVERHEAD, "overhead", "name_id", BACKWARDS, "0"},
+        {KPROF_ACTIVITY_MANAGED, "managed", "operation_id", BACKWARDS, "0"},
+    };
+    odd_activities count = {0, 0, 0};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (report->version < KPROF_TRACE_SINCE(kinds[i].kind))
+            continue;
+        KPROF_AUTO_FREE char *sql = kprof_strprintf(
+            "SELECT CAST(total(%s) AS INTEGER), CAST(total(%s) AS INTEGER), CAST(total(%s IS NULL) AS INTEGER) FROM "
+            "trace_%s",
+            kinds[i].without_times, kinds[i].is_backwards, kinds[i].names, kinds[i].table);
+        sqlite3_stmt *row = kprof_store_compile(report, sql);
+        if (kprof_store_next(report, row)) {
+            count.without_times += sqlite3_column_int64(row, 0);
+            count.backwards += sqlite3_column_int64(row, 1);
+            count.without_name += sqlite3_column_int64(row, 2);
+        }
+        sqlite3_finalize(row);
+    }
+    return count;
+}
+
+static void tell(int64_t count, const char *what, const char *whose, const char *effect)
 {
     if (count > 0)
-        kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", what, (long long)count, effect);
+        kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s%s", what, (long long)count, whose, effect);
 }
 
-static void tell_backwards(kprof_report *report)
+kprof_status kprof_trace_tell_missing(kprof_report *report, bool of_export)
 {
-    static const char *const kinds[] = {"kernel", "copy", "set", "graph", "call", "range", "overhead", "managed"};
-    const bool has_all = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
-    int64_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(kinds) - !has_all; i++) {
-        KPROF_AUTO_FREE char *sql = kprof_strprintf("SELECT count(*) FROM trace_%s WHERE end_ns<start_ns", kinds[i]);
-        count += kprof_store_integer(report, sql);
-    }
-    tell(count, "activities that end before they begin", "tables of times are without them");
-}
-
-kprof_status kprof_trace_tell_missing(kprof_report *report)
-{
-    static const struct {
-        const char *sql, *what, *effect;
+    const char *all = of_export ? "the export is" : "the tables are", *some = of_export ? all : "tables of times are",
+               *named = of_export ? all : "tables with names are", *without = " without them";
+    const struct {
+        const char *sql, *what, *whose, *effect;
     } counts[] = {
-        {"SELECT CAST(total(dropped) AS INTEGER) FROM trace", "activities lost", "the tables are without them"},
-        {"SELECT (SELECT count(*) FROM trace_kernel WHERE start_ns IS NULL OR end_ns IS NULL)+(SELECT count(*) FROM "
-         "trace_copy WHERE start_ns IS NULL OR end_ns IS NULL)",
-         "kernels and copies whose times CUPTI does not know", "tables of times are without them"},
-        {"SELECT count(*) FROM trace_graph", "launches of whole graphs",
+        {"SELECT CAST(total(dropped) AS INTEGER) FROM trace", "activities lost", all, without},
+        {"SELECT CAST(total(unknown) AS INTEGER) FROM trace", "records of CUPTI's that kprof does not know", all,
+         without},
+        {of_export ? "SELECT 0" : "SELECT count(*) FROM trace_graph", "launches of whole graphs", "",
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
          "graphs' time"},
-        {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short",
+        {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short", "",
          "what they did last is missing"},
-        {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU",
+        {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU", "",
          "what had not ended is missing, and some of what had"},
     };
+    const odd_activities odd = find_odd(report);
     for (size_t i = 0; i < COUNT_OF(counts); i++)
-        tell(kprof_store_integer(report, counts[i].sql), counts[i].what, counts[i].effect);
-    tell_backwards(report);
+        tell(kprof_store_integer(report, counts[i].sql), counts[i].what, counts[i].whose, counts[i].effect);
+    tell(odd.without_times, "kernels, copies, sets and graphs whose times CUPTI does not know", some, without);
+    tell(odd.backwards, "activities that end before they begin", some, without);
+    tell(odd.without_name, "activities without a name", named, without);
     if (kprof_store_integer(report, "SELECT total(activities)=0 FROM trace"))
         kprof_log(KPROF_LOG_WARNING, "the trace is empty: nothing happened that it tells of");
     return report->status;

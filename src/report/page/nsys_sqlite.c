@@ -7,11 +7,13 @@
 #include "report/model/trace_tables.h"
 #include "report/page/nsys_sqlite.sql.h"
 #include "report/store/store.h"
+#include "report/store/trace_ingest.h"
 
 #include <string.h>
 
 typedef struct nsys_table {
-    const char *name, *columns, *rows;
+    const char *name, *columns; /* no columns: there is such a table already */
+    const char *rows;
 } nsys_table;
 
 static const nsys_table tables[] = {
@@ -19,10 +21,14 @@ static const nsys_table tables[] = {
     {"PROCESSES", COLUMNS_OF_PROCESSES, ROWS_OF_PROCESSES},
     {"CUPTI_ACTIVITY_KIND_KERNEL", COLUMNS_OF_KERNEL, ROWS_OF_KERNEL},
     {"CUPTI_ACTIVITY_KIND_MEMCPY", COLUMNS_OF_MEMCPY, ROWS_OF_MEMCPY},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", NULL, ROWS_OF_MANAGED_MEMCPY},
+    {"CUDA_UM_CPU_PAGE_FAULT_EVENTS", COLUMNS_OF_CPU_PAGE_FAULTS, ROWS_OF_CPU_PAGE_FAULTS},
+    {"CUDA_UM_GPU_PAGE_FAULT_EVENTS", COLUMNS_OF_GPU_PAGE_FAULTS, ROWS_OF_GPU_PAGE_FAULTS},
     {"CUPTI_ACTIVITY_KIND_MEMSET", COLUMNS_OF_MEMSET, ROWS_OF_MEMSET},
     {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", COLUMNS_OF_GRAPH_TRACE, ROWS_OF_GRAPH_TRACE},
     {"CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS_OF_RUNTIME, ROWS_OF_RUNTIME},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", COLUMNS_OF_SYNCHRONIZATION, ROWS_OF_SYNCHRONIZATION},
+    {"PROFILER_OVERHEAD", COLUMNS_OF_PROFILER_OVERHEAD, ROWS_OF_PROFILER_OVERHEAD},
     {"NVTX_EVENTS", COLUMNS_OF_NVTX_EVENTS, ROWS_OF_NVTX_EVENTS},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS", COLUMNS_OF_CUDA_GPU_MEMORY_USAGE_EVENTS, ROWS_OF_CUDA_GPU_MEMORY_USAGE_EVENTS},
     {"TARGET_INFO_GPU", COLUMNS_OF_TARGET_INFO_GPU, ROWS_OF_TARGET_INFO_GPU},
@@ -66,7 +72,7 @@ static sqlite3_stmt *make_table(const writer *to, const nsys_table *table, sqlit
 {
     sqlite3_stmt *insert = NULL;
     KPROF_AUTO(kprof_strbuf) make = KPROF_STRBUF_INIT, add = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&make, "CREATE TABLE %s(%s)", table->name, table->columns);
+    kprof_strbuf_printf(&make, table->columns ? "CREATE TABLE %s(%s)" : "SELECT 1", table->name, table->columns);
     kprof_strbuf_printf(&add, "INSERT INTO %s VALUES(?", table->name);
     for (int i = 1; i < sqlite3_column_count(rows); i++)
         kprof_strbuf_puts(&add, ",?");
@@ -95,13 +101,35 @@ static kprof_status write_table(const writer *to, const nsys_table *table)
     return status;
 }
 
+static void tell_left_out(kprof_report *report)
+{
+    static const struct {
+        kprof_activity_kind kind;
+        const char *sql, *what;
+    } counts[] = {
+        {KPROF_ACTIVITY_SAMPLE, "SELECT count(*) FROM trace_sample", "samples of counters"},
+        {KPROF_ACTIVITY_CALLER, "SELECT count(*) FROM trace_caller", "call stacks"},
+        {KPROF_ACTIVITY_MANAGED, OTHER_MANAGED, "records of thrashing, throttling and remote maps"},
+    };
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        const int64_t count =
+            report->version >= KPROF_TRACE_SINCE(counts[i].kind) ? kprof_store_integer(report, counts[i].sql) : 0;
+        if (count > 0)
+            kprof_log(KPROF_LOG_WARNING, "%s: %lld; nsys-sqlite has no table of them", counts[i].what,
+                      (long long)count);
+    }
+}
+
 kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
 {
+    const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
     writer to = {.report = report, .path = path};
     to.start_ns = kprof_store_integer(report, KPROF_TRACE_START);
     kprof_trace_find_gpus(report);
     if (kprof_trace_begin_table(report, "nsys_string")) {
         kprof_store_exec(report, HELPERS);
+        if (has_managed)
+            kprof_store_exec(report, MANAGED_HELPERS);
         kprof_trace_end_table(report);
     }
     kprof_status status = report->status;
@@ -111,9 +139,12 @@ kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
                                             NULL, NULL) != SQLITE_OK))
         status = fail(&to);
     for (size_t i = 0; i < COUNT_OF(tables) && status == KPROF_OK; i++)
-        status = write_table(&to, &tables[i]);
+        if (has_managed || !strstr(tables[i].rows, "trace_managed"))
+            status = write_table(&to, &tables[i]);
     if (status == KPROF_OK && sqlite3_exec(to.into, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         status = fail(&to);
     sqlite3_close(to.into);
-    return status;
+    if (status == KPROF_OK)
+        tell_left_out(report);
+    return KPROF_THEN(status, report->status);
 }

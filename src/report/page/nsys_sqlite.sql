@@ -15,6 +15,12 @@ CREATE TEMP TABLE nsys_process(id INTEGER PRIMARY KEY, global INTEGER, pid INTEG
 INSERT INTO temp.nsys_process SELECT id, (dense_rank() OVER (ORDER BY host)<<48)|((pid&16777215)<<24), pid, name
 FROM process
 
+-- Addresses of instructions stand for the functions that wanted a page.
+# MANAGED_HELPERS
+INSERT OR IGNORE INTO temp.nsys_string(value) SELECT DISTINCT printf('0x%x', instruction) FROM trace_managed
+WHERE instruction IS NOT NULL
+UNION ALL SELECT '[Unknown]'
+
 # OF_PROCESS
 JOIN temp.nsys_process p ON p.id=process_id
 
@@ -37,7 +43,8 @@ VALUES(0, 'CUDA_MEMCPY_KIND_UNKNOWN', 'Unknown'), (1, 'CUDA_MEMCPY_KIND_HTOD', '
 'CUDA_MEMCPY_KIND_ATOH', 'Array-to-Host'), (5, 'CUDA_MEMCPY_KIND_ATOA', 'Array-to-Array'), (6,
 'CUDA_MEMCPY_KIND_ATOD', 'Array-to-Device'), (7, 'CUDA_MEMCPY_KIND_DTOA', 'Device-to-Array'), (8,
 'CUDA_MEMCPY_KIND_DTOD', 'Device-to-Device'), (9, 'CUDA_MEMCPY_KIND_HTOH', 'Host-to-Host'), (10,
-'CUDA_MEMCPY_KIND_PTOP', 'Peer-to-Peer')
+'CUDA_MEMCPY_KIND_PTOP', 'Peer-to-Peer'), (11, 'CUDA_MEMCPY_KIND_UVM_HTOD', 'Unified Host-to-Device'), (12,
+'CUDA_MEMCPY_KIND_UVM_DTOH', 'Unified Device-to-Host'), (13, 'CUDA_MEMCPY_KIND_UVM_DTOD', 'Unified Device-to-Device')
 
 # MEMORY_KINDS
 VALUES(0, 'CUDA_MEMOPR_MEMORY_KIND_PAGEABLE', 'Pageable'), (1, 'CUDA_MEMOPR_MEMORY_KIND_PINNED', 'Pinned'), (2,
@@ -94,12 +101,40 @@ graph, NULL, NULL, NULL FROM trace_kernel $OF_PROCESS JOIN temp.nsys_name n ON n
 
 # COLUMNS_OF_MEMCPY
 $ON_GPU_COLUMNS, bytes INTEGER NOT NULL, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER,
-dstDeviceId INTEGER, graphNodeId INTEGER
+dstDeviceId INTEGER, graphNodeId INTEGER, virtualAddress INTEGER
 
 # ROWS_OF_MEMCPY
-$KINDS SELECT $ON_GPU, bytes, o.kind, s.kind, t.kind, source_device, target_device, graph_node
+$KINDS SELECT $ON_GPU, bytes, o.kind, s.kind, t.kind, source_device, target_device, graph_node, NULL
 FROM trace_copy LEFT JOIN copy o ON o.id=operation_id LEFT JOIN memory s ON s.id=source_memory_id
 LEFT JOIN memory t ON t.id=target_memory_id $OF_PROCESS $KNOWN
+
+-- Unified memory that moves, as copies.
+# ROWS_OF_MANAGED_MEMCPY
+$KINDS SELECT start_ns-@start, end_ns-@start, coalesce(target_device, source_device), NULL, NULL, NULL, NULL, global,
+bytes, k.kind, 4, 4, source_device, target_device, NULL, address FROM trace_managed JOIN trace_name n ON
+n.id=operation_id JOIN copy_kind k ON k.label='Unified ' || n.text $OF_PROCESS WHERE end_ns>=start_ns AND bytes>=0
+
+# COLUMNS_OF_CPU_PAGE_FAULTS
+start INTEGER NOT NULL, globalPid INTEGER NOT NULL, address INTEGER NOT NULL, originalFaultPc INTEGER, CpuInstruction
+INTEGER NOT NULL, module INTEGER NOT NULL, unresolvedFaultPc INTEGER, sourceFile INTEGER, sourceLine INTEGER
+
+# ROWS_OF_CPU_PAGE_FAULTS
+SELECT start_ns-@start, global, address, instruction, s.id, u.id, 1, NULL, NULL FROM trace_managed JOIN trace_name n ON
+n.id=operation_id AND n.text='CPU page fault' JOIN temp.nsys_string u ON u.value='[Unknown]' JOIN temp.nsys_string s ON
+s.value=coalesce(printf('0x%x', instruction), '[Unknown]') $OF_PROCESS
+
+# COLUMNS_OF_GPU_PAGE_FAULTS
+start INTEGER NOT NULL, end INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, address INTEGER
+NOT NULL, numberOfPageFaults INTEGER NOT NULL, faultAccessType INTEGER
+
+# ROWS_OF_GPU_PAGE_FAULTS
+SELECT start_ns-@start, end_ns-@start, global, source_device, address, faults, NULL FROM trace_managed JOIN trace_name
+n ON n.id=operation_id AND n.text='GPU page fault' $OF_PROCESS
+WHERE end_ns>=start_ns AND source_device>=0 AND faults>=0
+
+# OTHER_MANAGED
+SELECT count(*) FROM trace_managed JOIN trace_name ON trace_name.id=operation_id
+WHERE text NOT GLOB '*-to-*' AND text NOT GLOB '*fault'
 
 # COLUMNS_OF_MEMSET
 $ON_GPU_COLUMNS, value INTEGER, bytes INTEGER NOT NULL, graphNodeId INTEGER, memKind INTEGER
@@ -121,6 +156,13 @@ nameId INTEGER NOT NULL, returnValue INTEGER, callchainId INTEGER
 # ROWS_OF_RUNTIME
 SELECT start_ns-@start, end_ns-@start, l.text='driver', global|(thread&16777215), correlation, n.text, result, NULL
 FROM trace_call $OF_PROCESS JOIN temp.nsys_name n ON n.id=name_id JOIN trace_name l ON l.id=layer_id $KNOWN
+
+# COLUMNS_OF_PROFILER_OVERHEAD
+start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER
+
+# ROWS_OF_PROFILER_OVERHEAD
+SELECT start_ns-@start, end_ns-@start, global|(coalesce(thread, 0)&16777215), n.text, NULL FROM trace_overhead
+$OF_PROCESS JOIN temp.nsys_name n ON n.id=name_id $KNOWN
 
 # COLUMNS_OF_SYNCHRONIZATION
 $ON_GPU_COLUMNS, syncType INTEGER NOT NULL, eventId INTEGER
