@@ -441,8 +441,9 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
     const char *nearest = status == KPROF_OK ? kprof_nearest_metric(known_base ? word : base,
                                                                     (const char *const *)names.items, names.count)
                                              : NULL;
+    const bool has_suffixes = nearest && !known_base && kprof_host_has_metric(host, nearest);
     if (nearest)
-        kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, known_base ? "" : suffix);
+        kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, has_suffixes ? suffix : "");
     else
         kprof_strbuf_puts(out, "; kprof list metrics has those that are");
     return status;
@@ -532,7 +533,10 @@ static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *h
     KPROF_AUTO_FREE char *name =
         kprof_strprintf("%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
     kprof_status status = KPROF_OK;
-    if (!kprof_host_has_metric(host, name))
+    if (kprof_launch_metric_find(throughput) || kprof_instruction_is_word(throughput))
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is not a throughput metric, which alone have a breakdown",
+                            throughput);
+    else if (!kprof_host_has_metric(host, name))
         status = kprof_fail_unknown_metric(catalog, host, throughput);
     KPROF_THEN(status, kprof_host_breakdown(host, name, &candidates));
     return KPROF_THEN(status, keep_collectable(host, throughput, &candidates, out));

@@ -169,6 +169,9 @@ static void test_refused(void **state)
     assert_refused("source:smsp__sass_average_branch_targets_threads_uniform", "of instructions is not known");
     assert_refused("smsp__pcsamp_warps_issue_stalled_long_scorebord",
                    "did you mean \"smsp__pcsamp_warps_issue_stalled_long_scoreboard\"?");
+    assert_refused("smsp__pcsamp_sample_count.sum", "did you mean \"smsp__pcsamp_sample_count\"?");
+    assert_refused("memory_type.max", "did you mean \"memory_type\"?");
+    assert_refused("breakdown:memory_type", "is not a throughput metric");
     assert_refused("group:smsp__pcsamp_warp_stall", "there is no section of that name");
     assert_refused("memory_l2_theoretical_sectors_global_load", "memory_access_type tells the kind");
     assert_refused("memory_l1_wavefronts_shared_load", "memory_access_type tells the kind");

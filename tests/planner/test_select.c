@@ -120,10 +120,12 @@ static void test_unknown(void **state)
     assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "kprof list metrics has those that are");
     assert_refused("drom__bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum\"?");
     assert_refused("launch__grid_sise", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
+    assert_refused("launch__grid_size.sum", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
     assert_refused("regex:^nothing_like_it$", KPROF_UNKNOWN_NAME,
                    "matches no metric of chip GH100; kprof list metrics has all");
     assert_refused("regex:(", KPROF_USAGE, "character 2");
     assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
+    assert_refused("breakdown:launch__grid_size", KPROF_UNKNOWN_NAME, "is not a throughput metric");
     assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
     assert_refused("group:memory__tables", KPROF_UNKNOWN_NAME, "kprof list sections tells which there are");
     assert_refused("group:Nvlink", KPROF_UNKNOWN_NAME, "CUPTI counts NVLink for the whole GPU");
