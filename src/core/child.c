@@ -88,9 +88,22 @@ static bool take(int *fd, size_t most, kprof_strbuf *to)
 
 static const char too_long[] = "it runs for too long", interrupted[] = "a signal has interrupted it";
 
+/* Is a signal pending that somebody sent to end this process, which has blocked it? */
+static bool has_pending_end(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t pending;
+    struct sigaction action;
+    if (sigpending(&pending) != 0)
+        return false;
+    return KPROF_ANY(i, COUNT_OF(numbers),
+                     sigismember(&pending, numbers[i]) == 1 && sigaction(numbers[i], NULL, &action) == 0 &&
+                         action.sa_handler != SIG_IGN);
+}
+
 static bool is_interrupted(const kprof_child_limits *limits)
 {
-    return limits->interrupted && *limits->interrupted;
+    return (limits->interrupted && *limits->interrupted) || has_pending_end();
 }
 
 /* Read both pipes until they end. Returns why the program has to be ended first, or NULL. */

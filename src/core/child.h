@@ -23,6 +23,6 @@ typedef struct kprof_child {
 
 /* Run a program, whose argument list begins with its path and ends with NULL, without input. Return NULL when it has
  * ended by itself, whatever its status; else why it could not start, or had to be ended: it ran for longer, or printed
- * more. Either output may have failed for lack of memory. */
+ * more, or a signal is pending that this process has blocked and that would end it. */
 const char *kprof_child_run(char *const *arguments, const kprof_child_limits *limits, kprof_child *result);
 void kprof_child_free(kprof_child *result); /* members */

@@ -5,10 +5,13 @@ import csv
 import os
 import re
 import shutil
+import signal
 import sqlite3
+import subprocess
 import tempfile
+import time
 
-from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case
+from harness import APP, INJECTION, KPROF, METRIC, PATIENCE_S, SCALE, VECTOR_ADD, Case
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RECORDED = os.path.join(TESTS, "../samples/source-h200.kprof")
@@ -117,6 +120,24 @@ class Instructions(Case):
         self.assertIn("lengths.cu:17", page)
         self.assertIn("no text: not found", page)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code WHERE cubin NOT NULL"), [(1,)])
+
+    def test_nvdisasm_that_hangs_is_interrupted(self):
+        """Whoever ends kprof then gets the report without texts."""
+        stub, started = self.path("nvdisasm"), self.path("started")
+        with open(stub, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n: >{started}\nexec sleep 1000\n")
+        os.chmod(stub, 0o700)
+        words = [KPROF, "--injection-path", INJECTION, "-o", "run", "--metrics", "inst_executed", "--nvdisasm", stub,
+                 APP, "init", "launch=doubled"]
+        environment = self.environment({"KPROF_SIM_CUBIN": f"{CODE}/lengths_sm90.cubin"}, words)
+        with subprocess.Popen(words, cwd=self.dir, env=environment) as kprof:
+            while not os.path.exists(started):
+                self.assertIsNone(kprof.poll())
+                time.sleep(0.01)
+            kprof.send_signal(signal.SIGINT)
+            self.assertEqual(kprof.wait(PATIENCE_S), 0)
+        self.assertIn(f"have no text: {stub}: a signal has interrupted it",
+                      self.kprof("report", "run.kprof", "--page", "source", "-w", "300").out)
 
     def test_files_that_were_edited_after_they_were_compiled(self):
         """nvcc notes the time and the size of a file behind its name, as LEB128."""
