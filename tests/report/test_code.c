@@ -915,6 +915,17 @@ static void test_brief_stays_small(void **state)
     free(text);
 }
 
+/* A name that the document has no room for takes none from the lines. */
+static void test_brief_with_a_long_name_has_lines(void **state)
+{
+    (void)state;
+    execute("UPDATE kernel SET function=replace(hex(zeroblob(100)), '00', 'softmax_')");
+    char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
+    assert_non_null(strstr(text, "\"function\":null"));
+    assert_non_null(strstr(text, "{\"at\":\"softmax.py:14\""));
+    free(text);
+}
+
 static void test_brief_has_whole_names_where_there_is_room(void **state)
 {
     (void)state;
@@ -984,6 +995,7 @@ int main(int argc, char **argv)
         TEST(test_stored_text),
         TEST(test_calls_of_a_function_are_told_apart),
         TEST(test_brief_stays_small),
+        TEST(test_brief_with_a_long_name_has_lines),
         TEST(test_brief_has_whole_names_where_there_is_room),
     };
     const struct CMUnitTest more[] = {TEST(test_too_many_profiles)};

@@ -28,6 +28,7 @@ typedef struct stall {
 typedef struct brief {
     const kprof_ranked *row;
     const kprof_findings *findings; /* NULL: none were looked for */
+    const char *function;           /* "": it is too long */
     char kernel[NAME_BYTES + 1], kernel_line[LINE_BYTES + 1], part[PART_BYTES + 1], device[WORDS_BYTES + 1];
     char class[WORD_BYTES + 1], limit[WORDS_BYTES + 1], occupancy[WORD_BYTES + 1], occupancy_line[LINE_BYTES + 1];
     char next[WORDS_BYTES + 1], advice[ADVICE_BYTES + 1];
@@ -270,6 +271,7 @@ static void make_brief(const kprof_emitter *emitter, const kprof_ranking *rankin
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     out->limit_pct = out->occupancy_pct = NAN;
+    out->function = strlen(group->kernel->function) <= NAME_BYTES ? group->kernel->function : "";
     cut(out->kernel, NAME_BYTES, name, false);
     cut(out->kernel_line, LINE_BYTES, name, false);
     kprof_group_describe(&ranking->groups, group, &text);
@@ -315,9 +317,8 @@ static void fit_hot_lines(brief *of)
         CALLER = 17,
         CAUSE = 15
     }; /* bytes beside their texts */
-    const char *const texts[] = {of->kernel, of->part,   of->device,
-                                 of->class,  of->limit,  of->occupancy,
-                                 of->next,   of->advice, of->row->group->kernel->function};
+    const char *const texts[] = {of->kernel,    of->part, of->device, of->class,   of->limit,
+                                 of->occupancy, of->next, of->advice, of->function};
     size_t bytes = MEMBERS, count = 0;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         bytes += size_of(texts[i]);
@@ -563,7 +564,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         text_field("format", "kprof-brief"),
         machine(kprof_field_integer("version", "", BRIEF_VERSION)),
         text_field("kernel", of->kernel),
-        text_field("function", strlen(row->group->kernel->function) <= NAME_BYTES ? row->group->kernel->function : ""),
+        text_field("function", of->function),
         text_field("group", of->part),
         text_field("device", of->device),
         machine(kprof_field_amount("launches", "", (int64_t)row->group->launches)),
