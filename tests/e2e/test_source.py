@@ -119,6 +119,9 @@ class Instructions(Case):
         self.assertNotIn("out[i]", page)
         self.assertIn("lengths.cu:17", page)
         self.assertIn("no text: not found", page)
+        for named, is_stranger in (source, False), (APP, True):
+            run = self.kprof("report", "run.kprof", "--page", "source", "--resolve-source-file", named)
+            self.assertEqual("no line of the report is of a file of this name" in run.err, is_stranger)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code WHERE cubin NOT NULL"), [(1,)])
 
     def test_nvdisasm_that_hangs_is_interrupted(self):

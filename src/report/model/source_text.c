@@ -47,6 +47,8 @@ static void try_file(search *of, int folder, const char *path)
         const bool is_first = of->out->state == KPROF_SOURCE_MISSING;
         if (is_first && (errno == EACCES || errno == EPERM))
             of->out->state = KPROF_SOURCE_DENIED;
+        else if (is_first && errno == ELOOP)
+            of->out->state = KPROF_SOURCE_LINK;
         else if (is_first && errno == EFBIG)
             of->out->state = KPROF_SOURCE_TOO_LARGE;
         return;

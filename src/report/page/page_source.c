@@ -881,6 +881,17 @@ static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx
     free_texts(whole.ptx_sources, whole.ptx);
 }
 
+/* Warn of files that the user named for their texts, and that no line of the report is of. */
+static void tell_strangers(const source_page *page)
+{
+    const kprof_strlist *files = page->context->options->source_files;
+    const kprof_code_profiles *profiles = &page->profiles;
+    for (size_t i = 0; files && i < files->count; i++)
+        if (!KPROF_ANY(k, profiles->file_count, kprof_source_same_end(profiles->files[k].path, files->items[i]) > 0))
+            kprof_log(KPROF_LOG_WARNING, "--resolve-source-file %s: no line of the report is of a file of this name",
+                      files->items[i]);
+}
+
 /* The emitter refers to the code until the page ends. */
 static source_page *open_page(const kprof_page_context *context)
 {
@@ -889,6 +900,7 @@ static source_page *open_page(const kprof_page_context *context)
     page->context = context;
     page->model = model;
     kprof_code_profiles_load(context->reports->file, model, &page->profiles);
+    tell_strangers(page);
     prepare(page);
     return page;
 }

@@ -35,8 +35,12 @@ int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
 {
     struct stat found; /* only what is a file is opened: of a pipe or a device that alone is an act */
     errno = 0;
-    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(found.st_mode))
+    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0)
         return -1;
+    if (!S_ISREG(found.st_mode)) {
+        errno = S_ISLNK(found.st_mode) ? ELOOP : 0;
+        return -1;
+    }
     const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
         return -1;
@@ -110,7 +114,7 @@ static void add_folder(kprof_source_index *index, int folder, struct found_folde
         const bool may_be_folder = found->d_type == DT_DIR || found->d_type == DT_UNKNOWN;
         if (may_be_folder && strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
             kprof_strlist_add(&inner, found->d_name);
-        if (found->d_type != DT_REG && found->d_type != DT_UNKNOWN)
+        if (found->d_type != DT_REG && found->d_type != DT_LNK && found->d_type != DT_UNKNOWN)
             continue;
         kprof_strbuf_append(&index->entries, &(entry){index->names.length, number}, sizeof(entry));
         kprof_strbuf_append(&index->names, found->d_name, strlen(found->d_name) + 1);

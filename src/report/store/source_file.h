@@ -12,7 +12,8 @@
 #define KPROF_SOURCE_ENTRIES_MAX 1000000
 
 /* Open a regular file of at most `most` bytes in a folder (a descriptor, or AT_FDCWD). Return the descriptor, which the
- * caller closes, and *size; -1: there is none, and errno tells why, 0 of what is no regular file. */
+ * caller closes, and *size; -1: there is none, and errno tells why: ELOOP of a link, 0 of what else is no
+ * regular file. */
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size);
 /* The files below the folders that the user gave, which kprof reads once. {0}: it has not yet. */
 typedef struct kprof_source_index {
