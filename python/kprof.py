@@ -188,8 +188,8 @@ def _ask(*words):
     except socket.timeout: # TimeoutError from Python 3.10 on
         raise Error(f"the kprof of this run has given no answer for {_LIMIT_S} s: it may be stopped") from None
     except OSError as error:
-        raise Error(f"the kprof of this run cannot be told ({error}): it measures from the start (without --armed no), "
-                    "or is gone; " + _RELAUNCH) from None
+        raise Error(f"the kprof of this run takes no commands ({error}): it measures from the start (without --armed "
+                    "no), or is gone; " + _RELAUNCH) from None
     parts = [line.partition(b" ")[::2] for line in text.split(b"\n") if line]
     lines = [(key.decode(errors="replace"), os.fsdecode(rest) if key == b"report" else rest.decode(errors="replace"))
              for key, rest in parts]
@@ -201,7 +201,7 @@ def _ask(*words):
     if code != 0:
         errors = "; ".join(message for level, message in messages if level == "error")
         errors = errors.replace("use --force-overwrite", "use overwrite=True")
-        late = "; " + _RELAUNCH if "cannot be told" in errors else ""
+        late = "; " + _RELAUNCH if "takes no commands" in errors else ""
         raise Error((errors or "kprof gave no answer") + late, code)
     return lines
 

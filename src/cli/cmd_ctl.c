@@ -79,11 +79,11 @@ static kprof_status refuse(const char *word, bool is_pid, long pid)
         return kprof_fail(
             KPROF_NO_APPLICATION,
             "\"%s\" is neither a process id nor the directory of a run; kprof ctl status lists those that "
-            "can be told",
+            "take commands",
             word);
     const bool is_others = kill((pid_t)pid, 0) != 0 && errno == EPERM;
     if (is_others || !kprof_pid_lives(pid))
-        return kprof_fail(KPROF_NO_APPLICATION, "process %s %s; kprof ctl status lists those that can be told", word,
+        return kprof_fail(KPROF_NO_APPLICATION, "process %s %s; kprof ctl status lists those that take commands", word,
                           is_others ? "is another user's" : "does not exist, or has ended");
     return kprof_fail(KPROF_NO_APPLICATION,
                       "process %s was not started under kprof; start it as kprof --armed no ./app", word);
@@ -233,10 +233,11 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
             "it goes on, as by fg or kill -CONT %ld",
             to->dir, stopped, stopped);
     if (error == ENOENT || error == ECONNREFUSED)
-        return kprof_fail(KPROF_NO_APPLICATION,
-                          "the run in %s cannot be told: it measures from the start, or its kprof is gone; start it as "
-                          "kprof --armed no ./app",
-                          to->dir);
+        return kprof_fail(
+            KPROF_NO_APPLICATION,
+            "the run in %s takes no commands: it measures from the start, or its kprof is gone; start it as "
+            "kprof --armed no ./app",
+            to->dir);
     return kprof_fail(KPROF_NO_APPLICATION, "the kprof of %s gives no answer: %s", to->dir, strerror(error));
 }
 
@@ -271,7 +272,7 @@ static kprof_status choose_only(const kprof_strlist *live, targets *out)
                           "is found by a process id",
                           kprof_sessions_folder());
     kprof_status status = kprof_fail(
-        KPROF_USAGE, "%zu runs can be told; name one or several, by process ids or their directories", live->count);
+        KPROF_USAGE, "%zu runs take commands; name one or several, by process ids or their directories", live->count);
     for (size_t i = 0; i < live->count; i++)
         list_run(live->items[i]);
     return status;

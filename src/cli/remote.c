@@ -181,8 +181,7 @@ static kprof_status tell(kprof_remote *remote, client *from, bool armed, uint32_
     }
     for (size_t i = 0; i < from->whom.count; i++)
         if (!tell_early(&how, from->whom.items[i]) && !tell_process(&how, from->whom.items[i]))
-            return kprof_fail(KPROF_NO_APPLICATION, "process %ld cannot be told: it has ended, or takes no commands",
-                              from->whom.items[i]);
+            return kprof_fail(KPROF_NO_APPLICATION, "process %ld takes no commands, or has ended", from->whom.items[i]);
     return KPROF_OK;
 }
 

@@ -451,7 +451,7 @@ class Control(Case):
 
     def test_process_that_is_none_of_the_run(self):
         process = self.start("init")
-        self.assertIn("cannot be told", self.ask(b"start\0" + b"99999999\0"))
+        self.assertIn("takes no commands", self.ask(b"start\0" + b"99999999\0"))
         self.assertIn("is no process id", self.ask(b"start\0x1\0"))
         self.end(process, 106)
 
