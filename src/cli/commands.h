@@ -3,18 +3,19 @@
 
 #include "cli/options.h"
 
-/* The kinds of words that a command takes beside its options. */
+/* The kinds of words that a command takes beside its options. kprof_options has the first as `argument`, NULL where the
+ * user gave none, unless a row names another field. */
 typedef enum kprof_operand {
     KPROF_OPERAND_NONE,
-    KPROF_OPERAND_APPLICATION,  /* a program and its arguments: all the rest of the line */
+    KPROF_OPERAND_APPLICATION,  /* a program and its arguments, `application`: all the rest of the line */
     KPROF_OPERAND_REPORT,       /* a report file */
-    KPROF_OPERAND_REPORTS,      /* two report files, first the baseline */
-    KPROF_OPERAND_MANY_REPORTS, /* any number of report files */
+    KPROF_OPERAND_REPORTS,      /* two report files, first the `baseline` */
+    KPROF_OPERAND_MANY_REPORTS, /* any number of report files, all in `reports` */
     KPROF_OPERAND_WORD,         /* one of the words that `usage` gives, separated by "|" */
-    KPROF_OPERAND_WORDS,        /* one of the words before the blank in `usage`, then any */
+    KPROF_OPERAND_WORDS,        /* one of the words before the blank in `usage`, then any, all in `reports` */
     KPROF_OPERAND_COMMAND,      /* the name of a command, or nothing */
     KPROF_OPERAND_FOLDER,       /* a folder, or nothing */
-    KPROF_OPERAND_METRICS,      /* any number of names of metrics */
+    KPROF_OPERAND_METRICS,      /* any number of names of metrics, in `selection.metrics` */
 } kprof_operand;
 
 /* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is
