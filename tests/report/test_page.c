@@ -121,6 +121,8 @@ static void list_without_records(void **state)
     (void)state;
     for (size_t i = 0; i < KPROF_FORMAT_COUNT; i++) {
         char *text = NULL;
+        if (!expected[i])
+            fail_msg("say here what format %zu of KPROF_FORMATS makes of an empty list", i);
         assert_int_equal(show(&page, (kprof_format)i, 0, &text), KPROF_OK);
         if (i == KPROF_FORMAT_HTML || i == KPROF_FORMAT_HDOC)
             assert_non_null(strstr(text, expected[i]));
