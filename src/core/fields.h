@@ -96,7 +96,7 @@
 #define KPROF_KERNEL_FIELDS(FIELD, SPOOL, REPORT)                                                                      \
     SPOOL(U32, kernel, NONE)          /* numbered from 1 in this process */                                            \
     SPOOL(U32, device_launches, NONE) /* 0: not known, 1: its code launches no kernel, 2: it launches kernels */       \
-    SPOOL(U32, barriers, NONE)        /* that a block takes, and 1; 0: not known */                                    \
+    SPOOL(U32, barriers, NONE)        /* that a block takes, plus 1; 0: not known */                                   \
     FIELD(TEXT, mangled, mangled, 1, NONE, NONE)                                                                       \
     REPORT(TEXT, demangled, 1)                                                                                         \
     REPORT(TEXT, function, 1) /* without namespaces, template arguments and parameters */                              \

@@ -28,7 +28,7 @@ static bool is_listed(kprof_foreign_threads *list, long id)
 }
 
 /* `*other`: the first thread that is not. The kernel ends the list early where a thread ends meanwhile. So its length
- * is compared with the folder's link count, which is 2 and the number of threads. */
+ * is compared with the folder's link count, which is the number of threads plus 2. */
 static bool are_others_listed(kprof_foreign_threads *list, long own, long *other)
 {
     DIR *threads = opendir(THREADS);

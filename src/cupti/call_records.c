@@ -10,8 +10,8 @@
 /* Leave launches out once this many in a row, since a kernel's handle was last given out, were parts of calls of the
  * runtime. */
 #define ENOUGH 2000
-/* While launches are not recorded, one in so many calls of kprof_call_records_save records them, to see who launches.
- */
+/* While launches are not recorded, one call of kprof_call_records_save in this many records them, to see who launches.
+ * */
 #define CHECK_PERIOD 20
 #define FIRST_CHECK  4
 

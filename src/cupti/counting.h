@@ -1,6 +1,6 @@
 /* Keeps the counters of SMs switched on between the kernels of a replay. Where a pass counts in their second or third
- * domain, the driver switches them on before each range and off after it, by two control calls that take a millisecond
- * on an H200. Ranges begin with counters at zero, so nothing needs them off before the pass ends. The preloaded library
+ * domain, the driver switches them on before each range and off after it. Its two control calls take a millisecond on
+ * an H200. Ranges begin with counters at zero, so nothing needs them off before the pass ends. The preloaded library
  * (inject/exec.c) stands in for ioctl and asks before each call. */
 #pragma once
 

@@ -10,7 +10,7 @@
 
 typedef struct sorter {
     const kprof_graph_edges *graph;
-    size_t *slots;      /* [slot_count], hash table by handle: a node's index and 1; 0: free */
+    size_t *slots;      /* [slot_count], hash table by handle: a node's index plus 1; 0: free */
     size_t slot_count;  /* a power of two */
     size_t *from, *to;  /* [edge_count]: the ends of the edges as indices of nodes; NO_NODE: not one of the graph's */
     size_t *first;      /* [count + 2]: where a node's edges begin in `edges` */
@@ -47,7 +47,7 @@ static void list_edges(sorter *s)
         s->to[e] = find_node(s, g->to[e]);
         if (s->to[e] == NO_NODE)
             continue;
-        s->awaited[s->to[e]]++; /* for ever, where it is not known what it depends on */
+        s->awaited[s->to[e]]++; /* for ever, if the node that it depends on is not known */
         if (s->from[e] != NO_NODE)
             s->first[s->from[e] + 2]++;
     }

@@ -34,7 +34,7 @@ enum { COPIED_ATTRIBUTES = COUNT_OF(copied_attributes) };
 typedef struct node {
     struct node *next; /* in the order of execution */
     CUgraphNode handle;
-    CUgraphNode parent; /* the node of the whole graph that is the graph it is in; NULL: it is in the whole */
+    CUgraphNode parent; /* of a node of a child graph: the node that stands for that graph; else NULL */
     uint64_t id;
     uint32_t note; /* of kprof_node_notes_set */
     bool disabled, does_nothing;

@@ -33,7 +33,7 @@ typedef struct kprof_instruction_rows {
     size_t count, capacity, names;
 } kprof_instruction_rows;
 
-/* Make space for so many instructions, and forget those that are there. False when memory runs out. */
+/* Make space for this many instructions, and forget those that are there. False when memory runs out. */
 bool kprof_instruction_rows_begin(kprof_instruction_rows *rows, size_t count, size_t names);
 /* The values of the next row, all zeros. */
 double *kprof_instruction_rows_next(kprof_instruction_rows *rows);

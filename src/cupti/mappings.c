@@ -21,7 +21,7 @@ typedef struct mapping {
     char permissions[5]; /* "rw-s": shared, "rw-p": private */
 } mapping;
 
-/* Is there a mapping that is looked for? True also when none can be read. */
+/* Does any mapping satisfy `is_wanted`? True also when none can be read. */
 static bool any_mapping(bool (*is_wanted)(const char *line, const void *user), const void *user)
 {
     FILE *file = fopen("/proc/thread-self/maps", "re");

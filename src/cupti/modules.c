@@ -23,7 +23,7 @@ typedef struct cubin_kernel {
     char *name;
     bool is_entry;           /* a kernel for certain */
     bool launches;           /* it may launch kernels of its cubin on the device */
-    unsigned barriers;       /* that a block takes, and 1; 0: not known */
+    unsigned barriers;       /* that a block takes, plus 1; 0: not known */
     const char *side_effect; /* NULL, or one of the texts kept below */
 } cubin_kernel;
 

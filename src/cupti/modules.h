@@ -23,8 +23,8 @@ typedef enum kprof_device_launches {
 } kprof_device_launches;
 kprof_device_launches kprof_modules_device_launches(const char *kernel);
 
-/* Return how many barriers a block of the kernel takes, and 1; 0 where no loaded cubin tells, or several tell other
- * numbers of kernels of this name. Thread-safe. */
+/* Return how many barriers a block of the kernel takes, plus 1. 0 where no loaded cubin tells, or several disagree
+ * about kernels of this name. Thread-safe. */
 unsigned kprof_modules_barriers(const char *kernel);
 
 /* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;

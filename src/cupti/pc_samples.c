@@ -26,7 +26,7 @@ struct kprof_pc_samples {
     char **reasons;      /* [reason_count]: their names */
     char *reason_texts;  /* that these point into */
     size_t *columns;     /* [column_count]: the reason of each of CUPTI's numbers */
-    size_t column_count; /* the largest of the numbers, and 1 more */
+    size_t column_count; /* the largest of the numbers, plus 1 */
     kprof_instruction_rows rows;
     CUpti_PCSamplingPCData *records; /* [READ_INSTRUCTIONS] */
     CUpti_PCSamplingStallReason *counts;

@@ -177,7 +177,7 @@ static kprof_status initialize_image(kprof_pm_sampling *s)
     return status;
 }
 
-/* Make the image for so many samples, if it has no space for them, or more than twice as much. */
+/* Make the image for this many samples, if it has no space for them, or space for more than twice as many. */
 static kprof_status fit_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t samples)
 {
     size_t one = 0, two = 0;

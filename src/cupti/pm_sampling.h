@@ -5,7 +5,7 @@
 
 #include "core/config.h"
 
-/* A reading has at most so many samples. */
+/* A reading has at most this many samples. */
 #define KPROF_PM_MOST_SAMPLES 4096
 
 typedef struct kprof_pm_sampling kprof_pm_sampling;

@@ -633,7 +633,8 @@ void kprof_snapshot_stop_following(kprof_snapshot *s)
     s->is_behind = false;
 }
 
-/* May a batch keep so much more of what transfers move, or of what _watch sees? Its end will need space, too. */
+/* May a batch keep this many more bytes of what transfers move, or of what _watch sees? Its end will need space, too.
+ * */
 static bool may_keep(kprof_snapshot *s, size_t bytes)
 {
     size_t free_bytes = 0, total_bytes;

@@ -40,7 +40,7 @@ kprof_status kprof_snapshot_watch(kprof_snapshot *snapshot, bool is_start) KPROF
 kprof_status kprof_snapshot_follow(kprof_snapshot *snapshot, void *stream, bool becomes_start) KPROF_MUST_CHECK;
 /* Has that launch ended, and is the start what it left? Does not wait. */
 bool kprof_snapshot_has_followed(const kprof_snapshot *snapshot);
-/* From inside a call that takes memory away: kprof's work behind a launch that has not ended is not to touch any. What
+/* From inside a call that takes memory away: kprof's work behind a launch that has not ended must not touch any. What
  * _follow was to find out is lost. Waits for that work where the launch has ended. Thread-safe, as _has_followed is. */
 void kprof_snapshot_stop_following(kprof_snapshot *snapshot);
 /* After that: did the launch change memory since _watch? Once for each _watch. */

@@ -55,8 +55,8 @@ void kprof_batch_note_other_work(const kprof_call *call);
 void kprof_batch_note_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */
 void kprof_batch_spoil(const char *reason);
-/* A call is about to take away what replays use, and the batch is spoiled: what kprof does behind a launch that has not
- * ended is not to touch that. */
+/* A call is about to take away what replays use, and the batch is spoiled. The work that kprof has put behind a launch
+ * that has not ended must not touch it. */
 void kprof_batch_stop_behind(void);
 /* Return the kprof_sharing bits that matter to the open batch and have been set since it was opened. */
 unsigned kprof_batch_new_sharing(void);

@@ -15,9 +15,9 @@
 #define LEAST_MEMORY_BYTES ((size_t)16 << 20)
 #define MEMORY_SHARE       8 /* of what the machine has: not more */
 
-/* A measurement with more ranges is a new one, which takes 150 ms besides. So there are few of them, except where
- * contexts take turns with the counters, and each measurement is a new one anyway, and at the end of a process, where a
- * range that nobody uses costs a millisecond. */
+/* A measurement with more ranges is a new one, which takes 150 ms besides, so kprof makes few of them. Where contexts
+ * take turns with the counters, each measurement is a new one anyway. At the end of a process a range that nobody uses
+ * costs a millisecond. */
 #define RANGE_GROWTH 2
 
 /* -c counts samples that have all passes, and others have to be open beside these. */

@@ -215,7 +215,7 @@ static bool closes_batch(const kprof_call *call)
         return true;
     if (kprof_batch_saves_host() && is_gated(call) && !uses_memory(call))
         return true;
-    if (call->kind == KPROF_CALL_CAPTURE) /* a graph is changed behind it, often */
+    if (call->kind == KPROF_CALL_CAPTURE) /* programs often change a graph after it */
         return !kprof_batch_is_sealed() &&
                (!kprof_batch_records() || repeats_whole_graphs() || !kprof_captures_are_quiet());
     if (call->kind == KPROF_CALL_FREE)
@@ -685,8 +685,9 @@ static bool look_for_capture(const kprof_call *call)
 }
 
 /* In a transfer the host may wait for a kernel, or for a function of its own, that waits for another thread, which must
- * be able to launch meanwhile. During a capture kprof can await nothing. Kernels that were launched with it may have
- * been waited for already, and give up after 0.1 s in all. */
+ * be able to launch meanwhile. During a capture kprof can await nothing. kprof may have waited already as earlier
+ * kernels were launched, and some kernels give up after 0.1 s in all: so it waits here for half of the time that is
+ * left. */
 static kprof_awaited await_start(const kprof_call *call)
 {
     if (call->kind != KPROF_CALL_TRANSFER || thread.captured || atomic_load(&kprof_engine.process.matched) == 0)

@@ -117,7 +117,7 @@ static kprof_status start(const char *dir)
         return status;
     snprintf(process->session_dir, sizeof process->session_dir, "%s", dir);
     const bool waits =
-        process->config.starts_unarmed && !kprof_trace_is_alone(); /* a trace drops what it is not to have */
+        process->config.starts_unarmed && !kprof_trace_is_alone(); /* a trace drops what it must not have */
     atomic_store(&process->waits, waits);
     atomic_store(&process->armed, !waits);
     process->exit_handler = at_exit; /* for threads that begin below */

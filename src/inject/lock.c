@@ -1,8 +1,8 @@
 /* A line is a file with the number of the last ticket given out and of the ticket whose turn it is. A process with a
  * ticket holds a lock of the kernel on the byte of the ticket's number, which goes with the process. Processes that
  * wait sleep in a futex on the file. Nothing but system calls touches the file's bytes, since the application may
- * truncate it, and the file is opened anew for each place, since the application may close any descriptor that it did
- * not open. */
+ * truncate it. The file is opened anew for each place, since the application may close any descriptor that it did not
+ * open. */
 #include "inject/lock.h"
 
 #include "core/deadline.h"

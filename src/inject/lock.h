@@ -15,16 +15,16 @@ void kprof_lock_choose(const char *uuid);
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
 /* Tell those who wait that this process, whose turn it is, makes progress. Cheap: most calls only read a clock. */
 void kprof_lock_note_progress(void);
-/* Does the work of this process, whose turn it is, perhaps wait for what others do next? While it does, they wait for
- * their turn only as long as a call may be held. */
+/* Tell the others whether the work of this process, whose turn it is, may wait for what they do next. While it may,
+ * they wait for their turn only as long as a call may be held. */
 void kprof_lock_note_stuck(bool is_stuck);
 /* Does another process stand in line for a GPU that was ever chosen? Then it wants the counters, too, if this one keeps
  * them beyond its turn. */
 bool kprof_lock_is_wanted(void);
 /* Does kprof ask its processes to close what is open, since a signal has arrived? */
 bool kprof_lock_is_asked(void);
-/* Does kprof, which reads what this process writes, still live? UNKNOWN where the session directory is gone or cannot
- * be looked at; *is_gone says which of the two. A few system calls. */
+/* Does kprof, which reads what this process writes, still run? UNKNOWN where the session directory is gone or cannot be
+ * looked at; *is_gone says which of the two. A few system calls. */
 kprof_owner kprof_lock_owner(bool *is_gone);
 /* Give the turn to the next in line, or leave the line. In a forked child this lets go of a copy: the parent stays. */
 void kprof_lock_give(void);

@@ -11,7 +11,7 @@
 
 /* While other processes of the run wait for the counters, go through all passes this often. */
 #define TURN_ROUNDS 3
-/* After the windows of a first sample, each lets so many more launches go by than the one before: starting and
+/* After the windows of a first sample, each lets this many more launches go by than the one before: starting and
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
 /* Groups that have no sample yet do not wait so: there are windows for the first samples of this many, one after the

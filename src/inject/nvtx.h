@@ -70,8 +70,8 @@ bool kprof_nvtx_backward(uint64_t *sequence);
 bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle);
 /* If no launch of the process was chosen, name the ranges of the launches that kprof_nvtx_match refused. */
 void kprof_nvtx_tell_missed(void);
-/* A launch is left out because no range was a step, or one to be measured, yet: note which it is in, as the one asked
- * for may be misspelt. */
+/* A launch is left out because no range so far was a step, or one to be measured. Note the ranges that it is in: the
+ * user may have misspelt the wanted one. */
 void kprof_nvtx_note_outside(const kprof_filter *filter);
 /* Tell the trace of the ranges that are open as the process ends. */
 void kprof_nvtx_trace_open(void);

@@ -29,7 +29,7 @@
 #define FEWEST_SAMPLES 16
 /* On an H200, 64 MiB were full with the samples of 0.6 s. */
 #define BUFFER_BYTES ((size_t)128 << 20)
-/* A sample that is longer than so many intervals would take the time of those that follow. */
+/* A sample longer than this many intervals would take the time of those that follow. */
 #define MOST_INTERVALS 16
 #define MOST_METRICS   32
 #define MOST_CONTEXTS  64

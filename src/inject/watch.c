@@ -65,7 +65,7 @@ static bool may_close(void)
 static void tell_steps(uint64_t launches)
 {
     uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
-    if (steps > 0 && steps < first) /* else it is told why there was none */
+    if (steps > 0 && steps < first) /* else another message tells why there was none */
         kprof_log(
             KPROF_LOG_WARNING,
             "process %d had %llu launch%s, and %llu step%s; --schedule measures from step %llu on: let the program "
@@ -222,8 +222,8 @@ static bool give_back(unsigned calls)
     return done;
 }
 
-/* Nothing is measured yet. Another process may want the counters, or nothing will be measured any more: then samples
- * would slow down the program for nothing. */
+/* Nothing is measured yet. If another process wants the counters, or kprof will measure nothing any more, samples would
+ * slow down the program for no use. */
 static void look_after_early(void)
 {
     if (!kprof_gate_enter_exclusive(0))

@@ -99,7 +99,7 @@ typedef struct kprof_workload {
     uint64_t device_bytes;    /* memory of the GPU; 0: not known, that of the GPU whose prices these are */
     bool counts_instructions; /* beside the passes of the schedule a launch is repeated with counters of instructions */
     bool samples;             /* and once more with samples of them */
-    uint32_t timelines;       /* and so often, sampled over time */
+    uint32_t timelines;       /* how often it is repeated and sampled over time */
 } kprof_workload;
 
 typedef struct kprof_cost {
@@ -119,7 +119,7 @@ typedef struct kprof_cost {
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
 /* Return how many launches a batch can have. */
 uint64_t kprof_batch_capacity(const kprof_workload *workload, size_t pass_count);
-/* Return how many launches so much counter data is of, one at least. */
+/* Return how many launches have this much counter data; at least one. */
 uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count);
 
 /* The limits on the cost of collecting. */

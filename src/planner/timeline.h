@@ -20,7 +20,7 @@ typedef struct kprof_timeline_plan {
 } kprof_timeline_plan;
 
 /* Put each name into the first pass that has space for it; kprof_host_can_sample holds for all of them. With `most` > 0
- * there are so many passes at most. The plan is freed with kprof_timeline_free, on failure too. */
+ * there are at most that many passes. The plan is freed with kprof_timeline_free, on failure too. */
 kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, size_t most,
                                  kprof_timeline_plan *out) KPROF_MUST_CHECK;
 void kprof_timeline_free(kprof_timeline_plan *plan); /* members */

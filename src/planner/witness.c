@@ -219,7 +219,7 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
     return p->status;
 }
 
-/* Look for a proof of the first so many metrics of a row. */
+/* Look for a proof by the first `metrics` of a row. */
 static kprof_status choose_proof(kprof_packing *p, size_t metrics, kprof_strlist *names)
 {
     kprof_strlist *counters = &p->guests[PROOF].counters;

@@ -65,7 +65,7 @@ bool kprof_spool_type_known(uint32_t type)
     return layout_of(type).fields;
 }
 
-/* Return an array of the scratch for `count` elements. NULL where so many, of `least` bytes each or more, do not
+/* Return an array of the scratch for `count` elements. NULL where that many, of `least` bytes each or more, do not
  * follow, or memory runs out. */
 static void *reserve(kprof_scratch_array *array, size_t count, size_t least, kprof_bytes *in)
 {

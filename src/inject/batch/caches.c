@@ -30,8 +30,8 @@ static void note_flush(kprof_batch_state *state, kprof_status status)
 }
 
 /* Return why caches cannot be emptied before a launch's own run; NULL if they can. No work may run meanwhile: the
- * driver empties L2 at once, and may load code only when all work has ended. This thread has the gate alone, and what
- * the context still does ends, as the range of the launch could not begin otherwise. */
+ * driver empties L2 at once, and may load code only when all work has ended. This thread has the gate alone, and the
+ * context's work will end: otherwise the launch's range could not begin. */
 static const char *why_not_emptied(void *context)
 {
     if (kprof_decision_has_other_writers())

@@ -185,7 +185,8 @@ static bool stayed_away(const kprof_batch_state *state)
            (state->stayed_away || !kprof_decision_needs_proof());
 }
 
-/* A launch did not end while a call was held, and has now. Tell whether it can have waited for anything meanwhile. */
+/* A launch that did not end while its call was held has ended now. If nothing can have helped it meanwhile, it took
+ * long: note that. */
 static void note_late_ends(kprof_batch *batch)
 {
     const kprof_batch_state *state = &batch->state;
@@ -319,15 +320,15 @@ void kprof_close_or_give_up(kprof_batch *batch, const char *why)
     (void)close_or(batch, false, why);
 }
 
-/* The batch has a chosen launch, else nobody reads its proof. Afterwards memory is as the own runs left it, and they go
- * on if the host got the `same` each time. */
+/* The batch must have a chosen launch, since the proof is read for those alone. Afterwards memory is as the own runs
+ * left it, and they go on if each replay gave the host the `same`. */
 static kprof_status try_replays(kprof_batch *batch, bool *same)
 {
     kprof_batch_state *state = &batch->state;
     *same = false;
     kprof_status status = end_own_run(batch, kprof_ends_await(&batch->ends, state));
     if (status == KPROF_OK && batch->ends.most_replayed < state->list.count)
-        return status; /* what is not to be repeated is not tried */
+        return status; /* kprof must not repeat all of them, so it tries none */
     KPROF_THEN(status, kprof_replay_try(&batch->replay, state, &batch->passes));
     if (status != KPROF_OK || batch->passes.replayed < state->list.count)
         return status;

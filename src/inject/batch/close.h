@@ -11,12 +11,12 @@ void kprof_close_or_give_up(kprof_batch *batch, const char *why);
 /* Take nothing more: a later call closes the batch, when its work has ended. What the application submits until then
  * runs behind all that replays repeat. */
 void kprof_close_seal(kprof_batch *batch, const char *why);
-/* A call has copied to the host what kernels computed that were not compared yet. The next launch tries replays, which
- * compare all copies before it; where nothing may be tried, close the batch, whose passes compare the copy. Has that
- * been done? */
+/* A call has copied to the host what kernels computed that kprof has not compared yet. The next launch tries replays,
+ * which compare all copies before it. Where kprof may not try them, close the batch, whose passes compare the copy, and
+ * return true. */
 bool kprof_close_behind_copy(kprof_batch *batch);
-/* Before a launch joins: if that is due, try whether replays give the host the same. If so the batch goes on, else
- * close it. */
+/* Call this before a launch joins. If a trial is due, find out whether replays give the host the same: then the batch
+ * goes on, else close it. */
 void kprof_close_or_go_on(kprof_batch *batch);
 /* Has the batch been open for so long that it is time to close it? */
 bool kprof_close_is_due(kprof_batch *batch);

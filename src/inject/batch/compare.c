@@ -3,7 +3,7 @@
 
 #include "inject/engine.h"
 
-/* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
+/* After this many replays that gave the host what the own runs gave, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
 
 /* A kernel may compute something else now and then, such as a sum whose additions come in another order. So try replays

@@ -27,7 +27,7 @@ typedef struct kprof_behind {
     bool prepared;        /* the batch has one launch, and goes on behind it if that does not end by itself */
     bool stands;          /* behind such a launch, which may not have ended */
     bool goes_on;         /* the batch was open before: */
-    size_t first;         /* so many launches of it come before that one */
+    size_t first;         /* how many of its launches come before that one */
     bool watched;         /* whether that one changes memory, and the answer is still to be read */
     kprof_kernel *kernel; /* its */
     bool begun;           /* its call has returned */

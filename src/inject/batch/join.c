@@ -24,7 +24,7 @@ typedef struct candidate {
     char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
-/* May the launch do what nothing would tell of? */
+/* May the launch do something that kprof would not notice? */
 static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     const bool is_lenient = kprof_own_run_is_lenient(&batch->own, &batch->state);
@@ -348,7 +348,8 @@ void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
     state->list.entered = 0;
 }
 
-/* May a launch that is not chosen open a batch, as chosen ones may follow that cannot? Only if kprof need not wait. */
+/* May a launch that nobody chose open a batch? Chosen ones may follow, and be unable to. It may only if kprof need not
+ * wait. */
 static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *launch)
 {
     void *context = launch->call->context;

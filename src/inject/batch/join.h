@@ -9,11 +9,11 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
 void kprof_join_check_behind(kprof_batch *batch, const kprof_call *call);
 /* Add a launch or transfer to the batch, which owns its operation from now on. There is space. */
 void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation);
-/* Return why the open batch has to close before the launches; NULL: it can hold them, with so many ranges. */
+/* Return why the open batch has to close before the launches; NULL: it can hold them, and this many ranges. */
 const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_launch *launch,
                                 const kprof_decision *decision, size_t ranges);
-/* In a search, before a launch or graph is added: can it have a range of its own, as the context is idle, or that of
- * the launch before it, which goes on? Else the batch is sealed. */
+/* In a search, call this before a launch or graph is added. It can have a range of its own if the context is idle, or
+ * share that of the launch before it, which goes on. Else this seals the batch, and returns false. */
 bool kprof_join_searches(kprof_batch *batch, const kprof_batch_launch *launch, bool *is_idle);
 /* If the host may have changed memory that it shares with the GPU since the last call, add that change to the batch. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call);

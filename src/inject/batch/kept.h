@@ -19,6 +19,6 @@ typedef struct kprof_kept_list {
 
 /* A record that has a copy of the text, and room for values. NULL when memory runs out. */
 kprof_kept *kprof_kept_new(const char *text, size_t value_count);
-/* The list takes the record over; it uses so many values. */
+/* The list takes the record over, which uses this many of its values. */
 void kprof_kept_add(kprof_kept_list *list, kprof_kept *added, size_t value_count);
 void kprof_kept_free(kprof_kept_list *list);

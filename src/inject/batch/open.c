@@ -187,7 +187,8 @@ static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch,
         kprof_engine.device->target_load_beside(launch->call);
 }
 
-/* See whether the launch that it stands behind, or may come to, changes memory, unless that is known. */
+/* Find out whether the launch that the batch stands behind, or may come to stand behind, changes memory, unless kprof
+ * knows that. */
 static void watch_behind(kprof_batch *batch)
 {
     kprof_behind *behind = &batch->behind;

@@ -3,7 +3,7 @@
 
 #include "inject/batch/stages.h"
 
-/* Open a batch for the launch, as kprof has decided for it. `ranges`: it must be able to hold so many. */
+/* Open a batch for the launch, as kprof has decided for it. The batch must be able to hold this many `ranges`. */
 kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                               size_t ranges) KPROF_MUST_CHECK;
 /* Forget all that the batch has. `is_idle`: no work is left in the context, which lives on. */

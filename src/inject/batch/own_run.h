@@ -32,7 +32,7 @@ void kprof_own_run_watch_writes(kprof_own_run *own, kprof_batch_state *state);
 bool kprof_own_run_is_lenient(const kprof_own_run *own, const kprof_batch_state *state);
 /* The launch has ended: let the proof look for reads again, or take only kernels that it has shown to be harmless. */
 void kprof_own_run_watch_reads(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);
-/* End the proof, which was begun for a case that has not come: the batch has none. The context is idle. */
+/* End the proof: kprof began it for a case that has not come, so the batch has none. The context is idle. */
 void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state);
 /* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. What
  * runs must end by itself: until it has, nothing runs that comes later in another stream. */

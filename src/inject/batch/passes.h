@@ -7,7 +7,7 @@
 typedef struct kprof_passes {
     bool shares;                   /* the ranges of own runs are part of the samples' measurement */
     bool automatic;                /* each kernel of a replay is a range by itself */
-    size_t replayed;               /* of launches and transfers, the first so many are replayed */
+    size_t replayed;               /* this many launches and transfers, the first ones, are replayed */
     uint32_t measured;             /* passes so far */
     kprof_evaluations evaluations; /* of the chosen launches, in their order; made when the passes begin to end */
 } kprof_passes;

@@ -48,8 +48,8 @@ static kprof_status read_whole_proof(kprof_batch_state *state, kprof_reader *rea
     return status;
 }
 
-/* Launches have shared a range, as one of them did not end in time. Return the kernel that must have been it: the only
- * one that has not been shown to stay away from memory of the host. NULL: nothing tells. */
+/* Several launches share a range, since one of them did not end in time. Return the kernel that must have reached
+ * memory of the host: the only one that no proof has cleared. NULL: there is none, or several. */
 static kprof_kernel *find_culprit(const kprof_launch_list *list, size_t first, size_t end)
 {
     kprof_kernel *found = NULL;
@@ -98,8 +98,8 @@ static kprof_status read_each_proof(const kprof_batch_state *state, kprof_reader
     return status;
 }
 
-/* Launches that are lost, since one of them reached memory of the host, do not count for -c: later ones are measured
- * apart. That comes to an end, as each search finds out a kernel. */
+/* All launches are lost if one of them reached memory of the host. They do not count for -c, since later ones are
+ * measured apart. This comes to an end: each search finds one such kernel. */
 static void take_others(const kprof_launch_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {

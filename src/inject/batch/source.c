@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A launch has at most this many samples. Launches that are up to 2^SAME_PERIOD times as short share its period, and
- * still have about a thousand; shorter ones have a replay of their own. */
+/* A launch has at most this many samples. Launches up to 2^SAME_PERIOD times shorter share its period, and still have
+ * about a thousand samples; even shorter ones have a replay of their own. */
 #define MOST_SAMPLES 100000
 #define SAME_PERIOD  6
 
@@ -209,8 +209,8 @@ static kprof_status run_counted(kprof_source *source, const kprof_batch_state *s
 
 /* Samples */
 
-/* Choose the shortest period in which a launch has no more samples than it should. `cycles`: it would have so many, one
- * a cycle. */
+/* Choose the shortest period in which a launch has no more samples than it should. `cycles`: the number of samples that
+ * it would have with one a cycle. */
 static uint32_t choose_period_for(double cycles)
 {
     double samples = cycles / (1 << KPROF_SHORTEST_PERIOD);

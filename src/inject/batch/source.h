@@ -42,7 +42,7 @@ bool kprof_source_is_wanted(kprof_source_kind kind);
 /* Measure the batch's only launch, which is about to be launched, in its own run. The context is idle, and nothing else
  * is launched there before kprof_source_end_own. `group` is the launch's. */
 void kprof_source_begin_own(kprof_source *source, kprof_batch_state *state, struct kprof_group *group, void *stream);
-/* The context is idle again. Keep what the launch has; `lost` says why it is not to be had, NULL that it is. */
+/* The context is idle again. Keep what the launch has; `lost` says why nobody can tell; NULL: kprof can. */
 void kprof_source_end_own(kprof_source *source, kprof_batch_state *state, const char *lost);
 /* Remember why launches lack what was not measured. The first reason of each kind stays. */
 void kprof_source_note(kprof_source *source, const char *reason);

@@ -127,8 +127,8 @@ static unsigned waiting_from(kprof_lanes *lanes, const kprof_call *call)
     return lane == KPROF_LANES ? ALL_LANES : 1u << lane | (is_legacy ? blocking(lanes) : 0);
 }
 
-/* Behind other calls the program may know that work has ended; behind these where a function of the host may tell it.
- * Work that failed is taken out of its lane. */
+/* May the program know, once the call has returned, that work has ended? Calls that set something up or launch a graph
+ * tell it only where a function of the host may. Work that failed is taken out of its lane. */
 static bool tells_of_end(const kprof_call *call)
 {
     switch (call->kind) {

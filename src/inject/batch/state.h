@@ -42,18 +42,18 @@ typedef struct kprof_launch_list {
     kprof_open_launch *items; /* [capacity] */
     size_t count, capacity;
     size_t chosen;           /* how many of them were chosen */
-    size_t entered;          /* those of the call that is under way: the last so many */
+    size_t entered;          /* how many of the last ones belong to the call that is under way */
     unsigned entered_traits; /* kprof_node_trait bits of these */
     int64_t chosen_ns;       /* when the last chosen launch came */
 } kprof_launch_list;
 
 /* The ranges of the batch, besides the one around all of it. */
 typedef struct kprof_batch_ranges {
-    size_t capacity;  /* the measurement holds so many */
-    size_t least;     /* it must hold so many when the batch opens */
+    size_t capacity;  /* how many the measurement holds */
+    size_t least;     /* how many it must hold when the batch opens */
     size_t first;     /* the batch's first one; before it are those of samples */
     size_t count;     /* so far: the next one's index */
-    size_t wanted;    /* so many there will be */
+    size_t wanted;    /* how many there will be */
     uint64_t lenient; /* the proof's, from the first one on, in which it looks for writes alone: bits */
     uint64_t unread;  /* likewise: those that have nothing of the batch */
 } kprof_batch_ranges;
@@ -129,18 +129,18 @@ static inline bool kprof_state_is_sealed(const kprof_batch_state *state)
 bool kprof_state_has_managed(const kprof_batch_state *state);
 /* Do its replays put memory of the host back? */
 bool kprof_state_saves_host(const kprof_batch_state *state);
-/* Is one of the two so? */
+/* Is either of these two true? */
 bool kprof_state_has_host(const kprof_batch_state *state);
 /* Return the kprof_sharing bits that matter to the batch and have been set since it was opened. */
 unsigned kprof_state_new_sharing(const kprof_batch_state *state);
-/* Do so many more ranges not fit into the batch? */
+/* Has the batch no space for this many more ranges? */
 bool kprof_state_is_full(const kprof_batch_state *state, size_t ranges);
 
 /* Do not repeat the batch: something happened that it does not know of. `reason` is a literal. The first one stays. */
 void kprof_state_spoil(kprof_batch_state *state, const char *reason);
 /* Remember why launches are measured in another way. The first reason stays. */
 void kprof_state_note(kprof_batch_state *state, const char *text, const char *why);
-/* Make space for so many more launches and transfers; false when memory ran out. */
+/* Make space for this many more launches and transfers; false when memory ran out. */
 bool kprof_state_reserve(kprof_batch_state *state, size_t more);
 /* Add a launch or transfer, and own its operation. There is space. */
 void kprof_state_add(kprof_batch_state *state, const kprof_batch_launch *launch, kprof_operation *operation);

@@ -14,8 +14,8 @@ typedef struct kprof_timelines {
     char reason[KPROF_NOTE_BYTES]; /* why launches lack samples; "": no reason */
 } kprof_timelines;
 
-/* Get ready for replays: choose how often each launch is sampled, by what its passes counted. Is there to be one? Where
- * it fails, all is as it was before. */
+/* Get ready for replays: choose how often each launch is sampled, by what its passes counted. Returns whether there is
+ * to be one. After a failure there is none, and all is as it was before. */
 bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state, const kprof_passes *passes);
 /* Repeat a launch or transfer in the replay. The status is that of the launch. */
 kprof_status kprof_timelines_run(kprof_timelines *timelines, kprof_batch_state *state,

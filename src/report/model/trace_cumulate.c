@@ -44,7 +44,7 @@ static double part_before(const walker *w, int64_t time)
     return to > from ? (double)((uint64_t)to - (uint64_t)from) : 0;
 }
 
-static void go_to(walker *w, const int64_t keys[2], int64_t time)
+static void advance_to(walker *w, const int64_t keys[2], int64_t time)
 {
     if (compare_keys(w->keys, keys) != 0) {
         memcpy(w->keys, keys, sizeof w->keys);
@@ -72,7 +72,7 @@ void kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what)
     while (kprof_store_next(report, w.points)) {
         const int64_t keys[2] = {sqlite3_column_int64(w.points, 0), sqlite3_column_int64(w.points, 1)},
                       time = sqlite3_column_int64(w.points, 2);
-        go_to(&w, keys, time);
+        advance_to(&w, keys, time);
         const bool is_within = w.next.is_there && compare_keys(w.next.keys, keys) == 0;
         double sums[KPROF_CUMULATE_CLASSES];
         for (unsigned i = 0; i < KPROF_CUMULATE_CLASSES; i++)

@@ -28,7 +28,7 @@ typedef struct kprof_code_ingest {
     kprof_known_profile *known_profiles; /* [profile_count] */
     size_t profile_count;
     int64_t launch;             /* row of the launch of the last record */
-    size_t profile;             /* index of its profile, and 1; 0: none yet */
+    size_t profile;             /* index of its profile, plus 1; 0: none yet */
     uint64_t position;          /* of that launch */
     const char *reason;         /* of that launch */
     bool told[2];               /* it has counters, and samples */
