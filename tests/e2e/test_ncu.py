@@ -188,6 +188,20 @@ class Choices(Case):
         self.assertEqual([row[0] for row in self.query("part.kprof", "SELECT position FROM launch ORDER BY position")],
                          [1, 3, 5, 7, 9])
 
+    def test_launches_of_each_gpu(self):
+        steps = [f"launch={VECTOR_ADD}*3", "place=device:1", f"launch={VECTOR_ADD}*2", "place=device:0",
+                 f"launch={SCALE}", "place=device:1", f"launch={SCALE}*2"]
+        for options, chosen in (([], [0, 0, 0, 1, 1, 0, 1, 1]),
+                                (["-c", "1"], [0, None, None, 1, None, None, None, None]),
+                                (["-s", "2"], [None, None, 0, None, None, 0, 1, 1]),
+                                (["-k", "scale", "-s", "1"], [None] * 7 + [1]),
+                                (["-c", "2", "--devices", "1"], [None, None, None, 1, 1, None, None, None])):
+            run = self.collect(["--filter-mode", "per-gpu", *options], steps, env={"KPROF_SIM_PROBE": "two-gpus"})
+            self.assert_run(run, 0)
+            rows = dict(self.query("run.kprof", "SELECT position, ordinal FROM launch JOIN device ON "
+                                                "device.id=device_id"))
+            self.assertEqual([rows.get(position) for position in range(8)], chosen, options)
+
     def told(self, *options):
         """The metrics of instructions in the configuration that the injection library reads."""
         run = self.kprof(*options, "/bin/sh", "-c", 'tr -c "a-z0-9_." "\\n" <"$KPROF_SESSION_DIR/config"')

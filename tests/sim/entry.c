@@ -35,12 +35,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_KERNELS 64
-#define MAX_RANGES  64
-#define STREAM      0
-#define CAPTURED    1 /* a stream of the same context */
-#define SLOT        0
-#define PINNED_SLOT 2
+#define MAX_KERNELS  64
+#define MAX_RANGES   64
+#define STREAM       0
+#define CAPTURED     1 /* a stream of the same context */
+#define SLOT         0
+#define PINNED_SLOT  2
+#define OTHER_STREAM 2 /* of the other device */
+#define OTHER_SLOT   1
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
@@ -69,9 +71,9 @@ void kprof_sim_pass_ms(int64_t ms) __attribute__((visibility("default")));
 bool kprof_sim_do(const char *text) __attribute__((visibility("default")));
 
 /* What the next launches tell of themselves. */
-enum { GRID, BLOCK, SMEM, STREAM_ID, CONTEXT_ID, PLACES };
-static const char *const place_names[PLACES] = {"grid", "block", "smem", "stream", "context"};
-static uint32_t places[PLACES] = {65536, 256, 0, 0, 1};
+enum { GRID, BLOCK, SMEM, STREAM_ID, CONTEXT_ID, DEVICE, PLACES };
+static const char *const place_names[PLACES] = {"grid", "block", "smem", "stream", "context", "device"};
+static uint32_t places[PLACES] = {65536, 256, 0, 0, 1, 0};
 
 static kprof_device_ops device;
 static uint32_t pass_count;    /* of the plan */
@@ -229,10 +231,10 @@ static void unlock_machine(void)
     pthread_mutex_unlock(&sim.mutex);
 }
 
-/* Where kernels add one. */
-static _Atomic uint64_t *find_sum(void)
+/* Where kernels of a stream add one. */
+static _Atomic uint64_t *find_sum(unsigned stream)
 {
-    return &sim_words(sim_variable_of_stream(STREAM))[0];
+    return &sim_words(sim_variable_of_stream(stream))[0];
 }
 
 /* Modules are this file, if a variable names one. */
@@ -284,10 +286,12 @@ static void make_device(void)
 static void make_machine(void)
 {
     static const sim_step allocate = {.op = SIM_ALLOC, .stream = STREAM, .a = SLOT},
+                          allocate_other = {.op = SIM_ALLOC, .stream = OTHER_STREAM, .a = OTHER_SLOT},
                           pin = {.op = SIM_ALLOC, .stream = STREAM, .a = PINNED_SLOT, .shared = true};
     sim_reset(1);
-    *find_sum() = 0;
-    (void)sim_call(&allocate, NULL);
+    *find_sum(STREAM) = *find_sum(OTHER_STREAM) = 0;
+    (void)sim_call(&allocate_other, NULL);
+    (void)sim_call(&allocate, NULL); /* the last one's device is the current one */
     sim.capacity = MAX_RANGES;
     sim.second_chip = "GH100";
     sim.is_even = true;
@@ -298,18 +302,18 @@ static void make_machine(void)
     make_device();
 }
 
-/* The kernel of this name; the same for the same name. */
-static sim_function *find_kernel(const char *mangled)
+/* The kernel of this name, in the stream's module; the same for the same name. */
+static sim_function *find_kernel(const char *mangled, unsigned stream)
 {
     static sim_function kernels[MAX_KERNELS];
     sim_function *kernel = kernels;
     pthread_mutex_lock(&sim.mutex);
-    while (kernel->name && strcmp(kernel->name, mangled) != 0)
+    while (kernel->name && (strcmp(kernel->name, mangled) != 0 || kernel->module != stream))
         kernel++;
     if (!kernel->name && kernel == &kernels[MAX_KERNELS - 1])
         sim_violation("the test itself: too many kernels");
     if (!kernel->name)
-        *kernel = (sim_function){.name = strdup(mangled), .module = STREAM, .kernel = SIM_COUNT};
+        *kernel = (sim_function){.name = strdup(mangled), .module = stream, .kernel = SIM_COUNT};
     pthread_mutex_unlock(&sim.mutex);
     return kernel;
 }
@@ -325,22 +329,31 @@ static void damage_spool(void)
     close(file);
 }
 
-/* Before so many kernels are launched. */
-static void check_memory(unsigned kernels)
+/* Before so many kernels are launched in the stream. */
+static void check_memory(unsigned stream, unsigned kernels)
 {
-    static uint64_t launches;
+    static uint64_t launches[OTHER_STREAM + 1];
     sim_drain();
-    if (*find_sum() != launches)
-        sim_violation("%llu launches leave a sum of %llu", (unsigned long long)launches,
-                      (unsigned long long)*find_sum());
-    launches += kernels;
+    if (*find_sum(stream) != launches[stream])
+        sim_violation("%llu launches leave a sum of %llu", (unsigned long long)launches[stream],
+                      (unsigned long long)*find_sum(stream));
+    launches[stream] += kernels;
+}
+
+static void create_other_context(void)
+{
+    sim.hooks->context_created(&sim.contexts[1]);
 }
 
 static void launch(const sim_step *step)
 {
+    static pthread_once_t other = PTHREAD_ONCE_INIT;
     const unsigned nodes = step->op == SIM_GRAPH_LAUNCH ? sim.streams[CAPTURED].graph.count : 1;
     kprof_call call = sim_describe(step);
-    call.context_id = places[CONTEXT_ID];
+    call.context_id = places[CONTEXT_ID] + places[DEVICE];
+    sim_current = sim_context_of_stream(step->stream);
+    if (sim.hooks && sim_current > 0)
+        pthread_once(&other, create_other_context);
     call.is_told = sim.hooks && sim.hooks->sees_calls && !sim.hooks->is_brief; /* else timeline.c tells of calls */
     call.correlation = call.is_told ? sim_timeline_next_call() : 0;
     if (sim.hooks && !atomic_load(&sim.is_unfollowed))
@@ -348,7 +361,7 @@ static void launch(const sim_step *step)
     wait_while_measured();
     hold_third();
     if (!sim.streams[step->stream].capturing)
-        check_memory(nodes);
+        check_memory(step->stream, nodes);
     call.failed = sim_call(step, NULL) != 0;
     if (sim.hooks && !atomic_load(&sim.is_unfollowed)) /* it may have changed meanwhile */
         sim.hooks->leave(&call);
@@ -369,13 +382,14 @@ void kprof_sim_launch(const char *mangled)
         return;
     }
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    bool reaches_host = strstr(mangled, "pinned") && sim.slots[PINNED_SLOT].live;
+    const bool reaches_host = strstr(mangled, "pinned") && sim.slots[PINNED_SLOT].live, is_other = places[DEVICE] > 0;
+    const unsigned module = is_other ? OTHER_STREAM : STREAM, slot = is_other ? OTHER_SLOT : SLOT;
     sim_step step = {.op = SIM_LAUNCH,
                      .kernel = SIM_COUNT,
-                     .stream = sim.streams[CAPTURED].capturing ? CAPTURED : STREAM,
-                     .function = find_kernel(mangled),
-                     .a = reaches_host ? PINNED_SLOT : SLOT,
-                     .b = SLOT,
+                     .stream = sim.streams[CAPTURED].capturing ? CAPTURED : module,
+                     .function = find_kernel(mangled, module),
+                     .a = reaches_host ? PINNED_SLOT : slot,
+                     .b = slot,
                      .hidden = strstr(mangled, "hidden")};
     kprof_launch_record record = {.grid = {places[GRID], 1, 1}, .block = {places[BLOCK], 1, 1}};
     record.dynamic_smem_bytes = places[SMEM];
