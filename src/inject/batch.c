@@ -13,8 +13,11 @@
 #include "inject/deliver.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
+#include "inject/range.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
+
+#include <stdio.h>
 
 /* Close a batch that has had no chosen launch for so long: each pass repeats what is not chosen, too. */
 #define MAX_UNCHOSEN_NS INT64_C(250000000)
@@ -372,12 +375,16 @@ static void count_launches(kprof_batch_state *state)
 {
     kprof_open_launch *last =
         kprof_span_is_whole(state) ? kprof_span_first(state) : &state->list.items[state->list.count - 1];
-    last->record.range_launches = atomic_load(&kprof_engine.process.launches) - last->record.launch;
+    const unsigned elsewhere = atomic_load(&kprof_the_range.elsewhere);
+    last->record.range_launches = atomic_load(&kprof_engine.process.launches) - last->record.launch - elsewhere;
     if (kprof_span_is_whole(state))
         return;
-    kprof_launch_record *of_sample = &state->context->samples->items[last->range].record;
-    if (of_sample->launch == last->record.launch)
-        of_sample->range_launches = last->record.range_launches;
+    kprof_sample *sample = &state->context->samples->items[last->range];
+    if (sample->record.launch == last->record.launch)
+        sample->record.range_launches = last->record.range_launches;
+    if (elsewhere > 0 && !*sample->note)
+        snprintf(sample->note, sizeof sample->note, "without %u launch%s of the range, on other GPUs", elsewhere,
+                 elsewhere == 1 ? "" : "es");
 }
 
 static void end_span(kprof_batch *batch)

@@ -318,7 +318,7 @@ static void enter_range(range_work *work, uint64_t position, const kprof_device 
 {
     const kprof_call *call = work->call;
     const char *obstacle = device ? enter_alone(KPROF_GATE_TIMEOUT_MS) : NO_METRICS;
-    const char *name = kprof_range_take();
+    const char *name = kprof_range_take(device ? device->record.device : 0);
     kprof_counted range = {.position = position};
     if (name)
         range.kernel = kprof_kernels_find_named(name, true, kprof_engine.process.filter, kprof_deliver_kernel);
@@ -409,6 +409,8 @@ static void enter_launch_of_range(const kprof_call *call, const kprof_counted *c
     const bool is_awaited = kprof_range_is_awaited();
     if (!is_awaited)
         kprof_nvtx_note_outside(kprof_engine.process.filter);
+    if (!is_awaited && device)
+        kprof_range_note_launch(device->record.device);
     if (!is_awaited && !kprof_batch_records())
         return;
     kprof_batch_launch launch = {.call = call, .kernel = count->kernel, .metrics = device ? device->metrics : NULL};

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "inject/engine.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 kprof_range_state kprof_the_range;
@@ -41,6 +42,8 @@ bool kprof_range_begin(const char *domain, const char *name)
     }
     snprintf(name_of(atomic_fetch_add(&range->begun, 1) + 1), KPROF_RANGE_NAME_BYTES, "%s%s%s", domain,
              *domain ? "@" : "", *name ? name : "(no name)");
+    atomic_store(&range->device, UINT_MAX);
+    atomic_store(&range->elsewhere, 0);
     atomic_store(&range->phase, KPROF_RANGE_AWAITED);
     return true;
 }
@@ -65,9 +68,20 @@ bool kprof_range_is_awaited(void)
     return atomic_load_explicit(&kprof_the_range.phase, memory_order_relaxed) == KPROF_RANGE_AWAITED;
 }
 
-const char *kprof_range_take(void)
+const char *kprof_range_take(unsigned device)
 {
-    return pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT) ? name_of(atomic_load(&kprof_the_range.begun)) : NULL;
+    if (!pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT))
+        return NULL;
+    atomic_store(&kprof_the_range.device, device);
+    return name_of(atomic_load(&kprof_the_range.begun));
+}
+
+void kprof_range_note_launch(unsigned device)
+{
+    const unsigned first = atomic_load_explicit(&kprof_the_range.device, memory_order_relaxed);
+    if (atomic_load_explicit(&kprof_the_range.phase, memory_order_relaxed) >= KPROF_RANGE_LEFT && first != UINT_MAX &&
+        first != device)
+        atomic_fetch_add(&kprof_the_range.elsewhere, 1);
 }
 
 bool kprof_range_is_measured(void)

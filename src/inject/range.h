@@ -22,7 +22,9 @@ typedef void kprof_range_hook(void);
 typedef struct kprof_range_state {
     _Atomic kprof_range_phase phase;
     char names[KPROF_RANGE_NAMES][KPROF_RANGE_NAME_BYTES];
-    atomic_uint begun; /* ranges; the last of them has the name at this place, and so on */
+    atomic_uint begun;     /* ranges; the last of them has the name at this place, and so on */
+    atomic_uint device;    /* of its first launch; UINT_MAX: it had none */
+    atomic_uint elsewhere; /* launches on other devices since then, whose work its counters do not see */
     atomic_bool told_nested;
     _Atomic(kprof_range_hook *) ends; /* takes a range that is measured out of the batch; NULL: nothing does yet */
 } kprof_range_state;
@@ -43,9 +45,11 @@ void kprof_range_leave_out(void);
 
 /* Has the range that is open had no launch yet? */
 bool kprof_range_is_awaited(void);
-/* The launch is its first: return the range's name, which stays until some more ranges have begun. NULL: another launch
- * was, or there is no range. */
-const char *kprof_range_take(void);
+/* The launch is its first, on this device: return the range's name, which stays until some more ranges have begun.
+ * NULL: another launch was, or there is no range. */
+const char *kprof_range_take(unsigned device);
+/* A launch on this device is in the range, if one is open. */
+void kprof_range_note_launch(unsigned device);
 /* Is there a range that the batch has, and that has not ended? */
 bool kprof_range_is_measured(void);
 /* The batch has the range that was taken; false if it has ended meanwhile. Needs the gate, alone. */

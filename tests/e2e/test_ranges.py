@@ -190,6 +190,20 @@ class Measured(Case):
         self.assert_run(self.collect([*RANGE, "--range-filter", ":2:"], steps), 0)
         self.assertEqual([row[:2] for row in self.rows()], [(name, 4)])
 
+    def test_launches_on_another_gpu(self):
+        """Counters are of one GPU, that of the first launch, and so is the number of launches."""
+        steps = ["push=step", f"launch={SCALE}*3", "place=device:1", f"launch={SCALE}*2", "place=device:0",
+                 f"launch={SCALE}", "pop", "place=device:1", f"launch={SCALE}", "place=device:0"]
+        two = {"KPROF_SIM_PROBE": "two-gpus"}
+        self.assert_run(self.collect(["--replay-mode", "app-range", *STEPS[2:]], [*steps, *STEP], env=two), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT value FROM launch_metrics WHERE "
+                                                 "metric='launch__range_launches' ORDER BY launch"), [(4,), (5,)])
+        told = ["without 2 launches of the range, on other GPUs" in reason for reason in self.reasons()]
+        self.assertEqual(told, [True, False])
+        run = self.collect(["--set", "default", *STEPS], steps, env=two)
+        self.assert_run(run, 110)
+        self.assertIn("its batch closed before its end", self.reasons()[0])
+
     def test_behind_the_profilers_stop(self):
         steps = [*STEP, "profiler=start", "profiler=stop", *STEP]
         told = "has called cudaProfilerStop: launches are not measured before it calls cudaProfilerStart"

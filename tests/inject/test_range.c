@@ -29,17 +29,17 @@ static void measured_from_its_first_launch(void **state)
 {
     (void)state;
     assert_false(kprof_range_is_awaited());
-    assert_null(kprof_range_take());
+    assert_null(kprof_range_take(0));
     assert_true(kprof_range_begin("", "step"));
     assert_true(kprof_range_is_awaited());
-    assert_string_equal(kprof_range_take(), "step");
-    assert_null(kprof_range_take()); /* a launch of another thread */
+    assert_string_equal(kprof_range_take(0), "step");
+    assert_null(kprof_range_take(0)); /* a launch of another thread */
     assert_true(kprof_range_note_measured());
     assert_false(kprof_range_is_awaited());
     kprof_range_end();
     assert_int_equal(ended, 1);
     assert_true(kprof_range_begin("net", ""));
-    assert_string_equal(kprof_range_take(), "net@(no name)");
+    assert_string_equal(kprof_range_take(0), "net@(no name)");
 }
 
 /* Another thread may end the range, and begin the next one, while its first launch is described. */
@@ -47,11 +47,11 @@ static void name_of_a_range_that_has_ended(void **state)
 {
     (void)state;
     assert_true(kprof_range_begin("", "first"));
-    const char *name = kprof_range_take();
+    const char *name = kprof_range_take(0);
     kprof_range_end();
     assert_true(kprof_range_begin("", "second"));
     assert_string_equal(name, "first");
-    assert_string_equal(kprof_range_take(), "second");
+    assert_string_equal(kprof_range_take(0), "second");
 }
 
 static void one_at_a_time(void **state)
@@ -60,7 +60,7 @@ static void one_at_a_time(void **state)
     assert_true(kprof_range_begin("", "outer"));
     assert_false(kprof_range_begin("", "inner"));
     assert_true(kprof_the_range.told_nested);
-    assert_string_equal(kprof_range_take(), "outer");
+    assert_string_equal(kprof_range_take(0), "outer");
 }
 
 static void without_a_measurement(void **state)
@@ -69,17 +69,34 @@ static void without_a_measurement(void **state)
     assert_true(kprof_range_begin("", "without launches"));
     kprof_range_end();
     assert_true(kprof_range_begin("", "not measured"));
-    assert_non_null(kprof_range_take());
+    assert_non_null(kprof_range_take(0));
     kprof_range_end();
     assert_false(kprof_range_note_measured()); /* it has ended meanwhile */
     assert_int_equal(ended, 0);
     assert_true(kprof_range_begin("", "begun before measuring did"));
     kprof_range_leave_out();
-    assert_null(kprof_range_take());
+    assert_null(kprof_range_take(0));
     kprof_range_end();
     kprof_range_leave_out();
     assert_true(kprof_range_begin("", "later"));
     assert_true(kprof_range_is_awaited());
+}
+
+static void launches_on_other_devices(void **state)
+{
+    (void)state;
+    kprof_range_note_launch(1); /* no range is open */
+    assert_true(kprof_range_begin("", "two GPUs"));
+    kprof_range_note_launch(1); /* the first launch has not come yet */
+    assert_non_null(kprof_range_take(0));
+    for (unsigned device = 0; device < 3; device++)
+        kprof_range_note_launch(device);
+    assert_int_equal(kprof_the_range.elsewhere, 2);
+    kprof_range_end();
+    assert_true(kprof_range_begin("", "one"));
+    assert_non_null(kprof_range_take(1));
+    kprof_range_note_launch(1);
+    assert_int_equal(kprof_the_range.elsewhere, 0);
 }
 
 int main(void)
@@ -89,6 +106,7 @@ int main(void)
         cmocka_unit_test_setup(name_of_a_range_that_has_ended, prepare),
         cmocka_unit_test_setup(one_at_a_time, prepare),
         cmocka_unit_test_setup(without_a_measurement, prepare),
+        cmocka_unit_test_setup(launches_on_other_devices, prepare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
