@@ -238,6 +238,11 @@ bool kprof_instruction_is_word(const char *word)
     return after(word, KPROF_INSTRUCTION_PREFIX) || find_group(word) >= 0 || find_plain(word);
 }
 
+bool kprof_instruction_is_of_launch(const char *name)
+{
+    return after(name, KPROF_SAMPLE_PREFIX) && !after(name, KPROF_STALL_PREFIX);
+}
+
 static void select_group(int group, kprof_strlist *out)
 {
     for (const kprof_instruction_metric *row = rows; row->name; row++)

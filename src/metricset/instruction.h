@@ -101,6 +101,8 @@ bool kprof_instruction_metric_on(kprof_host *host, const kprof_instruction_metri
 /* Does a word of --metrics stand for metrics of instructions? Such words are names that only instructions have, names
  * with the prefix, and ncu's groups of samples. */
 bool kprof_instruction_is_word(const char *word);
+/* Is it a number of all samples of a launch? CUPTI lists these as reasons, too, and counts nothing by them. */
+bool kprof_instruction_is_of_launch(const char *name);
 /* The metric that one of these names is of, or NULL: it is a group, or a counter that the table does not have. */
 const kprof_instruction_metric *kprof_instruction_of_word(const char *word);
 /* Append the words, as lists show them, of the metrics that such a word stands for. UNKNOWN_NAME, with the nearest,

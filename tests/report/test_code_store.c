@@ -131,6 +131,25 @@ static void test_sums(void **state)
     assert_int_equal(number("SELECT count(*) FROM code_profile"), 2);
 }
 
+/* CUPTI lists as reasons two names that it counts nothing by. */
+static void test_numbers_of_all_samples(void **state)
+{
+    (void)state;
+    const char *const names[] = {"smsp__pcsamp_sample_count", sample_names[0]};
+    double sampled[] = {16, 0, 5};
+    kprof_record record = rows(0, true, sampled, 3);
+    record.instructions.names = names;
+    record.instructions.name_count = 2;
+    store_code("");
+    store_launch(0, 7);
+    fixture_store(ingest, &record);
+    assert_int_equal(number("SELECT count(*) FROM code_profile_metric JOIN metric ON metric.id=metric_id WHERE "
+                            "name='smsp__pcsamp_warps_issue_stalled_wait'"),
+                     1);
+    assert_int_equal(number("SELECT count(*) FROM metric WHERE kind='instruction'"), 1);
+    assert_int_equal(number("SELECT value FROM instruction_value"), 5);
+}
+
 static void test_single_launches(void **state)
 {
     (void)state;
@@ -559,6 +578,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_sums),
+        TEST(test_numbers_of_all_samples),
         TEST(test_single_launches),
         TEST(test_reason),
         TEST(test_reason_beside_other_launches),

@@ -756,7 +756,8 @@ static void prepare(source_page *page)
     page->texts = kprof_pool_calloc(model->pool, page->profiles.file_count + 1, sizeof *page->texts);
     page->is_looked_for = kprof_pool_calloc(model->pool, page->profiles.file_count + 1, sizeof *page->is_looked_for);
     for (size_t i = 0; i < model->metric_count; i++)
-        if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
+        if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0 &&
+            !kprof_instruction_is_of_launch(model->metrics[i].name)) /* older reports have such */
             page->metrics[page->metric_count++] = i;
     page->fields =
         kprof_pool_calloc(model->pool, OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);

@@ -180,7 +180,7 @@ static void find_metrics(kprof_known_names *known, kprof_report *report, const k
         const kprof_instruction_metric *told = kprof_instruction_metric_find(name);
         const kprof_model_metric row = {name, told ? told->unit : "", told ? told->help : "", KPROF_INSTRUCTION_KIND};
         *KPROF_POOL_ADD(known->pool, known->names.items, known->names.count) = kprof_pool_strdup(known->pool, name);
-        known->rows[i] = kprof_store_metric(report, &row);
+        known->rows[i] = kprof_instruction_is_of_launch(name) ? 0 : kprof_store_metric(report, &row);
     }
 }
 
@@ -198,7 +198,7 @@ static void add_values(const value_place *place, const double *values)
     const kprof_known_names *known = place->known;
     sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE);
     for (size_t i = 0; i < known->names.count; i++) {
-        if (values[i + 1] == 0)
+        if (values[i + 1] == 0 || known->rows[i] == 0)
             continue;
         sqlite3_bind_int64(insert, 1, place->profile);
         sqlite3_bind_int64(insert, 2, place->function);
@@ -249,7 +249,8 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
         return report->status;
     find_metrics(known, report, record);
     for (size_t i = 0; i < known->names.count; i++)
-        kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
+        if (known->rows[i] > 0)
+            kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
     const value_place to = {report, known, profile, function_row(ingest, report, record)};
     for (size_t i = 0; i < record->value_count; i += columns)
         add_values(&to, record->values + i);
