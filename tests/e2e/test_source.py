@@ -167,6 +167,7 @@ class Instructions(Case):
                                  env={"KPROF_SIM_CUBIN": self.path("cubin")})
                 self.assert_run(run, 0)
                 self.assertEqual(warned in run.err, written > time)
+                self.assertEqual("--import-source yes: " in run.err, keeps == "yes" and not is_shown)
                 page = self.kprof("report", "run.kprof", "--page", "source", "-w", "200").out
                 self.assertEqual("// the text" in page, is_shown)
                 self.assertEqual("no text: the file here is not the one that was compiled" in page, not is_shown)

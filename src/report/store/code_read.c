@@ -16,6 +16,12 @@
 #define SOURCES_MAX ((size_t)256 << 20) /* of all of them */
 #define CUBIN_MAX   ((size_t)15 << 20)  /* of a cubin that is stored: SQLite takes 16 MiB for a field */
 
+/* Files that a warning is about. */
+typedef struct told_files {
+    char *first; /* owned path of the first one */
+    size_t count;
+} told_files;
+
 typedef struct code_reader {
     kprof_report *report;
     const kprof_code_options *options;
@@ -26,8 +32,8 @@ typedef struct code_reader {
     int64_t *file_rows; /* [code.files.count]; 0: not stored yet */
     int64_t *ptx_rows;  /* [code.ptx_count]: of its PTX in code_file; 0: not stored yet, and -1: not to be */
     char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
-    char *first_stale;  /* path of the first source file that was changed after it was compiled */
-    size_t stale_count;
+    told_files stale;   /* source files that were changed after they were compiled */
+    told_files lost;    /* whose texts the report was to have, and has not */
     kprof_source_index index;
 } code_reader;
 
@@ -102,6 +108,12 @@ static bool may_keep(const kprof_code_options *options, const char *path)
     return is_inside;
 }
 
+static void note_file(told_files *files, const char *path)
+{
+    if (files->count++ == 0)
+        files->first = kprof_strdup(path);
+}
+
 /* Store a file of the cubin: its size and hash if it can be read and is the one that was compiled, as far as the
  * compiler told, and its text if options and limits let it. */
 static int64_t add_file(code_reader *reader, uint32_t file)
@@ -111,8 +123,8 @@ static int64_t add_file(code_reader *reader, uint32_t file)
     char hash[17] = "";
     source_file found = {.compiled = reader->code.sources[file]};
     find_source(reader, path, &found);
-    if (found.is_stale && !(found.bytes && found.is_given) && reader->stale_count++ == 0)
-        reader->first_stale = kprof_strdup(path);
+    if (found.is_stale && !(found.bytes && found.is_given))
+        note_file(&reader->stale, path);
     sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE);
     sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
     if (found.bytes) {
@@ -125,7 +137,8 @@ static int64_t add_file(code_reader *reader, uint32_t file)
         (found.is_given || may_keep(reader->options, path))) {
         sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
         reader->source_bytes += found.size;
-    }
+    } else if (reader->options->keeps_source)
+        note_file(&reader->lost, path);
     kprof_store_step(report, insert);
     kprof_store_clear(insert);
     free(found.bytes);
@@ -299,6 +312,15 @@ static void read_kept(code_reader *reader, const kprof_kept_code *kept)
     kprof_code_free(&reader->code);
 }
 
+static void warn_of(const told_files *files, const char *option, const char *what)
+{
+    char others[48] = "";
+    if (files->count > 1)
+        snprintf(others, sizeof others, " (and %zu more)", files->count - 1);
+    if (files->count > 0)
+        kprof_log(KPROF_LOG_WARNING, "%s%s%s %s", option, files->first, others, what);
+}
+
 kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options)
 {
     code_reader reader = {.report = report, .options = options, .disassemblers = {.given = options->nvdisasm}};
@@ -313,15 +335,15 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
         const kprof_status committed = kprof_report_commit(report);
         status = status == KPROF_OK ? committed : status;
     }
-    if (status == KPROF_OK && reader.first_stale) {
-        char others[48] = "";
-        if (reader.stale_count > 1)
-            snprintf(others, sizeof others, " (and %zu more)", reader.stale_count - 1);
-        kprof_log(KPROF_LOG_WARNING,
-                  "%s%s was written after it was compiled: its lines may not be those that ran; compile it again",
-                  reader.first_stale, others);
+    if (status == KPROF_OK) {
+        warn_of(&reader.stale, "",
+                "was written after it was compiled: its lines may not be those that ran; compile it again");
+        warn_of(&reader.lost, "--import-source yes: ",
+                options->source_folders
+                    ? "is not in the report: it is not below --source-folders, or another one than was compiled"
+                    : "is not in the report: it is not there, too large, or another one than was compiled");
     }
-    free(reader.first_stale);
+    KPROF_FREE(reader.stale.first, reader.lost.first);
     kprof_source_index_free(&reader.index);
     kprof_disassemblers_free(&reader.disassemblers);
     kprof_names_free(&reader.files);
