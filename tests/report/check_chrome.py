@@ -83,7 +83,8 @@ def check_rows(events):
     for event in events:
         if event["ph"] == "X":
             rows[event["pid"], event["tid"]].append(event)
-            check(not any(e["ts"] == event["ts"] and e["dur"] < event["dur"] for e in rows[event["pid"], event["tid"]]),
+            check(not any(e["ts"] == event["ts"] and 0 < e["dur"] < event["dur"]
+                          for e in rows[event["pid"], event["tid"]]),
                   f"{event} stands behind what lies in it")
     for (pid, tid), slices in rows.items():
         check(("thread_name", pid, tid) in named and ("process_name", pid, 0) in named, f"row {pid}, {tid} has no name")
@@ -241,6 +242,18 @@ def check_any_ranges(kprof, report):
     check(of["X"] + of["b"] == 300 and of["b"] == of["e"] > 0, f"300 ranges are {of}")
 
 
+def check_idle_gpus(kprof, report):
+    """GPUs on which nothing runs have names where memory is allocated, or a page is wanted."""
+    with sqlite3.connect(report) as database:
+        for kind, device in (("memory", "device"), ("managed", "target_device")):
+            database.execute(f"UPDATE trace_{kind} SET {device}=?", (len(kind),))
+    database.close()
+    names = {event["pid"]: event["args"]["name"] for event in exported(kprof, report)["traceEvents"]
+             if event["name"] == "process_name"}
+    check({pid: name.startswith(f"GPU {pid - 1001}") for pid, name in names.items() if pid > 1000} ==
+          {1001: True, 1001 + len("memory"): True, 1001 + len("managed"): True}, f"idle GPUs are named {names}")
+
+
 def check_early_start(kprof, report):
     """A damaged report may begin before 1970."""
     with sqlite3.connect(report) as database:
@@ -279,6 +292,7 @@ def main():
             subprocess.run([write_fixture, report, "trace"], check=True)
             check_overlaps(kprof, report)
             check_any_ranges(kprof, report)
+            check_idle_gpus(kprof, report)
             check_early_start(kprof, report)
         check_no_trace(kprof)
     print("\n".join(failures[:20]), end="")

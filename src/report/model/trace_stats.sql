@@ -157,7 +157,7 @@ o ON
 o.id=operation_id JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id
 WHERE end_ns>=start_ns
 UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes,
-NULL, m.text, $KPROF_TRACE_LABEL, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m ON
+m.text, NULL, $KPROF_TRACE_LABEL, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m ON
 m.id=memory_id
 WHERE end_ns>=start_ns) ORDER BY start_ns
 

@@ -12,12 +12,35 @@
 
 #include <string.h>
 
-static const char *const events[] = {
-    MANAGED_NAMES,   MANAGED,      MANAGED_MARKS,   HOST_NAMES,    GPU_NAMES,   STREAM_NAMES,
-    LANE_NAMES,      THREAD_NAMES, KERNELS,         COPIES,        SETS,        GRAPHS,
-    RANGES,          CALLS,        MARKERS,         RANGE_BEGINS,  RANGE_ENDS,  PROJECTION_BEGINS,
-    PROJECTION_ENDS, OVERHEADS,    OVERHEAD_BEGINS, OVERHEAD_ENDS, FLOW_BEGINS, FLOW_ENDS,
-    MEMORY,          QUEUE_DEPTH,  SAMPLES,         SERIES};
+static const char *const events[] = {MANAGED_GPU_NAMES,
+                                     MANAGED_NAMES,
+                                     MANAGED,
+                                     MANAGED_MARKS,
+                                     HOST_NAMES,
+                                     GPU_NAMES,
+                                     STREAM_NAMES,
+                                     LANE_NAMES,
+                                     THREAD_NAMES,
+                                     KERNELS,
+                                     COPIES,
+                                     SETS,
+                                     GRAPHS,
+                                     RANGES,
+                                     CALLS,
+                                     MARKERS,
+                                     RANGE_BEGINS,
+                                     RANGE_ENDS,
+                                     PROJECTION_BEGINS,
+                                     PROJECTION_ENDS,
+                                     OVERHEADS,
+                                     OVERHEAD_BEGINS,
+                                     OVERHEAD_ENDS,
+                                     FLOW_BEGINS,
+                                     FLOW_ENDS,
+                                     MEMORY,
+                                     QUEUE_DEPTH,
+                                     SAMPLES,
+                                     SERIES};
 
 typedef struct writer {
     kprof_output *out;

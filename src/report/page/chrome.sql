@@ -112,6 +112,10 @@ SELECT DISTINCT $NAMED{thread_name}{$MANAGED_GPU}{$MANAGED_ROW}{'managed memory,
 'Host-to-Device' THEN 'to the GPU' WHEN 'Device-to-Host' THEN 'to the host' ELSE 'faults' END} $MANAGED_FROM
 coalesce(end_ns>=start_ns, 1) ORDER BY 1
 
+# MANAGED_GPU_NAMES
+WITH used AS (SELECT DISTINCT process_id, coalesce(target_device, source_device, 0) AS device FROM trace_managed)
+$NAMED_GPUS
+
 # MANAGED
 $SLICE{'managed'}{o.text}{$MANAGED_GPU}{$MANAGED_ROW}'address', printf('0x%x', address), 'bytes', bytes, 'faults',
 faults)) $MANAGED_FROM end_ns>=start_ns
@@ -128,12 +132,15 @@ $MARK{'managed'}{o.text}{$MANAGED_GPU}{$MANAGED_ROW}'address', printf('0x%x', ad
 SELECT $NAMED{process_name}{$HOST}{0}{name || ' (' || pid || ' on ' || host || ')'}
 FROM trace JOIN process ON process.id=process_id ORDER BY process_id
 
+# NAMED_GPUS
+SELECT DISTINCT $NAMED{process_name}{$GPU}{0}{'GPU ' || $KPROF_TRACE_LABEL || coalesce(' (' || (SELECT name
+FROM temp.trace_gpu g JOIN device d ON d.id=device_id WHERE process=process_id AND g.ordinal=used.device) || ')',
+'') || ', of process ' || (SELECT pid FROM process WHERE id=process_id)} FROM used ORDER BY 1
+
 # GPU_NAMES
 WITH $WORK, used AS (SELECT process_id, device FROM work
-UNION SELECT process_id, device FROM temp.trace_sampled) SELECT DISTINCT $NAMED{process_name}{$GPU}{0}{'GPU ' ||
-$KPROF_TRACE_LABEL || coalesce(' (' || (SELECT name FROM temp.trace_gpu g JOIN device d ON d.id=device_id
-WHERE process=process_id AND g.ordinal=used.device) || ')', '') || ', of process ' || (SELECT pid FROM process
-WHERE id=process_id)} FROM used ORDER BY 1
+UNION SELECT process_id, device FROM trace_memory
+UNION SELECT process_id, device FROM temp.trace_sampled) $NAMED_GPUS
 
 # STREAM_NAMES
 WITH $WORK$STREAMS SELECT $NAMED{thread_name}{$GPU}{$STREAM}{'stream ' || stream || ' (context ' || context || ')'}
