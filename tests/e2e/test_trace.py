@@ -217,6 +217,9 @@ class Records(Tracing):
             "run.kprof", "SELECT start_unix_ns, end_unix_ns, activities, dropped, unknown, reason FROM trace")
         self.assertLess(start, end)
         self.assertEqual((activities, dropped, unknown, reason), (13, 0, 0, ""))
+        rows = json.loads(self.kprof("stats", "run", "-r", "cuda_gpu_trace", "--json").out)
+        self.assertEqual([(row["SrcMemKd"], row["DstMemKd"]) for row in rows],
+                         [(None, None), ("Pageable", "Device"), ("Device", "Pinned"), ("Device", None)])
         self.assertEqual(self.query("run.kprof", "SELECT launches, matched, profiled, ended FROM process"),
                          [(1, 0, 0, 1)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(0,)])
@@ -313,7 +316,12 @@ class Records(Tracing):
                                   (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
                                   (("run", "--report", "mpi_event_sum"), 110, "does not trace MPI"),
+                                  (("run", "--report", "wddm_queue_sum"), 110, "does not trace Windows"),
                                   (("run", "--report", "nvtx_sum:x"), 102, "base, mangled or nvtx-name"),
+                                  (("run", "--report", "um_sum:rows="), 102, "of kernels, or rows=NUMBER"),
+                                  (("run", "--report", "um_sum:rows=1x"), 102, "of kernels, or rows=NUMBER"),
+                                  (("run", "--report", "cudaapisum:base"), 102, "cuda_api_sum has no names of kernels"),
+                                  (("run", "--report", "nvtx_kern_sum:nvtx-name"), 102, "no names of single kernels"),
                                   ((), 101, "which report?")):
             with self.subTest(words):
                 run = self.kprof("stats", *words)
@@ -405,6 +413,8 @@ class Records(Tracing):
         run = self.kprof("stats", "run", "--report", "um_total_sum", "--csv")
         self.assertEqual(run.out.splitlines()[1], '1,0.5,1,3,0x100000,0x400000')
         self.assertIn("Unified Memory Totals Summary", self.kprof("stats", "run").out)
+        rows = lambda name: self.kprof("stats", "run", "--report", name, "--csv").out.splitlines()[1:]
+        self.assertEqual((rows("um_sum:rows=2"), rows("um_sum:rows=0")), (rows("um_sum")[:2], rows("um_sum")))
         self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite"), 0)
         self.assertEqual(self.query("run.sqlite", "SELECT label, c.start-k.start<0, bytes, virtualAddress FROM "
                                     "CUPTI_ACTIVITY_KIND_MEMCPY c JOIN ENUM_CUDA_MEMCPY_OPER e ON e.id=copyKind JOIN "
@@ -546,7 +556,8 @@ class Records(Tracing):
                 self.assertEqual(run.code, 128 + int(steps[-1][-1]), run.err)
                 self.assertEqual(len(self.rows("kernel", "id")), kernels)
                 self.assertRegex(run.err, r"warning: process \d+ ended without an orderly exit \(killed, crashed or by "
-                                          r"_exit\); its trace lacks what it did in its last half second")
+                                          r"_exit\); its trace lacks what it did in its last half second, and NVTX "
+                                          r"ranges that had not ended")
                 self.assertNotIn("launches", run.err)
         self.assertIn("error: the trace is empty: CUPTI hands records over twice a second, and none had come", run.err)
         run = self.trace(f"launch={VECTOR_ADD}", env={"KPROF_SIM_FAULT": "damage"})

@@ -9,6 +9,7 @@
 #include "report/store/store.h"
 #include "report/store/trace_ingest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* `table` names its SQL, too. */
@@ -77,27 +78,43 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
     NO_TABLE(dx12_pix_sum, "DX12 PIX Range Summary", "graphics", "dx12pixsum"),
     NO_TABLE(dx12_gpu_marker_sum, "DX12 GPU Command List PIX Ranges Summary", "graphics", "dx12gpumarkersum"),
     NO_TABLE(opengl_khr_range_sum, "OpenGL KHR_debug Range Summary", "graphics", "khrdebugsum"),
+    NO_TABLE(network_congestion, "Network Devices Congestion", "network devices", NULL),
+    NO_TABLE(wddm_queue_sum, "WDDM Queue Utilization Summary", "Windows", NULL),
 };
 const size_t kprof_trace_stats_count = COUNT_OF(kprof_trace_stats_tables);
 
-/* Read what stands behind the name of a table: ":nvtx-name", ":base" or ":mangled". False for another word. */
+/* Read what stands behind the name of a table: ":nvtx-name", ":base", ":mangled" or ":rows=NUMBER". False for another
+ * word. */
 static bool read_names(const char *words, kprof_trace_names *out)
 {
     static const struct {
         const char *word, *base;
     } known[] = {{":nvtx-name", NULL}, {":base", "function"}, {":mangled", "mangled"}};
-    *out = (kprof_trace_names){NULL, false};
+    *out = (kprof_trace_names){NULL, false, 0};
     while (*words) {
+        static const char rows[] = ":rows=";
         size_t i = 0, length = 1 + strcspn(words + 1, ":");
+        const char *digits = words + strlen(rows);
+        const bool is_rows = strncmp(words, rows, strlen(rows)) == 0 && length > strlen(rows) &&
+                             length < strlen(rows) + 18 && strspn(digits, "0123456789") == length - strlen(rows);
         while (i < 3 && (strlen(known[i].word) != length || strncmp(words, known[i].word, length) != 0))
             i++;
-        if (i == 3)
+        if (i == 3 && !is_rows)
             return false;
-        out->in_ranges = out->in_ranges || !known[i].base;
-        out->base = known[i].base ? known[i].base : out->base;
+        out->most_rows = is_rows ? strtoll(digits, NULL, 10) : out->most_rows;
+        out->in_ranges = out->in_ranges || (i < 3 && !known[i].base);
+        out->base = i < 3 && known[i].base ? known[i].base : out->base;
         words += length;
     }
     return true;
+}
+
+/* Has the table what the words behind its name are about? */
+static bool takes_names(const kprof_trace_stats *stats, const kprof_trace_names *names)
+{
+    const char *sql = or_empty(stats->sql);
+    return (!names->in_ranges || strstr(sql, "@kernel")) &&
+           (!names->base || strstr(sql, "@kernel") || strstr(sql, "@name"));
 }
 
 static bool is_name(const char *name, const char *text, size_t length)
@@ -110,15 +127,22 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
     const char *names[COUNT_OF(kprof_trace_stats_tables)];
     const size_t length = strcspn(name, ":");
     if (!read_names(name + length, kernels)) {
-        kprof_log(KPROF_LOG_ERROR,
-                  "--report %s: after a colon comes base, mangled or nvtx-name, of the names of kernels", name);
+        kprof_log(
+            KPROF_LOG_ERROR,
+            "--report %s: after a colon comes base, mangled or nvtx-name, of the names of kernels, or rows=NUMBER",
+            name);
         return NULL;
     }
     for (size_t i = 0; i < kprof_trace_stats_count; i++) {
         const kprof_trace_stats *stats = &kprof_trace_stats_tables[i];
         names[i] = stats->name;
-        if (is_name(stats->name, name, length) || is_name(stats->old_name, name, length))
+        if (!is_name(stats->name, name, length) && !is_name(stats->old_name, name, length))
+            continue;
+        if (stats->why_none || takes_names(stats, kernels))
             return stats;
+        kprof_log(KPROF_LOG_ERROR, "--report %s: %s has no %s; leave out what follows the colon", name, stats->name,
+                  kernels->in_ranges && strstr(stats->sql, "@name") ? "names of single kernels" : "names of kernels");
+        return NULL;
     }
     const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
     kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; %s%s%s", name,
@@ -251,7 +275,7 @@ kprof_status kprof_trace_tell_missing(kprof_report *report, bool of_export)
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
          "graphs' time"},
         {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short", "",
-         "what they did last is missing"},
+         "what they did last is missing, and NVTX ranges that had not ended"},
         {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU", "",
          "what had not ended is missing, and some of what had"},
     };
@@ -320,6 +344,8 @@ kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stat
     if (names->in_ranges)
         kprof_trace_find_innermost_ranges(report);
     expand(report, stats->sql, names, &sql);
+    if (names->most_rows > 0)
+        kprof_strbuf_printf(&sql, " LIMIT %lld", (long long)names->most_rows);
     *out = kprof_store_compile(report, sql.data);
     return report->status;
 }

@@ -42,10 +42,11 @@ extern const size_t kprof_trace_stats_count;
 typedef struct kprof_trace_names {
     const char *base;
     bool in_ranges;
+    int64_t most_rows; /* that the table has; 0: all */
 } kprof_trace_names;
 
 /* The table of a name; NULL, with a message that suggests the nearest, where there is none. `name` may end with ":base"
- * or ":mangled", without which the base is NULL, and ":nvtx-name". */
+ * or ":mangled", without which the base is NULL, ":nvtx-name" and ":rows=NUMBER". */
 const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels);
 
 /* Open a table, whose rows *out gives; the caller finalizes that. `names` has a base. NOT_COLLECTED when the trace has
