@@ -395,6 +395,10 @@ static void estimates_are_told_as_they_are(void **state)
         "\"when\":\"1 > 0\",\"message\":\"M\",\"advice\":\"\",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],"
         "\"speedup\":{\"expression\":\"5\",\"formula\":\"a {x} {v}\",\"source\":\"b {v.text}\"}}",
         (kprof_print_options){.details_help = true}, "      Estimate: a {x} {v}\n      Estimate from: b {v.text}\n");
+    assert_tells("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
+                 "\"when\":\"1 > 0\",\"message\":\"M\","
+                 "\"speedup\":{\"expression\":\"0\",\"formula\":\"a\",\"source\":\"b\"}}",
+                 (kprof_print_options){0}, "    ! N: no gain, low confidence\n");
 }
 
 /* A share of 0 has no value, though no metric is missing. */

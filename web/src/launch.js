@@ -116,6 +116,7 @@ function valueTable(run, launch, table, section) {
 
 function gainText(found) {
     if (found.gain === null) return `${found.rule.confidence} confidence`;
+    if (found.gain === 0) return `no gain, ${found.rule.confidence} confidence`;
     const what = found.rule.scope === "local" ? "of what this is about" : "of the time";
     return `up to ${human(found.gain, "%")} ${what}, ${found.rule.confidence} confidence`;
 }
@@ -192,7 +193,7 @@ function notEvaluated(launch) {
 
 function findings(launch, view) {
     if (!launch.findings.length && !launch.notEvaluated.length) return null;
-    const worth = (found) => found.gain ?? -1;
+    const worth = (found) => (found.gain === 0 ? -2 : found.gain ?? -1); // as kprof ranks them
     const sorted = [...launch.findings].sort((a, b) => worth(b) - worth(a));
     return h(
         "section",

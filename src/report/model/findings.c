@@ -243,7 +243,9 @@ static void hold_back(kprof_rules *rules)
 
 static int rank_of_gain(const kprof_found *found)
 {
-    return isnan(found->gain_pct) ? 0 : found->finding->gain_is_local ? 1 : 2;
+    if (found->unbounded_pct == 0) /* as it says itself */
+        return 0;
+    return isnan(found->gain_pct) ? 1 : found->finding->gain_is_local ? 2 : 3;
 }
 
 /* A symptom goes where its cause goes. */
@@ -380,7 +382,9 @@ void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *ou
 /* ": up to 12.50 % of the time"; nothing without an estimate. Many findings of a launch may share a bound. */
 static void put_gain(const kprof_found *found, kprof_strbuf *out)
 {
-    if (isnan(found->gain_pct))
+    if (found->gain_pct == 0)
+        kprof_strbuf_puts(out, ": no gain");
+    if (isnan(found->gain_pct) || found->gain_pct == 0)
         return;
     kprof_human human = kprof_units_human(found->gain_pct, "%", false);
     kprof_strbuf_printf(out, ": up to %s %s of %s%s", human.number, human.unit,

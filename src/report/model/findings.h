@@ -70,8 +70,9 @@ void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
 /* Append the name of the option that value `index` is; nothing when it is of none. */
 void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);
 /* Is this finding worth more than another one? Gains of the kernel's whole time come before gains of a part, which
- * cannot be compared with them; a symptom counts a third. If the same bound decides both gains, the finding with the
- * larger unbounded gain wins. */
+ * cannot be compared with them; a symptom counts a third. Findings without an estimate come behind these, and those
+ * that gain nothing come last. If the same bound decides both gains, the finding with the larger unbounded gain wins.
+ */
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other);
 /* The id of the section to look at next; NULL: none, also of NULL. */
 const char *kprof_found_next(const kprof_found *found);

@@ -426,7 +426,9 @@ static void put_duration(const kprof_ranked *row, kprof_strbuf *out)
 /* As kprof_found_describe, in one line. */
 static void put_gain(const kprof_found *found, kprof_strbuf *out)
 {
-    if (!isnan(found->gain_pct)) {
+    if (found->gain_pct == 0)
+        kprof_strbuf_puts(out, ": no gain");
+    else if (!isnan(found->gain_pct)) {
         put_value(out, ": up to ", found->gain_pct, "%");
         kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part" : "");
     }
