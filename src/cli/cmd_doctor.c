@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/plans.h"
+#include "cli/unfinished.h"
 #include "core/child.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -77,19 +78,6 @@ static volatile sig_atomic_t interrupted; /* by the signal of this number */
 static void note_signal(int number)
 {
     interrupted = number;
-}
-
-/* A signal ends what is measured first, and then kprof: nothing is to run on or to be left behind. */
-static void follow_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
-        struct sigaction action;
-        if (sigaction(numbers[i], NULL, &action) != 0 || action.sa_handler == SIG_IGN)
-            continue;
-        action = (struct sigaction){.sa_handler = note_signal};
-        sigaction(numbers[i], &action, NULL);
-    }
 }
 
 /* All borrowed. */
@@ -172,7 +160,8 @@ static kprof_status try_measurement(const examination *of)
     if (!program && !(options->application && options->application[0])) {
         kprof_machine_tell(of->out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
                            "no kernel was measured: this kprof has no program for that");
-    } else if (follow_signals(), !mkdtemp(folder)) {
+        /* A signal ends what is measured first, and then kprof: nothing is to run on or to be left behind. */
+    } else if (kprof_signals_follow(note_signal), !mkdtemp(folder)) {
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
     } else {
         KPROF_AUTO_FREE char *report = kprof_strprintf("%s/doctor.kprof", folder);

@@ -3,6 +3,7 @@
 #include "cli/outcome.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/unfinished.h"
 #include "core/log.h"
 #include "report/emit/columns.h"
 #include "report/model/trace_stats.h"
@@ -79,15 +80,19 @@ static kprof_status open_file(const kprof_options *options, sink *to)
     if (is_there && !options->force_overwrite)
         return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", to->path);
     to->draft = kprof_strprintf("%s.new-XXXXXX", to->path);
+    kprof_unfinished_hold();
     int fd = mkostemp(to->draft, O_CLOEXEC);
     to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (to->file)
+    if (to->file) {
+        kprof_unfinished_begin(to->draft, NULL);
         return KPROF_OK;
+    }
     kprof_status status = kprof_fail(KPROF_OUTPUT, "--export %s: %m", to->path);
     if (fd >= 0) {
         close(fd);
         unlink(to->draft);
     }
+    kprof_unfinished_end();
     free(to->draft);
     to->draft = NULL;
     return status;
@@ -119,6 +124,7 @@ static kprof_status close_sink(const kprof_options *options, sink *to, kprof_sta
         kprof_log(KPROF_LOG_INFO, "export: %s", to->path);
     if (status != KPROF_OK && to->draft)
         unlink(to->draft);
+    kprof_unfinished_end();
     free(to->draft);
     return status;
 }

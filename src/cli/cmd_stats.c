@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/unfinished.h"
 #include "core/log.h"
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"
@@ -191,11 +192,13 @@ static kprof_status show_apart(const kprof_options *options, kprof_report *repor
     one.log_file = file = name_file(options->argument, to, name, format.ending);
     if (!options->force_overwrite && access(file, F_OK) == 0)
         return kprof_fail(KPROF_OUTPUT, "%s exists; give --force-overwrite to replace it", file);
+    kprof_unfinished_begin(file, NULL);
     status = show(&one, report, &content);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "table: %s", file);
     else
         (void)unlink(file);
+    kprof_unfinished_end();
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/paths.h"
 #include "cli/program.h"
+#include "cli/unfinished.h"
 #include "core/log.h"
 
 #include <dirent.h>
@@ -93,7 +94,15 @@ FILE *kprof_output_open(const char *path, int flags, mode_t mode)
 static kprof_status open_html(const kprof_options *options, FILE **out)
 {
     const char *path = options->html_path;
+    struct stat file;
+    const bool is_special = lstat(path, &file) == 0 && !S_ISREG(file.st_mode); /* a pipe may be waited for */
+    if (!is_special)
+        kprof_unfinished_hold();
     *out = kprof_output_open(path, O_CREAT | (options->force_overwrite ? O_TRUNC : O_EXCL), 0600);
+    if (*out && !is_special)
+        kprof_unfinished_begin(path, NULL);
+    else
+        kprof_unfinished_end();
     if (!*out && errno == EEXIST)
         return kprof_fail(KPROF_OUTPUT, "--html %s exists; give -f to replace it", path);
     return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--html %s: %m", path);
@@ -147,6 +156,8 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results, kp
     const char *html = results != stdout ? options->html_path : NULL;
     const kprof_status written = flush(options, results, status == KPROF_OUTPUT);
     status = status == KPROF_OK ? written : status;
+    if (html)
+        kprof_unfinished_end();
     if (html && status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "page: %s", html);
     else if (html && lstat(html, &file) == 0 && S_ISREG(file.st_mode)) /* part of a page is of no use */

@@ -2,6 +2,7 @@
 #include "cli/subset.h"
 #include "cli/begin.h"
 #include "cli/paths.h"
+#include "cli/unfinished.h"
 #include "core/log.h"
 #include "report/model/merge.h"
 
@@ -50,13 +51,15 @@ static kprof_status claim(const kprof_options *options, char **path, kprof_creat
     *path = kprof_strprintf("%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp");
     char *name = strrchr(*path, '/');
     *name = '\0';
-    const bool made = mkdtemp(*path) != NULL;
-    const int reason = errno;
-    *name = '/';
-    if (made)
+    kprof_unfinished_hold();
+    if (mkdtemp(*path)) {
+        KPROF_AUTO_FREE char *own = kprof_strdup(*path);
+        *name = '/';
+        kprof_unfinished_begin(*path, own);
         return KPROF_OK;
-    *name = '\0';
-    kprof_status status = kprof_fail(KPROF_OUTPUT, "cannot make %s: %s; set TMPDIR", *path, strerror(reason));
+    }
+    kprof_status status = kprof_fail(KPROF_OUTPUT, "cannot make %s: %s; set TMPDIR", *path, strerror(errno));
+    kprof_unfinished_end();
     free(*path);
     *path = NULL;
     return status;
@@ -70,6 +73,7 @@ void kprof_subset_discard(char *path)
     *strrchr(path, '/') = '\0';
     rmdir(path);
     free(path);
+    kprof_unfinished_end();
 }
 
 kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path)
@@ -81,13 +85,19 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
     KPROF_THEN(status, claim(options, path, &mode));
     kprof_options line = *options;
     line.selection = (kprof_selection){.sets = KPROF_STRLIST_INIT}; /* the sets are those of the reports */
+    if (options->export_path)
+        kprof_unfinished_hold();
     KPROF_THEN(status, kprof_report_begin_run(&line, &(kprof_plans){.count = 0},
                                               &(kprof_report_target){*path, mode, NULL, NULL}, &report));
+    if (status == KPROF_OK && options->export_path)
+        kprof_unfinished_begin(kprof_report_place(report), NULL);
     KPROF_THEN(status, add_all(options, subset, report));
     if (status == KPROF_OK)
         status = kprof_report_close(report);
     else
         kprof_report_discard(report);
+    if (options->export_path)
+        kprof_unfinished_end();
     if (status == KPROF_OK)
         return KPROF_OK;
     if (options->export_path)

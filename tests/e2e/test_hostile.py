@@ -184,6 +184,49 @@ class Places(Case):
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can make programs that have more rights than their user")
+class Unfinished(Case):
+    COMMANDS = ("export run --to chrome -o new", "export run --to nsys-sqlite -o new", "report run --html new.html",
+                "merge run sample -o new", "merge run sample -f -o old", "report run sample --launch 0",
+                "report run --launch 0-9 -o new", "stats run -o new")
+
+    def interrupt(self, words, known, number):
+        """End kprof once it has begun a file. Was that before it had ended?"""
+        process = subprocess.Popen([KPROF, *words.split()], cwd=self.dir, env=self.environment({}), text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while process.poll() is None and not os.listdir(self.tmp) and set(os.listdir(self.dir)) <= known:
+            pass
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE_S)
+        self.assertIn(process.returncode, (-number, 0), err)
+        return process.returncode != 0
+
+    def test_a_signal_leaves_nothing_of_a_file(self):
+        """Nobody takes part of a file for a whole one."""
+        self.assert_run(self.collect(["--trace"], [f"launch={VECTOR_ADD}*3"]), 0)
+        shutil.copy(SAMPLE, self.path("sample.kprof"))
+        with sqlite3.connect(self.path("run.kprof")) as database:
+            columns = [row[1] for row in database.execute("PRAGMA table_info(trace_kernel)")][1:]
+            database.execute(f"INSERT INTO trace_kernel SELECT NULL, {','.join(columns)} FROM trace_kernel, (WITH "
+                             "RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 20000) SELECT * FROM n)")
+        database.close()
+        interrupted = set()
+        for words in self.COMMANDS:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                shutil.copy(SAMPLE, self.path("old.kprof"))
+                known = set(os.listdir(self.dir))
+                if self.interrupt(words, known, number):
+                    interrupted.add(words)
+                    tables = {name for name in os.listdir(self.dir) if name.startswith("new_")}
+                    self.assertEqual(set(os.listdir(self.dir)) - tables, known, words)
+                    for table in tables: # those before the one that was begun
+                        with open(self.path(table), encoding="utf-8") as file:
+                            self.assertTrue(file.read().endswith("\n"), table)
+                self.assert_clean()
+                for name in set(os.listdir(self.dir)) - known:
+                    os.unlink(self.path(name))
+        self.assertGreater(len(interrupted), len(self.COMMANDS) // 2)
+
+
 class Privileged(Case):
     """A program with more rights than its user: no variable of that user's chooses its files or libraries."""
 

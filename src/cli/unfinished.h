@@ -1,0 +1,13 @@
+/* The file that a command is writing, which nobody is to take for a whole one. */
+#pragma once
+
+/* Let such a signal wait until one of the two below is called, while a file is made. */
+void kprof_unfinished_hold(void);
+/* Have a signal that ends kprof remove this file first, and SQLite's files beside it. `folder` is removed then, too;
+ * NULL: none. One file at a time; a signal that is ignored stays so. */
+void kprof_unfinished_begin(const char *path, const char *folder);
+/* The file is whole, or it has been removed, or could not be made. */
+void kprof_unfinished_end(void);
+
+/* Have `handler` called for the signals by which people end kprof, where these are not ignored. */
+void kprof_signals_follow(void (*handler)(int number));
