@@ -45,6 +45,7 @@ class Timeline(Case):
         details = " ".join(self.kprof("report", "run", "--launch", "0").out.split())
         self.assertIn("TailSeen (needs 20 samples over time); RampUp (needs 20 samples over time);", details)
         self.assertNotIn("timeline__", details)
+        self.assertIn("SMs Busy: least 50 %, mean 50 %, most 50 % |@@@", details)
         self.assertEqual(self.kprof("report", "run", "--html", "run.html").code, 0)
         with open(self.path("run.html"), encoding="utf-8") as file:
             self.assertIn('[\\"20 samples over time\\"]', file.read())

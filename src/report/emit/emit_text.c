@@ -742,19 +742,23 @@ static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
                        const kprof_timeline_series *series)
 {
-    enum { NUMBERS_WIDTH = 48 }; /* of what follows the label, and what stands before it */
+    enum { LEAST_LABEL = 16 };
+    const struct {
+        const char *word;
+        double value;
+    } values[] = {{": least ", series->least}, {", mean ", series->mean}, {", most ", series->most}};
     char line[KPROF_TIMELINE_SIZE];
-    const size_t width = width_of(emitter), most = width > NUMBERS_WIDTH + 16 ? width - NUMBERS_WIDTH : 16;
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     KPROF_AUTO_FREE char *label = kprof_strdup(series->label);
-    const kprof_human mean = kprof_units_human(series->mean, series->unit, emitter->options->base_units);
-    const kprof_human top = kprof_units_human(series->most, series->unit, emitter->options->base_units);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        const kprof_human human = kprof_units_human(values[i].value, series->unit, emitter->options->base_units);
+        kprof_strbuf_printf(&text, "%s%s%s%s", values[i].word, human.number, *human.unit ? " " : "", human.unit);
+    }
     kprof_timeline_draw(timeline, series, line);
+    const size_t width = width_of(emitter), used = 4 + text.length;
     if (label)
-        kprof_cut_text(label, most);
-    kprof_strbuf_printf(&text, "%s: mean %s%s%s, most %s%s%s", label ? label : "", mean.number, *mean.unit ? " " : "",
-                        mean.unit, top.number, *top.unit ? " " : "", top.unit);
-    kprof_output_printf(emitter->out, "    %s\n      %s\n", kprof_strbuf_text(&text), line);
+        kprof_cut_text(label, width > used + LEAST_LABEL ? width - used : LEAST_LABEL);
+    kprof_output_printf(emitter->out, "    %s%s\n      %s\n", or_empty(label), kprof_strbuf_text(&text), line);
 }
 
 static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
