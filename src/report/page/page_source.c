@@ -16,16 +16,21 @@ typedef struct source_note {
 /* How a kernel gets lines: of PTX, or else by what its mangled name has. The last one is for all others. */
 static const struct {
     const char *word, *text;
+    bool is_plain; /* not for names of C++ */
 } advices[] = {
-    {NULL, "cubins have PTX where they have lines: of nvcc and NVRTC with -lineinfo, of Triton unless "
-           "TRITON_DISABLE_LINE_INFO=1; kprof of older versions kept none"},
-    {"cudapy", "Numba: lines come with @cuda.jit(lineinfo=True)"},
-    {"cupy_", "CuPy: its own kernels have no lines; a RawKernel has them with options=('-lineinfo',)"},
-    {"triton_", "torch.compile: lines come unless TRITON_DISABLE_LINE_INFO=1"},
-    {"at6native", "PyTorch's own kernels have lines where PyTorch is built with nvcc -lineinfo; --call-stack tells who "
-                  "launches them"},
-    {"_fusion", "XLA: its kernels have no lines; --call-stack tells who launches them"},
-    {"", "lines come with -lineinfo of nvcc and NVRTC; Triton has them unless TRITON_DISABLE_LINE_INFO=1"},
+    {NULL,
+     "cubins have PTX where they have lines: of nvcc and NVRTC with -lineinfo, of Triton unless "
+     "TRITON_DISABLE_LINE_INFO=1; kprof of older versions kept none",
+     false},
+    {"cudapy", "Numba: lines come with @cuda.jit(lineinfo=True)", false},
+    {"cupy_", "CuPy: its own kernels have no lines; a RawKernel has them with options=('-lineinfo',)", false},
+    {"triton_", "torch.compile: lines come unless TRITON_DISABLE_LINE_INFO=1", false},
+    {"at6native",
+     "PyTorch's own kernels have lines where PyTorch is built with nvcc -lineinfo; --call-stack tells who "
+     "launches them",
+     false},
+    {"fusion", "XLA: its kernels have no lines; --call-stack tells who launches them", true},
+    {"", "lines come with -lineinfo of nvcc and NVRTC; Triton has them unless TRITON_DISABLE_LINE_INFO=1", false},
 };
 
 typedef struct source_page {
@@ -548,7 +553,8 @@ static void show_heading(shown_code *shown)
 static size_t find_advice(const source_page *page, const char *mangled)
 {
     size_t i = page->profiles.takes_ptx ? 0 : 1;
-    while (i > 0 && !strstr(mangled, advices[i].word))
+    const bool is_cpp = strncmp(mangled, "_Z", 2) == 0;
+    while (i > 0 && (!strstr(mangled, advices[i].word) || (advices[i].is_plain && is_cpp)))
         i++;
     return i;
 }
