@@ -723,10 +723,12 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
     kprof_status status = find_label(by, word);
     if (status == KPROF_OK && by->out->metric)
         return explain_metric(by, by->out->metric);
-    KPROF_THEN(status, explain_word_of_finding(by, word, is));
+    const kprof_instruction_metric *row = kprof_instruction_of_label(word);
+    *is = false;
+    if (status == KPROF_OK && !row)
+        status = explain_word_of_finding(by, word, is);
     if (status == KPROF_OK && !*is)
         status = explain_heading(by, word, is);
-    const kprof_instruction_metric *row = kprof_instruction_of_label(word);
     const char *meaning = meaning_of(word);
     if (status != KPROF_OK || *is || !meaning)
         return status;
