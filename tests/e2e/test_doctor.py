@@ -49,7 +49,8 @@ class Doctor(Case):
         self.assertIn("kprof --launch-count 1", row["fix"])
         self.assertIn("nothing was collected", row["found"])
         row = self.measure(f"launch={VECTOR_ADD}", "exit=7", code=110)
-        self.assertEqual((row["verdict"], row["found"]), ("fault", "the application exited with status 7"))
+        self.assertEqual([row[key] for key in ("verdict", "code", "found")],
+                         ["fault", "measurement-failed", "the application exited with status 7"])
         row = self.measure(f"launch={VECTOR_ADD}", "raise=11", code=110)
         self.assertIn("the application was ended by signal 11", row["found"])
         row = self.measure(f"launch={VECTOR_ADD}", code=105, env={"KPROF_SIM_FAULT": "busy"})
@@ -70,7 +71,14 @@ class Doctor(Case):
                                  ["fault", named, code])
                 self.assertIn(words, rows[check]["found"])
                 self.assertTrue(rows[check]["fix"])
+                self.assertEqual(rows["measurement"]["code"], "not-tried")
                 self.assertIn("mend the faults first", rows["measurement"]["found"])
+
+    def test_without_a_program(self):
+        """It stands beside the library, where kprof is whole."""
+        os.symlink(INJECTION, self.path("alone.so"))
+        rows = self.doctor("--injection-path", self.path("alone.so"))
+        self.assertEqual(rows["measurement"]["code"], "no-program")
 
     def test_clocks(self):
         with open(self.path("nvidia-smi"), "w") as file:
