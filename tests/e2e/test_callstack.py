@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 import unittest
 
@@ -319,6 +320,33 @@ ops.library.kprof_sim_graph()
         self.assert_run(run, 0)
         self.assertRegex(run.out, r"^([^;]+( \([^;]+\)|\+0x[0-9a-f]+);)+scale \d+\n$")
         self.assertRegex(run.out, r";main \((sim-app|app\.c:\d+)\);") # without debug information no line is known
+
+    def test_multiplexed_launches_of_several_lines(self):
+        """They share samples, and each line has its own launches; in each NVTX range, too."""
+        self.write_program('''
+def forward():
+    ops.library.kprof_sim_push(b"forward")
+    ops.linear(1)
+    ops.linear(1)
+    ops.library.kprof_sim_pop()
+def backward():
+    ops.linear(1)
+for i in range(12):
+    forward()
+    backward()
+''')
+        self.assert_run(self.run_python("--call-stack-type", "python", "--nvtx", "--replay-mode", "multiplex"), 0)
+        for grouping, parts in (("line", {"train.py:7 in forward": 12, "train.py:8 in forward": 12,
+                                          "train.py:11 in backward": 12}),
+                                ("nvtx", {"forward/": 24, "no range": 12})):
+            page = ("report", "run.kprof", "--page", "summary", "--group-by", grouping)
+            rows = json.loads(self.kprof(*page, "--json").out)["kernels"]
+            self.assertEqual({row["group"]: row["launches"] for row in rows}, parts)
+            self.assertEqual(len({(row["median"], row["samples"]) for row in rows}), 1)
+            self.assertRegex(self.kprof(*page).out, r"multiplexed, \d+ samples, with launches of other groups")
+        folded = self.kprof("export", "run.kprof", "--to", "folded").out
+        self.assertEqual(len(set(re.findall(r"train.py:(?:7|8|11)\);.* (\d+)\n", folded))), 1)
+        self.assertEqual(len(folded.splitlines()), 3)
 
     def test_names_of_a_program_that_the_shell_found(self):
         """The linker knows it as it was called, such as ./app, and maybe from another folder."""

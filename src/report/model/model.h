@@ -128,6 +128,16 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
 #define KPROF_SAMPLE_GROUPS_MAX 16384
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
                                          void *user) KPROF_MUST_CHECK;
+/* The same, but only launches of one part are joined, of which `part` gives a name that is to be freed: of one line of
+ * code, or in one NVTX range. Each part has all samples of its kernel and shape, as a sample may be of several parts.
+ */
+typedef char *kprof_model_part(const void *of, const kprof_model_launch *launch);
+typedef struct kprof_model_parts {
+    kprof_model_part *part; /* NULL: there is one */
+    const void *of;
+} kprof_model_parts;
+kprof_status kprof_model_parted_launches(const kprof_model_walk *walk, kprof_model_parts parts,
+                                         kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
 
 /* Counts the values that a page is about to read of one or two reports, so that no small file asks for minutes. */
 typedef struct kprof_work {

@@ -1,6 +1,6 @@
-/* Joins multiplexed launches of one kernel and shape into one that has the medians of their samples. A first walk
- * counts them; the second one reads the samples of a group when it comes to the group's first launch, so that memory
- * holds the numbers of samples, and the values of one group. */
+/* Joins multiplexed launches of one kernel and shape, or of a part of these, into one that has the medians of the
+ * samples. A first walk counts them; the second one reads the samples of a group when it comes to the group's first
+ * launch, so that memory holds the numbers of samples, and the values of one group. */
 #include "report/model/model.h"
 #include "report/model/number.h"
 #include "report/model/robust.h"
@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#define KEY_SIZE        256
 #define GROUP_CELLS_MAX ((size_t)1 << 24) /* most values of one group: 128 MiB, whatever the report says */
 
 typedef struct sample_group {
+    size_t whole_group;                /* has the samples: itself, or where it is a part the group of all parts */
     int64_t first, last;               /* ids of launches */
     uint64_t launches, samples, whole; /* whole: samples with pass_count passes */
     int64_t *ids;                      /* [id_count]: of the samples to read */
@@ -25,6 +25,7 @@ typedef struct sample_group {
 
 typedef struct sample_walker {
     const kprof_model_walk *walk;
+    kprof_model_parts parts;
     kprof_model_visit *visit;
     void *user;
     kprof_names keys; /* of groups -> index */
@@ -45,25 +46,45 @@ typedef struct joined_values {
     kprof_model_samples result;
 } joined_values;
 
-/* Equal for launches that share samples. */
-static void write_key(const kprof_model *model, const kprof_model_launch *launch, char key[KEY_SIZE])
+/* Equal for launches that share samples, or with `part` for those of one part. Caller frees. */
+static char *make_key(const sample_walker *walker, const kprof_model_launch *launch, const char *part)
 {
+    const kprof_model *model = walker->walk->model;
     const kprof_launch_record *r = &launch->record;
-    snprintf(key, KEY_SIZE, "%zu %zu %zu %u %u %u %u %u %u %u %u %u %u", (size_t)(launch->process - model->processes),
-             (size_t)(launch->device - model->devices), (size_t)(launch->kernel - model->kernels), r->grid[0],
-             r->grid[1], r->grid[2], r->block[0], r->block[1], r->block[2], r->cluster[0], r->cluster[1], r->cluster[2],
-             r->dynamic_smem_bytes);
+    return kprof_strprintf("%zu %zu %zu %u %u %u %u %u %u %u %u %u %u%s%s",
+                           (size_t)(launch->process - model->processes), (size_t)(launch->device - model->devices),
+                           (size_t)(launch->kernel - model->kernels), r->grid[0], r->grid[1], r->grid[2], r->block[0],
+                           r->block[1], r->block[2], r->cluster[0], r->cluster[1], r->cluster[2], r->dynamic_smem_bytes,
+                           part ? " " : "", part ? part : "");
 }
 
-/* NULL: the launch was not multiplexed, or its group is one too many. */
-static sample_group *find_group(const sample_walker *walker, const kprof_model_launch *launch)
+/* The group of the launch, or NONE; with `whole_group` another than NULL it is added if there is room. */
+static size_t find_group(sample_walker *walker, const kprof_model_launch *launch, const char *part,
+                         const size_t *whole_group)
 {
-    char key[KEY_SIZE];
+    KPROF_AUTO_FREE char *key = make_key(walker, launch, part);
+    const size_t index = kprof_names_find(&walker->keys, key);
+    if (index != KPROF_NAMES_NONE || !whole_group || walker->group_count == KPROF_SAMPLE_GROUPS_MAX)
+        return index;
+    const size_t added = walker->group_count;
+    kprof_names_keep(&walker->keys, key, added);
+    *KPROF_ADD(walker->groups, walker->group_count) =
+        (sample_group){.first = launch->id, .whole_group = *whole_group == KPROF_NAMES_NONE ? added : *whole_group};
+    return added;
+}
+
+/* The group that the launch is shown with. NONE: it was not multiplexed, or its group is one too many. `adds` in the
+ * first walk. */
+static size_t find_shown(sample_walker *walker, const kprof_model_launch *launch, bool adds)
+{
+    const size_t none = KPROF_NAMES_NONE;
     if (!kprof_model_is_multiplexed(launch))
-        return NULL;
-    write_key(walker->walk->model, launch, key);
-    size_t index = kprof_names_find(&walker->keys, key);
-    return index == KPROF_NAMES_NONE ? NULL : &walker->groups[index];
+        return none;
+    const size_t whole = find_group(walker, launch, NULL, adds ? &none : NULL);
+    if (whole == none || !walker->parts.part)
+        return whole;
+    KPROF_AUTO_FREE char *part = walker->parts.part(walker->parts.of, launch);
+    return find_group(walker, launch, part, adds ? &whole : NULL);
 }
 
 static void add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
@@ -101,18 +122,11 @@ static kprof_status charge(sample_walker *walker, const kprof_model_launch *laun
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     sample_walker *walker = user;
-    sample_group *group = find_group(walker, launch);
     walker->told[launch->kernel - walker->walk->model->kernels]++;
-    if (!group) {
-        if (!kprof_model_is_multiplexed(launch) || walker->group_count == KPROF_SAMPLE_GROUPS_MAX)
-            return charge(walker, launch);
-        char key[KEY_SIZE];
-        write_key(walker->walk->model, launch, key);
-        kprof_names_keep(&walker->keys, key, walker->group_count);
-        sample_group *added = KPROF_ADD(walker->groups, walker->group_count);
-        added->first = launch->id;
-        group = added;
-    }
+    const size_t index = find_shown(walker, launch, true);
+    if (index == KPROF_NAMES_NONE)
+        return charge(walker, launch);
+    sample_group *group = &walker->groups[index];
     if (group->launches++ == 0 || launch->measured > 0) {
         kprof_status status = charge(walker, launch);
         if (status != KPROF_OK)
@@ -120,8 +134,19 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     }
     group->last = launch->id;
     if (launch->measured > 0)
-        add_sample(walker, group, launch);
+        add_sample(walker, &walker->groups[group->whole_group], launch);
     return KPROF_OK;
+}
+
+/* Count the cost of reading samples once more, for each further part. */
+static kprof_status charge_parts(sample_walker *walker)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < walker->group_count && status == KPROF_OK && walker->parts.part; i++) {
+        const sample_group *whole = &walker->groups[walker->groups[i].whole_group];
+        status = kprof_work_charge(&walker->work, whole->id_count * walker->walk->model->metric_count);
+    }
+    return status;
 }
 
 /* Read the samples and keep those whose passes agree. If there are none, keep all. */
@@ -169,21 +194,22 @@ static kprof_status show_joined(const sample_walker *walker, const sample_group 
                                 joined_values *joined)
 {
     kprof_model_launch launch = *first;
+    const sample_group *whole = &walker->groups[group->whole_group];
     const uint64_t seen = first->kernel->launches, told = walker->told[first->kernel - walker->walk->model->kernels];
     joined->result.untold = seen > told ? seen - told : 0;
     joined->result.last_launch = group->last;
     joined->result.launches = group->launches;
-    joined->result.count = group->samples;
-    joined->result.partial = group->samples - group->whole;
+    joined->result.count = whole->samples;
+    joined->result.partial = whole->samples - whole->whole;
     joined->result.values = joined->samples;
     joined->result.spreads = joined->spreads;
     launch.values = joined->medians;
     launch.asked = joined->asked;
     launch.samples = &joined->result;
-    if (group->reason) {
-        launch.reason = group->reason;
-        launch.measured = group->measured;
-        launch.record.pass_count = group->pass_count;
+    if (whole->reason) {
+        launch.reason = whole->reason;
+        launch.measured = whole->measured;
+        launch.record.pass_count = whole->pass_count;
     }
     return walker->visit(walker->user, &launch);
 }
@@ -192,20 +218,21 @@ static kprof_status show_joined(const sample_walker *walker, const sample_group 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     sample_walker *walker = user;
-    const sample_group *group = find_group(walker, launch);
-    if (!group)
+    const size_t index = find_shown(walker, launch, false);
+    if (index == KPROF_NAMES_NONE)
         return walker->visit(walker->user, launch);
+    const sample_group *group = &walker->groups[index], *whole = &walker->groups[group->whole_group];
     if (launch->id != group->first)
         return KPROF_OK;
     joined_values joined = {0};
     size_t metrics = walker->walk->model->metric_count + 1;
-    joined.samples = kprof_calloc((group->id_count + 1) * metrics, sizeof *joined.samples);
+    joined.samples = kprof_calloc((whole->id_count + 1) * metrics, sizeof *joined.samples);
     joined.medians = kprof_calloc(metrics, sizeof *joined.medians);
-    joined.column = kprof_calloc(group->id_count + 1, sizeof *joined.column);
+    joined.column = kprof_calloc(whole->id_count + 1, sizeof *joined.column);
     joined.asked = kprof_calloc(metrics, sizeof *joined.asked);
     joined.sample_asked = kprof_calloc(metrics, sizeof *joined.sample_asked);
     joined.spreads = kprof_calloc(metrics, sizeof *joined.spreads);
-    kprof_status status = read_samples(walker, group, &joined);
+    kprof_status status = read_samples(walker, whole, &joined);
     if (status == KPROF_OK) {
         find_medians(walker->walk->model, launch, &joined);
         status = show_joined(walker, group, launch, &joined);
@@ -216,11 +243,19 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
-    sample_walker walker = {.walk = walk, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
+    return kprof_model_parted_launches(walk, (kprof_model_parts){0}, visit, user);
+}
+
+kprof_status kprof_model_parted_launches(const kprof_model_walk *walk, kprof_model_parts parts,
+                                         kprof_model_visit *visit, void *user)
+{
+    sample_walker walker = {
+        .walk = walk, .parts = parts, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
     kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
     kprof_value_reader_open(walk, &walker.reader);
     walker.told = kprof_calloc(walk->model->kernel_count + 1, sizeof *walker.told);
     kprof_status status = kprof_model_launches(&step, count_launch, &walker);
+    KPROF_THEN(status, charge_parts(&walker));
     step.values = true;
     KPROF_THEN(status, kprof_model_launches(&step, show_launch, &walker));
     kprof_value_reader_close(&walker.reader);

@@ -122,6 +122,12 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
     return KPROF_THEN(status, report->status);
 }
 
+static char *name_stack(const void *of, const kprof_model_launch *launch)
+{
+    (void)of;
+    return kprof_strprintf("%lld", (long long)launch->stack);
+}
+
 kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter, FILE *out)
 {
     kprof_model model;
@@ -137,7 +143,8 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
     if (report->status == KPROF_OK && into.stacks.stack_count != model.stack_count) /* it has changed meanwhile */
         status = kprof_store_damaged(report, "stack");
     if (status == KPROF_OK)
-        status = kprof_model_joined_launches(&(kprof_model_walk){report, &model, filter, true}, count_launch, &into);
+        status = kprof_model_parted_launches(&(kprof_model_walk){report, &model, filter, true},
+                                             (kprof_model_parts){name_stack, NULL}, count_launch, &into);
     KPROF_THEN(status, print_lines(&into, out));
     free(into.times);
     kprof_names_free(&into.lines);

@@ -55,8 +55,9 @@ static void put_place_and_shape(const kprof_groups *groups, const kprof_model_la
 }
 
 /* Caller frees. */
-static char *make_key(const kprof_groups *groups, const kprof_model_launch *launch)
+static char *make_key(const void *of, const kprof_model_launch *launch)
 {
+    const kprof_groups *groups = of;
     kprof_strbuf key = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&key, "%zu %zu ", kprof_names_find(&groups->kernels, launch->kernel->mangled),
                         kprof_names_find(&groups->devices, launch->device->name));
@@ -92,6 +93,13 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
         break;
     }
     return kprof_strbuf_take(&key);
+}
+
+/* May launches that share samples be in several groups? */
+static bool parts_samples(kprof_grouping by)
+{
+    return by == KPROF_GROUP_GRAPH || by == KPROF_GROUP_NVTX || by == KPROF_GROUP_STACK || by == KPROF_GROUP_LINE ||
+           by == KPROF_GROUP_MODULE;
 }
 
 /* The group of a key that can take values from this source, or NULL. *last is the last group of the key, or NULL. */
@@ -264,7 +272,8 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     kprof_code_profiles_load(context->reports->file, model, &out->code);
     if (out->by == KPROF_GROUP_STACK)
         kprof_told_stacks_load(context->reports->file, model->pool, &out->stacks);
-    const kprof_status status = kprof_page_walk(context, count_launch, out);
+    const kprof_model_parts parts = {parts_samples(out->by) ? make_key : NULL, out};
+    const kprof_status status = kprof_page_walk_parts(context, parts, count_launch, out);
     if (status == KPROF_OK) {
         find_untold(out);
         tell_no_parts(out);
@@ -303,7 +312,8 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
     if (are_samples && samples == 0)
         kprof_strbuf_puts(out, "multiplexed, no whole sample");
     else if (are_samples)
-        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, kprof_ending(samples, "s"));
+        kprof_strbuf_printf(out, "multiplexed, %llu sample%s%s", samples, kprof_ending(samples, "s"),
+                            parts_samples(groups->by) ? ", with launches of other groups" : "");
     kprof_untold_note(kprof_group_untold(groups, group), out);
     if (groups->model->census_count > 0 && groups->by != KPROF_GROUP_KERNEL && groups->by != KPROF_GROUP_CONFIG)
         kprof_strbuf_puts(kprof_strbuf_part(out), "time of the launches measured alone, not of the census");
