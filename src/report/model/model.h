@@ -83,6 +83,7 @@ typedef struct kprof_model_spread {
 typedef struct kprof_model_samples {
     int64_t last_launch; /* id; the entry's own is that of the first one */
     uint64_t launches;
+    bool is_part;         /* there are launches of other parts, and they have the same samples */
     uint64_t untold;      /* other launches of the kernel, of any shape, that the walk does not visit */
     uint64_t count;       /* samples among them */
     uint64_t partial;     /* of those: they lack passes that others have */

@@ -133,8 +133,10 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
             return status;
     }
     group->last = launch->id;
+    sample_group *whole = &walker->groups[group->whole_group];
+    whole->launches += whole != group;
     if (launch->measured > 0)
-        add_sample(walker, &walker->groups[group->whole_group], launch);
+        add_sample(walker, whole, launch);
     return KPROF_OK;
 }
 
@@ -199,6 +201,7 @@ static kprof_status show_joined(const sample_walker *walker, const sample_group 
     joined->result.untold = seen > told ? seen - told : 0;
     joined->result.last_launch = group->last;
     joined->result.launches = group->launches;
+    joined->result.is_part = group->launches < whole->launches;
     joined->result.count = whole->samples;
     joined->result.partial = whole->samples - whole->whole;
     joined->result.values = joined->samples;

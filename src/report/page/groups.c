@@ -180,6 +180,7 @@ static void count_samples(kprof_groups *groups, kprof_group *group, const kprof_
     kprof_model_launch sample = *launch;
     group->launches += samples->launches;
     group->samples += samples->count;
+    group->shares_samples = group->shares_samples || samples->is_part;
     for (size_t i = 0; i < samples->used; i++) {
         sample.values = samples->values + i * groups->model->metric_count;
         kprof_rollup_add(groups->rollup, sample.values, group->totals);
@@ -313,7 +314,7 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
         kprof_strbuf_puts(out, "multiplexed, no whole sample");
     else if (are_samples)
         kprof_strbuf_printf(out, "multiplexed, %llu sample%s%s", samples, kprof_ending(samples, "s"),
-                            parts_samples(groups->by) ? ", with launches of other groups" : "");
+                            group->shares_samples ? ", with launches of other groups" : "");
     kprof_untold_note(kprof_group_untold(groups, group), out);
     if (groups->model->census_count > 0 && groups->by != KPROF_GROUP_KERNEL && groups->by != KPROF_GROUP_CONFIG)
         kprof_strbuf_puts(kprof_strbuf_part(out), "time of the launches measured alone, not of the census");

@@ -19,6 +19,7 @@ typedef struct kprof_group {
     kprof_launch_record shape; /* of the first launch: grid, block, cluster, dynamic shared memory, graph node */
     kprof_value_source source;
     uint64_t launches, not_measured, samples;
+    bool shares_samples;        /* with launches of other groups */
     uint64_t disagreeing;       /* launches, or samples */
     uint64_t noted;             /* launches that were measured, with a note on how */
     const char *note;           /* of the first of them; NULL: there is none */
