@@ -109,7 +109,7 @@ static const kprof_other_option rows[] = {
     {STATS, "force-export", 0, true, ALWAYS},
     {STATS, "help-formats", 0, false, NULL, ELSE("kprof stats --help lists them")},
     {STATS, "help-reports", 0, false, NULL, ELSE("kprof list tables lists them")},
-    {STATS, "report-dir", 0, true, NULL, ELSE("kprof list tables has the tables that there are")},
+    {STATS, "report-dir", 0, true, NULL, ELSE("kprof list tables lists the tables")},
     {STATS, "sqlite", 0, true, ALWAYS},
     {STATS, "timeunit", 0, true, NULL, "nanoseconds|ns", MEANS("timeunit=nsec")},
     {STATS, "timeunit", 0, true, NULL, "microseconds|us", MEANS("timeunit=usec")},
