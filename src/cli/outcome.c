@@ -33,7 +33,8 @@ static kprof_status nothing_status(const kprof_outcome *outcome)
     return told != KPROF_OK ? told : KPROF_NO_MATCH;
 }
 
-bool kprof_outcome_has_results(const kprof_outcome *outcome)
+/* Did the run measure what it was to measure, or a part of that? */
+static bool has_results(const kprof_outcome *outcome)
 {
     const kprof_report_counts *counts = &outcome->counts;
     if (outcome->is_census || outcome->is_trace)
@@ -50,7 +51,7 @@ static kprof_status own_status(const kprof_outcome *outcome)
         return outcome->parts;
     if (outcome->spools.told == KPROF_OUTPUT)
         return KPROF_OUTPUT;
-    if (!kprof_outcome_has_results(outcome) && outcome->choosing == KPROF_OK)
+    if (!has_results(outcome) && outcome->choosing == KPROF_OK)
         return nothing_status(outcome);
     return outcome->choosing != KPROF_OK ? outcome->choosing : outcome->printing;
 }
@@ -81,7 +82,7 @@ void kprof_outcome_tell_as_ncu(const kprof_outcome *outcome, FILE *out)
     if (application_failed(outcome))
         fprintf(out, "==ERROR== The application returned an error code (%d).\n",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    if (!kprof_outcome_has_results(outcome))
+    if (!has_results(outcome))
         fputs("==WARNING== No kernels were profiled.\n", out);
 }
 
@@ -444,7 +445,7 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
         kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",
                   (unsigned long long)outcome->spools.elsewhere, outcome->spools.elsewhere == 1 ? " was" : "es were",
                   outcome->spools.elsewhere == 1 ? "is" : "are");
-    else if (!kprof_outcome_has_results(outcome) && outcome->choosing == KPROF_OK)
+    else if (!has_results(outcome) && outcome->choosing == KPROF_OK)
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected %s could not be measured; the report says why",

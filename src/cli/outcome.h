@@ -18,9 +18,6 @@ typedef struct kprof_outcome {
     kprof_report_counts counts;
 } kprof_outcome;
 
-/* Did the run measure what it was to measure, or a part of that? */
-bool kprof_outcome_has_results(const kprof_outcome *outcome);
-
 /* The exit code. A failure of the application goes first: its exit status, or 128 + signal; a status in kprof's own
  * range, 100 to 119, becomes 119. Else the code of kprof's own result; nothing collected is never OK. */
 int kprof_outcome_exit_code(const kprof_outcome *outcome);

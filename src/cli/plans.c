@@ -19,18 +19,15 @@ static bool is_chosen(size_t device, uint64_t mask)
     return mask == 0 || (device < 64 && mask >> device & 1);
 }
 
-bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask)
-{
-    const char *chip = probe->devices[device].chip;
-    return is_chosen(device, device_mask) && *chip && !kprof_chip_is_too_old(chip);
-}
-
-uint64_t kprof_probe_memory(const kprof_probe *probe, uint64_t device_mask)
+/* Memory of the smallest device that is measured; 0: not known. */
+static uint64_t least_memory(const kprof_probe *probe, uint64_t device_mask)
 {
     uint64_t least = 0;
     for (size_t i = 0; i < probe->device_count; i++) {
-        uint64_t bytes = probe->devices[i].memory_bytes;
-        if (kprof_probe_is_measured(probe, i, device_mask) && bytes > 0 && (least == 0 || bytes < least))
+        const char *chip = probe->devices[i].chip;
+        const uint64_t bytes = probe->devices[i].memory_bytes;
+        const bool is_measured = is_chosen(i, device_mask) && *chip && !kprof_chip_is_too_old(chip);
+        if (is_measured && bytes > 0 && (least == 0 || bytes < least))
             least = bytes;
     }
     return least;
@@ -285,7 +282,7 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
     kprof_status status = read_catalog(options, out);
     KPROF_THEN(status, find_devices(out));
     KPROF_THEN(status, kprof_probe_chips(&out->probe, options->filter.device_mask, &chips));
-    out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);
+    out->limits.workload.device_bytes = least_memory(&out->probe, options->filter.device_mask);
     KPROF_THEN(status, plan_chips(options, &chips, out));
     if (status == KPROF_OK && out->denied)
         status = check_denied(out);
@@ -422,7 +419,7 @@ static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
     const bool are_known = status == KPROF_OK || status == KPROF_NO_PERMISSION;
     if (!are_known || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "no chip found");
-    out->device_bytes = kprof_probe_memory(&probe, device_mask);
+    out->device_bytes = least_memory(&probe, device_mask);
     kprof_log_set_sink(before.sink, before.user);
     return status != KPROF_UNSUPPORTED;
 }

@@ -45,12 +45,6 @@ size_t kprof_plans_runs(const kprof_plans *plans);
 /* Have the plans collect what a run does. The same call takes that back. */
 void kprof_plans_swap_run(kprof_plans *plans, size_t run);
 
-/* Is this CUDA device one that is measured: left by --devices, known to CUPTI, and not too old for kprof? */
-bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask);
-
-/* Memory of the smallest device that is measured; 0: not known. */
-uint64_t kprof_probe_memory(const kprof_probe *probe, uint64_t device_mask);
-
 /* Chips among the devices that --devices leaves, each once, appended to `out`. */
 kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out) KPROF_MUST_CHECK;
 

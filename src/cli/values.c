@@ -36,7 +36,8 @@ static kprof_status refuse_value(const kprof_option_row *row, const char *text)
                       nearest ? "?" : "");
 }
 
-bool kprof_value_number(const char *text, uint64_t *out)
+/* A whole number of at most 18 digits. */
+static bool parse_whole(const char *text, uint64_t *out)
 {
     char *end;
     if (text[0] == '\0' || strspn(text, "0123456789") != strlen(text) || strlen(text) > 18)
@@ -130,7 +131,7 @@ static kprof_status store_count(const kprof_option_row *row, const char *text, u
         *field = (uint32_t)value;
         return KPROF_OK;
     }
-    if (!kprof_value_number(text, &count) || count == 0 || count > (uint64_t)row->value)
+    if (!parse_whole(text, &count) || count == 0 || count > (uint64_t)row->value)
         return refuse_value(row, text);
     *field = (uint32_t)count;
     return KPROF_OK;
@@ -175,7 +176,7 @@ static kprof_status store_ordinals(const kprof_option_row *row, const char *text
         status = refuse_value(row, text);
     for (size_t i = 0; i < items.count && status == KPROF_OK; i++) {
         uint64_t ordinal;
-        if (kprof_value_number(items.items[i], &ordinal) && ordinal < 64)
+        if (parse_whole(items.items[i], &ordinal) && ordinal < 64)
             *mask |= UINT64_C(1) << ordinal;
         else
             status = refuse_value(row, items.items[i]);
@@ -212,7 +213,7 @@ kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_op
     case KPROF_OPTION_PATHS:
         return store_list(row, text, field);
     case KPROF_OPTION_NUMBER:
-        return kprof_value_number(text, field) ? KPROF_OK : refuse_value(row, text);
+        return parse_whole(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_COUNT:
         return store_count(row, text, field);
     case KPROF_OPTION_SECONDS:

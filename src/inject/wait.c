@@ -50,18 +50,12 @@ __attribute__((constructor)) static void make_condition(void)
 static __thread struct {
     int64_t allowed_ns; /* what it may wait in all without any work that ends */
     int64_t waited_ns;  /* of that, since work ended last */
-    int64_t longest_ns; /* the most of that */
 } mine = {.allowed_ns = KPROF_HOLD_NS};
 
 void kprof_wait_allow(int64_t limit_ns)
 {
     mine.allowed_ns = limit_ns;
-    mine.waited_ns = mine.longest_ns = 0;
-}
-
-int64_t kprof_wait_spent_ns(void)
-{
-    return mine.longest_ns;
+    mine.waited_ns = 0;
 }
 
 int64_t kprof_wait_rest_ns(void)
@@ -78,7 +72,6 @@ int64_t kprof_wait_limit_ns(void)
 void kprof_wait_note(int64_t waited_ns)
 {
     mine.waited_ns += waited_ns;
-    mine.longest_ns = mine.waited_ns > mine.longest_ns ? mine.waited_ns : mine.longest_ns;
 }
 
 /* A thread that was held up may begin after the call that wanted it, when another thread captures: the wait would end

@@ -13,8 +13,6 @@
 /* Call this when a call of the application begins. While no work ends, the calling thread may wait for `limit_ns` in
  * all from now on; before, for KPROF_HOLD_NS. */
 void kprof_wait_allow(int64_t limit_ns);
-/* Return for how long at most the calling thread has waited since then without any work that ended. */
-int64_t kprof_wait_spent_ns(void);
 /* Return how much longer it may wait. */
 int64_t kprof_wait_rest_ns(void);
 /* The same, but for no longer than a call may be held: at the end of a process a thread has more. */

@@ -50,12 +50,6 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint64_t kprof_batch_capacity(const kprof_workload *workload, size_t pass_count)
-{
-    uint64_t capacity = workload->batch ? workload->batch : kprof_launches_in(KPROF_BATCH_BYTES, pass_count);
-    return smaller(capacity, KPROF_BATCH_MOST_LAUNCHES);
-}
-
 uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count)
 {
     uint64_t launches = pass_count > 0 ? counter_data_bytes / (pass_count * KPROF_COUNTER_BYTES_PER_PASS) : 1;
@@ -101,7 +95,8 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
                     (samples ? prices->sample_start_ms : 0) + timelines * prices->timeline_start_ms;
     if (passes > 0 || counts || samples || timelines) { /* else there are no batches */
         /* Count the counter data of the largest batch, and nothing that the engine allocates beyond it. */
-        uint64_t capacity = kprof_batch_capacity(workload, passes > 0 ? passes : 1);
+        const uint64_t most = kprof_launches_in(KPROF_BATCH_BYTES, passes > 0 ? passes : 1),
+                       capacity = smaller(workload->batch ? workload->batch : most, KPROF_BATCH_MOST_LAUNCHES);
         cost.batch_counter_bytes = (double)smaller(workload->launches, capacity) * cost.counter_data_bytes;
         cost.batch_count = workload->launches / capacity + (workload->launches % capacity > 0);
     }

@@ -117,8 +117,6 @@ typedef struct kprof_cost {
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
-/* Return how many launches a batch can have. */
-uint64_t kprof_batch_capacity(const kprof_workload *workload, size_t pass_count);
 /* Return how many launches have this much counter data; at least one. */
 uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count);
 

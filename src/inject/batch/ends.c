@@ -14,7 +14,8 @@ void kprof_ends_note_launch(kprof_ends *ends, const kprof_batch_state *state, co
     ends->thread = pthread_self();
 }
 
-void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state)
+/* All launches so far have ended, and no work in another stream can have helped them: note that. */
+static void note_all(kprof_ends *ends, const kprof_batch_state *state)
 {
     for (; ends->unproved < state->list.count; ends->unproved++)
         if (state->list.items[ends->unproved].kernel)
@@ -86,7 +87,7 @@ void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state)
     if (atomic_load(&ends->helped))
         cut_late(ends, state);
     else if (!kprof_state_is_sealed(state))
-        kprof_ends_note_all(ends, state);
+        note_all(ends, state);
 }
 
 /* A replay runs one launch after the other, so a kernel that waits for a later one in another stream would wait for
@@ -103,7 +104,7 @@ bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_ba
         return true;
     int64_t patience_ns = kprof_kernel_patience_ns(state->list.items[ends->unproved].kernel);
     if (ended || kprof_wait_is_idle(kprof_wait_at_most(context, patience_ns))) {
-        kprof_ends_note_all(ends, state);
+        note_all(ends, state);
         return true;
     }
     cut_late(ends, state);
@@ -132,7 +133,7 @@ kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *s
         atomic_store(&ends->unknown, true);
     if (!kprof_wait_is_idle(status))
         return status;
-    kprof_ends_note_all(ends, state);
+    note_all(ends, state);
     return KPROF_OK;
 }
 

@@ -38,8 +38,6 @@ typedef struct kprof_behind {
 
 /* Call this before a launch or transfer is added to the batch. */
 void kprof_ends_note_launch(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
-/* All launches so far have ended, and no work in another stream can have helped them: note that. */
-void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state);
 /* If the launch comes in another stream than kernels that may wait for it, wait until these have ended; false when one
  * does not end: the batch must take nothing more. */
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch);
