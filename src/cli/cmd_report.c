@@ -7,6 +7,7 @@
 #include "cli/paths.h"
 #include "cli/subset.h"
 #include "core/log.h"
+#include "report/model/trace_stats.h"
 
 #include <unistd.h>
 
@@ -138,6 +139,8 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
     else if (status == KPROF_OK)
         status = print_report(&rest, report, subset, rules);
+    if (status == KPROF_OK && options->html_path && kprof_trace_is_there(report))
+        status = kprof_trace_tell_missing(report, KPROF_TRACE_PAGE);
     if (report)
         (void)!kprof_report_close(report);
     if (kept && status != KPROF_OK)

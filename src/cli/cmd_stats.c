@@ -227,7 +227,7 @@ int kprof_cmd_stats(const kprof_options *options)
         KPROF_THEN(status, show(options, report, &content));
     for (size_t i = 0; i < tables.count && are_apart; i++)
         KPROF_THEN(status, show_apart(options, report, &content, i));
-    KPROF_THEN(status, kprof_trace_tell_missing(report, false));
+    KPROF_THEN(status, kprof_trace_tell_missing(report, KPROF_TRACE_TABLES));
     if (report)
         (void)!kprof_report_close(report);
     kprof_findings_free(&rules);

@@ -522,11 +522,12 @@ class Records(Tracing):
         self.assertIn("warning: activities lost: 7; ", run.err)
         self.assertIn("warning: kernels, copies, sets and graphs whose times CUPTI does not know: 1; ", run.err)
         self.assertIn("warning: records of CUPTI's that kprof does not know: 3; the tables are without them", run.err)
-        for form in ("chrome", "nsys-sqlite", "timeline"):
-            told = self.kprof("export", "run", "--to", form, "-f", "-o", "out").err
+        for place, *words in (("export", "export", "--to", "chrome"), ("export", "export", "--to", "nsys-sqlite"),
+                              ("page", "export", "--to", "timeline"), ("page", "report", "--html", "run.html")):
+            told = self.kprof(*words, "run.kprof", "-f", *(("-o", "out") if words[0] == "export" else ())).err
             for what in ("activities lost: 7", "records of CUPTI's that kprof does not know: 3",
                          "kernels, copies, sets and graphs whose times CUPTI does not know: 1"):
-                self.assertIn(f"warning: {what}; the export is without them", told, form)
+                self.assertIn(f"warning: {what}; the {place} is without them", told, words)
         self.assertIn("100,20000,1,", run.out)
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "do=kept:2"), 0)
         [(reason,)] = self.query("run.kprof", "SELECT reason FROM trace")

@@ -44,6 +44,9 @@ def try_page(page, path):
     label = page.evaluate("document.querySelector('canvas').getAttribute('aria-label')")
     check(label.startswith("6 rows of streams and threads, and 2 of counters;"), f"the rows are {label}")
     check(text_of(page, "#span") == "0 ns to 3 ms, 3 ms", f"it shows {text_of(page, '#span')}")
+    lacks = text_of(page, "#lacks")
+    check(lacks == "activities lost: 5; the page is without them. kernels, copies, sets and graphs whose times CUPTI "
+          "does not know: 1; the page is without them", f"the page lacks {lacks}")
     check(page.evaluate("document.images.length") == 0, "a name became HTML")
     legend = text_of(page, "#legend").split("\n")
     check("".join(legend) == "NVTX rangescallskernelscopiessetsmanaged memory", f"the colours are {legend}")
@@ -103,6 +106,7 @@ def try_joined(page, path):
         ["void scale<float>(float*, float, int)", "35.50 %", "330 us", "3", "110 us", "0", "n/a", "n/a", "n/a",
          "timeline"]], f"the kernels are {rows}")
     check("'regex:^(scale)$'" in text_of(page, "#count-command"), "no command")
+    check("activities lost: 5; the page is without them" in text_of(page, "#where"), "what is lost is not told")
     titles = page.evaluate("[...document.querySelectorAll('h2')].map(title => title.textContent)")
     check({"GPU Use", "Goals", "Steps (NVTX)", "Transfers", "Memory", "GPU Utilization over Time",
            "GPU Utilization of Steps (NVTX)"} <= set(titles), f"the titles are {titles}")

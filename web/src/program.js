@@ -222,7 +222,11 @@ class ProgramTimeline {
             h("span", {}, zoom("+", "Zoom in", 0.5), " ", zoom("\u2212", "Zoom out", 2)),
             this.span,
             this.found,
-            h("span", { id: "lacks" }, trace.lacks && lacksText(trace.lacks)),
+            h(
+                "span",
+                { id: "lacks" },
+                [trace.lacks && lacksText(trace.lacks), ...trace.missing].filter(Boolean).join(". "),
+            ),
         );
     }
 

@@ -125,6 +125,7 @@ export function whereViews(report) {
             { id: "where" },
             h("h2", {}, "Where the time goes"),
             report.program && h("p", {}, h("a", { href: "#timeline" }, "Timeline")),
+            report.program?.missing.map((text) => h("p", {}, text)),
             report.traced.length > 0 ? kernels(report) : h("p", {}, "The trace has no kernel whose time is known."),
             command(report),
         ),

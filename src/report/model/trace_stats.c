@@ -255,23 +255,25 @@ static odd_activities find_odd(kprof_report *report)
     return count;
 }
 
-static void tell(int64_t count, const char *what, const char *whose, const char *effect)
+static void note(int64_t count, const char *what, const char *whose, const char *effect, kprof_strlist *out)
 {
     if (count > 0)
-        kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s%s", what, (long long)count, whose, effect);
+        kprof_strlist_take(out, kprof_strprintf("%s: %lld; %s%s", what, (long long)count, whose, effect));
 }
 
-kprof_status kprof_trace_tell_missing(kprof_report *report, bool of_export)
+void kprof_trace_list_missing(kprof_report *report, kprof_trace_place place, kprof_strlist *out)
 {
-    const char *all = of_export ? "the export is" : "the tables are", *some = of_export ? all : "tables of times are",
-               *named = of_export ? all : "tables with names are", *without = " without them";
+    static const char *const places[] = {"the tables are", "the export is", "the page is"};
+    const bool of_tables = place == KPROF_TRACE_TABLES;
+    const char *all = places[place], *some = of_tables ? "tables of times are" : all,
+               *named = of_tables ? "tables with names are" : all, *without = " without them";
     const struct {
         const char *sql, *what, *whose, *effect;
     } counts[] = {
         {"SELECT CAST(total(dropped) AS INTEGER) FROM trace", "activities lost", all, without},
         {"SELECT CAST(total(unknown) AS INTEGER) FROM trace", "records of CUPTI's that kprof does not know", all,
          without},
-        {of_export ? "SELECT 0" : "SELECT count(*) FROM trace_graph", "launches of whole graphs", "",
+        {of_tables ? "SELECT count(*) FROM trace_graph" : "SELECT 0", "launches of whole graphs", "",
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
          "graphs' time"},
         {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short", "",
@@ -281,12 +283,20 @@ kprof_status kprof_trace_tell_missing(kprof_report *report, bool of_export)
     };
     const odd_activities odd = find_odd(report);
     for (size_t i = 0; i < COUNT_OF(counts); i++)
-        tell(kprof_store_integer(report, counts[i].sql), counts[i].what, counts[i].whose, counts[i].effect);
-    tell(odd.without_times, "kernels, copies, sets and graphs whose times CUPTI does not know", some, without);
-    tell(odd.backwards, "activities that end before they begin", some, without);
-    tell(odd.without_name, "activities without a name", named, without);
+        note(kprof_store_integer(report, counts[i].sql), counts[i].what, counts[i].whose, counts[i].effect, out);
+    note(odd.without_times, "kernels, copies, sets and graphs whose times CUPTI does not know", some, without, out);
+    note(odd.backwards, "activities that end before they begin", some, without, out);
+    note(odd.without_name, "activities without a name", named, without, out);
     if (kprof_store_integer(report, "SELECT total(activities)=0 FROM trace"))
-        kprof_log(KPROF_LOG_WARNING, "the trace is empty: nothing happened that it tells of");
+        kprof_strlist_add(out, "the trace is empty: nothing happened that it tells of");
+}
+
+kprof_status kprof_trace_tell_missing(kprof_report *report, kprof_trace_place place)
+{
+    KPROF_AUTO(kprof_strlist) notes = KPROF_STRLIST_INIT;
+    kprof_trace_list_missing(report, place, &notes);
+    for (size_t i = 0; i < notes.count; i++)
+        kprof_log(KPROF_LOG_WARNING, "%s", notes.items[i]);
     return report->status;
 }
 

@@ -54,9 +54,12 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
 kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stats *stats,
                                     const kprof_trace_names *names, sqlite3_stmt **out) KPROF_MUST_CHECK;
 
-/* Warn of what a trace lacks: activities that were lost, or all of them, times and names of some, processes that were
- * cut short. Its tables, or an export of it, are without these. */
-kprof_status kprof_trace_tell_missing(kprof_report *report, bool of_export) KPROF_MUST_CHECK;
+typedef enum kprof_trace_place { KPROF_TRACE_TABLES, KPROF_TRACE_EXPORT, KPROF_TRACE_PAGE } kprof_trace_place;
+/* Add to *out what a trace lacks, and with it this place: activities that were lost, or all of them, times and names of
+ * some, processes that were cut short. */
+void kprof_trace_list_missing(kprof_report *report, kprof_trace_place place, kprof_strlist *out);
+/* Warn of it. */
+kprof_status kprof_trace_tell_missing(kprof_report *report, kprof_trace_place place) KPROF_MUST_CHECK;
 /* Has the report a trace? */
 bool kprof_trace_is_there(kprof_report *report);
 /* Does the report tell how managed memory moved? */

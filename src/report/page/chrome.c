@@ -196,6 +196,17 @@ static int64_t share_page(kprof_report *report, int64_t *slices)
     return each;
 }
 
+/* What the trace lacks, for people. */
+static void put_missing(kprof_report *report, kprof_output *out)
+{
+    KPROF_AUTO(kprof_strlist) notes = KPROF_STRLIST_INIT;
+    kprof_trace_list_missing(report, KPROF_TRACE_PAGE, &notes);
+    kprof_output_puts(out, ",\"missing\":[");
+    for (size_t i = 0; i < notes.count; i++) /* no text has a mark that JSON knows */
+        kprof_output_printf(out, "%s\"%s\"", i ? "," : "", notes.items[i]);
+    kprof_output_puts(out, "]");
+}
+
 static void put_members(void *user, kprof_output *out)
 {
     kprof_report *report = user;
@@ -206,6 +217,7 @@ static void put_members(void *user, kprof_output *out)
     const bool too_many = slices > MOST_ON_PAGE;
     if (too_many)
         kprof_output_printf(out, ",\"lacks\":{\"of\":%lld,\"each\":%lld}", (long long)slices, (long long)each);
+    put_missing(report, out);
     kprof_output_puts(out, ",\"traceEvents\":[");
     (void)write_events(report, start_ns, &(writer){.out = out, .most_slices = too_many ? each : INT64_MAX});
     kprof_output_puts(out, "\n]");
