@@ -16,8 +16,10 @@ typedef struct explainer {
     kprof_explanation *out;
     const kprof_section_definition *section; /* what is explained instead of a metric, or NULL */
     const kprof_section_definition *looked_at;
-    const char *label; /* what pages call a value, whose metric is looked for; or NULL */
-    bool is_base;      /* its name has no suffix, so any of its full names is meant */
+    const char *label;                        /* what pages call a value, whose metric is looked for; or NULL */
+    const kprof_section_definition *found_in; /* the section of that metric */
+    bool is_unsure; /* the label is that of a row there, which has several metrics, or of samples */
+    bool is_base;   /* its name has no suffix, so any of its full names is meant */
 } explainer;
 
 static const char *copy(const explainer *by, const char *text)
@@ -161,8 +163,13 @@ static void look_at(void *user, kprof_item *item, const char *column)
     if (!item->name)
         return;
     if (by->label) {
-        if (!by->out->metric && item->label && is_value_called(item->label, column, by->label))
+        const bool is = item->label && is_value_called(item->label, column, by->label);
+        if (is && !by->out->metric) {
             by->out->metric = copy(by, item->name);
+            by->found_in = by->looked_at;
+        } else if (is && column && is_called(item->label, by->label) && by->found_in == by->looked_at &&
+                   strcmp(by->out->metric, item->name) != 0 && !item->expression) /* no share of the first */
+            by->is_unsure = true;
         return;
     }
     if (by->section) {
@@ -210,26 +217,23 @@ static void look_at_values(explainer *by, const kprof_section *section)
         look_at_timeline(by, section);
 }
 
-static void add_column(explainer *by, const kprof_table *table, size_t column)
-{
-    for (size_t i = 0; i < table->row_count; i++) {
-        const kprof_item *cell = &table->rows[i].cells[column];
-        const kprof_item item = {cell->name, table->rows[i].label, .help = cell->help};
-        if (cell->name)
-            add_place(by, &item, table->column_labels[column]);
-    }
-}
-
-/* Add the values of tables that have the word as their title, or above a column. */
+/* Add the values of tables that have the word as their title, above a column or before a row. */
 static void look_at_headings(explainer *by, const kprof_section *section)
 {
     for (size_t i = 0; i < section->table_count; i++) {
         const kprof_table *table = &section->tables[i];
         const bool is_title = is_called(table->title, by->label);
-        for (size_t k = 0; k < table->column_count; k++)
-            if (is_title || is_called(table->column_labels[k], by->label))
-                add_column(by, table, k);
         by->out->kind = is_title ? "table" : by->out->kind;
+        for (size_t k = 0; k < table->column_count * table->row_count; k++) {
+            const char *column = table->column_labels[k / table->row_count];
+            const kprof_table_row *row = &table->rows[k % table->row_count];
+            const kprof_item *cell = &row->cells[k / table->row_count];
+            const bool is_of_row = row->label && is_called(row->label, by->label);
+            const kprof_item item = {cell->name, row->label, .help = cell->help};
+            if (cell->name && (is_title || is_of_row || is_called(column, by->label)))
+                add_place(by, &item, column);
+            by->out->kind = cell->name && is_of_row && !by->out->kind ? "row" : by->out->kind;
+        }
     }
 }
 
@@ -580,10 +584,10 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     if (status != KPROF_OK || !*is)
         return status;
     by->out->kind = by->out->kind ? by->out->kind : "column";
-    const char *text = strcmp(by->out->kind, "table") == 0
-                           ? "Each value of the table is a metric, and kprof explain tells more of it."
-                           : "Each value below this heading is a metric, and kprof explain tells more of it.";
-    by->out->description = copy(by, text);
+    const char *of = strcmp(by->out->kind, "column") == 0 ? "below this heading" : "of the ";
+    by->out->description = kprof_pool_keep(
+        &by->out->pool, kprof_strprintf("Each value %s%s is a metric, and kprof explain tells more of it.", of,
+                                        of[0] == 'o' ? by->out->kind : ""));
     find_sets(by);
     return KPROF_OK;
 }
@@ -651,22 +655,27 @@ static kprof_status find_label(explainer *by, const char *word)
     }
     by->label = word;
     kprof_status status = look_at_sections(by, look_at_values);
-    if (status == KPROF_OK && !by->out->metric)
+    if (status == KPROF_OK && !by->out->metric) {
+        by->is_unsure = true;
         status = look_at_sections(by, look_at_timeline);
+    }
     by->label = NULL;
     return status;
 }
 
-/* Explains words of findings: a unit, a limit, or one of their values. *is: one of them names it. */
-static kprof_status explain_word_of_finding(explainer *by, const char *word, bool *is)
+/* Explains words of findings: a unit, a limit, or one of their values. *is: one of them names it. `is_label`: a value
+ * is called so, too, and only what limits the kernel counts, spelled as pages do. */
+static kprof_status explain_word_of_finding(explainer *by, const char *word, bool is_label, bool *is)
 {
     const kprof_catalog *catalog = by->catalog;
     const kprof_finding_option *option;
     *is = true;
-    for (size_t i = 0; i < catalog->finding_count; i++)
-        if (has_option(&catalog->findings[i], word, &option))
-            return explain_option(by, &catalog->findings[i], option);
     for (const kprof_finding *one = catalog->findings; one < catalog->findings + catalog->finding_count; one++)
+        if ((!is_label || one->verdict == KPROF_VERDICT_LIMIT) && has_option(one, word, &option) &&
+            (!is_label || strcmp(option->name, word) == 0))
+            return explain_option(by, one, option);
+    for (const kprof_finding *one = catalog->findings; one < catalog->findings + catalog->finding_count && !is_label;
+         one++)
         if (KPROF_ANY(i, one->value_count, one->values[i].label && is_called(one->values[i].label, word)) ||
             (one->verdict == KPROF_VERDICT_LIMIT && is_called("Limited by", word)))
             return explain_finding(by, one);
@@ -721,14 +730,21 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         if (is_called(catalog->findings[i].name, word))
             return explain_finding(by, &catalog->findings[i]);
     kprof_status status = find_label(by, word);
-    if (status == KPROF_OK && by->out->metric)
-        return explain_metric(by, by->out->metric);
+    const char *metric = by->out->metric;
+    if (status == KPROF_OK && metric && !by->is_unsure)
+        return explain_metric(by, metric);
+    by->out->metric = NULL;
     const kprof_instruction_metric *row = kprof_instruction_of_label(word);
     *is = false;
     if (status == KPROF_OK && !row)
-        status = explain_word_of_finding(by, word, is);
+        status = explain_word_of_finding(by, word, metric != NULL, is);
     if (status == KPROF_OK && !*is)
         status = explain_heading(by, word, is);
+    if (status == KPROF_OK && !*is && metric) {
+        *is = true;
+        by->out->metric = metric;
+        return explain_metric(by, metric);
+    }
     const char *meaning = meaning_of(word);
     if (status != KPROF_OK || *is || !meaning)
         return status;

@@ -2139,6 +2139,12 @@ class Explanations(Case):
         self.assertNotIn("n/a", text.split("Shown in")[0])
         data = self.explain("dram__bytes.sum, gld_efficiency")
         self.assertEqual([metric["name"] for metric in data["metrics"]], ["dram__bytes.sum", "gld_efficiency"])
+        self.assertEqual(self.explain("atomics")["metrics"][0]["description"], "What limits the kernel")
+        (pipe,) = self.explain("FMA pipe")["metrics"] # not that of samples over time
+        self.assertEqual(pipe["metric"], "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed")
+        row = self.explain("Loads") # one metric of such a row says nothing of the others
+        self.assertEqual((row["metrics"][0]["kind"], row["metrics"][0]["metric"]), ("row", None))
+        self.assertIn("Loads, Sectors", [place["label"] for place in row["shown"]])
 
     def test_label_in_several_words(self):
         """A shell parts a label that nobody quotes."""

@@ -112,6 +112,8 @@ static void test_words_of_pages(void **state)
         {"Stall reasons", "table", NULL, NULL},
         {"sectors/req", "column", NULL, NULL},
         {"Hit Rate", "column", NULL, NULL},
+        {"Loads", "row", NULL, NULL},
+        {"atomics", "finding", NULL, "What limits the kernel"}, /* not a row of that name */
         {"Worth most", "word", NULL, NULL},
         {"Waits for", "word", NULL, NULL},
         {"costs", "word", NULL, NULL},
