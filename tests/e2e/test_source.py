@@ -75,6 +75,18 @@ class Instructions(Case):
             self.assertGreater(self.query("run.kprof", "SELECT count(*) FROM instruction_value")[0][0], 0)
             self.assertEqual(self.query("run.kprof", "SELECT DISTINCT measured, reason FROM launch"), [(1, "")])
 
+    def test_counters_that_were_asked_for_have_columns(self):
+        """Rows are sorted by one that was measured."""
+        alone = "smsp__sass_inst_executed_op_shared"
+        for metrics, labels in ((f"source:{alone}", [alone]),
+                                ("smsp__branch_targets_threads_divergent", ["Divergent branches"]),
+                                ("inst_executed,memory_l1_tag_requests_global", ["Instructions", "L1 tag requests"])):
+            self.measure("--metrics", metrics)
+            page = self.kprof("report", "run.kprof", "--page", "source", "--top", "1", "-w", "200").out
+            head, row = re.search("\n( .* Address .*)\n(.*)\n", page).groups()
+            self.assertTrue(head.endswith("  ".join(labels)), head)
+            self.assertRegex(row, " 0x[0-9a-f]+" + " +[0-9,.]+" * len(labels) + "$")
+
     def test_launches_stay_apart_where_that_is_asked_for(self):
         self.measure("--set", "source", "--source-per-launch")
         self.assertEqual(self.query("run.kprof", "SELECT link.launch_id, counted, sampled FROM code_profile JOIN "

@@ -61,8 +61,10 @@ typedef struct shown_code {
     bool has_local, has_shared;       /* some instruction accesses such memory, whether or not it has run */
     bool has_policies;                /* some instruction may say what L2 is to keep; also where texts are not known */
     bool diverges;                    /* some instruction has warps without all of their threads */
+    bool has_few;                     /* so few counters that people see a column of each */
     double samples;                   /* of all instructions; NaN: none were taken */
-    kprof_code_number heat;           /* rows are sorted by this */
+    kprof_code_number heat;           /* rows are sorted by this; COUNT: by the metric of heat_column */
+    size_t heat_column;
 } shown_code;
 
 /* A row: a line, an instruction, or an instruction below its line. */
@@ -113,9 +115,36 @@ static const kprof_source_text *text_of(source_page *page, const kprof_code_file
     return &page->texts[at];
 }
 
-static void examine(shown_code *shown)
+static double total_of(const shown_code *shown, size_t number)
+{
+    return kprof_profiled_number(shown->code, shown->code->totals, (kprof_code_number)number);
+}
+
+/* Is it a counter that no number is made of, as the user may ask for by name? */
+static bool is_alone(const char *metric)
+{
+    return kprof_code_counter_find(metric) == KPROF_COUNTER_NONE &&
+           strncmp(metric, KPROF_SAMPLE_PREFIX, strlen(KPROF_SAMPLE_PREFIX)) != 0;
+}
+
+/* The column of the first such counter that counted something; SIZE_MAX: there is none. */
+static size_t first_alone(const shown_code *shown, size_t *count)
 {
     const kprof_profiled_code *code = shown->code;
+    size_t first = SIZE_MAX;
+    for (size_t i = 0; i < code->metric_count; i++) {
+        const bool is_one = is_alone(code->profiles->model->metrics[code->metrics[i]].name);
+        *count += is_one;
+        first = is_one && first == SIZE_MAX && code->totals[i] > 0 ? i : first;
+    }
+    return first;
+}
+
+static void examine(shown_code *shown)
+{
+    enum { FEW = 6 };
+    const kprof_profiled_code *code = shown->code;
+    size_t measured = 0;
     for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
         shown->is_idle[i] = true;
     shown->has_policies = !kprof_profiled_has_text(code);
@@ -130,7 +159,11 @@ static void examine(shown_code *shown)
         for (size_t k = 0; k < KPROF_NUMBER_COUNT; k++)
             shown->is_idle[k] = shown->is_idle[k] && !(kprof_profiled_number(code, values, (kprof_code_number)k) > 0);
     }
-    shown->samples = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+    shown->samples = total_of(shown, KPROF_NUMBER_SAMPLES);
+    shown->heat_column = first_alone(shown, &measured);
+    for (size_t i = KPROF_NUMBER_INSTRUCTIONS; i < KPROF_NUMBER_COUNT; i++)
+        measured += !isnan(total_of(shown, i));
+    shown->has_few = measured <= FEW;
 }
 
 /* Can no row have the number, since the code has no instruction that it counts? */
@@ -155,6 +188,16 @@ static bool is_out_of_place(const shown_code *shown, kprof_code_number number)
     }
 }
 
+/* The first number that is anywhere more than 0, or else that was measured at all. */
+static kprof_code_number first_number(const shown_code *shown)
+{
+    const size_t first = KPROF_FIND(i, KPROF_NUMBER_COUNT, total_of(shown, i) > 0),
+                 measured = KPROF_FIND(i, KPROF_NUMBER_COUNT, !isnan(total_of(shown, i)));
+    if (first < KPROF_NUMBER_COUNT || shown->heat_column != SIZE_MAX)
+        return (kprof_code_number)first;
+    return measured < KPROF_NUMBER_COUNT ? (kprof_code_number)measured : KPROF_NUMBER_INSTRUCTIONS;
+}
+
 static kprof_code_number heat_of(const source_page *page, const shown_code *shown)
 {
     switch (page->context->options->sort) {
@@ -169,7 +212,7 @@ static kprof_code_number heat_of(const source_page *page, const shown_code *show
     case KPROF_SORT_DIVERGENCE:
         return KPROF_NUMBER_DIVERGENT;
     default:
-        return shown->samples > 0 ? KPROF_NUMBER_SAMPLES : KPROF_NUMBER_INSTRUCTIONS;
+        return first_number(shown);
     }
 }
 
@@ -388,12 +431,15 @@ static size_t put_sample_fields(const shown_code *shown, const shown_row *row, c
 static bool is_column(const shown_code *shown, kprof_code_number number)
 {
     switch (number) {
+    case KPROF_NUMBER_SAMPLES:
+    case KPROF_NUMBER_UNISSUED:
+        return false;
     case KPROF_NUMBER_INSTRUCTIONS:
         return !shown->is_idle[number];
     case KPROF_NUMBER_ACTIVE:
         return shown->diverges;
     default:
-        return false;
+        return shown->has_few && !shown->is_idle[number];
     }
 }
 
@@ -419,8 +465,10 @@ static void show_row(shown_code *shown, const shown_row *row)
     fields[count++] = note(kprof_field_text("costs", "Costs", texts.costs.length > 0 ? texts.costs.data : NULL));
     for (size_t i = 0; i < page->metric_count; i++) {
         const double value = shown->columns[i] == SIZE_MAX ? NAN : row->values[shown->columns[i]];
-        fields[count] = machine(kprof_field_real(page->model->metrics[page->metrics[i]].name, "", value));
-        fields[count++].is_idle = isnan(value) || !(shown->code->totals[shown->columns[i]] > 0);
+        const char *name = page->model->metrics[page->metrics[i]].name;
+        const bool is_idle = isnan(value) || !(shown->code->totals[shown->columns[i]] > 0);
+        fields[count] = shown_if(kprof_field_real(name, name, value), shown->has_few && !is_idle && is_alone(name));
+        fields[count++].is_idle = is_idle;
     }
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
     KPROF_FREE_TEXTS(&texts.stalls, &texts.costs);
@@ -442,7 +490,8 @@ static size_t make_rows(const shown_code *shown, shown_row *rows)
     for (size_t i = 0; i < count; i++) {
         const kprof_profiled_line *line = are_lines ? &shown->lines->items[i] : NULL;
         const double *values = line ? line->values : kprof_profiled_values(code, i);
-        const double heat = kprof_profiled_number(code, values, shown->heat);
+        const double heat = shown->heat == KPROF_NUMBER_COUNT ? values[shown->heat_column]
+                                                              : kprof_profiled_number(code, values, shown->heat);
         rows[i] = (shown_row){line, line ? NULL : &code->instructions[i], values, isnan(heat) ? 0 : heat, i};
     }
     return count;
