@@ -177,12 +177,6 @@ static kprof_status read_field_text(const kprof_json_place *place, const cJSON *
     return status;
 }
 
-static kprof_status read_flag(const kprof_json_place *place, const cJSON *value, bool *out)
-{
-    *out = cJSON_IsTrue(value);
-    return cJSON_IsBool(value) ? KPROF_OK : kprof_json_fail(place, "must be true or false");
-}
-
 static kprof_status read_whole(const kprof_json_place *place, const cJSON *value, int *out)
 {
     const double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
@@ -190,12 +184,6 @@ static kprof_status read_whole(const kprof_json_place *place, const cJSON *value
         return kprof_json_fail(place, "must be a whole number");
     *out = (int)number;
     return KPROF_OK;
-}
-
-static kprof_status read_real(const kprof_json_place *place, const cJSON *value, double *out)
-{
-    *out = cJSON_IsNumber(value) ? value->valuedouble : NAN;
-    return isfinite(*out) ? KPROF_OK : kprof_json_fail(place, "must be a number");
 }
 
 kprof_status kprof_json_read_word(const kprof_json_place *place, const cJSON *value, const char *const *words, int *out)
@@ -260,11 +248,13 @@ static kprof_status read_member(const kprof_json_place *place, const cJSON *valu
     case KPROF_JSON_TEXT:
         return read_field_text(place, value, field, member);
     case KPROF_JSON_FLAG:
-        return read_flag(place, value, member);
+        *(bool *)member = cJSON_IsTrue(value);
+        return cJSON_IsBool(value) ? KPROF_OK : kprof_json_fail(place, "must be true or false");
     case KPROF_JSON_WHOLE:
         return read_whole(place, value, member);
     case KPROF_JSON_REAL:
-        return read_real(place, value, member);
+        *(double *)member = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+        return isfinite(*(double *)member) ? KPROF_OK : kprof_json_fail(place, "must be a number");
     case KPROF_JSON_WORD:
         return kprof_json_read_word(place, value, field->words, member);
     case KPROF_JSON_TEXTS:

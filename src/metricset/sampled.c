@@ -7,12 +7,6 @@
 
 #include <string.h>
 
-static const kprof_section_definition *find_section(const kprof_catalog *catalog, const char *id)
-{
-    const size_t at = KPROF_FIND(i, catalog->section_count, strcmp(catalog->sections[i].id, id) == 0);
-    return at < catalog->section_count ? &catalog->sections[at] : NULL;
-}
-
 static void note(kprof_plan *plan, const char *what, const char *why)
 {
     char *text = kprof_strprintf("%s: %s is not sampled: %s", plan->chip, what, why);
@@ -97,10 +91,11 @@ static kprof_status fill(const sampler *s, bool is_linked)
 kprof_status kprof_plan_make_sampled(const kprof_catalog *catalog, const kprof_sampled_section *section,
                                      kprof_host *host, kprof_plan *out)
 {
-    const sampler s = {find_section(catalog, section->id), host, out};
+    const size_t number = kprof_catalog_find_section(catalog, section->id);
     *out = (kprof_plan){0};
-    kprof_status status = s.section ? fill(&s, section->is_linked)
-                                    : kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"", section->id);
+    if (number == catalog->section_count)
+        return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"", section->id);
+    kprof_status status = fill(&(sampler){&catalog->sections[number], host, out}, section->is_linked);
     if (status == KPROF_OK && out->timeline.count == 0)
         status = kprof_fail(KPROF_UNSUPPORTED, "CUPTI samples no counter of %s over time", out->chip);
     if (status != KPROF_OK)

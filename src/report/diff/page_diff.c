@@ -46,6 +46,14 @@ static kprof_emit_field visible_if(kprof_emit_field field, bool is_visible)
     return is_visible ? field : machine(field);
 }
 
+/* Programs get the record in any case. */
+static void show_if(const diff_page *page, kprof_emit_field *fields, size_t count, bool is_visible)
+{
+    for (size_t i = 0; i < count; i++)
+        fields[i] = visible_if(fields[i], is_visible);
+    kprof_show_record(page->emitter, fields, count);
+}
+
 static kprof_emit_field pct_field(const char *key, const char *label, double pct)
 {
     return kprof_field_pct(key, label, pct, .is_signed = true);
@@ -312,9 +320,7 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         note(kernel_field("kernel", "Kernel", &texts)),
         note(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note))),
     };
-    for (size_t i = 0; i < COUNT_OF(fields); i++)
-        fields[i] = visible_if(fields[i], is_visible);
-    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
+    show_if(page, fields, COUNT_OF(fields), is_visible);
     free_texts(&texts);
 }
 
@@ -351,9 +357,7 @@ static void show_unmatched(const diff_page *page)
             kernel_field("kernel", "Kernel", &texts),
         };
         const bool is_visible = all || shown[is_only_new(kernel)]++ < MANY;
-        for (size_t k = 0; k < COUNT_OF(fields); k++)
-            fields[k] = visible_if(fields[k], is_visible);
-        kprof_show_record(page->emitter, fields, COUNT_OF(fields));
+        show_if(page, fields, COUNT_OF(fields), is_visible);
         free_texts(&texts);
     }
     page->emitter->ops->list_end(page->emitter);
@@ -442,9 +446,7 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
         or_nothing(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
         note(kernel_field("kernel", "Kernel", &texts)),
     };
-    for (size_t i = 0; i < COUNT_OF(fields); i++)
-        fields[i] = visible_if(fields[i], is_visible);
-    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
+    show_if(page, fields, COUNT_OF(fields), is_visible);
     free_texts(&texts);
 }
 
@@ -615,9 +617,7 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
         visible_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),
         visible_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told))), is_first),
     };
-    for (size_t i = 0; i < COUNT_OF(fields); i++)
-        fields[i] = visible_if(fields[i], is_visible);
-    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
+    show_if(page, fields, COUNT_OF(fields), is_visible);
     free_texts(&texts);
 }
 

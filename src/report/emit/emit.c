@@ -1,6 +1,7 @@
 /* The table of formats, and the default operations of emitters. */
 #include "report/emit/emit.h"
 #include "core/clean.h"
+#include "report/emit/grid.h"
 #include "report/store/limits.h"
 #include "report/store/timeline_metrics.h"
 
@@ -318,6 +319,14 @@ kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *op
     emitter->own.record_begin = clean_record_begin;
     emitter->own.row = clean_row;
     return emitter;
+}
+
+char **kprof_kernel_names_new(const kprof_model *model, const char *kernel_base, size_t width)
+{
+    KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        names[i] = kprof_model_kernel_name(&model->kernels[i], kernel_base);
+    return kprof_short_names_new(model->pool, names, model->kernel_count, width);
 }
 
 kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch)

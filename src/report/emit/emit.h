@@ -193,6 +193,8 @@ bool kprof_format_is_of_ncu(const kprof_print_options *options);
 /* An emitter for the format of the options. */
 kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out);
 void kprof_emitter_free(kprof_emitter *emitter);
+/* The names of a model's kernels, in its memory, as kprof_short_names_new shortens them to `width` columns. */
+char **kprof_kernel_names_new(const kprof_model *model, const char *kernel_base, size_t width);
 /* The texts of a launch for the columns of formats. */
 kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch);
 /* The status so far, with failed writes; to stop early. */

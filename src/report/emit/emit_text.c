@@ -125,12 +125,8 @@ static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *
     if (kprof_text_width(name) <= text_width(emitter))
         return name;
     const kprof_model *model = emitter->launches.model;
-    if (!text->short_names) {
-        KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
-        for (size_t i = 0; i < model->kernel_count; i++)
-            names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
-        text->short_names = kprof_short_names_new(model->pool, names, model->kernel_count, text_width(emitter));
-    }
+    if (!text->short_names)
+        text->short_names = kprof_kernel_names_new(model, emitter->options->kernel_base, text_width(emitter));
     return text->short_names[kernel - model->kernels];
 }
 

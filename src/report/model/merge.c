@@ -239,13 +239,6 @@ static char *launch_query(int version)
  * and profiles grow by, ?6 is 0 where all launches are taken. */
 enum { CODE_NUMBERS = 6 };
 
-/* Choose the profiles of the launches that are taken, and the functions with values of these. A profile without a
- * metric tells why nothing was measured. */
-static void choose_code(kprof_merge *merge, const int64_t *numbers)
-{
-    run(merge, CHOOSE, numbers, CODE_NUMBERS);
-}
-
 /* Give files, codes and functions their new ids: those of what is the same in a report before. A code is that of
  * another report if it has the same cubin, and its functions that both have the same instructions, lines and waits. */
 static void share_code(kprof_merge *merge, const int64_t *numbers, bool has_ptx)
@@ -274,7 +267,9 @@ static void add_code(kprof_merge *merge, const kprof_report *from)
         kprof_store_integer(into, "SELECT coalesce(max(id), 0) FROM main.code_profile"),
         merge->subset != NULL,
     };
-    choose_code(merge, numbers);
+    /* Choose the profiles of the launches that are taken, and the functions with values of these. A profile without a
+     * metric tells why nothing was measured. */
+    run(merge, CHOOSE, numbers, CODE_NUMBERS);
     share_code(merge, numbers, has_ptx);
     run(merge, COPY_CODE, numbers, CODE_NUMBERS);
     if (has_ptx) /* reports of older versions have none */
@@ -287,20 +282,6 @@ static void copy_of_launches(kprof_merge *merge, const char *sql)
 {
     const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
     run(merge, sql, numbers, 3);
-}
-
-/* Stacks that are the same in both reports are one. */
-static void add_stacks(kprof_merge *merge, const kprof_report *from)
-{
-    if (from->version >= 8)
-        copy_of_launches(merge, COPY_STACKS);
-}
-
-/* The samples over time of the launches, of the metrics that are taken. */
-static void add_timelines(kprof_merge *merge, const kprof_report *from)
-{
-    if (from->version >= 9)
-        copy_of_launches(merge, COPY_TIMELINES);
 }
 
 /* A part of a report has no trace: it is chosen by launches. */
@@ -337,10 +318,9 @@ static void add_launches(kprof_merge *merge, const kprof_report *from)
         int since; /* the first version that has the table */
         const char *sql;
     } rest[] = {
-        {6, COPY_NVTX},
-        {3, COPY_NODES},
-        {1, COPY_VALUES},
-        {1, COPY_SEEN},
+        {6, COPY_NVTX},      {3, COPY_NODES},  {1, COPY_VALUES},
+        {1, COPY_SEEN},      {8, COPY_STACKS}, /* those that are the same in both reports become one */
+        {9, COPY_TIMELINES},                   /* of the metrics that are taken */
     };
     if (kprof_store_integer(merge->into, IS_DAMAGED))
         note(merge, kprof_fail(KPROF_BAD_REPORT,
@@ -352,8 +332,6 @@ static void add_launches(kprof_merge *merge, const kprof_report *from)
     for (size_t i = 0; i < COUNT_OF(rest); i++)
         if (from->version >= rest[i].since)
             copy_of_launches(merge, rest[i].sql);
-    add_stacks(merge, from);
-    add_timelines(merge, from);
     add_code(merge, from);
     add_census(merge, from);
     merge->launch_count += kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch");

@@ -32,14 +32,6 @@ static void show_instances(kprof_emitter *emitter, const kprof_profiled_code *co
     metric->instances = NULL;
 }
 
-static size_t column_of(const kprof_profiled_code *code, size_t metric)
-{
-    for (size_t i = 0; i < code->metric_count; i++)
-        if (code->metrics[i] == metric)
-            return i;
-    return SIZE_MAX;
-}
-
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -58,9 +50,10 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         const kprof_loaded_code *loaded = profile ? kprof_code_load(&raw->profiles, profile) : NULL;
         for (size_t i = 0; loaded && i < of->view->column_count; i++) {
             kprof_emit_metric *metric = &of->view->columns[i];
-            const size_t column = column_of(&loaded->code, metric->metric);
-            if (column != SIZE_MAX)
-                show_instances(of->emitter, &loaded->code, column, metric);
+            const kprof_profiled_code *code = &loaded->code;
+            const size_t column = KPROF_FIND(k, code->metric_count, code->metrics[k] == metric->metric);
+            if (column < code->metric_count)
+                show_instances(of->emitter, code, column, metric);
         }
     }
     page->emitter->ops->launch_end(page->emitter);

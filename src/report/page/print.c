@@ -25,23 +25,16 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
-static char **make_short_names(const kprof_page_context *context, size_t columns)
-{
-    const kprof_model *model = &context->reports->model;
-    KPROF_AUTO_FREE const char **names = kprof_calloc(model->kernel_count + 1, sizeof *names);
-    for (size_t i = 0; i < model->kernel_count; i++)
-        names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
-    return kprof_short_names_new(model->pool, names, model->kernel_count, columns);
-}
-
 void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
 {
     enum { NUMBERS = 56, ALL_NUMBERS = 118 }; /* columns of the numbers beside a name, folded and not */
     const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS, room = width - 4;
     const size_t numbers = width >= ALL_NUMBERS + KPROF_SHORT_NAME ? ALL_NUMBERS : NUMBERS;
     *out = (kprof_page_names){.is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
-    out->beside = make_short_names(context, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
-    out->below = make_short_names(context, 2 * room + room / 4); /* most of one line is for where they break */
+    const kprof_model *model = &context->reports->model;
+    const char *base = context->options->kernel_base;
+    out->beside = kprof_kernel_names_new(model, base, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
+    out->below = kprof_kernel_names_new(model, base, 2 * room + room / 4); /* most of a line is for where they break */
 }
 
 kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,
