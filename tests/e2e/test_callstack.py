@@ -344,6 +344,8 @@ for i in range(12):
             self.assertEqual({row["group"]: row["launches"] for row in rows}, parts)
             self.assertEqual(len({(row["median"], row["samples"]) for row in rows}), 1)
             self.assertRegex(self.kprof(*page).out, r"multiplexed, \d+ samples, with launches of other groups")
+        text = " ".join(self.kprof("report", "run.kprof").out.split())
+        self.assertIn("24 launches are from other lines; 12 launches are in other NVTX ranges", text)
         folded = self.kprof("export", "run.kprof", "--to", "folded").out
         self.assertEqual(len(set(re.findall(r"train.py:(?:7|8|11)\);.* (\d+)\n", folded))), 1)
         self.assertEqual(len(folded.splitlines()), 3)

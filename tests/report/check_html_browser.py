@@ -75,6 +75,7 @@ class Pages(unittest.TestCase):
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
                    "deep": make_deep_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "deep.kprof"),
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
+                   "parts": make_stacks(KPROF, fixtures[3], folder / "parts.kprof"),
                    "source": MEASURED / "source.kprof",
                    "ptx": SAMPLE.parent / "transpose-before-h200.kprof",
                    "ptx-alone": change(SAMPLE.parent / "transpose-before-h200.kprof", folder / "ptx-alone.kprof",
@@ -901,9 +902,9 @@ class Pages(unittest.TestCase):
         return dict(self.evaluate("[...document.querySelectorAll('.flame [role=treeitem]')].map(e => "
                                   f"[e.textContent, {what}])"))
 
-    def folded_time(self, frame):
+    def folded_time(self, frame, report="stacks"):
         """The share of the time that is within a frame, by the folded stacks."""
-        folded = write_page(KPROF, "export", self.reports["stacks"], "--to", "folded").stdout
+        folded = write_page(KPROF, "export", self.reports[report], "--to", "folded").stdout
         times = {True: 0, False: 0}
         for line in folded.rstrip("\n").split("\n"):
             stack, _, time = line.rpartition(" ")
@@ -940,6 +941,16 @@ class Pages(unittest.TestCase):
                          ["relu (functional.py:1701)"])
         self.assertEqual(self.evaluate("document.querySelectorAll('main img').length"), 0)
         self.assertIn("<img src=x", self.evaluate("document.querySelector('.flame').textContent"))
+
+    def test_multiplexed_launches_by_call_stack(self):
+        """Launches that the page shows as one are where each of them was made."""
+        self.open("parts", "#stacks")
+        shown = self.flame("e.getBoundingClientRect().width")
+        for frame in "Net.forward (train.py:12)", "Net.forward (train.py:13)", "step (train.py:33)":
+            self.assertAlmostEqual(shown[frame] / shown["all"], self.folded_time(frame, "parts"), delta=0.003)
+        lines = self.evaluate("[...document.querySelectorAll('main table tbody tr')].map(e => e.innerText)")
+        launches = [int(re.search(r"\t(\d+)\t", line)[1]) for line in lines if "\t" in line]
+        self.assertEqual(sum(launches), 11, lines) # and one has no time
 
     def test_deep_call_stacks(self):
         """What is told of a frame stays in sight above it, and so does what a search has found."""

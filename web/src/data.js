@@ -80,6 +80,9 @@ function readLaunch(raw, part, texts) {
             ...raw.multiplexed,
             text: text(raw.multiplexed.text),
             note: text(raw.multiplexed.note),
+            callers: raw.multiplexed.callers?.map(([stack, line, launches]) => ({
+                ...{ stack: stack ?? undefined, from: text(line) ?? undefined, launches },
+            })),
         },
         spreads: new Map((raw.spreads ?? []).map(([column, samples, mad]) => [column, { samples, mad }])),
         doubtful: new Set(raw.doubtful ?? []),

@@ -48,6 +48,10 @@ function foldedSteps(frames) {
     return steps.map((step) => (step.names ? { ...step, text: [...step.names].join(", ") } : step));
 }
 
+// From where a launch was made; multiplexed ones that the page shows as one may come from several lines.
+const callersOf = ({ stack, from, multiplexed }) =>
+    multiplexed?.callers ?? [{ stack, from, launches: multiplexed?.launches ?? 1 }];
+
 // The frames of a launch from the outermost one on, then its kernel.
 function stepsOf(launch, stacks, isFolded) {
     const stack = stacks[launch.stack];
@@ -101,7 +105,7 @@ class FlameGraph {
         this.query = query;
         this.launches = this.isTimed ? timed : run.launches;
         this.leftOut = run.launches.length - this.launches.length;
-        this.weightOf = (launch) => (this.isTimed ? timeOf(launch) : 1) * (launch.multiplexed?.launches ?? 1);
+        this.weightOf = (launch) => (this.isTimed ? timeOf(launch) : 1);
         this.canFold = stacks.some((stack) => stack && toldFrames(stack).some((frame) => frame.installed));
         this.isFolded = this.canFold && isFolded;
         this.detail = h("p", { class: "flame-detail" });
@@ -178,16 +182,18 @@ class FlameGraph {
     build() {
         this.root = newNode({ text: "all", note: "", kind: "none" }, null);
         const paths = new Map(); // of launches that have the same one: there are far more launches than paths
-        for (const launch of this.launches) {
-            const key = `${launch.stack}\n${launch.from}\n${launch.kernel.name}`;
-            if (!paths.has(key)) paths.set(key, pathTo(this.root, stepsOf(launch, this.stacks, this.isFolded)));
-            const [path, weight, count] = [paths.get(key), this.weightOf(launch), launch.multiplexed?.launches ?? 1];
-            path.forEach((node) => {
-                node.time += weight;
-                node.launches += count;
-            });
-            path[path.length - 1].stacks.add(launch.stack);
-        }
+        for (const launch of this.launches)
+            for (const { stack, from, launches } of callersOf(launch)) {
+                const key = `${stack}\n${from}\n${launch.kernel.name}`;
+                const steps = () => stepsOf({ ...launch, stack, from }, this.stacks, this.isFolded);
+                if (!paths.has(key)) paths.set(key, pathTo(this.root, steps()));
+                const path = paths.get(key);
+                path.forEach((node) => {
+                    node.time += launches * this.weightOf(launch);
+                    node.launches += launches;
+                });
+                path[path.length - 1].stacks.add(stack);
+            }
         place(this.root, 0);
         this.all = descendants(this.root);
         this.base = this.current = this.root;
@@ -371,14 +377,15 @@ class FlameGraph {
 // What each of the user's own lines launches.
 function lineTable(graph) {
     const lines = new Map();
-    for (const launch of graph.launches) {
-        const name = launch.from ?? "no call stack";
-        const line = lines.get(name) ?? { name, time: 0, launches: 0, kernels: new Set() };
-        line.time += graph.weightOf(launch);
-        line.launches += launch.multiplexed?.launches ?? 1;
-        line.kernels.add(launch.kernel.function);
-        lines.set(name, line);
-    }
+    for (const launch of graph.launches)
+        for (const { from, launches } of callersOf(launch)) {
+            const name = from ?? "no call stack";
+            const line = lines.get(name) ?? { name, time: 0, launches: 0, kernels: new Set() };
+            line.time += launches * graph.weightOf(launch);
+            line.launches += launches;
+            line.kernels.add(launch.kernel.function);
+            lines.set(name, line);
+        }
     const share = ({ time }) => (graph.root.time > 0 ? (100 * time) / graph.root.time : null);
     const number = (label, value, unit) => ({
         ...{

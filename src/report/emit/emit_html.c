@@ -250,15 +250,33 @@ static void html_launches_end(kprof_emitter *emitter)
     kprof_output_puts(emitter->out, "}");
 }
 
+/* [stack, line, launches] of each call stack */
+static cJSON *callers(html_emitter *html, const kprof_model_samples *samples)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < samples->stack_count; i++) {
+        const int64_t number = samples->stacks[i].stack;
+        const kprof_model_stack *stack =
+            kprof_model_stack_of(html->base.launches.model, &(kprof_model_launch){.stack = number});
+        append(array,
+               KPROF_JSON_ARRAY(known(number > 0, number - 1), stack ? pooled(html, stack->line) : cJSON_CreateNull(),
+                                kprof_json_integer((int64_t)samples->stacks[i].launches)));
+    }
+    return array;
+}
+
 static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
     kprof_samples_describe(launch, &text);
     kprof_samples_note(html->base.launches.model, launch->samples, &note);
-    return KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)launch->samples->launches)},
-                             {"last", kprof_json_integer(launch->samples->last_launch)},
-                             {"used", kprof_json_integer((int64_t)launch->samples->used)},
-                             {"text", take_pooled(html, &text)}, {"note", take_pooled(html, &note)});
+    cJSON *object = KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)launch->samples->launches)},
+                                      {"last", kprof_json_integer(launch->samples->last_launch)},
+                                      {"used", kprof_json_integer((int64_t)launch->samples->used)},
+                                      {"text", take_pooled(html, &text)}, {"note", take_pooled(html, &note)});
+    if (launch->samples->stack_count > 1)
+        add(object, "callers", callers(html, launch->samples));
+    return object;
 }
 
 static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch)

@@ -78,12 +78,22 @@ typedef struct kprof_model_spread {
     double mad;     /* their median absolute deviation, in the unit of the metric; NaN: none */
 } kprof_model_spread;
 
+/* How many launches have a call stack. */
+typedef struct kprof_stack_count {
+    int64_t stack; /* as kprof_model_launch has it */
+    uint64_t launches;
+} kprof_stack_count;
+
 /* Multiplexed launches of one process, device, kernel and shape, which pages show as one. A sample is a full set of
  * values, joined from as many of these launches as there are passes. */
 typedef struct kprof_model_samples {
     int64_t last_launch; /* id; the entry's own is that of the first one */
     uint64_t launches;
-    bool is_part;         /* there are launches of other parts, and they have the same samples */
+    bool is_part;                    /* there are launches of other parts, and they have the same samples */
+    uint64_t other_lines;            /* launches from other lines than the first one's */
+    uint64_t other_ranges;           /* launches in other NVTX ranges than the first one's */
+    const kprof_stack_count *stacks; /* [stack_count]: of all launches, that of the first one first */
+    size_t stack_count;
     uint64_t untold;      /* other launches of the kernel, of any shape, that the walk does not visit */
     uint64_t count;       /* samples among them */
     uint64_t partial;     /* of those: they lack passes that others have */

@@ -19,6 +19,10 @@ typedef struct sample_group {
     int64_t *ids;                      /* [id_count]: of the samples to read */
     size_t id_count;
     char *reason; /* of the first sample; NULL: there is no sample */
+    char *nvtx;   /* of the first launch */
+    uint64_t other_ranges;
+    kprof_stack_count *stacks; /* [stack_count] */
+    size_t stack_count;
     uint32_t pass_count;
     int64_t measured;
 } sample_group;
@@ -28,7 +32,8 @@ typedef struct sample_walker {
     kprof_model_parts parts;
     kprof_model_visit *visit;
     void *user;
-    kprof_names keys; /* of groups -> index */
+    kprof_names keys;   /* of groups -> index */
+    kprof_names stacks; /* of a group and a stack -> index in the group's */
     sample_group *groups;
     size_t group_count;
     uint64_t *told; /* [kernel_count + 1]: launches that the report has */
@@ -118,6 +123,38 @@ static kprof_status charge(sample_walker *walker, const kprof_model_launch *laun
     return kprof_work_charge(&walker->work, values);
 }
 
+/* Note from where the launch was made, in a group of that index. */
+static void note_origin(sample_walker *walker, size_t index, const kprof_model_launch *launch)
+{
+    sample_group *group = &walker->groups[index];
+    KPROF_AUTO_FREE char *key = kprof_strprintf("%zu %lld", index, (long long)launch->stack);
+    size_t at = kprof_names_find(&walker->stacks, key);
+    if (at == KPROF_NAMES_NONE) {
+        at = group->stack_count;
+        kprof_names_keep(&walker->stacks, key, at);
+        KPROF_ADD(group->stacks, group->stack_count)->stack = launch->stack;
+    }
+    group->stacks[at].launches++;
+    if (!group->nvtx)
+        group->nvtx = kprof_strdup(launch->record.nvtx);
+    group->other_ranges += group->nvtx && strcmp(group->nvtx, launch->record.nvtx) != 0;
+}
+
+static const char *line_of(const kprof_model *model, int64_t stack)
+{
+    const kprof_model_stack *of = kprof_model_stack_of(model, &(kprof_model_launch){.stack = stack});
+    return of ? of->line : "";
+}
+
+static uint64_t count_other_lines(const kprof_model *model, const sample_group *group)
+{
+    uint64_t count = 0;
+    for (size_t i = 1; i < group->stack_count; i++)
+        if (strcmp(line_of(model, group->stacks[i].stack), line_of(model, group->stacks[0].stack)) != 0)
+            count += group->stacks[i].launches;
+    return count;
+}
+
 /* The first walk. Of multiplexed launches only the first is shown, and only samples have values. */
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
@@ -133,6 +170,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
             return status;
     }
     group->last = launch->id;
+    note_origin(walker, index, launch);
     sample_group *whole = &walker->groups[group->whole_group];
     whole->launches += whole != group;
     if (launch->measured > 0)
@@ -202,6 +240,10 @@ static kprof_status show_joined(const sample_walker *walker, const sample_group 
     joined->result.last_launch = group->last;
     joined->result.launches = group->launches;
     joined->result.is_part = group->launches < whole->launches;
+    joined->result.other_lines = count_other_lines(walker->walk->model, group);
+    joined->result.other_ranges = group->other_ranges;
+    joined->result.stacks = group->stacks;
+    joined->result.stack_count = group->stack_count;
     joined->result.count = whole->samples;
     joined->result.partial = whole->samples - whole->whole;
     joined->result.values = joined->samples;
@@ -263,9 +305,10 @@ kprof_status kprof_model_parted_launches(const kprof_model_walk *walk, kprof_mod
     KPROF_THEN(status, kprof_model_launches(&step, show_launch, &walker));
     kprof_value_reader_close(&walker.reader);
     for (size_t i = 0; i < walker.group_count; i++)
-        KPROF_FREE(walker.groups[i].ids, walker.groups[i].reason);
+        KPROF_FREE(walker.groups[i].ids, walker.groups[i].reason, walker.groups[i].nvtx, walker.groups[i].stacks);
     KPROF_FREE(walker.groups, walker.told);
     kprof_names_free(&walker.keys);
+    kprof_names_free(&walker.stacks);
     return status;
 }
 
@@ -288,10 +331,21 @@ void kprof_untold_note(uint64_t untold, kprof_strbuf *out)
                             (unsigned long long)untold, kprof_ending(untold, "es"));
 }
 
+/* "3 launches are from other lines", than the first one; nothing for 0. */
+static void put_others(uint64_t count, const char *where, const char *what, kprof_strbuf *out)
+{
+    if (count > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s %s %s %s %s%s", (unsigned long long)count,
+                            kprof_ending(count, "es"), count == 1 ? "is" : "are", where,
+                            count == 1 ? "another" : "other", what, kprof_ending(count, "s"));
+}
+
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
 {
     const unsigned long long count = samples->count;
     kprof_untold_note(samples->untold, out);
+    put_others(samples->other_lines, "from", "line", out);
+    put_others(samples->other_ranges, "in", "NVTX range", out);
     if (samples->partial > 0)
         kprof_strbuf_printf(kprof_strbuf_part(out),
                             "%llu of %llu samples lack%s passes, so some values are of fewer samples",
