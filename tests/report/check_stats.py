@@ -112,6 +112,45 @@ class Trace:
                [f"{part}{what} (ns)" for part in "TAQK" for what in ("Avg", "Med", "Min", "Max", "StdDev")] +
                ["API Name", "Kernel Name"], self.exec_sum())
 
+    def traces(self):
+        """Tables with a row for each activity."""
+        shape = ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"]
+        name, begin = self.names.get, lambda row: row[0]
+        work = [(start - BEGIN, end - start, number, *sizes, registers, static / 1e6, dynamic / 1e6, None, None, None,
+                 None, device, context, stream, self.demangled[kernel])
+                for start, end, number, *sizes, registers, static, dynamic, device, context, stream, kernel
+                in self.rows("kernel", "start_ns", "end_ns", "correlation", *shape, "registers_per_thread",
+                             "static_smem_bytes", "dynamic_smem_bytes", "device", "context", "stream", "name_id")
+                if start is not None]
+        moved = [(*row, f"[CUDA memcpy {name(how)}]") for *row, how in self.rows(
+            "copy", "start_ns", "end_ns", "correlation", "bytes", "source_memory_id", "target_memory_id", "device",
+            "context", "stream", "operation_id")]
+        moved += [(*row, "[CUDA memset]") for row in self.rows(
+            "set", "start_ns", "end_ns", "correlation", "bytes", "memory_id", "NULL", "device", "context", "stream")]
+        work += [(start - BEGIN, end - start, number, *[None] * 9, size / 1e6, round(size * 1e3 / (end - start), 3),
+                  name(source), name(target), *rest) for start, end, number, size, source, target, *rest in moved]
+        yield "cuda_gpu_trace", [
+            "Start (ns)", "Duration (ns)", "CorrId", "GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd",
+            "StcSMem (MB)", "DymSMem (MB)", "Bytes (MB)", "Throughput (MB/s)", "SrcMemKd", "DstMemKd", "Device", "Ctx",
+            "Strm", "Name"], [
+            [round(x, 3) if isinstance(x, float) else x for x in row] for row in sorted(work, key=begin)]
+        calls = {number: (start - BEGIN, end - start, name(call), result, number, 4242, thread)
+                 for start, end, call, result, number, thread in self.rows(
+                     "call", "start_ns", "end_ns", "name_id", "result", "correlation", "thread")}
+        yield "cuda_api_trace", ["Start (ns)", "Duration (ns)", "Name", "Result", "CorrID", "Pid", "Tid"], [
+            list(row) for row in sorted(calls.values(), key=begin)]
+        executions = []
+        for row in work:
+            if row[3] is not None:
+                asked, took, call, *_, thread = calls[row[2]]
+                queue = [asked + took, row[0] - asked - took] if row[0] > asked + took else [None, None]
+                executions.append([asked, took, *queue, row[0], row[1], row[0] + row[1] - asked, 4242, thread, 0, call,
+                                   "%4d %4d %4d" % row[3:6], "%4d %4d %4d" % row[6:9], row[-1]])
+        yield "cuda_kern_exec_trace", [
+            "API Start (ns)", "API Dur (ns)", "Queue Start (ns)", "Queue Dur (ns)", "Kernel Start (ns)",
+            "Kernel Dur (ns)", "Total Dur (ns)", "PID", "TID", "DevId", "API Function", "GridXYZ", "BlockXYZ",
+            "Kernel Name"], sorted(executions, key=begin)
+
     def sizes(self):
         groups = collections.defaultdict(list)
         for _, size, name in self.memory():
@@ -842,6 +881,8 @@ def main():
         subprocess.run([write_fixture, report, "trace"], check=True)
         for name, header, rows in Trace(report).tables():
             check_table(kprof, report, name, header, rows)
+        for name, header, rows in Trace(report).traces():
+            check_lost(kprof, report, name, header, rows)
         for name, header, rows in lost():
             check_lost(kprof, report, name, header, rows)
         for name, header, rows in sampled():
