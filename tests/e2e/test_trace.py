@@ -311,7 +311,10 @@ class Records(Tracing):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}"), 0)
         run = self.kprof("stats", "run", "--report", "nvtx_sum", "--csv")
         self.assertEqual(run.out.count("\n"), 1) # the columns alone
-        for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean"),
+        for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean cuda_gpu_kern_sum?"),
+                                  (("run", "--report", "mem_tim:base"), 102, "did you mean cuda_gpu_mem_time_sum?"),
+                                  (("run", "--report", "gpukernsu"), 102, "did you mean gpukernsum?"),
+                                  (("run", "--report", "osr_sum"), 102, "did you mean lost_sum?"),
                                   (("run", "--report", "foobarbaz"), 102, "kprof list tables lists all"),
                                   (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),

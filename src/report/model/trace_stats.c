@@ -124,8 +124,9 @@ static bool is_name(const char *name, const char *text, size_t length)
 
 const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels)
 {
-    const char *names[COUNT_OF(kprof_trace_stats_tables)];
+    const char *names[2 * COUNT_OF(kprof_trace_stats_tables)]; /* new and old ones of tables that there are */
     const size_t length = strcspn(name, ":");
+    size_t count = 0;
     if (!read_names(name + length, kernels)) {
         kprof_log(
             KPROF_LOG_ERROR,
@@ -135,7 +136,10 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
     }
     for (size_t i = 0; i < kprof_trace_stats_count; i++) {
         const kprof_trace_stats *stats = &kprof_trace_stats_tables[i];
-        names[i] = stats->name;
+        if (stats->sql)
+            names[count++] = stats->name;
+        if (stats->sql && stats->old_name)
+            names[count++] = stats->old_name;
         if (!is_name(stats->name, name, length) && !is_name(stats->old_name, name, length))
             continue;
         if (stats->why_none || takes_names(stats, kernels))
@@ -144,7 +148,9 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_na
                   kernels->in_ranges && strstr(stats->sql, "@name") ? "names of single kernels" : "names of kernels");
         return NULL;
     }
-    const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
+    KPROF_AUTO_FREE char *word = kprof_strndup(name, length);
+    const size_t containing = KPROF_FIND(i, count, length > 3 && strstr(names[i], word)); /* kern_sum */
+    const char *nearest = containing < count ? names[containing] : kprof_nearest(word, names, count);
     kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; %s%s%s", name,
               nearest ? "did you mean " : "kprof list tables lists all", nearest ? nearest : "", nearest ? "?" : "");
     return NULL;
