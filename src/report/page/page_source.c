@@ -683,9 +683,9 @@ static void show_code(shown_code *shown)
     show_heading(shown);
     show_rows(shown);
     page->emitter->ops->record_end(page->emitter);
-    if (shown->is_cold) {
+    if (shown->is_cold && shown->heat < KPROF_NUMBER_COUNT) {
         /* No row is shown, since none has what they are sorted by. */
-        const bool is_missing = isnan(kprof_profiled_number(shown->code, shown->code->totals, shown->heat));
+        const bool is_missing = isnan(total_of(shown, shown->heat));
         add_note(shown->page, name_of(shown->page, shown->code->profile),
                  kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
                                  is_missing ? "was not measured" : "is 0 in all of them",
