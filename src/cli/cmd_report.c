@@ -91,6 +91,7 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
         const kprof_options told = *options;
         options->page = KPROF_PAGE_CENSUS;
         kprof_idle_tell(options, &told);
+        options->text_layout = KPROF_FORMAT_TEXT; /* ncu has none for it */
     }
     const bool shows_census = options->page == KPROF_PAGE_CENSUS ||
                               (options->page == KPROF_PAGE_SUMMARY && !kprof_is_csv(options->format)); /* one table */

@@ -67,6 +67,8 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
          options->instances != KPROF_INSTANCES_NONE && (!is_ncu_csv || page != KPROF_PAGE_RAW),
          " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
         {"all|details-help", options->text_layout == KPROF_FORMAT_TEXT_NCU, " in ncu's layout of text"},
+        {"text-layout", options->text_layout == KPROF_FORMAT_TEXT_NCU && page == KPROF_PAGE_CENSUS,
+         ": ncu has no census"},
         {"print-units", !options->base_units && kprof_is_csv(options->format), " in CSV, which has base units"},
         {"csv-safe", !kprof_is_csv(format) && !(is_stats && has_csv_apart(options)), " but in CSV"},
         {"log-file", is_stats && options->export_path && strcmp(options->export_path, "-") != 0,

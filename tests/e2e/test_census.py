@@ -46,6 +46,9 @@ class Census(Case):
         shown = self.kprof("report", "run.kprof")
         self.assert_run(shown, 0)
         self.assertRegex(shown.out, r"matmul\(float\*\) +5 +0 +3.50 ms +57.38 %")
+        as_ncu = self.kprof("report", "run.kprof", "--text-layout", "ncu")
+        self.assertEqual(as_ncu.out, shown.out)
+        self.assertIn("--text-layout has no effect: ncu has no census", as_ncu.err)
         self.assert_run(self.kprof("report", "run.kprof", "--page", "details"), 106)
         self.assert_run(self.kprof("report", "run.kprof", "--page", "summary"), 0)
         table = self.kprof("report", "run.kprof", "--page", "summary", "--csv") # of launches that were measured
