@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import json
 import os
 import re
 import shutil
@@ -86,6 +87,10 @@ class Instructions(Case):
             head, row = re.search("\n( .* Address .*)\n(.*)\n", page).groups()
             self.assertTrue(head.endswith("  ".join(labels)), head)
             self.assertRegex(row, " 0x[0-9a-f]+" + " +[0-9,.]+" * len(labels) + "$")
+            self.assertEqual(self.kprof("report", "run.kprof", "--html", "page.html", "-f").code, 0)
+            with open(self.path("page.html"), encoding="utf-8") as file:
+                columns = json.loads(re.search(r'"columns":(\[.*?\]),"zeros"', file.read())[1])
+            self.assertEqual([column["label"] for column in columns], labels)
 
     def test_launches_stay_apart_where_that_is_asked_for(self):
         self.measure("--set", "source", "--source-per-launch")

@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+/* Has it values of a counter that no number is made of? */
+static bool is_lone_column(const kprof_profiled_code *code, size_t column)
+{
+    return code->totals[column] > 0 && kprof_profiled_lone_name(code, column);
+}
+
 /* Write what lines and instructions share: their numbers, and [reason, samples, ...] of what warps waited for. */
 static void append_values(cJSON *array, const kprof_emit_code *emitted, const double *values)
 {
@@ -14,6 +20,9 @@ static void append_values(cJSON *array, const kprof_emit_code *emitted, const do
     for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
         if (!emitted->is_idle[i])
             append(numbers, kprof_json_number(kprof_profiled_number(code, values, (kprof_code_number)i)));
+    for (size_t i = 0; i < code->metric_count; i++)
+        if (is_lone_column(code, i))
+            append(numbers, kprof_json_number(values[i]));
     for (size_t i = 0; i < code->reason_count; i++) {
         const size_t column = code->reasons[i].all;
         const kprof_stall_reason *reason = code->reasons[i].known;
@@ -96,6 +105,12 @@ static void add_columns(cJSON *object, const kprof_emit_code *emitted)
                                      {"label", text_of(kprof_code_numbers[i].label)},
                                      {"help", text_of(kprof_instruction_label_help(kprof_code_numbers[i].label))},
                                      {"total", kprof_json_number(all)}));
+    }
+    for (size_t i = 0; i < emitted->code->metric_count; i++) {
+        const char *name = kprof_profiled_lone_name(emitted->code, i);
+        if (is_lone_column(emitted->code, i))
+            append(columns, KPROF_JSON_OBJECT({"key", text_of(name)}, {"label", text_of(name)}, {"help", text_of(NULL)},
+                                              {"total", kprof_json_number(emitted->code->totals[i])}));
     }
 }
 

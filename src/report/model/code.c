@@ -214,6 +214,18 @@ kprof_code_counter kprof_code_counter_find(const char *name)
     return i < KPROF_COUNTER_COUNT ? (kprof_code_counter)i : KPROF_COUNTER_NONE;
 }
 
+bool kprof_code_counter_is_alone(const char *name)
+{
+    return kprof_code_counter_find(name) == KPROF_COUNTER_NONE &&
+           strncmp(name, KPROF_SAMPLE_PREFIX, strlen(KPROF_SAMPLE_PREFIX)) != 0;
+}
+
+const char *kprof_profiled_lone_name(const kprof_profiled_code *code, size_t column)
+{
+    const char *name = code->profiles->model->metrics[code->metrics[column]].name;
+    return kprof_code_counter_is_alone(name) ? name : NULL;
+}
+
 static void connect_metric(kprof_profiled_code *code, size_t column, const char *name)
 {
     const size_t prefix = strlen(KPROF_STALL_PREFIX), suffix = strlen(KPROF_STALL_SUFFIX);

@@ -221,6 +221,10 @@ void kprof_profiled_add_made(kprof_profiled_code *code);
 void kprof_profiled_make(kprof_profiled_code *code);
 /* Return the counter of that name; KPROF_COUNTER_NONE: there is none. */
 kprof_code_counter kprof_code_counter_find(const char *name);
+/* Is the metric of instructions a counter that no number is made of? Users may ask for such by name. */
+bool kprof_code_counter_is_alone(const char *name);
+/* Return the name of the column's metric if it is such a counter, else NULL. */
+const char *kprof_profiled_lone_name(const kprof_profiled_code *code, size_t column);
 /* Return the instruction whose value this one waits for: the last one of those that its samples can be about, Long or
  * Short Scoreboard, whichever are more; SIZE_MAX: none. */
 size_t kprof_profiled_producer(const kprof_profiled_code *code, size_t instruction);

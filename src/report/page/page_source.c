@@ -120,20 +120,13 @@ static double total_of(const shown_code *shown, size_t number)
     return kprof_profiled_number(shown->code, shown->code->totals, (kprof_code_number)number);
 }
 
-/* Is it a counter that no number is made of, as the user may ask for by name? */
-static bool is_alone(const char *metric)
-{
-    return kprof_code_counter_find(metric) == KPROF_COUNTER_NONE &&
-           strncmp(metric, KPROF_SAMPLE_PREFIX, strlen(KPROF_SAMPLE_PREFIX)) != 0;
-}
-
 /* The column of the first such counter that counted something; SIZE_MAX: there is none. */
 static size_t first_alone(const shown_code *shown, size_t *count)
 {
     const kprof_profiled_code *code = shown->code;
     size_t first = SIZE_MAX;
     for (size_t i = 0; i < code->metric_count; i++) {
-        const bool is_one = is_alone(code->profiles->model->metrics[code->metrics[i]].name);
+        const bool is_one = kprof_profiled_lone_name(code, i) != NULL;
         *count += is_one;
         first = is_one && first == SIZE_MAX && code->totals[i] > 0 ? i : first;
     }
@@ -467,7 +460,8 @@ static void show_row(shown_code *shown, const shown_row *row)
         const double value = shown->columns[i] == SIZE_MAX ? NAN : row->values[shown->columns[i]];
         const char *name = page->model->metrics[page->metrics[i]].name;
         const bool is_idle = isnan(value) || !(shown->code->totals[shown->columns[i]] > 0);
-        fields[count] = shown_if(kprof_field_real(name, name, value), shown->has_few && !is_idle && is_alone(name));
+        fields[count] = shown_if(kprof_field_real(name, name, value),
+                                 shown->has_few && !is_idle && kprof_code_counter_is_alone(name));
         fields[count++].is_idle = is_idle;
     }
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
