@@ -677,7 +677,10 @@ static kprof_status refuse_runs(const kprof_runs *runs)
     return kprof_fail(KPROF_NOT_COLLECTED, "no %s is the same in all runs;%s%s --replay-mode %s needs one run",
                       runs->of_ranges ? "range" : "launch",
                       runs->order == KPROF_ORDER_STRICT ? " --app-replay-mode balanced takes any order," : "",
-                      runs->match == KPROF_MATCH_NAME ? "" : " --app-replay-match name takes any shape,",
+                      runs->match == KPROF_MATCH_NAME   ? ""
+                      : runs->match == KPROF_MATCH_GRID ? " --app-replay-match name takes any shape,"
+                                                        : " --app-replay-match grid takes any context and stream, and "
+                                                          "name any shape, too,",
                       runs->of_ranges ? "range" : "auto");
 }
 

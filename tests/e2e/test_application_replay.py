@@ -155,7 +155,7 @@ class Runs(Case):
         run = self.kprof("--injection-path", INJECTION, *FEW, "--replay-mode", "app-range", "--nvtx", "--nvtx-include",
                          "step/", "-f", "-o", "run", "sh", self.path("changing.sh"), stdin=None)
         self.assert_run(run, 110)
-        self.assertRegex(run.err, "1 of 7 ranges of the 3 runs are left out, since not every run .*; 2 ranges match")
+        self.assertRegex(run.err, "1 of 7 ranges of the 3 runs is left out, since not every run .*; 2 ranges match")
         self.assertIn("step: one run has it 2 times, another one 3 times", run.err)
 
     def test_nothing_in_common(self):
@@ -167,6 +167,9 @@ class Runs(Case):
             self.assertIn("no launch is the same in all runs; ", run.err)
             self.assertIn(way_out, run.err)
             self.assertNotIn("no launch matched", run.err)
+        steps = f"place=context:1 launch={SCALE}", f"place=context:2 launch={SCALE}"
+        run = self.few("--app-replay-match", "all", *self.changing(*steps), code=110)
+        self.assertIn("; --app-replay-match grid takes any context and stream, and name any shape, too,", run.err)
 
     def test_another_order(self):
         steps = f"launch={SCALE} launch={VECTOR_ADD}", f"launch={VECTOR_ADD} launch={SCALE}"

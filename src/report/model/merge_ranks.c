@@ -168,8 +168,9 @@ static void tell_left_out(kprof_report *report, kprof_runs *runs)
         return;
     const char *one = runs->of_ranges ? "range" : "launch", *several = runs->of_ranges ? "ranges" : "launches";
     kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
-              "%llu of %lld %s of the %zu runs are left out, since not every run has them; %lld %s match%s",
-              (unsigned long long)runs->left_out, (long long)all, several, runs->count, (long long)taken,
+              "%llu of %lld %s of the %zu runs %s left out, since not every run has %s; %lld %s match%s",
+              (unsigned long long)runs->left_out, (long long)all, several, runs->count,
+              runs->left_out == 1 ? "is" : "are", runs->left_out == 1 ? "it" : "them", (long long)taken,
               taken == 1 ? one : several, taken == 1 ? "es" : "");
     tell_kernels(report, runs);
 }
