@@ -8,6 +8,7 @@
 #include "report/model/trace_tables.h"
 #include "report/page/page_stats.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,15 +22,15 @@ typedef struct stats_format {
 } stats_format;
 
 static const stats_format formats[] = {
-    {"column", KPROF_UNSET, "txt", "nolimit", {0}},
-    {"table", KPROF_FORMAT_BOXES, "txt", "nohdr, nolimit, nofmt", {0}},
+    {"column", KPROF_UNSET, "txt", "nohdr, nolimit, nofmt, WIDTH", {0}},
+    {"table", KPROF_FORMAT_BOXES, "txt", "nohdr, nolimit, nofmt, WIDTH", {0}},
     {"csv", KPROF_FORMAT_CSV, "csv", "nohdr", {0}},
     {"tsv", KPROF_FORMAT_TSV, "tsv", "nohdr, esc", {0}},
     {"json", KPROF_FORMAT_JSON, "json", "", {0}},
     {"hdoc", KPROF_FORMAT_HDOC, "html", "title=TITLE, css=URL", {0}},
     {"htable", KPROF_FORMAT_HTABLE, "html", "", {0}},
     {"markdown", KPROF_FORMAT_MARKDOWN, "md", "", {0}},
-    {"text", KPROF_UNSET, "txt", "nolimit", {0}},
+    {"text", KPROF_UNSET, "txt", "nohdr, nolimit, nofmt, WIDTH", {0}},
 };
 #define FORMAT_COUNT COUNT_OF(formats)
 
@@ -60,6 +61,18 @@ static void unescape(char *text)
     *to = '\0';
 }
 
+/* Read the width of the next column: "." is as its rows make it. False for another word. */
+static bool read_width(const char *word, kprof_table_style *out)
+{
+    const size_t length = strlen(word);
+    const bool is_usual = strcmp(word, ".") == 0;
+    if (!is_usual && (length == 0 || length > 4 || strspn(word, "0123456789") != length))
+        return false;
+    if (out->width_count < KPROF_TABLE_WIDTHS)
+        out->widths[out->width_count++] = is_usual ? -1 : atoi(word);
+    return true;
+}
+
 /* Read what follows a format behind its colon; texts stay in `words`. */
 static kprof_status read_style(char *words, stats_format *format)
 {
@@ -71,6 +84,8 @@ static kprof_status read_style(char *words, stats_format *format)
         next = word[length] ? word + length + 1 : NULL;
         word[length] = '\0';
         unescape(word);
+        if (strstr(format->arguments, "WIDTH") && read_width(word, out))
+            continue;
         const char *equals = strchr(word, '=');
         KPROF_AUTO_FREE char *name = kprof_strndup(word, equals ? (size_t)(equals - word) + 1 : strlen(word));
         if (!KPROF_ANY(i, COUNT_OF(known), strcmp(name, known[i]) == 0) || !strstr(format->arguments, name))
@@ -81,6 +96,11 @@ static kprof_status read_style(char *words, stats_format *format)
         out->no_grouping = out->no_grouping || strcmp(name, "nofmt") == 0;
         out->title = strcmp(name, "title=") == 0 ? equals + 1 : out->title;
         out->css = strcmp(name, "css=") == 0 ? equals + 1 : out->css;
+    }
+    /* The usual columns fit the terminal, and have a header. */
+    if (format->format == KPROF_UNSET && (out->no_header || out->no_grouping || out->width_count > 0)) {
+        format->format = KPROF_FORMAT_BOXES;
+        out->no_lines = true;
     }
     return KPROF_OK;
 }

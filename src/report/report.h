@@ -262,13 +262,18 @@ typedef enum kprof_instances {
     KPROF_INSTANCES_DETAILS, /* "12 (0x0: 4; 0x10: 8)" */
 } kprof_instances;
 
+#define KPROF_TABLE_WIDTHS 32
+
 /* How the one table of a page looks, beside its format. */
 typedef struct kprof_table_style {
-    bool no_header;          /* its columns have no names */
-    bool no_limit;           /* its boxes may be wider than 100 characters */
-    bool no_grouping;        /* its numbers have all digits, and no thousands apart */
-    bool has_title;          /* its title stands above its boxes */
-    const char *title, *css; /* of a document of HTML; NULL: the table's title, and kprof's style */
+    bool no_header;                 /* its columns have no names */
+    bool no_limit;                  /* its boxes may be wider than 100 characters */
+    bool no_lines;                  /* its boxes have no lines around them */
+    bool no_grouping;               /* its numbers have all digits, and no thousands apart */
+    bool has_title;                 /* its title stands above its boxes */
+    const char *title, *css;        /* of a document of HTML; NULL: the table's title, and kprof's style */
+    int widths[KPROF_TABLE_WIDTHS]; /* of its first boxes: 0: the column is left out, -1: as its rows make it */
+    size_t width_count;
 } kprof_table_style;
 
 typedef struct kprof_print_options {

@@ -10,6 +10,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -780,8 +781,18 @@ def check_formats(kprof, report):
                                (r"hdoc:title=a\, b\: \\ \c:css=x,json", r"a, b: \ \c", ["x"])):
         page = Html(of(form))
         check((page.rows, page.title, page.links) == ([header, *shown], title, links), f"{form} is {of(form)}")
+    columns = lambda form: [re.split(" {2,}", line.strip()) for line in of(form).splitlines()]
+    [title, _, heads, dashes, *lines] = columns("column:nofmt")
+    check(title == ["** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):"] and heads == header and
+          {*"".join(dashes)} == {"-"} and lines == cut(clean), f"column:nofmt is {of('column:nofmt')}")
+    check(columns("column:nohdr:nofmt:nolimit")[2:] == clean, "column:nohdr:nofmt:nolimit")
+    narrow = [[row[0], row[2], row[8][:4] + "…"] for row in [header, *clean]]
+    check(stripped(boxes(of("table:nofmt:.:0:.:0:0:0:0:0:5"))) == [[row[0], row[1], row[2] if i else "Name"]
+                                                                  for i, row in enumerate(narrow)], "table's widths")
+    check(columns("column:nofmt:nohdr:.:0:.:0:0:0:0:0:5")[2:] == narrow[1:], "column's widths")
     for form, why in (("json:nohdr", "leave it out"), ("table:noh", "give nohdr, nolimit, nofmt"),
-                      (".:nohdr", '--format column: "nohdr" is not valid behind it, give nolimit'),
+                      (".:esc", '--format column: "esc" is not valid behind it, give nohdr, nolimit, nofmt, WIDTH'),
+                      ("table:12345", '"12345" is not valid'), ("csv:5", '"5" is not valid'),
                       ("hdoc:title=a,b", r'"b" is not valid, give column, table, csv, tsv, json, hdoc, htable or '
                                          r'markdown; a comma in a title is "\,"'), ("xml", "give column")):
         run = subprocess.run([kprof, "stats", report, "-r", "nvtx_sum", "-f", form], capture_output=True, text=True,

@@ -76,14 +76,14 @@ static void tsv_record(kprof_emitter *emitter, const kprof_emit_record *record)
     end_line(of(emitter));
 }
 
-/* Append a cell in its width: what does not fit ends in an ellipsis. */
-static void put_cell(kprof_strbuf *line, const char *text, char kind, size_t width)
+/* Append a cell in its width behind this text: what does not fit ends in an ellipsis. */
+static void put_cell(kprof_strbuf *line, const char *before, const char *text, char kind, size_t width)
 {
     const size_t length = kprof_text_width(text), space = length < width ? width - length : 0,
                  left = kind == 'n'   ? space
                         : kind == 'h' ? space / 2
                                       : 0;
-    kprof_strbuf_printf(line, "| %*s", (int)left, "");
+    kprof_strbuf_printf(line, "%s%*s", before, (int)left, "");
     if (length > width) {
         size_t end = 0;
         for (size_t columns = 0; columns < width || (text[end] & 0xc0) == 0x80; end++)
@@ -98,30 +98,46 @@ static void put_cell(kprof_strbuf *line, const char *text, char kind, size_t wid
     kprof_strbuf_printf(line, "%*s ", (int)(space - left), "");
 }
 
-static void show_edge(tables_emitter *tables)
+/* The width that is asked for of a column; -1: none. */
+static int asked_width(const tables_emitter *tables, size_t column)
 {
+    const kprof_table_style *style = &tables->base.options->table;
+    return column < style->width_count ? style->widths[column] : -1;
+}
+
+static void show_edge(tables_emitter *tables, bool is_below_header)
+{
+    const bool no_lines = tables->base.options->table.no_lines;
+    if (no_lines && !is_below_header)
+        return;
     for (size_t i = 0; i < tables->column_count; i++) {
-        kprof_strbuf_puts(&tables->line, "+");
-        for (size_t k = 0; k < tables->widths[i] + 2; k++)
+        if (asked_width(tables, i) == 0)
+            continue;
+        kprof_strbuf_puts(&tables->line, no_lines ? " " : "+-");
+        for (size_t k = 0; k < tables->widths[i]; k++)
             kprof_strbuf_append(&tables->line, "-", 1);
+        kprof_strbuf_puts(&tables->line, no_lines ? " " : "-");
     }
-    kprof_strbuf_puts(&tables->line, "+");
+    kprof_strbuf_puts(&tables->line, no_lines ? "" : "+");
     end_line(tables);
 }
 
 /* Print the rows that wait. */
 static void show_boxes(tables_emitter *tables)
 {
+    const bool no_lines = tables->base.options->table.no_lines;
     for (size_t i = 0; i < tables->cells.count; i++) {
         const bool is_header = tables->numbers.data[i] == 'h';
         const size_t column = i % tables->column_count;
-        put_cell(&tables->line, tables->cells.items[i], tables->numbers.data[i], tables->widths[column]);
+        if (asked_width(tables, column) != 0)
+            put_cell(&tables->line, no_lines ? " " : "| ", tables->cells.items[i], tables->numbers.data[i],
+                     tables->widths[column]);
         if (column + 1 < tables->column_count)
             continue;
-        kprof_strbuf_puts(&tables->line, "|");
+        kprof_strbuf_puts(&tables->line, no_lines ? "" : "|");
         end_line(tables);
         if (is_header)
-            show_edge(tables);
+            show_edge(tables, true);
     }
     kprof_strlist_free(&tables->cells);
     kprof_strbuf_clear(&tables->numbers);
@@ -135,8 +151,10 @@ static void lay_out(tables_emitter *tables)
         const size_t own = kprof_text_width(tables->cells.items[i]);
         *width = own <= *width ? *width : own < most ? own : most;
     }
+    for (size_t i = 0; i < tables->column_count; i++)
+        tables->widths[i] = asked_width(tables, i) > 0 ? (size_t)asked_width(tables, i) : tables->widths[i];
     tables->is_laid_out = true;
-    show_edge(tables);
+    show_edge(tables, false);
     show_boxes(tables);
 }
 
@@ -177,7 +195,7 @@ static void boxes_list_end(kprof_emitter *emitter)
     tables_emitter *tables = of(emitter);
     if (!tables->is_laid_out)
         lay_out(tables);
-    show_edge(tables);
+    show_edge(tables, false);
 }
 
 static void put_html(kprof_strbuf *out, const char *text)
