@@ -933,6 +933,12 @@ static void test_brief_has_whole_names_where_there_is_room(void **state)
     char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
     assert_non_null(strstr(text, "\"at\":\"namenamenamenamenamenamenamenamenamenamenamename2.py:7\""));
     free(text);
+    execute("UPDATE code_file SET path='/tmp/ab/'||replace(hex(zeroblob(24)), '00', char(233))||id||'.py'");
+    text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
+    assert_non_null(strstr(text, "\xc3\xa9\xc3\xa9"
+                                 "2.py:7\""));
+    assert_null(strstr(text, "..."));
+    free(text);
 }
 
 /* Of a function that a kernel calls from two lines, the slow call is named, though it is not the first. */

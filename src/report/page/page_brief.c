@@ -1,5 +1,6 @@
 /* The brief page: what a program, or a person in a hurry, needs to know of each group of launches. All texts are cut,
  * so that a JSON document of a kernel has at most KPROF_BRIEF_BYTES and its text at most 15 lines of 80 columns. */
+#include "core/clean.h"
 #include "report/page/ranking.h"
 
 #include <math.h>
@@ -42,11 +43,12 @@ typedef struct brief {
     kprof_hot_lines hot;
 } brief;
 
-/* Bytes that a byte of a text may take in JSON. */
-static size_t json_bytes(char c)
+/* Bytes that a byte of a text may take in JSON. What is no UTF-8 is replaced. */
+static size_t json_bytes(char c, bool is_clean)
 {
     const unsigned char byte = (unsigned char)c;
-    return byte < 0x20 || byte == 0x7f ? 6 : byte >= 0x80 ? 3 : c == '"' || c == '\\' ? 2 : 1;
+    const size_t beyond_ascii = is_clean ? 1 : 3;
+    return byte < 0x20 || byte == 0x7f ? 6 : byte >= 0x80 ? beyond_ascii : c == '"' || c == '\\' ? 2 : 1;
 }
 
 static bool continues(char c)
@@ -57,9 +59,10 @@ static bool continues(char c)
 /* The length of the longest beginning of `text`, in whole characters, that takes at most `most` bytes in JSON. */
 static size_t head_of(const char *text, size_t most)
 {
+    const bool is_clean = kprof_text_is_clean(text);
     size_t length = 0, bytes = 0;
-    while (text[length] && bytes + json_bytes(text[length]) <= most)
-        bytes += json_bytes(text[length++]);
+    while (text[length] && bytes + json_bytes(text[length], is_clean) <= most)
+        bytes += json_bytes(text[length++], is_clean);
     while (text[length] && length > 0 && continues(text[length]))
         length--;
     return length;
@@ -68,10 +71,11 @@ static size_t head_of(const char *text, size_t most)
 /* Likewise the bytes that it ends with. */
 static size_t tail_of(const char *text, size_t most)
 {
+    const bool is_clean = kprof_text_is_clean(text);
     const size_t whole = strlen(text);
     size_t length = 0, bytes = 0;
-    while (length < whole && bytes + json_bytes(text[whole - length - 1]) <= most)
-        bytes += json_bytes(text[whole - ++length]);
+    while (length < whole && bytes + json_bytes(text[whole - length - 1], is_clean) <= most)
+        bytes += json_bytes(text[whole - ++length], is_clean);
     while (length > 0 && continues(text[whole - length]))
         length--;
     return length;
@@ -299,9 +303,10 @@ static void make_brief(const kprof_emitter *emitter, const kprof_ranking *rankin
 /* Bytes of a text in JSON. */
 static size_t size_of(const char *text)
 {
+    const bool is_clean = kprof_text_is_clean(text);
     size_t bytes = 0;
     for (; *text; text++)
-        bytes += json_bytes(*text);
+        bytes += json_bytes(*text, is_clean);
     return bytes;
 }
 
