@@ -44,17 +44,14 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         kprof_view_fill_metric(page->view->model, launch, metric);
         page->emitter->ops->metric(page->emitter, metric);
     }
-    if (raw->has_instances) {
-        const kprof_launch_page *of = &raw->launches;
-        const kprof_code_profile *profile = kprof_code_profile_of(&raw->profiles, launch->id);
-        const kprof_loaded_code *loaded = profile ? kprof_code_load(&raw->profiles, profile) : NULL;
-        for (size_t i = 0; loaded && i < of->view->column_count; i++) {
-            kprof_emit_metric *metric = &of->view->columns[i];
-            const kprof_profiled_code *code = &loaded->code;
-            const size_t column = KPROF_FIND(k, code->metric_count, code->metrics[k] == metric->metric);
-            if (column < code->metric_count)
-                show_instances(of->emitter, code, column, metric);
-        }
+    const kprof_code_profile *profile = raw->has_instances ? kprof_code_profile_of(&raw->profiles, launch->id) : NULL;
+    const kprof_loaded_code *loaded = profile ? kprof_code_load(&raw->profiles, profile) : NULL;
+    for (size_t i = 0; loaded && i < page->view->column_count; i++) {
+        kprof_emit_metric *metric = &page->view->columns[i];
+        const kprof_profiled_code *code = &loaded->code;
+        const size_t column = KPROF_FIND(k, code->metric_count, code->metrics[k] == metric->metric);
+        if (column < code->metric_count)
+            show_instances(page->emitter, code, column, metric);
     }
     page->emitter->ops->launch_end(page->emitter);
     return kprof_emitter_status(page->emitter);
