@@ -44,5 +44,5 @@ void kprof_stacks_prepare(kprof_stack_kinds kinds);
 /* Put the frames of one kind of a stack into out[most], the innermost first. Returns how many there are. Texts stay.
  * Native frames have the names of their functions here, where symbols tell them. */
 size_t kprof_stacks_read(uint32_t number, bool native, kprof_stack_frame *out, size_t most);
-/* The number of the calling thread's stack; 0: memory or numbers have run out, which is told once. */
+/* The number of the calling thread's stack; 0: memory or numbers have run out, which kprof reports once. */
 uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hooks);

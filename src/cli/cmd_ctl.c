@@ -134,7 +134,7 @@ static target *find_run(char *dir, targets *out)
     target *added = KPROF_ADD(out->items, out->count);
     added->dir = dir;
     kprof_strlist_add(&added->words, out->options->argument);
-    if (!asks_status(out->options)) /* of which options without effect have been told */
+    if (!asks_status(out->options)) /* which has warned of options without effect */
         add_options(out->options, &added->words);
     return added;
 }
@@ -307,7 +307,7 @@ static kprof_status find_targets(targets *out)
     return status;
 }
 
-/* The other kprof has told this of processes. */
+/* What the other kprof has reported of processes. */
 typedef struct ctl_answer {
     kprof_listing listing;
     size_t processes, armed;

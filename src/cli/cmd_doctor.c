@@ -20,7 +20,7 @@
 #define OWN_PROGRAM  "kprof-one-kernel"
 #define MOST_OPTIONS 16
 
-/* Keep what is told of the GPUs, in place of telling it. */
+/* Keep messages about the GPUs instead of printing them. */
 static void keep_message(void *user, kprof_log_level level, const char *message)
 {
     if (level <= KPROF_LOG_WARNING)

@@ -23,7 +23,7 @@ typedef struct kprof_machine {
     char library[PATH_MAX];   /* libcuda.so.1, as the loader finds it; "": it does not */
     char library_version[32]; /* as its name tells; "": it does not */
     char library_reason[256]; /* why the loader does not find it */
-    int admin_only;           /* RmProfilingAdminOnly; -1: not told */
+    int admin_only;           /* RmProfilingAdminOnly; -1: not known */
     bool is_admin;            /* root, or has CAP_SYS_ADMIN */
     bool in_container;
     unsigned mig_instances;
@@ -31,8 +31,8 @@ typedef struct kprof_machine {
     const char *injection;       /* as kprof_injection_of_others tells */
     const char *folder;          /* of sessions */
     int folder_error;            /* errno of what keeps runs from making one there; 0: nothing */
-    uint64_t free_bytes;         /* there; 0: not told */
-    uint64_t memory_bytes;       /* of the host that is available; 0: not told */
+    uint64_t free_bytes;         /* there; 0: not known */
+    uint64_t memory_bytes;       /* of the host that is available; 0: not known */
     uint64_t device_bytes;       /* of the largest GPU; 0: not known */
     char disassembler[PATH_MAX]; /* nvdisasm; "": there is none */
     /* The caller fills these in, since the driver and other programs tell them. */

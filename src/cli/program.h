@@ -5,7 +5,7 @@
 
 /* Say why a program cannot be started; `reason` is an errno. Gives NO_APPLICATION. */
 kprof_status kprof_program_fail(const char *name, int reason) KPROF_MUST_CHECK;
-/* Can the program be started, as far as can be told without starting it? NO_APPLICATION with a message. */
+/* Can the program be started, as far as kprof can tell without starting it? NO_APPLICATION with a message. */
 kprof_status kprof_program_check(const char *name) KPROF_MUST_CHECK;
 
 /* Is the disassembler of --nvdisasm (NULL: none is given) a program? It is run after the application has ended, which

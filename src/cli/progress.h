@@ -17,7 +17,7 @@ typedef struct kprof_progress {
     uint64_t launches; /* that the report has, measured or not: the number of the next one */
     char kernel[64];
     uint64_t open;             /* launches at least of the batch under way */
-    uint32_t pass, pass_count; /* of the launch under way; 0: not told */
+    uint32_t pass, pass_count; /* of the launch under way; 0: not known */
     size_t code, code_count;   /* of the module whose code is read; 0: the launches are not over */
     double start_s, last_s;    /* monotonic clock: first launch, last line */
 } kprof_progress;

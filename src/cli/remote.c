@@ -219,7 +219,7 @@ static kprof_status check_path(const kprof_remote *remote, const kprof_options *
     return KPROF_THEN(status, kprof_report_check_place(path, options->force_overwrite));
 }
 
-/* Ranges are told with their number of launches, whatever measures them; a census or a trace takes no set. */
+/* Ranges report their number of launches, whatever measures them; a census or a trace takes no set. */
 static kprof_status settle_selection(const kprof_remote *remote, kprof_selection *selection)
 {
     const bool has_own = selection->sets.count + selection->sections.count + selection->metrics.count > 0;

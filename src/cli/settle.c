@@ -544,7 +544,7 @@ kprof_status kprof_options_settle(kprof_options *options)
         return status;
     if (!is_told_what(options))
         kprof_strlist_add(&options->selection.sets, "default");
-    /* How many launches a range has is told as a metric is that somebody asks for. */
+    /* A range reports its number of launches like a metric that somebody asks for. */
     kprof_strlist_add_unique(&options->selection.metrics, KPROF_RANGE_LAUNCHES);
     return KPROF_OK;
 }

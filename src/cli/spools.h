@@ -51,7 +51,7 @@ bool kprof_spools_has(const kprof_spools *spools, int64_t pid);
 bool kprof_spools_lives(const kprof_spools *spools, int64_t pid);
 /* Launches, at least, that processes which live are still measuring. */
 uint64_t kprof_spools_open_launches(const kprof_spools *spools);
-/* End processes that have told that all their launches are measured: by SIGTERM, and 2 s later by SIGKILL. */
+/* End processes that have reported all their launches as measured: by SIGTERM, and 2 s later by SIGKILL. */
 void kprof_spools_end_done(kprof_spools *spools);
 /* The application's first process has ended: ingest the rest, and say which processes were cut short or still run. */
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root) KPROF_MUST_CHECK;

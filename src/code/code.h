@@ -8,7 +8,7 @@
 /* Since Volta an instruction has 16 bytes. */
 #define KPROF_CODE_INSTRUCTION_BYTES 16
 
-/* Limits. What goes beyond is told in the states of kprof_code, and left out. */
+/* Limits. What goes beyond them is left out, and the states of kprof_code say so. */
 #define KPROF_CODE_MOST_BYTES        ((size_t)512 << 20) /* of a cubin */
 #define KPROF_CODE_MOST_FUNCTIONS    ((size_t)1 << 16)
 #define KPROF_CODE_MOST_INSTRUCTIONS ((size_t)1 << 22) /* of all functions that are read */

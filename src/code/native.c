@@ -1,5 +1,5 @@
 /* Symbols come from the table of symbols, or where it was stripped from that of dynamic ones, whose names may lack the
- * function; then nothing is told. Lines come from DWARF, where it has a table of addresses. */
+ * function; then the function is not known. Lines come from DWARF, where it has a table of addresses. */
 #include "code/native.h"
 #include "core/strbuf.h"
 

@@ -19,7 +19,7 @@
 typedef enum kprof_control_state {
     KPROF_CONTROL_UNARMED,
     KPROF_CONTROL_ARMED,
-    KPROF_CONTROL_FAILED, /* the process has told why by a message; it is not armed */
+    KPROF_CONTROL_FAILED, /* a message of the process has said why; it is not armed */
     KPROF_CONTROL_STATES
 } kprof_control_state;
 

@@ -182,7 +182,7 @@
     SPOOL(U64, profiled, NONE)   /* launches finished so far in this process */                                        \
     SPOOL(U64, open, NONE)       /* chosen launches at least that ran and whose records are still to come */           \
     SPOOL(U32, pass, NONE)       /* under way, from 1 */                                                               \
-    SPOOL(U32, pass_count, NONE) /* 0: all launches that --launch-count asks for are told */
+    SPOOL(U32, pass_count, NONE) /* 0: all launches that --launch-count asks for are reported */
 
 #define KPROF_MESSAGE_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     REPORT(REF, process_id, 1)                                                                                         \

@@ -21,9 +21,9 @@ typedef struct kprof_log_receiver {
 /* Install the sink; NULL is the default, "kprof: [error: |warning: ]message\n" on stderr. Return the one before,
  * never NULL, so that a caller can borrow the messages for a while and put it back. Not thread-safe. */
 kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user);
-/* Has an error been told on stderr? */
+/* Has an error been written to stderr? */
 bool kprof_log_has_failed(void);
-/* The sink for what nobody is to be told. */
+/* The sink for what nobody should read. */
 void kprof_log_discard(void *user, kprof_log_level level, const char *message);
 /* Messages above this level are dropped; KPROF_LOG_INFO unless told otherwise. */
 void kprof_log_set_level(kprof_log_level level);

@@ -77,7 +77,7 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
     return KPROF_OK;
 }
 
-/* Compiled by itself, a wrong pattern is told with the user's own text. */
+/* Compile the pattern by itself first, so that an error shows the user's own text. */
 kprof_status kprof_regex_new_whole(const char *option, const char *pattern, kprof_regex **out)
 {
     KPROF_AUTO_FREE char *whole = kprof_strprintf("^(?:%s)$", pattern);

@@ -16,7 +16,7 @@
 bool kprof_call_records_tell(const kprof_cupti_api *cupti, CUpti_CallbackId id);
 /* Have CUPTI record the calls that a trace tells of. The kind RUNTIME is enabled already. */
 void kprof_call_records_choose(const kprof_cupti_api *cupti);
-/* The calls to be told now that a record of this one has come, the earlier one first: returns how many, two at most.
+/* The calls to report now that a record of this one has come, the earlier one first: returns how many, two at most.
  * Records of a thread come in the order in which its calls ended. Called by one thread at a time, as the next one. */
 size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_ActivityAPI *record,
                                kprof_call_activity out[2]);

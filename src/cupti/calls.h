@@ -79,7 +79,7 @@ typedef struct kprof_decoded_call {
     union {
         kprof_given_launch launch; /* of KPROF_CALL_LAUNCH and KPROF_CALL_GRAPH_LAUNCH */
         kprof_transfer transfer;   /* of KPROF_CALL_TRANSFER */
-        size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where free memory is told; may be NULL */
+        size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where the free memory is written; may be NULL */
         CUdeviceptr *freed;        /* of KPROF_CALL_FREE: the argument, which the driver reads behind the hook */
         CUdeviceptr freed_to_pool; /* of KPROF_CALL_POOL_FREE */
         size_t allocation_bytes;   /* of others: about how much the call will allocate; 0 where that is not known */

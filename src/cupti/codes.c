@@ -30,7 +30,7 @@ static struct {
     pthread_mutex_t mutex;
     code *first; /* none is taken out */
     size_t bytes;
-    bool lacks; /* some were not kept, which was told */
+    bool lacks; /* some were not kept, and a warning has said so */
 } kept = {.asking = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER};
 
 void kprof_codes_keep(void)

@@ -5,6 +5,6 @@
 #include "cupti/allocations.h"
 
 /* List what the host has of the managed memory of a context, as it has since a kernel or kprof last used it. The
- * context must be idle since then: a kernel takes pages back. The caller frees the array. False when it cannot be told,
- * or when telling takes too long. */
+ * context must be idle since then: a kernel takes pages back. The caller frees the array. False when the system does
+ * not tell, or takes too long. */
 bool kprof_managed_list_touched(const void *context, kprof_span **out, size_t *count);

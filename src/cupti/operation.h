@@ -14,7 +14,7 @@ typedef struct kprof_operation kprof_operation;
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot);
 /* Copy what the host may have written to managed memory since a kernel or kprof last used it, and memory of the host if
  * the snapshot holds that: *out writes it again, and is NULL where the host can have written nothing. The snapshot's
- * context must be current, and idle since then. A failure if that cannot be told or kept. */
+ * context must be current, and idle since then. A failure if kprof cannot find that out or keep it. */
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out) KPROF_MUST_CHECK;
 /* Call this in the leave hook of a call that succeeded: keep on the device what a transfer has brought from the host,
  * and what a node of a graph has brought to it. */

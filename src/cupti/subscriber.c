@@ -116,7 +116,7 @@ static size_t find_kept(const kept_value *kept, CUpti_CallbackDomain domain, uin
 static void tell_of_call(CUpti_CallbackFunc guest, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const CUpti_CallbackData *data)
 {
-    static __thread kept_value kept[MOST_NESTED + 1]; /* the last one is for calls whose entering was not told */
+    static __thread kept_value kept[MOST_NESTED + 1]; /* the last one: for calls that were not reported on entering */
     CUpti_CallbackData call = *data;
     size_t i = find_kept(kept, domain, data->correlationId);
     if (i == MOST_NESTED && data->callbackSite == CUPTI_API_ENTER)

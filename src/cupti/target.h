@@ -16,8 +16,8 @@ typedef struct kprof_target_hooks {
     void (*driver_started)(void); /* within the call that starts it, on its thread */
     void (*context_created)(void *context);
     void (*context_ending)(void *context); /* NULL: nobody wants to know */
-    /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: one
-     * call may be told twice. NULL: nobody wants to know. */
+    /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: CUPTI
+     * may report one call twice. NULL: nobody wants to know. */
     void (*profiler_called)(bool starts);
     /* The calling thread makes a kernel node of a graph, by capturing a launch or by itself. Returns a number to keep
      * for the node, 0: none. NULL: nobody wants to know. */
@@ -32,9 +32,9 @@ bool kprof_target_stream_blocks(void *stream);
 kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHECK;
 
 /* Have the hooks called for launches and for all that changes nothing which kprof lists, or no longer; as _start
- * begins, they are. What changes lists is told all the time. Whoever calls this holds no lock that hooks wait for.
- * Calls that are under way may be told on entering alone, or on leaving alone. COUNTERS_BUSY when a guest records
- * activities, INTERNAL when CUPTI refuses. */
+ * begins, they are. They are called for what changes lists all the time. Whoever calls this holds no lock that hooks
+ * wait for. Calls that are under way may be told on entering alone, or on leaving alone. COUNTERS_BUSY when a guest
+ * records activities, INTERNAL when CUPTI refuses. */
 kprof_status kprof_target_follow(bool follow) KPROF_MUST_CHECK;
 
 /* Ordinal of the context's device, which must be current on this thread. */

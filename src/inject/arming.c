@@ -112,8 +112,8 @@ static bool has_ended(void)
     return atomic_load(&kprof_the_launches.ended) || atomic_load(&kprof_engine.process.ending);
 }
 
-/* Calls that began before the callbacks were on might submit their work beside a replay. Those that are told all the
- * time are inside the gate, and others may wait for them. */
+/* Calls that began before the callbacks were on might submit their work beside a replay. Those that CUPTI reports all
+ * the time are inside the gate, and others may wait for them. */
 static bool await_unseen(void)
 {
     if (!enter_alone())
@@ -122,8 +122,8 @@ static bool await_unseen(void)
     return kprof_engine.device->unseen_await();
 }
 
-/* From here on launches are inside the gate, too. Not before all are told: one that CUPTI was about to tell of when its
- * callbacks were turned off would enter, and nobody would hear that it leaves. */
+/* From here on launches are inside the gate, too. Not before CUPTI reports all of them: one that it was about to report
+ * when its callbacks were turned off would enter, and nobody would hear that it leaves. */
 static kprof_status tell_launches(void)
 {
     kprof_status status = kprof_engine.device->target_follow(true);

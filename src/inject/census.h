@@ -1,5 +1,5 @@
 /* --census: counts and times every launch by kernel, grid, block and dynamic shared memory, and chooses those with most
- * time where they are measured too. Memory is bounded: launches of further shapes are told together for each kernel. */
+ * time where they are measured too. Memory is bounded: launches of further shapes share a row of their kernel. */
 #pragma once
 
 #include "core/status.h"

@@ -16,7 +16,7 @@
 
 #define MAX_FILES 100000
 
-/* The checksums that were told. */
+/* The checksums of cubins that have a record. */
 static struct {
     uint64_t *crcs; /* [count] */
     size_t count;
@@ -27,7 +27,7 @@ static bool note(uint64_t crc)
 {
     if (KPROF_ANY(i, told.count, told.crcs[i] == crc))
         return false;
-    if (KPROF_APPEND(told.crcs, told.count)) /* else it is told once more */
+    if (KPROF_APPEND(told.crcs, told.count)) /* else it gets another record */
         told.crcs[told.count++] = crc;
     return true;
 }

@@ -28,7 +28,7 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason);
 void kprof_deliver_tell_instructions(bool tells);
 /* Report that a pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
 void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count);
-/* Report that all launches that were asked for are told, and nothing is open. */
+/* Report that all launches that were asked for have their records, and nothing is open. */
 void kprof_deliver_done(void);
 /* Report an evaluated launch with `reason`, or why it could not be evaluated. Its record has mode and passes already
  * and gets the values and the spreads of the witnesses. A pushed range begins before its kernel: where the witnesses

@@ -35,7 +35,7 @@ bool kprof_early_is_there(void)
     return atomic_load(&early.samples) != NULL;
 }
 
-/* A failure is told by the first measurement, which enables them again. */
+/* The first measurement reports a failure, as it enables them again. */
 static bool enable(void)
 {
     const kprof_device_ops *device = kprof_engine.device;

@@ -27,7 +27,7 @@ typedef struct kprof_process {
     kprof_spool_writer *spool;
     atomic_bool armed;     /* false: nothing is measured any more */
     atomic_bool waits;     /* not armed, and kprof ctl may arm it */
-    atomic_bool is_arming; /* it is about to: all calls are told */
+    atomic_bool is_arming; /* it is about to: CUPTI reports all calls */
     _Atomic uint64_t launches, matched, profiled;
     pid_t pid;                  /* of the process that has started, where it is armed */
     atomic_bool started;        /* kprof_life_begin has been called */

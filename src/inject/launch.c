@@ -273,7 +273,7 @@ static kprof_status measure_range(const kprof_batch_launch *launch)
         return kprof_fail(KPROF_NOT_COLLECTED, NO_METRICS);
     if (launch->metrics->pass_count == 0)
         return kprof_fail(KPROF_NOT_COLLECTED, "no metric that was asked for is one of ranges");
-    if (!kprof_batch_enter(launch, &status)) /* OK: it was not the range's turn, which has been told */
+    if (!kprof_batch_enter(launch, &status)) /* OK: it was not the range's turn, which is reported */
         return status;
     if (!kprof_range_note_measured()) /* another thread has ended it meanwhile */
         kprof_batch_end_range();
@@ -612,7 +612,7 @@ static void enter_gate(const kprof_call *call)
 }
 
 /* As kprof ctl arms the process, calls have to be at their end: what they bring must be in the lists, and what they
- * launch must not run beside a replay. Launches are not told before that. */
+ * launch must not run beside a replay. CUPTI does not report launches before that. */
 static bool counts_unarmed(const kprof_call *call)
 {
     const bool is_launch = call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_GRAPH_LAUNCH;
@@ -858,7 +858,7 @@ static void leave(const kprof_call *call)
         thread.nested--;
         return;
     }
-    if (thread.shared == 0 && !thread.alone && has_settled()) { /* its entering may not have been told, or may have */
+    if (thread.shared == 0 && !thread.alone && has_settled()) { /* CUPTI may have reported that it entered, or not */
         thread.marks = false;
         return;
     }

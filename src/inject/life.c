@@ -168,7 +168,7 @@ void kprof_life_begin(const kprof_device_ops *device)
     kprof_log_set_sink(kprof_process_take_message, NULL);
     kprof_status status = start(dir);
     if (status != KPROF_OK) {
-        atomic_store(&kprof_engine.process.armed, true); /* so that the reason is told */
+        atomic_store(&kprof_engine.process.armed, true); /* so that kprof reports the reason */
         kprof_process_disarm(status, "profiling cannot start");
     }
 }

@@ -59,8 +59,8 @@ static struct lock {
     char gpus[MAX_GPUS][40]; /* [gpu_count], the UUIDs of those that were chosen */
     size_t gpu_count, gpu;   /* gpu: the one chosen last */
     struct place place;
-    int64_t progress_ns; /* when this process last told of progress */
-    bool is_stuck;       /* as it last told */
+    int64_t progress_ns; /* when this process last reported progress */
+    bool is_stuck;       /* as it last reported */
 } the_lock = {.place = {.fd = -1}};
 
 typedef enum place_state { MINE, WAITING, LOST } place_state;

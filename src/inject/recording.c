@@ -98,7 +98,7 @@ void kprof_recording_forget(void)
     atomic_store(&runs, false);
 }
 
-/* Beside counters each device is told of with its first launch. */
+/* Beside counters each device is described with its first launch. */
 static void prepare(void)
 {
     if (!kprof_recording_is_beside())

@@ -86,7 +86,7 @@ size_t kprof_samples_take(kprof_samples *samples, const kprof_batch_launch *laun
 /* Has the sample of this range all passes, or will it when its last launch has run? */
 bool kprof_samples_have_all(const kprof_samples *samples, size_t range);
 /* Drop the sample of this range, as one of its launches, `lost`, was not measured, so that it cannot be completed.
- * `why` is what is told of another launch of the sample. */
+ * `why` goes into the record of another launch of the sample. */
 void kprof_samples_drop(kprof_samples *samples, size_t range, const kprof_launch_record *lost, const char *why);
 /* The sample of this range has all passes: its group may begin another one. */
 void kprof_samples_note_complete(kprof_samples *samples, size_t range);

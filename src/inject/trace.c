@@ -306,7 +306,7 @@ void kprof_trace_note_profiler(bool starts)
     kprof_trace_follow(0);
 }
 
-/* Calls of this time may be told before it has ended. */
+/* CUPTI may report calls of this time before it has ended. */
 static void begin_turn(int64_t start_ns, int64_t counted_ns)
 {
     if (counted_ns > 0)

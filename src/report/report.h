@@ -124,8 +124,8 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
 
 /* Does any launch have samples over time, or a reason why it has none? */
 bool kprof_report_has_timelines(kprof_report *report);
-/* Return the status of the first failure to read the report, which was told. kprof reads nothing more behind one, as if
- * there was nothing. */
+/* Return the status of the first failure to read the report, which has had its message. kprof reads nothing more behind
+ * one, as if there was nothing. */
 kprof_status kprof_report_status(const kprof_report *report);
 
 /* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */

@@ -59,7 +59,7 @@ static void lack(kprof_source *source, kprof_open_launch *launch, const char *re
 {
     kprof_kept *added = kprof_kept_new(reason, 0);
     if (!added)
-        return; /* the reason of the kind is told */
+        return; /* the kind has a reason, which is reported */
     added->record = make_lack(launch, source->kind, added->text);
     launch->told |= 1u << source->kind;
     kprof_kept_add(&source->kept, added, 0);
@@ -122,7 +122,7 @@ static void keep_sorted(kprof_source *source, kprof_open_launch *launch, const k
             return;
         }
         packed->record.instructions.launch = launch->record.launch;
-        packed->record.instructions.dropped = i == 0 ? data->dropped : 0; /* of the launch, told once */
+        packed->record.instructions.dropped = i == 0 ? data->dropped : 0; /* of the launch, reported once */
         launch->told |= 1u << source->kind;
         kprof_kept_add(&source->kept, packed, packed->record.instructions.value_count);
     }

@@ -1,6 +1,6 @@
 /* Measures the instructions of a batch's launches, in replays of their own: samples of the program counter before the
  * passes, counters behind them, each chosen launch by itself. A launch that is not repeated is counted or sampled in
- * its own run. What fails here is told with the launches; their values stay. Hold the gate. */
+ * its own run. What fails here is reported with the launches; their values stay. Hold the gate. */
 #pragma once
 
 #include "inject/batch/kept.h"

@@ -64,7 +64,7 @@ static void lack(kprof_timelines *timelines, kprof_open_launch *launch, const ch
 {
     kprof_kept *added = make_record(timelines, launch, reason, 0);
     if (!added)
-        return; /* the reason of all is told */
+        return; /* all launches have a reason, which is reported */
     launch->told |= KPROF_TOLD_TIMELINE;
     kprof_kept_add(&timelines->kept, added, 0);
 }

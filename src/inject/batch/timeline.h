@@ -1,5 +1,5 @@
 /* Samples the counters of a batch's launches over time, in a replay for each pass of samples. Each chosen launch runs
- * by itself. Whatever fails here is told with the launches and changes none of their values. Hold the gate. */
+ * by itself. Whatever fails here is reported with the launches and changes none of their values. Hold the gate. */
 #pragma once
 
 #include "inject/batch/kept.h"

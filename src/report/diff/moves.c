@@ -9,7 +9,7 @@
 
 /* A share of the samples that changed by less is the same. */
 #define POINTS_MIN 3.0
-/* It is told if it is above so many standard errors of the difference too, as samples are counts. */
+/* A difference is reported only if it is also above this many standard errors, as samples are counts. */
 #define ERRORS_MIN 3.0
 
 static const char of_baseline[] = " of the baseline";

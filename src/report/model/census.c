@@ -149,7 +149,7 @@ static bool leaves_some_out(const kprof_filter_spec *spec)
 }
 
 /* Add up the shapes of the chosen kernels that lack measured launches, or the kernels without any, where a filter looks
- * at what is around launches. What is told of several shapes together has no grid. */
+ * at what is around launches. A row of several shapes together has no grid. */
 static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filter_spec *spec, kprof_census_choice *out)
 {
     kprof_census shapes;

@@ -16,7 +16,7 @@ typedef struct bound_finding {
     kprof_code_counter *counters; /* [operands.count] of instructions; KPROF_COUNTER_NONE: the name is of none */
     double *values;               /* as of kprof_found */
     size_t *options;
-    size_t *unless; /* [unless_count] of the rules: where one of them is found, this one is not told */
+    size_t *unless; /* [unless_count] of the rules: where one of them is found, this one is not reported */
     size_t unless_count;
 } bound_finding;
 

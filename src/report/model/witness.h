@@ -1,5 +1,5 @@
 /* Witnesses: counters that every pass of a launch should give alike. Their spread over the passes is stored as a metric
- * of its own, and a launch whose passes disagree is told so. */
+ * of its own, and a launch says whether its passes disagree. */
 #pragma once
 
 #include "report/model/model.h"

@@ -417,7 +417,7 @@ static bool is_left_out(const kprof_ingest *ingest, kprof_record_type type)
     return false;
 }
 
-/* A row is told again as it grows. */
+/* A row is written again as it grows. */
 static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record *census)
 {
     const known_kernel *kernel = find_kernel(ingest, census->kernel);

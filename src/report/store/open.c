@@ -403,7 +403,7 @@ kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int
     return KPROF_OK;
 }
 
-/* 0: it cannot be told. */
+/* 0: not known. */
 static int64_t start_of_run(const char *path)
 {
     kprof_report *report = NULL;

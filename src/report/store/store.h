@@ -182,7 +182,7 @@ kprof_status kprof_store_release(kprof_report *report) KPROF_MUST_CHECK;
 /* The status, which is OK from then on. */
 kprof_status kprof_store_take_status(kprof_report *report) KPROF_MUST_CHECK;
 
-/* Note a failure that the caller has told; returns `status`. */
+/* Note a failure that has had its message; returns `status`. */
 kprof_status kprof_store_note(kprof_report *report, kprof_status status);
 
 /* The first number of the first row of a statement about these texts, up to a NULL; 0: it has no row, or failed. It may
