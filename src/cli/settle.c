@@ -61,16 +61,32 @@ static kprof_status settle_alias(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Is it one of a run that an --import of ncu takes, too, where it changes nothing? */
+static bool is_idle_on_import(const kprof_options *options, const kprof_option_row *row)
+{
+    const size_t filter = offsetof(kprof_options, filter);
+    const bool chooses = row->field >= filter && row->field < filter + sizeof options->filter;
+    return options->import_path && row->commands & KPROF_IN(profile) && row->type != KPROF_OPTION_ALIAS && !chooses;
+}
+
 /* Every option given must be one of the command, or at least be ignored there. */
 static kprof_status check_commands(const kprof_options *options)
 {
     const unsigned mask = options->command->mask;
     const kprof_option_row *row = kprof_option_rows, *end = row + KPROF_OPTION_ROWS;
+    KPROF_AUTO(kprof_strbuf) idle = KPROF_STRBUF_INIT;
+    size_t idle_count = 0;
     for (; row < end; row++) {
         const bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
-        if (options->given[row - kprof_option_rows] && !is_taken && row != options->alias)
+        if (!options->given[row - kprof_option_rows] || is_taken || row == options->alias)
+            continue;
+        if (!is_idle_on_import(options, row))
             break;
+        kprof_strbuf_printf(&idle, "%s--%s", idle_count++ ? ", " : "", row->name);
     }
+    if (row == end && idle_count > 0)
+        kprof_log(KPROF_LOG_WARNING, "%s %s no effect on a report, which is measured already", kprof_strbuf_text(&idle),
+                  idle_count > 1 ? "have" : "has");
     if (row == end)
         return KPROF_OK;
     KPROF_AUTO(kprof_strbuf) owners = KPROF_STRBUF_INIT;
@@ -241,6 +257,8 @@ static kprof_status settle_command(kprof_options *options)
     KPROF_THEN(status, check_operand(options));
     KPROF_THEN(status, kprof_nsys_settle(options));
     KPROF_THEN(status, settle_kernel(options));
+    if (options->import_path) /* nothing is measured */
+        return status;
     KPROF_THEN(status, settle_ranges(options));
     KPROF_THEN(status, check_application_replay(options));
     return status == KPROF_OK ? settle_profiler_calls(options) : status;
@@ -516,7 +534,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     options->most_launches = launches;
     const bool has_limit = launches > 0 || (options->filter.filter_mode == KPROF_FILTER_PER_DEVICE &&
                                             options->filter.launch_count > 0 && options->filter.device_mask != 0);
-    if (options->kills && !has_limit && !kprof_filter_ends(&options->filter))
+    if (options->kills && !has_limit && !kprof_filter_ends(&options->filter) && !options->import_path)
         kprof_log(
             KPROF_LOG_WARNING, "--kill has no effect: nothing tells when all launches are measured; give %s",
             options->filter.filter_mode == KPROF_FILTER_PER_CONFIG

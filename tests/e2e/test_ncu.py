@@ -330,6 +330,20 @@ class Scripts(Case):
         os.rename(self.path("b.ncu-rep"), self.path("c.kprof"))
         self.assertEqual(self.run_ncu("-i", "c.ncu-rep", "--csv").out, self.run_ncu("-i", "c.kprof", "--csv").out)
 
+    def test_options_of_a_run_on_a_report(self):
+        """ncu takes them with --import, where they change nothing."""
+        self.profile_ncu("-o", "a")
+        shown = self.run_ncu("-i", "a", "--csv")
+        for words, names in ((["--target-processes", "all", "--replay-mode", "range", "--cache-control", "none"],
+                              "--target-processes, --replay-mode, --cache-control have"),
+                             (["--import-source", "yes"], "--import-source has"), (["--kill", "yes"], "--kill has")):
+            run = self.run_ncu("-i", "a", "--csv", *words)
+            self.assertEqual((run.out, run.err),
+                             (shown.out, f"kprof: warning: {names} no effect on a report, which is measured already\n"))
+        for words in (["-i", "a", "--range-filter", ":1:"], ["-i", "a", "--native-include", "main"],
+                      ["report", "a.ncu-rep", "--target-processes", "all"]): # what they choose is not known any more
+            self.assertIn(" is no option of kprof report; ", self.kprof(*words).err)
+
     def test_output(self):
         columns = '"Section Name","Metric Name","Metric Unit","Metric Value"'
         profiled = r"""==PROF== Connected to process (\d+) \(/.*\)
