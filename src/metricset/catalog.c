@@ -359,19 +359,26 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog)
     return catalog->section_count;
 }
 
-static kprof_status check_finding_id(const kprof_catalog *catalog, const char *id)
+/* Is it the finding of one of these ids, its own or those of ncu's rules? */
+static bool is_finding_of(const kprof_finding *finding, const kprof_strlist *ids)
+{
+    return kprof_strlist_contains(ids, finding->id) ||
+           KPROF_ANY(i, kprof_strings_count(finding->ncu), kprof_strlist_contains(ids, finding->ncu[i]));
+}
+
+static kprof_status check_finding_id(const kprof_catalog *catalog, char *id)
 {
     KPROF_AUTO(kprof_strlist) ids = KPROF_STRLIST_INIT;
-    for (size_t i = 0; i < catalog->finding_count; i++)
+    const kprof_strlist one = {&id, 1, 1};
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (is_finding_of(&catalog->findings[i], &one))
+            return KPROF_OK;
         (void)kprof_strlist_add(&ids, catalog->findings[i].id);
-    kprof_status status = KPROF_OK;
-    if (!kprof_strlist_contains(&ids, id)) {
-        const char *nearest = kprof_nearest(id, (const char *const *)ids.items, ids.count);
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "there is no finding \"%s\"%s%s%s", id,
-                            nearest ? "; did you mean \"" : "; kprof list findings shows them", nearest ? nearest : "",
-                            nearest ? "\"?" : "");
     }
-    return status;
+    const char *nearest = kprof_nearest(id, (const char *const *)ids.items, ids.count);
+    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no finding \"%s\"%s%s%s", id,
+                      nearest ? "; did you mean \"" : "; kprof list findings shows them", nearest ? nearest : "",
+                      nearest ? "\"?" : "");
 }
 
 kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_strlist *ids, kprof_finding_list *out)
@@ -384,7 +391,7 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
         return status;
     out->items = kprof_calloc(catalog->finding_count + 1, sizeof *out->items);
     for (size_t i = 0; i < catalog->finding_count; i++)
-        if (ids->count == 0 || kprof_strlist_contains(ids, catalog->findings[i].id))
+        if (ids->count == 0 || is_finding_of(&catalog->findings[i], ids))
             out->items[out->count++] = &catalog->findings[i];
     return KPROF_OK;
 }

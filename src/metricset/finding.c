@@ -445,6 +445,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
         TEXT(, next),
         FIELD(, "sections", TEXTS, sections),
         FIELD(, "unless", TEXTS, unless),
+        FIELD(, "ncu", TEXTS, ncu),
         FIELD(, "order", WHOLE, order),
         FIELD(, "optional", FLAG, optional),
         PART("symptom", read_symptom),

@@ -82,6 +82,7 @@ typedef struct kprof_finding {
     bool is_symptom;     /* a symptom of what other findings name: comparisons count a third of its gain */
     kprof_expr *symptom; /* whether it is, where that depends on its values; NULL: it does not */
     char **unless;       /* ids of findings: if a kernel has one of them, kprof does not report this one. NULL: none */
+    char **ncu;          /* ids of ncu's rules that look for the same, which --rule takes, too. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
     size_t threshold_count;

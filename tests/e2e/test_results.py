@@ -1780,6 +1780,10 @@ class Findings(Case):
         self.assertEqual([found["id"] for found in launch["not_evaluated"]], ["PartialSectors"])
         self.assertIsNone(launch["verdict"]["limit"])
         self.assertEqual(launch["verdict"]["stall"]["name"], "Long Scoreboard")
+        of_ncu, own = (self.kprof("report", SAMPLE, "--rule", ids).out for ids in ("CPIStall,SOLFPRoofline",
+                                                                                   "WarpStall,DoubleByAccident"))
+        self.assertIn("! Warps wait", of_ncu)
+        self.assertEqual(of_ncu, own)
         wrong = self.kprof("report", SAMPLE, "--rule", "WarpStal")
         self.assert_run(wrong, 102)
         self.assertIn('did you mean "WarpStall"?', wrong.err)
