@@ -87,6 +87,19 @@ class Nsys(Tracing):
             self.assertEqual(run.code, code, run.err)
             self.assertIn(text, run.err)
 
+    def test_nothing_but_marks(self):
+        """A trace whose tables are empty is told of, with the way to see it."""
+        run = self.kprof("trace", "--injection-path", INJECTION, APP, "init", "mark=x", "push=step", "start=epoch")
+        self.assert_run(run, 0)
+        self.assertIn("nothing but NVTX marks and ranges that did not end", run.err)
+        self.assert_run(self.trace("init", "mark=x", "push=step"), 0)
+        run = self.kprof("stats", "run")
+        self.assertEqual((run.code, run.out), (0, ""))
+        self.assertIn("kprof export --to chrome has them", run.err)
+        run = self.kprof("stats", "run", "--filter-time", "1h/2h")
+        self.assertIn("in the time that is asked for; the trace ends after", run.err)
+        self.assertNotRegex(run.err, r"-\d")
+
     def test_times_in_a_part_of_a_trace(self):
         self.assert_run(self.trace(*self.STEPS), 0)
         starts = lambda time: [row["Start (ns)"] for row in json.loads(

@@ -106,13 +106,17 @@ static void tell_empty(kprof_report *report, int64_t begin)
         "SELECT count(*) FROM (SELECT end_ns FROM trace_kernel UNION ALL SELECT end_ns FROM trace_copy "
         "UNION ALL SELECT end_ns FROM trace_set UNION ALL SELECT end_ns FROM trace_call) WHERE "
         "end_ns IS NOT NULL";
-    static const char last[] = "SELECT max(end_ns) FROM (SELECT end_ns FROM main.trace_kernel UNION ALL "
-                               "SELECT end_ns FROM main.trace_copy UNION ALL SELECT end_ns FROM main.trace_call UNION "
-                               "ALL SELECT end_ns FROM main.trace_range)";
-    if (report->status == KPROF_OK && kprof_store_integer(report, any) == 0)
-        kprof_log(KPROF_LOG_WARNING,
-                  "no work of the GPU and no call is in the time that is asked for; the trace ends after %.3f ms",
-                  (double)(kprof_store_integer(report, last) - begin) / 1e6);
+    static const char last[] =
+        "SELECT max(end_ns) FROM (SELECT end_ns FROM main.trace_kernel UNION ALL SELECT end_ns FROM main.trace_copy "
+        "UNION ALL SELECT end_ns FROM main.trace_set UNION ALL SELECT end_ns FROM main.trace_call UNION ALL "
+        "SELECT coalesce(end_ns, start_ns) FROM main.trace_range)";
+    if (report->status != KPROF_OK || kprof_store_integer(report, any) > 0)
+        return;
+    const int64_t end = kprof_store_integer(report, last); /* 0: the trace has nothing */
+    char ending[64] = "";
+    if (end > begin)
+        snprintf(ending, sizeof ending, "; the trace ends after %.3f ms", (double)(end - begin) / 1e6);
+    kprof_log(KPROF_LOG_WARNING, "no work of the GPU and no call is in the time that is asked for%s", ending);
 }
 
 kprof_status kprof_trace_choose_time(kprof_report *report, const char *time, const char *range)

@@ -199,6 +199,17 @@ static bool has_table_before(const kprof_strlist *names, size_t at)
     return KPROF_ANY(i, at, kprof_trace_stats_find(names->items[i], &words) == stats);
 }
 
+/* No table but those of events has what did not end. */
+static void tell_open_ranges(kprof_report *report)
+{
+    static const char are_all[] =
+        "SELECT (SELECT total(activities) FROM trace)=count(*) AND count(*)>0 FROM main.trace_range WHERE end_ns IS "
+        "NULL";
+    if (kprof_store_integer(report, are_all))
+        kprof_log(KPROF_LOG_WARNING, "the trace has nothing but NVTX marks and ranges that did not end, and no table "
+                                     "sums these up; kprof export --to chrome has them");
+}
+
 static kprof_status show_stats(const kprof_page_context *context)
 {
     const kprof_stats_content *content = context->content;
@@ -219,6 +230,8 @@ static kprof_status show_stats(const kprof_page_context *context)
             status = show_table(&page, names->items[i], has_table_before(names, i));
     status = kprof_page_end(page.emitter, status);
     kprof_strlist_free(&page.columns);
+    if (status == KPROF_OK && !content->are_asked_for && names->count > 1)
+        tell_open_ranges(page.report);
     return status;
 }
 
