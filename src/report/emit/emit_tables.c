@@ -76,14 +76,14 @@ static void tsv_record(kprof_emitter *emitter, const kprof_emit_record *record)
     end_line(of(emitter));
 }
 
-/* Append a cell in its width behind this text: what does not fit ends in an ellipsis. */
-static void put_cell(kprof_strbuf *line, const char *before, const char *text, char kind, size_t width)
+/* Append a cell in its width: what does not fit ends in an ellipsis. */
+static void put_cell(kprof_strbuf *line, const char *text, char kind, size_t width)
 {
     const size_t length = kprof_text_width(text), space = length < width ? width - length : 0,
                  left = kind == 'n'   ? space
                         : kind == 'h' ? space / 2
                                       : 0;
-    kprof_strbuf_printf(line, "%s%*s", before, (int)left, "");
+    kprof_strbuf_printf(line, "%*s", (int)left, "");
     if (length > width) {
         size_t end = 0;
         for (size_t columns = 0; columns < width || (text[end] & 0xc0) == 0x80; end++)
@@ -129,9 +129,10 @@ static void show_boxes(tables_emitter *tables)
     for (size_t i = 0; i < tables->cells.count; i++) {
         const bool is_header = tables->numbers.data[i] == 'h';
         const size_t column = i % tables->column_count;
-        if (asked_width(tables, column) != 0)
-            put_cell(&tables->line, no_lines ? " " : "| ", tables->cells.items[i], tables->numbers.data[i],
-                     tables->widths[column]);
+        if (asked_width(tables, column) != 0) {
+            kprof_strbuf_puts(&tables->line, no_lines ? " " : "| ");
+            put_cell(&tables->line, tables->cells.items[i], tables->numbers.data[i], tables->widths[column]);
+        }
         if (column + 1 < tables->column_count)
             continue;
         kprof_strbuf_puts(&tables->line, no_lines ? "" : "|");

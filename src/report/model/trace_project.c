@@ -243,16 +243,20 @@ static void take_event(projection *p, sqlite3_stmt *event)
         p->take_kernel(p, event);
 }
 
-/* Make a table, to which `add` adds a row, of all events. */
-static void project(projection *p, const char *table, const char *columns, const char *add, const char *events)
+/* A table that events make: SQL that makes it, that adds a row, and that gives the events. */
+typedef struct made_table {
+    const char *name, *columns, *add, *events;
+} made_table;
+
+static void project(projection *p, const made_table *table)
 {
     kprof_report *report = p->report;
-    if (!kprof_trace_begin_table(report, table))
+    if (!kprof_trace_begin_table(report, table->name))
         return;
     kprof_trace_find_calls(report);
-    kprof_store_exec(report, columns);
-    p->add = kprof_store_compile(report, add);
-    sqlite3_stmt *rows = kprof_store_compile(report, events);
+    kprof_store_exec(report, table->columns);
+    p->add = kprof_store_compile(report, table->add);
+    sqlite3_stmt *rows = kprof_store_compile(report, table->events);
     while (kprof_store_next(report, rows))
         take_event(p, rows);
     end_thread(p);
@@ -280,7 +284,7 @@ void kprof_trace_sum_range_kernels(kprof_report *report, const char *name)
                          *events = kprof_strprintf(EVENTS("0", NAME_OF_KERNEL), name);
     kprof_trace_find_names(report);
     read_names(&p, name);
-    project(&p, table, columns, add, events);
+    project(&p, &(made_table){table, columns, add, events});
     free(p.names);
     free(p.kernels);
     free(p.parts);
@@ -290,11 +294,13 @@ void kprof_trace_find_innermost_ranges(kprof_report *report)
 {
     projection p = {.report = report, .take_kernel = take_innermost};
     kprof_trace_nest_ranges(report);
-    project(&p, "kernel_range", KERNEL_RANGE, "INSERT INTO temp.kernel_range VALUES(?,?)", EVENTS(LEVEL_OF_RANGE, "0"));
+    project(&p, &(made_table){"kernel_range", KERNEL_RANGE, "INSERT INTO temp.kernel_range VALUES(?,?)",
+                              EVENTS(LEVEL_OF_RANGE, "0")});
 }
 
 void kprof_trace_project_ranges(kprof_report *report)
 {
     projection p = {.report = report, .take_range = take_span};
-    project(&p, "range_span", RANGE_SPAN, "INSERT INTO temp.range_span VALUES(?,?,?,?)", EVENTS("0", "0"));
+    project(&p,
+            &(made_table){"range_span", RANGE_SPAN, "INSERT INTO temp.range_span VALUES(?,?,?,?)", EVENTS("0", "0")});
 }

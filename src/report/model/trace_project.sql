@@ -9,8 +9,8 @@ CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER)
 -- Of the kernels of one name in the ranges of one name, style and thread: in how many ranges they are, how many they
 -- are, and the figures of their times. %s is the column with the kernels' names.
 # RANGE_KERNEL
-CREATE TEMP TABLE range_kernel_%s(process_id INTEGER, thread INTEGER, name_id INTEGER, domain_id INTEGER, style_id INTEGER,
-kernel_name_id INTEGER, ranges INTEGER, kernels INTEGER, total REAL, average REAL, median REAL, least INTEGER, most
+CREATE TEMP TABLE range_kernel_%s(process_id INTEGER, thread INTEGER, name_id INTEGER, domain_id INTEGER, style_id
+INTEGER, kernel_name_id INTEGER, ranges INTEGER, kernels INTEGER, total REAL, average REAL, median REAL, least INTEGER, most
 INTEGER, deviation REAL)
 
 # ADD_RANGE_KERNEL

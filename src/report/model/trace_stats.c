@@ -261,38 +261,38 @@ static odd_activities find_odd(kprof_report *report)
     return count;
 }
 
-static void note(int64_t count, const char *what, const char *whose, const char *effect, kprof_strlist *out)
-{
-    if (count > 0)
-        kprof_strlist_take(out, kprof_strprintf("%s: %lld; %s%s", what, (long long)count, whose, effect));
-}
-
 void kprof_trace_list_missing(kprof_report *report, kprof_trace_place place, kprof_strlist *out)
 {
     static const char *const places[] = {"the tables are", "the export is", "the page is"};
     const bool of_tables = place == KPROF_TRACE_TABLES;
     const char *all = places[place], *some = of_tables ? "tables of times are" : all,
                *named = of_tables ? "tables with names are" : all, *without = " without them";
+    const odd_activities odd = find_odd(report);
     const struct {
-        const char *sql, *what, *whose, *effect;
-    } counts[] = {
-        {"SELECT CAST(total(dropped) AS INTEGER) FROM trace", "activities lost", all, without},
-        {"SELECT CAST(total(unknown) AS INTEGER) FROM trace", "records of CUPTI's that kprof does not know", all,
+        int64_t count;
+        const char *what, *whose, *effect;
+    } notes[] = {
+        {kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace"), "activities lost", all,
          without},
-        {of_tables ? "SELECT count(*) FROM trace_graph" : "SELECT 0", "launches of whole graphs", "",
+        {kprof_store_integer(report, "SELECT CAST(total(unknown) AS INTEGER) FROM trace"),
+         "records of CUPTI's that kprof does not know", all, without},
+        {of_tables ? kprof_store_integer(report, "SELECT count(*) FROM trace_graph") : 0, "launches of whole graphs",
+         "",
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
          "graphs' time"},
-        {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short", "",
+        {kprof_store_integer(report, "SELECT count(*) FROM trace WHERE end_unix_ns IS NULL"), "processes cut short", "",
          "what they did last is missing, and NVTX ranges that had not ended"},
-        {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU", "",
+        {kprof_store_integer(report, "SELECT count(*) FROM trace WHERE reason!=''"),
+         "processes that ended before their work on the GPU", "",
          "what had not ended is missing, and some of what had"},
+        {odd.without_times, "kernels, copies, sets and graphs whose times CUPTI does not know", some, without},
+        {odd.backwards, "activities that end before they begin", some, without},
+        {odd.without_name, "activities without a name", named, without},
     };
-    const odd_activities odd = find_odd(report);
-    for (size_t i = 0; i < COUNT_OF(counts); i++)
-        note(kprof_store_integer(report, counts[i].sql), counts[i].what, counts[i].whose, counts[i].effect, out);
-    note(odd.without_times, "kernels, copies, sets and graphs whose times CUPTI does not know", some, without, out);
-    note(odd.backwards, "activities that end before they begin", some, without, out);
-    note(odd.without_name, "activities without a name", named, without, out);
+    for (size_t i = 0; i < COUNT_OF(notes); i++)
+        if (notes[i].count > 0)
+            kprof_strlist_take(out, kprof_strprintf("%s: %lld; %s%s", notes[i].what, (long long)notes[i].count,
+                                                    notes[i].whose, notes[i].effect));
     if (kprof_store_integer(report, "SELECT total(activities)=0 FROM trace"))
         kprof_strlist_add(out, "the trace is empty: nothing happened that it tells of");
 }
