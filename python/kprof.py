@@ -386,6 +386,7 @@ class profile:
     def __init__(self, set=None, *, section=None, metrics=None, keep=None, overwrite=False):
         self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep, "overwrite": overwrite}
         self.result, self._open_in, self._has_ended = None, None, False  # open in a process
+        self._calls = {}  # process -> the call that opens it
         if callable(set):
             raise TypeError("write @kprof.profile(), with brackets, before a function")
 
@@ -396,7 +397,7 @@ class profile:
 
     def __call__(self, function):
         """Measure each call of a function: @kprof.profile(set="default"). The function's attribute `profile` has what
-        the last call gave; calls within that one belong to it."""
+        the last call gave; calls within that one, and of other threads meanwhile, belong to it."""
         if not callable(function):
             raise TypeError("kprof.profile is for a function here; write: with kprof.profile(): ...")
         kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
@@ -406,8 +407,15 @@ class profile:
 
         @functools.wraps(function)
         def measured(*words, **named):
-            with contextlib.nullcontext() if self._open_in == os.getpid() else self:
+            pid, own = os.getpid(), object()
+            # of threads that come here at once, one alone adds its call
+            if self._open_in == pid or self._calls.setdefault(pid, own) is not own:
                 return function(*words, **named)
+            try:
+                with self:
+                    return function(*words, **named)
+            finally:
+                del self._calls[pid]
 
         measured.profile = self
         return measured

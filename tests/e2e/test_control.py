@@ -80,6 +80,12 @@ class Control(Case):
         self.assertEqual(self.query("run.kprof", "SELECT launches, ended FROM process"), [(4, 1)])
         self.assertIn("is not measured before kprof ctl start", run.err)
 
+    def test_other_spelling(self):
+        run = self.kprof("run", "--injection-path", INJECTION, "--metrics", METRIC, "--wait", "-f", "-o", "run", APP,
+                         f"launch={VECTOR_ADD}", f"run={CTL} start", f"launch={SCALE}", f"run={CTL} stop")
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"])
+
     def test_nothing_is_launched_between_start_and_stop(self):
         run = self.collect([], [f"launch={SCALE}", f"run={CTL} start", f"run={CTL} stop", f"launch={SCALE}"])
         self.assert_run(run, 106)

@@ -421,6 +421,31 @@ print({"result", "dict", "path", "launches"} <= set(dir(p)))
         self.assertEqual(lines[:2] + lines[3:], ["1 True 2", "1", "1", *["unarmed 1"] * 3, "True"])
         self.assertIn("kept.kprof: exists already; use overwrite=True or another name", lines[2])
 
+    def test_function_of_several_threads(self):
+        """A call while another one is about to be measured adds nothing, and does not fail."""
+        run = self.under_kprof("""
+import threading
+launch(ADD)
+found, begins, ask = [], threading.Event(), kprof._ask
+@kprof.profile()
+def step():
+    launch(SCALE)
+    return "step"
+def slow(*words):
+    if words[0] == "start":
+        begins.set()
+        other.join()
+    return ask(*words)
+kprof._ask = slow
+other = threading.Thread(target=lambda: begins.wait() and found.append(step()))
+other.start()
+print(step(), found, step.profile.dict()["scale"]["launches"])
+kprof._ask = ask
+print(step(), step.profile.dict()["scale"]["launches"])
+""")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "step ['step'] 1\nstep 1\n")
+
     def test_folders_whose_names_look_like_placeholders(self):
         os.mkdir(self.path("100%p"))
         run = self.under_kprof("""
