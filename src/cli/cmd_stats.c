@@ -128,7 +128,7 @@ static kprof_status find_format(const kprof_options *options, char *word, bool t
     return read_style(colon, out);
 }
 
-/* Where a table goes: "-", or what its file's name is made of. Caller frees. */
+/* Return where a table goes: "-", or what its file's name is made of. Caller frees. */
 static char *find_place(const kprof_options *options, size_t number)
 {
     char *to = take_word(options->export_path ? options->export_path : "-", number);

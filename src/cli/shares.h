@@ -33,7 +33,7 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
 void kprof_shares_free(kprof_shares *shares); /* members */
 
 typedef struct kprof_rank {
-    unsigned number, count; /* this process is number, from 0, of so many */
+    unsigned number, count; /* this process is number `number`, from 0, of `count` */
 } kprof_rank;
 
 /* The rank of this process as Open MPI, MPICH, Slurm or torchrun tell it. USAGE where none does. */

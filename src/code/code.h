@@ -13,7 +13,7 @@
 #define KPROF_CODE_MOST_FUNCTIONS    ((size_t)1 << 16)
 #define KPROF_CODE_MOST_INSTRUCTIONS ((size_t)1 << 22) /* of all functions that are read */
 #define KPROF_CODE_MOST_LINE_BYTES   ((size_t)4 << 20) /* of .debug_line; libdw takes about 130 times as much */
-/* libdw puts directories of so many bytes in all before names of files. */
+/* libdw puts directories before names of files, of this many bytes in all. */
 #define KPROF_CODE_MOST_DIRECTORY_BYTES ((size_t)1 << 28)
 #define KPROF_CODE_MOST_PTX_BYTES       ((size_t)4 << 20) /* of the PTX of the functions that are read */
 #define KPROF_CODE_MOST_PTX_TEXTS       256

@@ -105,7 +105,7 @@ static uint32_t operand_bits(const parts *p)
     return 32;
 }
 
-/* LDSM.16.M88.4: a thread has part of so many matrices. */
+/* LDSM.16.M88.4: a thread has a part of four matrices. */
 static uint32_t matrix_bits(const parts *p)
 {
     return has_modifier(p, "4") ? 128 : has_modifier(p, "2") ? 64 : 32;
@@ -162,7 +162,7 @@ static size_t group_matrix_registers(const parts *p)
     return MOST_REGISTERS;
 }
 
-/* LDTM.16dp256bit.x4: so many times what each thread has of a row of so many bits. */
+/* LDTM.16dp256bit.x4: four times what each thread has of a row of 256 bits. */
 static size_t tensor_memory_registers(const parts *p)
 {
     size_t times = 1, each = has_modifier(p, "16dp256bit") ? 4 : has_modifier(p, "16dp128bit") ? 2 : 1;
@@ -220,10 +220,10 @@ static size_t add_register(const char *text, size_t count, kprof_sass_registers 
     return (size_t)(end - text);
 }
 
-/* Of the registers in brackets that follow `before`, so many belong to one operand, as ptxas of sm_90 fills them: a
- * descriptor has 64 bits, and those of both matrices of HGMMA stand together. Bulk copies find in the first brackets
- * where to put the data, the barrier, and up to five coordinates. Other addresses of global memory have 64 bits, also
- * where older code does not say so. */
+/* Return how many of the registers in brackets that follow `before` belong to one operand, as ptxas of sm_90 fills
+ * them: a descriptor has 64 bits, and those of both matrices of HGMMA stand together. Bulk copies find in the first
+ * brackets where to put the data, the barrier, and up to five coordinates. Other addresses of global memory have 64
+ * bits, also where older code does not say so. */
 static size_t bracket_registers(const parts *p, span before, bool are_first)
 {
     enum { BULK_TARGET = 8 };

@@ -40,10 +40,10 @@ typedef struct kprof_sass {
     kprof_sass_registers names; /* what it reads or writes; may have some more */
     kprof_sass_flow flow;
     kprof_sass_role role;
-    uint8_t pending;    /* of what it awaits so many may go on */
+    uint8_t pending;    /* how many of what it awaits may go on */
     bool has_condition; /* it may not be executed, or not jump */
     uint8_t awaited;    /* scoreboards, a bit each */
-    uint8_t counted;    /* that of them of which `pending` may go on */
+    uint8_t counted;    /* those of them that `pending` is about, likewise */
     const char *label;  /* in the text: the name, of label_length; NULL: none */
     size_t label_length;
 } kprof_sass;

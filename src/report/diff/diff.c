@@ -12,7 +12,7 @@
 /* Look up values one by one if at most one in this many is wanted. */
 #define FEW_METRICS 3
 
-/* A message about an unknown metric names so many that may be meant. */
+/* A message about an unknown metric names this many that may be meant. */
 #define NAMES_TOLD 3
 
 /* Reads the values of a report's launches. */

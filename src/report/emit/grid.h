@@ -44,7 +44,7 @@ typedef struct kprof_grid {
                    that, where it would break words or leave long texts little, it folds those columns that can */
     kprof_grid_fold folds[KPROF_GRID_COLUMNS_MAX];
     size_t key_count; /* at least 1 */
-    size_t group;     /* so many other columns stay together; at least 1 */
+    size_t group;     /* how many other columns stay together; at least 1 */
     bool is_headed;   /* headers stand above no rows too */
 } kprof_grid;
 

@@ -11,7 +11,8 @@
 #define FRAMES_MAX         256                /* functions inlined into each other */
 #define REASONS_MAX        128                /* a GPU has 20 */
 #define OFFSET_MAX         (INT64_C(1) << 40) /* bytes of a function */
-/* An instruction costs as much work as so many values that are stored, and a part of those that it could have. */
+/* An instruction costs as much work as WORK_OF_INSTRUCTION stored values, and one PART_OF_METRICS-th of those that it
+ * could have. */
 #define WORK_OF_INSTRUCTION 4
 #define PART_OF_METRICS     8
 #define LOADED_VALUES_MAX   ((size_t)32 << 20) /* of one profile: 256 MB */

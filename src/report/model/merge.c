@@ -143,7 +143,7 @@ static void add_processes(kprof_merge *merge, const kprof_model *model, const ch
     }
 }
 
-/* Which process sees which GPUs. Of an older report that is known where one GPU alone has a number. */
+/* Note which process sees which GPUs. An older report tells it only where one GPU alone has a number. */
 static void add_process_devices(kprof_merge *merge, int version)
 {
     static const char copied[] = "INSERT OR IGNORE INTO main.process_device SELECT process_id+?1, new_device.id FROM "

@@ -11,7 +11,8 @@
 #define REASONS_MAX 4096 /* characters, about */
 #define TIME_MAX_NS INT64_C(1000000000000000)
 
-/* A launch with fewer samples has those of others laid over them, of so many at most, and so far from it. */
+/* A launch with fewer than FEW_SAMPLES has those of up to MOST_LAUNCHES others laid over them, at most MOST_DISTANCE
+ * launches away. */
 #define FEW_SAMPLES   20
 #define MOST_LAUNCHES 64
 #define MOST_DISTANCE 256

@@ -36,7 +36,7 @@ void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, 
                                 kprof_launch_timeline *out);
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline); /* members */
 
-/* The character of a line for people that shows so much of the most: darker is more; NaN: not known. */
+/* The character, in a line for people, that shows this part of the most: darker is more; NaN: not known. */
 char kprof_timeline_shade(double share);
 /* Mean values of `count` parts of the launch's time, as long as each other; NaN: no sample is known there. */
 void kprof_timeline_resample(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, double *parts,

@@ -6,7 +6,7 @@
 /* Make the temporary tables sampled_metric, trace_sampled and sampled_step, once for an open report with a trace;
  * trace_samples.c tells their columns. */
 void kprof_trace_find_samples(kprof_report *report);
-/* The mean of samples, rows of trace_sampled, each of which counts for so many ns. */
+/* The mean of samples, rows of trace_sampled, each weighted by this many ns. */
 #define KPROF_MEAN_OF_SAMPLES(ns)                                                                                      \
     "round(total(value*(" ns "))/nullif(total(CASE WHEN value IS NOT NULL THEN " ns " END), 0), 3)"
 

@@ -24,7 +24,7 @@
  * are short, so a small file can stand for billions. */
 #define KPROF_WORK_BASE          ((uint64_t)16 << 20)
 #define KPROF_WORK_PER_FILE_BYTE 1
-#define KPROF_WORK_OF_WITNESS    64 /* so many passes compared, or witnesses shown, cost a value */
+#define KPROF_WORK_OF_WITNESS    64 /* this many passes compared, or witnesses shown, cost a value */
 
 /* The most bytes that a page may write, over all its reports. Each value of a launch may come with the kernel's names,
  * which can have megabytes. */
@@ -35,7 +35,7 @@
 #define KPROF_WORK_OF_GROUP       128 /* a kernel and shape of a report */
 #define KPROF_WORK_OF_NAME_BYTE   2   /* of its kernel's names */
 #define KPROF_WORK_OF_CHANGE      16  /* a metric of a pair of these */
-#define KPROF_NAME_BYTES_OF_VALUE 8   /* so many bytes of names in a change cost as much as a value */
+#define KPROF_NAME_BYTES_OF_VALUE 8   /* this many bytes of names in a change cost as much as a value */
 #define KPROF_WORK_OF_LOOKUP      8   /* finding one value of a launch */
 #define KPROF_WORK_OF_SORTING     4   /* a value among those of a metric */
 

@@ -71,7 +71,8 @@ static double worth(const sums *of, size_t from, size_t to)
     return fmax(phase_of(of, from, to).pct, BUSY) * (double)(to - from);
 }
 
-/* The best cuts into so many phases, from the sums of the best ones into one fewer. cuts[to]: where the last begins. */
+/* Find the best cuts with one phase more than `fewer`, the sums of the best ones so far. cuts[to]: where the last
+ * begins. */
 static void add_phase(const sums *of, const double *fewer, double *best, size_t *cuts)
 {
     for (size_t to = 0; to <= PARTS; to++) {

@@ -211,7 +211,7 @@ kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql);
 bool kprof_cursor_next(kprof_cursor *cursor);
 void kprof_cursor_free(kprof_cursor *cursor);
 
-/* For callers that step through rows: the bytes of a row's texts, and the check that the file can hold so many. */
+/* For callers that step through rows: the bytes of a row's texts, and the check that the file can hold that many. */
 int64_t kprof_store_text_bytes(sqlite3_stmt *row);
 void kprof_store_check_text(kprof_report *report, int64_t text_bytes);
 /* Let SQLite check that each page has one place and each row fits its table. Call this before a statement that reads
