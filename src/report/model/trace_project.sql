@@ -10,8 +10,8 @@ CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER)
 -- are, and the figures of their times. %s is the column with the kernels' names.
 # RANGE_KERNEL
 CREATE TEMP TABLE range_kernel_%s(process_id INTEGER, thread INTEGER, name_id INTEGER, domain_id INTEGER, style_id
-INTEGER, kernel_name_id INTEGER, ranges INTEGER, kernels INTEGER, total REAL, average REAL, median REAL, least INTEGER, most
-INTEGER, deviation REAL)
+INTEGER, kernel_name_id INTEGER, ranges INTEGER, kernels INTEGER, total REAL, average REAL, median REAL, least INTEGER,
+most INTEGER, deviation REAL)
 
 # ADD_RANGE_KERNEL
 INSERT INTO temp.range_kernel_%s VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)
