@@ -456,6 +456,37 @@ class Records(Tracing):
         self.assertIn("the trace goes on without records of how unified memory moves", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(1,)])
 
+    def test_graphs(self):
+        steps = (f"launch={VECTOR_ADD}", "do=overhead:7", "push=step", "do=graph:3", "do=sync", "pop", "do=graph:2",
+                 "do=sync")
+        self.assert_run(self.trace(*steps), 0)
+        table = lambda name: json.loads(self.kprof("stats", "run", "-r", name, "--json").out)
+        launched = START + CALL + 7000
+        first = START + LATENCY + 20000 # the stream is free then
+        self.assertEqual(self.named("kernel", "graph, graph_node, correlation, start_ns, end_ns")[1:4],
+                         [("_Z4nodePf", 3, i + 1, 2, first + 20000 * i, first + 20000 * (i + 1)) for i in range(3)])
+        self.assertEqual(self.named("overhead", "start_ns, end_ns"),
+                         [("Module loading", START + CALL, launched)])
+        self.assertEqual([(row["NVTX Inst"], row["Kern Inst"]) for row in table("nvtx_kern_sum")], [(1, 3)])
+        self.assertEqual([(row["API Name"], row["Count"]) for row in table("cuda_kern_exec_sum:base")],
+                         [("cudaGraphLaunch", 5), ("cudaLaunchKernel", 1)])
+        self.assertEqual(table("graph_sum"), [])
+        self.assert_run(self.kprof("export", "run", "--to", "chrome", "-o", "run.json"), 0)
+        with open(self.path("run.json")) as file:
+            flows = [(event["ph"], event["id"] % 2 ** 32, event["ts"]) for event in json.load(file)["traceEvents"]
+                     if event.get("cat") == "ac2g" and event["id"] % 2 ** 32 == 2]
+        us = lambda ns: (ns - START) / 1000
+        base = flows[0][2] - us(launched)
+        self.assertEqual([(phase, number, round(ts - base, 3)) for phase, number, ts in flows],
+                         [("s", 2, us(launched)), *(("f", 2, us(first + 20000 * i)) for i in range(3))])
+        self.assert_run(self.trace(*steps, options=("--graph-profiling", "graph")), 0)
+        self.assertEqual(self.rows("graph", "graph, correlation, end_ns-start_ns"), [(3, 2, 60000), (3, 4, 40000)])
+        [row] = table("graph_sum")
+        self.assertEqual((row["Graph"], row["Instances"], row["Total Time (ns)"]), (3, 2, 100000))
+        self.assertEqual([(row["Range"], row["Total GPU Ops"]) for row in table("nvtx_gpu_proj_sum")], [(":step", 1)])
+        self.assertEqual(table("gpu_busy")[0]["Kernels"], 3)
+        self.assertIn("launches of whole graphs: 2; tables of kernels", self.kprof("stats", "run").err)
+
     def test_nothing_to_show(self):
         """A page is not recommended to who asks for one."""
         self.trace("init")

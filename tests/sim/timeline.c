@@ -11,6 +11,7 @@
  *   lost:N     N kernels whose times CUPTI does not know
  *   kept:N     CUPTI keeps N buffers when it is flushed
  *   move:HOW:BYTES  managed memory moves, at 25 GB/s; fault:WHERE  of CPU or GPU, for the next of its pages
+ *   graph:N    a graph of N kernels is launched; overhead:US  CUPTI takes so long for itself in a call of the host
  *   sampled    wait until the GPU is sampled over time (utilization.h)
  *   unlinked   wait until it is so without counters of links that give no sample
  *   lose:N     CUPTI loses the next N of these samples
@@ -33,12 +34,13 @@
 #define LATENCY_NS  6000
 #define MEASURE_NS  300000
 #define MOST        8
+#define GRAPH       3
 #define FULL        64
 
 static struct {
     pthread_mutex_t mutex;
     kprof_activity_sink sink;
-    bool runs, pauses, follows_managed;
+    bool runs, pauses, follows_managed, has_whole_graphs;
     int64_t now_ns, free_ns[MOST]; /* of streams */
     int64_t kernel_ns;
     int stream;
@@ -255,6 +257,44 @@ static void fault(bool is_cpu)
                                          .target_device = -1});
 }
 
+/* One kernel behind the other. */
+static void launch_graph(long kernels)
+{
+    const int64_t start_ns = begin(kernels * timeline.kernel_ns), end_ns = start_ns + kernels * timeline.kernel_ns;
+    const kprof_launch_record shape = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+    const kprof_graph_activity whole = {.start_ns = start_ns,
+                                        .end_ns = end_ns,
+                                        .context = 1,
+                                        .stream = timeline.stream,
+                                        .correlation = timeline.correlation,
+                                        .graph = GRAPH};
+    add_call("cudaGraphLaunch", timeline.now_ns + CALL_NS);
+    if (timeline.has_whole_graphs)
+        add(&(kprof_activity){.kind = KPROF_ACTIVITY_GRAPH, .graph = whole});
+    for (long i = 0; i < kernels && !timeline.has_whole_graphs; i++) {
+        kprof_activity node = {.kind = KPROF_ACTIVITY_KERNEL};
+        fill_kernel(&node.kernel, &shape);
+        node.kernel.start_ns = start_ns + i * timeline.kernel_ns;
+        node.kernel.end_ns = node.kernel.start_ns + timeline.kernel_ns;
+        node.kernel.name = timeline.runs ? timeline.sink.name("_Z4nodePf", true) : 0;
+        node.kernel.graph = GRAPH;
+        node.kernel.graph_node = i + 1;
+        add(&node);
+    }
+    sim_utilization_add(start_ns, end_ns);
+}
+
+static void take_time(int64_t ns)
+{
+    add(&(kprof_activity){.kind = KPROF_ACTIVITY_OVERHEAD,
+                          .overhead = {.start_ns = timeline.now_ns,
+                                       .end_ns = timeline.now_ns + ns,
+                                       .thread = gettid(),
+                                       .correlation = -1,
+                                       .name = name("Module loading")}});
+    timeline.now_ns += ns;
+}
+
 static void synchronize(void)
 {
     int64_t end_ns = timeline.now_ns + CALL_NS;
@@ -279,6 +319,10 @@ static bool do_locked(const char *word, const char *rest)
         allocate(rest, *word == 'f');
     else if (strcmp(word, "sync") == 0)
         synchronize();
+    else if (strcmp(word, "graph") == 0)
+        launch_graph(number);
+    else if (strcmp(word, "overhead") == 0)
+        take_time(1000 * number);
     else if (strcmp(word, "move") == 0)
         move(rest);
     else if (strcmp(word, "fault") == 0)
@@ -318,9 +362,9 @@ bool sim_timeline_do(const char *text)
 
 static kprof_status start(const kprof_activity_sink *sink, kprof_activity_scope scope)
 {
-    (void)scope;
     if (getenv("KPROF_SIM_NO_TRACE"))
         return kprof_fail(KPROF_UNSUPPORTED, "another tool traces this process (simulated)");
+    timeline.has_whole_graphs = scope == KPROF_ACTIVITIES_OF_GRAPHS;
     timeline.sink = *sink;
     timeline.runs = sim.records_kernels = true;
     return KPROF_OK;
