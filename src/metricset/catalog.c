@@ -181,7 +181,11 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     kprof_strbuf_printf(&path, "%s/%s", folder, kind->folder);
     errno = 0;
     int count = scandir(path.data, &entries, is_json, alphasort);
-    kprof_status status = count < 0 && errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_OK;
+    kprof_status status = KPROF_OK;
+    if (count < 0 && errno == ENOMEM)
+        status = KPROF_NO_MEMORY;
+    else if (count < 0 && errno != ENOENT && errno != ENOTDIR)
+        status = kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be read: %s", path.data, strerror(errno));
     if (count >= 0)
         *found = true;
     if (count > MAX_FILES)

@@ -260,6 +260,17 @@ static void test_wrong_files(void **state)
     assert_set_fails("", "not valid JSON");
 }
 
+/* One kind of files that cannot be read is not left out silently. */
+static void test_folder_that_cannot_be_read(void **state)
+{
+    char path[256];
+    (void)state;
+    put_path(path, sizeof path, "aliases");
+    assert_int_equal(symlink("aliases", path), 0); /* to itself */
+    assert_load_fails(folder, "aliases: cannot be read: Too many levels of symbolic links");
+    unlink(path);
+}
+
 static void test_huge_files(void **state)
 {
     (void)state;
@@ -281,7 +292,7 @@ int main(void)
         cmocka_unit_test(test_shipped),     cmocka_unit_test(test_selection),
         cmocka_unit_test(test_user_folder), cmocka_unit_test(test_documented_example),
         cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_findings_name_what_exists),
-        cmocka_unit_test(test_huge_files),
+        cmocka_unit_test(test_huge_files),  cmocka_unit_test(test_folder_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
