@@ -35,9 +35,10 @@ int main(int argc, char **argv)
     int code = kprof_status_exit_code(status);
     if (options.quiet || options.verbose)
         kprof_log_set_level(options.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_WARNING);
-    if (status == KPROF_OK)
-        code = options.complete ? kprof_status_exit_code(kprof_complete(&options, stdout))
-                                : options.command->run(&options);
+    if (status == KPROF_OK && options.complete)
+        code = kprof_status_exit_code(kprof_results_close(&options, stdout, kprof_complete(&options, stdout)));
+    else if (status == KPROF_OK)
+        code = options.command->run(&options);
     if (code == kprof_status_exit_code(KPROF_NO_MEMORY) && !kprof_log_has_failed())
         (void)kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_options_free(&options);

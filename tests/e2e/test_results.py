@@ -162,7 +162,7 @@ class Separation(Case):
             self.assertEqual(process.returncode, 108, f"{words}: {process.stderr}")
 
     def test_help_that_cannot_be_written(self):
-        for words in (["help"], ["--help"], ["help", "report"], ["--version"]):
+        for words in (["help"], ["--help"], ["help", "report"], ["--version"], ["--complete", "commands"]):
             with open("/dev/full", "w") as full:
                 process = subprocess.run([KPROF, *words], stdout=full, stderr=subprocess.PIPE, text=True)
             self.assertEqual(process.returncode, 108)
