@@ -275,7 +275,7 @@ static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, 
         all.is_full = true;
         kprof_log(KPROF_LOG_WARNING,
                   "the call stacks of launches differ too much to keep more of them, or memory has run out; later "
-                  "launches with other stacks are told without");
+                  "launches with other stacks have none in the report");
     }
     return number;
 }

@@ -549,7 +549,7 @@ static const char *keep_text(const char *text)
     unlock();
     if (says)
         kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
-                                     "in other ranges are told without");
+                                     "in other ranges have none in the report");
     return kept;
 }
 
