@@ -72,14 +72,17 @@ def try_page(page, path):
     page.evaluate("document.querySelector('[title=\"Zoom in\"]').click()")
     check(text_of(page, "#span").endswith(", 1.50 ms"), f"a button zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
-    # The thread has two levels, for calls lie in a range; a gap of a third of a row lies before the stream.
-    for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (55, 2.4, "Memcpy Host-to-Device"),
-                          (50, 5.1, "Host-to-Device"), (2225, 6.4, "Device-to-Host"), (1002, 7.8, "GPU page fault")):
+    # The thread has three levels, for calls lie in ranges; a gap of a third of a row lies before the stream.
+    for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (150, 1, "net:forward"),
+                          (2890, 1, "net:forward"), (60, 3.4, "Memcpy Host-to-Device"), (50, 6.1, "Host-to-Device"),
+                          (2225, 7.4, "Device-to-Host"), (1002, 8.8, "GPU page fault"),
+                          (200, 8.8, "CPU page fault")):
         click_on(page, us, row)
         check(text_of(page, "#detail").startswith(name), f"a click shows {text_of(page, '#detail')}, not {name}")
+        check(us != 2890 or "StartEnd, not ended" in text_of(page, "#detail"), text_of(page, "#detail"))
     # Counters lie below the rows, two rows high each.
-    for us, row, name, value in ((450, 9.1, "SMs Busy", "40 % at "), (1550, 9.1, "SMs Busy", "not known at "),
-                                 (250, 11.4, "DRAM Read", "not known at "), (2950, 11.4, "DRAM Read", "45 % at ")):
+    for us, row, name, value in ((450, 10.1, "SMs Busy", "40 % at "), (1550, 10.1, "SMs Busy", "not known at "),
+                                 (250, 12.4, "DRAM Read", "not known at "), (2950, 12.4, "DRAM Read", "45 % at ")):
         click_on(page, us, row)
         detail = text_of(page, "#detail")
         check(detail.startswith(name) and value in detail, f"a click shows {detail}, not {name}: {value}")

@@ -12,35 +12,42 @@
 
 #include <string.h>
 
-static const char *const events[] = {MANAGED_GPU_NAMES,
-                                     MANAGED_NAMES,
-                                     MANAGED,
-                                     MANAGED_MARKS,
-                                     HOST_NAMES,
-                                     GPU_NAMES,
-                                     STREAM_NAMES,
-                                     LANE_NAMES,
-                                     THREAD_NAMES,
-                                     KERNELS,
-                                     COPIES,
-                                     SETS,
-                                     GRAPHS,
-                                     RANGES,
-                                     CALLS,
-                                     MARKERS,
-                                     RANGE_BEGINS,
-                                     RANGE_ENDS,
-                                     PROJECTION_BEGINS,
-                                     PROJECTION_ENDS,
-                                     OVERHEADS,
-                                     OVERHEAD_BEGINS,
-                                     OVERHEAD_ENDS,
-                                     FLOW_BEGINS,
-                                     FLOW_ENDS,
-                                     MEMORY,
-                                     QUEUE_DEPTH,
-                                     SAMPLES,
-                                     SERIES};
+enum { IN_EXPORT = 1, ON_PAGE = 2, EVERYWHERE = 3 };
+
+static const struct {
+    const char *sql;
+    int places;
+} events[] = {{MANAGED_GPU_NAMES, EVERYWHERE},
+              {MANAGED_NAMES, EVERYWHERE},
+              {MANAGED, IN_EXPORT},
+              {MANAGED_MARKS, IN_EXPORT},
+              {MANAGED_ON_PAGE, ON_PAGE},
+              {HOST_NAMES, EVERYWHERE},
+              {GPU_NAMES, EVERYWHERE},
+              {STREAM_NAMES, EVERYWHERE},
+              {LANE_NAMES, IN_EXPORT},
+              {THREAD_NAMES, EVERYWHERE},
+              {KERNELS, EVERYWHERE},
+              {COPIES, EVERYWHERE},
+              {SETS, EVERYWHERE},
+              {GRAPHS, EVERYWHERE},
+              {RANGES, IN_EXPORT},
+              {RANGES_ON_PAGE, ON_PAGE},
+              {CALLS, EVERYWHERE},
+              {MARKERS, IN_EXPORT},
+              {RANGE_BEGINS, IN_EXPORT},
+              {RANGE_ENDS, IN_EXPORT},
+              {PROJECTION_BEGINS, IN_EXPORT},
+              {PROJECTION_ENDS, IN_EXPORT},
+              {OVERHEADS, ON_PAGE},
+              {OVERHEAD_BEGINS, IN_EXPORT},
+              {OVERHEAD_ENDS, IN_EXPORT},
+              {FLOW_BEGINS, IN_EXPORT},
+              {FLOW_ENDS, IN_EXPORT},
+              {MEMORY, IN_EXPORT},
+              {QUEUE_DEPTH, IN_EXPORT},
+              {SAMPLES, IN_EXPORT},
+              {SERIES, ON_PAGE}};
 
 typedef struct writer {
     kprof_output *out;
@@ -70,18 +77,9 @@ static kprof_status write_event(void *user, sqlite3_stmt *row)
     return to->out->error ? KPROF_OUTPUT : KPROF_OK;
 }
 
-/* Is it written, and how? */
 static bool is_slice(const char *sql)
 {
     return strstr(sql, "'ph', 'X'") != NULL;
-}
-
-static bool is_wanted(const char *sql, const writer *to)
-{
-    const bool is_series = strstr(sql, "'ph', 'samples'") != NULL;
-    const bool is_name = strstr(sql, "'ph', 'M'") != NULL && !strstr(sql, LANES);
-    const bool is_for_page = is_series || (is_slice(sql) && strstr(sql, OVERHEAD) != NULL);
-    return to->most_slices ? is_slice(sql) || is_series || is_name : !is_for_page;
 }
 
 /* Return what stands for a word in SQL that begins with @; NULL: the time of the start. */
@@ -132,10 +130,12 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
     to->has_callers = kprof_trace_has_callers(report);
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
-        if (!is_wanted(events[i], to) || (!has_managed && strstr(events[i], "trace_managed")))
+        const char *event = events[i].sql;
+        if (!(events[i].places & (to->most_slices ? ON_PAGE : IN_EXPORT)) ||
+            (!has_managed && strstr(event, "trace_managed")))
             continue;
-        expand(events[i], start_ns, to, &sql);
-        if (to->most_slices && is_slice(events[i]))
+        expand(event, start_ns, to, &sql);
+        if (to->most_slices && is_slice(event))
             kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
         sqlite3_stmt *statement = kprof_store_compile(report, sql.data);
         while (status == KPROF_OK && kprof_store_next(report, statement))

@@ -128,6 +128,12 @@ $TIME{start_ns}, 'args', json_object(
 # MANAGED_MARKS
 $MARK{'managed'}{o.text}{$MANAGED_GPU}{$MANAGED_ROW}'address', printf('0x%x', address))) $MANAGED_FROM end_ns IS NULL
 
+-- The page has them as slices without a length.
+# MANAGED_ON_PAGE
+$SLICE{'managed'}{o.text}{$MANAGED_GPU}{$MANAGED_ROW}'address', printf('0x%x', address), 'bytes', bytes, 'faults',
+faults)) FROM (SELECT process_id, start_ns, coalesce(end_ns, start_ns) AS end_ns, operation_id, address, bytes, faults,
+source_device, target_device FROM trace_managed) JOIN trace_name o ON o.id=operation_id $KNOWN
+
 # HOST_NAMES
 SELECT $NAMED{process_name}{$HOST}{0}{name || ' (' || pid || ' on ' || host || ')'}
 FROM trace JOIN process ON process.id=process_id ORDER BY process_id
@@ -179,6 +185,20 @@ FROM trace_graph $KNOWN
 $SLICE{'user_annotation'}{coalesce(g.text || ':', '') || n.text}{$HOST}{thread}'style', s.text))
 FROM trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id
 LEFT JOIN trace_name g ON g.id=domain_id WHERE end_ns>=start_ns AND s.text!='StartEnd'@nested
+
+-- The page lays out any ranges; those without an end go on to the end of the trace, and a mark has no length.
+# RANGES_ON_PAGE
+$SLICE{'user_annotation'}{coalesce(g.text || ':', '') || n.text}{$HOST}{thread}'style', style || iif(goes_on,
+', not ended', ''))) FROM (SELECT process_id, thread, name_id, domain_id, start_ns, s.text AS style, end_ns IS NULL AND
+s.text!='Marker' AS goes_on, coalesce(end_ns, iif(s.text='Marker', start_ns, max(start_ns, ($LAST_END)))) AS end_ns
+FROM trace_range JOIN trace_name s ON s.id=style_id) JOIN trace_name n ON n.id=name_id
+LEFT JOIN trace_name g ON g.id=domain_id $KNOWN
+
+# LAST_END
+SELECT max(e) FROM (SELECT max(end_ns) AS e FROM trace_kernel
+UNION ALL SELECT max(end_ns) FROM trace_copy
+UNION ALL SELECT max(end_ns) FROM trace_call
+UNION ALL SELECT max(end_ns) FROM trace_range)
 
 # CALLS
 $SLICE{'cuda_' || l.text}{n.text}{$HOST}{thread}'correlation', correlation, 'result', result@caller))
