@@ -1,6 +1,8 @@
 """Ranges of the application that are measured as one, with --replay-mode range."""
 
 import json
+import os
+import sys
 
 from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case
 
@@ -9,6 +11,12 @@ RANGE = ("--replay-mode", "range")
 STEPS = (*RANGE, "--nvtx-include", "step/")
 # It reaches memory of the host, which no replay may change.
 PINNED, UNREPEATED = "_Z6pinnedPf", {"KPROF_SIM_PINNED": "1"}
+
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+SCHEMA = os.path.join(ROOT, "docs/report.schema.json")
+sys.path.append(os.path.join(ROOT, "tests/report"))
+from check_outputs import fits  # as a reader of the schema would
 
 
 class Measured(Case):
@@ -140,6 +148,11 @@ class Measured(Case):
                                     "value IS NULL AND kind='hardware'"), [(0,)])
         five = self.rows()
         self.assertIn("(range replay)", self.kprof("report", "run.kprof").out)
+        with open(SCHEMA) as file:
+            schema = json.load(file)
+        for page in "details", "raw":
+            data = json.loads(self.kprof("report", "run.kprof", "--page", page, "--json").out)
+            self.assertIsNone(fits(data, schema, schema))
         self.assert_run(self.collect(options, ["push=step", f"launch={SCALE}", "pop"]), 0)
         self.assertEqual([row[2] for row in five], [5 * row[2] for row in self.rows()])
         self.assert_run(self.collect([*options, "-c", "3"], STEP * 5), 0)

@@ -134,6 +134,8 @@ static cJSON *multiplexed_object(const kprof_model_samples *samples)
 {
     return KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)samples->launches)},
                              {"last_launch", kprof_json_integer(samples->last_launch)},
+                             {"other_lines", kprof_json_integer((int64_t)samples->other_lines)},
+                             {"other_ranges", kprof_json_integer((int64_t)samples->other_ranges)},
                              {"samples", kprof_json_integer((int64_t)samples->count)},
                              {"partial", kprof_json_integer((int64_t)samples->partial)},
                              {"set_apart", kprof_json_integer((int64_t)samples->set_apart)},
