@@ -153,6 +153,18 @@ static kprof_status find_sections(const kprof_options *options, const kprof_cata
     return status;
 }
 
+/* "--metrics group:ID" shows the section, whose metrics a run collects for it. */
+static void part_groups(const kprof_selection *selection, kprof_choice_of_part *out)
+{
+    kprof_strlist_add_all(&out->sections, &selection->sections);
+    for (size_t i = 0; i < selection->metrics.count; i++) {
+        const char *word = selection->metrics.items[i];
+        const bool is_group = out->catalog && strncmp(word, "group:", 6) == 0;
+        const char *id = is_group ? kprof_catalog_section_id(out->catalog, word + 6) : NULL;
+        (void)kprof_strlist_add(id ? &out->sections : &out->metrics, id ? id : word);
+    }
+}
+
 kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_part *out)
 {
     *out = (kprof_choice_of_part){.sections_of_sets = KPROF_STRLIST_INIT};
@@ -168,14 +180,15 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
     if (status == KPROF_OK && (selection->sets.count > 0 || may_tell))
         status = kprof_catalog_locate(options, &out->catalog);
     KPROF_THEN(status, find_sections(options, out->catalog, &out->sections_of_sets));
+    part_groups(selection, out);
     out->subset = (kprof_subset){
         .name = out->path ? out->path : "these reports",
         .filter = &options->filter,
         .ranges = out->ranges,
         .range_count = launches->count,
-        .sections = &options->selection.sections,
+        .sections = &out->sections,
         .sections_of_set = &out->sections_of_sets,
-        .metrics = &options->selection.metrics,
+        .metrics = &out->metrics,
         .catalog = out->catalog,
     };
     return status;
@@ -183,7 +196,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
 
 void kprof_subset_free(kprof_choice_of_part *choice)
 {
-    kprof_strlist_free(&choice->sections_of_sets);
+    KPROF_FREE_LISTS(&choice->sections_of_sets, &choice->sections, &choice->metrics);
     kprof_catalog_free(choice->catalog);
     KPROF_FREE(choice->path, choice->ranges);
 }

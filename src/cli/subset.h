@@ -10,7 +10,7 @@ typedef struct kprof_choice_of_part {
     kprof_subset subset; /* borrows the options and the members below */
     char *path;          /* of the report, where it is one */
     kprof_launch_range *ranges;
-    kprof_strlist sections_of_sets;
+    kprof_strlist sections_of_sets, sections, metrics;
     kprof_catalog *catalog;
 } kprof_choice_of_part;
 kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_part *out) KPROF_MUST_CHECK;

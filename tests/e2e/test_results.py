@@ -1554,6 +1554,9 @@ class Parts(Case):
                       ("--section", "SpeedOfLight_RooflineChart", "--section", "SpeedOfLight")):
             self.assertEqual(self.show(SAMPLE, *words, err="kprof: warning: "), alone)
         self.show(SAMPLE, "--section", "Nvlink", "--metrics", "dram__bytes.sum", err="warning: ")
+        for group in "SpeedOfLight", "memory__dram_table":
+            self.assertEqual(self.show(SAMPLE, "--metrics", f"group:{group}"), self.show(SAMPLE, "--section", group))
+        self.show(SAMPLE, "--metrics", "group:Nothing", code=102, err="group: takes the id of a section")
         self.show(SAMPLE, "--section", "Nvlink", "--metrics", "dram__byts.sum", code=102, err="error: ")
 
     def test_metrics(self):
@@ -1588,7 +1591,8 @@ class Parts(Case):
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
         self.show("run", "--metrics", "dram.bandwith", code=102, err="no such metric; did you mean dram.bandwidth?")
         self.show("run", "--metrics", "gld_eficiency", code=102, err="no such metric; did you mean gld_efficiency?")
-        self.show("run", "--metrics", "group:SpeedOfLight", code=102, err="are for runs: give --section ID or regex:")
+        self.show("run", "--metrics", "breakdown:sm__throughput", code=102,
+                  err="is for runs: give --section ID or regex:")
 
     def test_metrics_that_are_missing_beside_others(self):
         run = self.kprof("report", "run", "--metrics", f"{METRIC},dram__byte,idc__x.sum", "--page", "raw", "--csv",

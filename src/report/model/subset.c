@@ -53,11 +53,12 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
     const char *alias = list->catalog && !are_sections ? kprof_nearest_alias(list->catalog, word, &supply) : NULL;
     nearest = alias ? alias : nearest;
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
-    const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
     if (are_sections && tell_section(list, word, &hint))
         nearest = NULL;
-    else if (is_of_runs)
-        kprof_strbuf_puts(&hint, "; group: and breakdown: are for runs: give --section ID or regex:PATTERN");
+    else if (strncmp(word, "breakdown:", 10) == 0)
+        kprof_strbuf_puts(&hint, "; breakdown: is for runs: give --section ID or regex:PATTERN");
+    else if (strncmp(word, "group:", 6) == 0)
+        kprof_strbuf_puts(&hint, "; group: takes the id of a section, as --section does");
     else if (nearest)
         kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
     else
