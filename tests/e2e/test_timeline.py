@@ -3,8 +3,13 @@
 import csv
 import io
 import json
+import sys
 
 from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case, os
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+sys.path.append(os.path.join(ROOT, "tests/report"))
+from check_outputs import fits  # as a reader of the schema would
 
 SAMPLES = 10 # of a launch on the simulated machine
 
@@ -34,7 +39,11 @@ class Timeline(Case):
             self.assertEqual(int(shown["start_ns"]) % 2000, 0)
             self.assertTrue(shown["unit"])
         self.assertEqual(rows, 0)
-        first, second = json.loads(self.show("--json"))["timelines"]
+        data = json.loads(self.show("--json"))
+        with open(os.path.join(ROOT, "docs/report.schema.json")) as file:
+            schema = json.load(file)
+        self.assertIsNone(fits(data, schema, schema))
+        first, second = data["timelines"]
         self.assertEqual((first["launch"], second["launch"]), (0, 1))
         self.assertEqual((first["sampled_ns"], first["interval_ns"]), (2000 * SAMPLES, 2000))
         self.assertEqual(len(first["samples"]), metrics * SAMPLES)
