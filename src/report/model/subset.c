@@ -216,10 +216,11 @@ static kprof_status take_metric(const choice *from, const char *word)
                  : take_word(&from->list, from->path, word, from->taken);
 }
 
-/* Set taken[i] for the metrics that are named; `has_sections`: the report shows sections, too. */
+/* Have the metrics shown that are named; `has_sections`: the report shows sections, too. */
 static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model,
-                                 bool has_sections, bool *taken)
+                                 bool has_sections)
 {
+    bool *taken = model->is_shown;
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = is_of_none(&model->metrics[i]) ? "" : model->metrics[i].name;
@@ -325,7 +326,7 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
     const bool shows_sections = KPROF_ANY(i, model->chip_count, model->chips[i].shown_count > 0);
-    KPROF_THEN(status, take_metrics(subset, path, model, shows_sections, taken));
+    KPROF_THEN(status, take_metrics(subset, path, model, shows_sections));
     for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
         add_named(model, &model->chips[i], taken);
     if (status == KPROF_OK)
