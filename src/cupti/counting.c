@@ -4,7 +4,7 @@
 
 #include "core/log.h"
 #include "core/strbuf.h"
-#include "cupti/control_call.h"
+#include "cupti/registers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,29 +13,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As NVIDIA's open kernel modules have them: ctrlb0ccprofiler.h, ctrl2080gpu.h. */
-#define PROFILER_CLASS 0xb0ccU
-#define EXEC_REG_OPS   0xb0cc010aU
-#define WRITE_32       1
-#define MOST_OPS       124
-
-typedef struct register_op {
-    uint8_t operation, type, status, quad;
-    uint32_t group_mask, subgroup_mask, offset, value_high, value_low, mask_high, mask_low;
-} register_op;
-
-typedef struct register_ops {
-    uint32_t count, mode;
-    uint8_t passed; /* all of them, as the kernel module answers in one of the modes */
-    uint8_t direct, unused[2];
-    register_op ops[MOST_OPS];
-} register_ops;
-
-_Static_assert(sizeof(register_ops) == 3980, "the driver's layout");
-
 typedef enum switching { NO_SWITCH, SWITCH_ON, SWITCH_OFF } switching;
 
 static kprof_ioctl_slot *slot; /* NULL: there is none */
+
+/* Who wants the hook. */
+static struct {
+    atomic_bool keeps, programs;
+} wanted;
 
 /* `keeper` is the thread that keeps counters on, 0 where none does. No other thread touches the rest. */
 static struct {
@@ -45,15 +30,15 @@ static struct {
     unsigned count; /* of calls left out */
     kprof_ioctl_call off;
     kprof_control_call off_control;
-    register_ops registers; /* of the call that switched on, or of `off` */
+    kprof_register_ops registers; /* of the call that switched on, or of `off` */
 } kept;
 
-static switching kind_of(const register_ops *written)
+static switching kind_of(const kprof_register_ops *written)
 {
     size_t sets = 0, clears = 0;
-    for (uint32_t i = 0; i < written->count && i < MOST_OPS; i++) {
-        const register_op *op = &written->ops[i];
-        if (op->operation != WRITE_32 || op->mask_low == 0)
+    for (uint32_t i = 0; i < written->count; i++) {
+        const kprof_register_op *op = &written->ops[i];
+        if (op->operation != KPROF_WRITE_32 || op->mask_low == 0)
             return NO_SWITCH;
         sets += op->value_low == op->mask_low;
         clears += op->value_low == 0;
@@ -64,14 +49,14 @@ static switching kind_of(const register_ops *written)
 }
 
 /* Do both write the same bits of the same registers, through the same object? */
-static bool are_same(const kprof_control_call *call, const register_ops *written)
+static bool are_same(const kprof_control_call *call, const kprof_register_ops *written)
 {
-    const register_ops *before = &kept.registers;
+    const kprof_register_ops *before = &kept.registers;
     if (call->client != kept.off_control.client || call->object != kept.off_control.object ||
         written->count != before->count || written->mode != before->mode)
         return false;
     for (uint32_t i = 0; i < written->count; i++) {
-        register_op a = written->ops[i], b = before->ops[i];
+        kprof_register_op a = written->ops[i], b = before->ops[i];
         a.status = b.status = 0;
         a.value_low = b.value_low = 0;
         if (memcmp(&a, &b, sizeof a) != 0)
@@ -80,13 +65,13 @@ static bool are_same(const kprof_control_call *call, const register_ops *written
     return true;
 }
 
-static bool all_written(const register_ops *written)
+static bool all_written(const kprof_register_ops *written)
 {
     return KPROF_ALL(i, written->count, written->ops[i].status == 0);
 }
 
 /* Answer as the driver's kernel module answered the call before, which succeeded. */
-static void leave_out(kprof_control_call *control, register_ops *written, kprof_ioctl_call *call)
+static void leave_out(kprof_control_call *control, kprof_register_ops *written, kprof_ioctl_call *call)
 {
     for (uint32_t i = 0; i < written->count; i++)
         written->ops[i].status = 0;
@@ -96,7 +81,8 @@ static void leave_out(kprof_control_call *control, register_ops *written, kprof_
     kept.count++;
 }
 
-static void keep_call(const kprof_ioctl_call *call, const kprof_control_call *control, const register_ops *written)
+static void keep_call(const kprof_ioctl_call *call, const kprof_control_call *control,
+                      const kprof_register_ops *written)
 {
     kept.off = *call;
     kept.off_control = *control;
@@ -117,28 +103,46 @@ static void switch_off(void)
     kept.owes_off = kept.on = false;
 }
 
-static bool take_call(kprof_ioctl_call *call)
+/* Make the call, or leave it out if it switches off what will be switched on again, or that on. */
+static void switch_or_make(kprof_ioctl_call *call)
 {
     kprof_control_call *control = call->argument;
-    if ((uint32_t)call->request != KPROF_CONTROL_REQUEST ||
-        atomic_load(&kept.keeper) != (unsigned long)pthread_self() || control->command >> 16 != PROFILER_CLASS)
-        return false;
-    register_ops *written = (register_ops *)(uintptr_t)control->parameters;
-    bool writes = control->command == EXEC_REG_OPS && written && control->parameter_bytes == sizeof(register_ops);
-    switching kind = writes ? kind_of(written) : NO_SWITCH;
+    kprof_register_ops *written = kprof_register_ops_of(control);
+    const switching kind = written ? kind_of(written) : NO_SWITCH;
     if (kept.on && kind == (kept.owes_off ? SWITCH_ON : SWITCH_OFF) && are_same(control, written)) {
         leave_out(control, written, call);
         if (kind == SWITCH_OFF)
             keep_call(call, control, written);
         kept.owes_off = kind == SWITCH_OFF;
-        return true;
+        return;
     }
     switch_off();
-    call->result = call->issue(call->fd, call->request, call->argument);
+    kprof_registers_make(call);
     kept.on = kind == SWITCH_ON && call->result == 0 && control->status == 0 && all_written(written);
     if (kept.on)
         keep_call(call, control, written);
+}
+
+static bool take_call(kprof_ioctl_call *call)
+{
+    const bool is_control = (uint32_t)call->request == KPROF_CONTROL_REQUEST;
+    if (!is_control || ((kprof_control_call *)call->argument)->command >> 16 != KPROF_PROFILER_CLASS) {
+        kprof_registers_write();
+        return false;
+    }
+    if (atomic_load(&kept.keeper) == (unsigned long)pthread_self())
+        switch_or_make(call);
+    else if (atomic_load(&wanted.programs))
+        kprof_registers_make(call);
+    else
+        return false;
     return true;
+}
+
+static void set_hook(void)
+{
+    if (slot)
+        atomic_store(slot, atomic_load(&wanted.keeps) || atomic_load(&wanted.programs) ? take_call : NULL);
 }
 
 void kprof_counting_find(void)
@@ -154,20 +158,45 @@ void kprof_counting_keep(bool keeps)
         kept.on = kept.owes_off = false;
         kept.count = 0;
         atomic_store(&kept.keeper, (unsigned long)pthread_self());
-        atomic_store(slot, take_call);
-        return;
     }
-    atomic_store(slot, NULL);
+    atomic_store(&wanted.keeps, keeps);
+    set_hook();
+    if (keeps)
+        return;
     switch_off();
     atomic_store(&kept.keeper, 0);
     if (kept.count > 0)
         kprof_log(KPROF_LOG_DEBUG, "%u control calls of the driver were left out in the pass", kept.count);
 }
 
+void kprof_counting_program(void)
+{
+    if (!slot)
+        return;
+    kprof_registers_begin();
+    atomic_store(&wanted.programs, true);
+    set_hook();
+}
+
+bool kprof_counting_programmed(void)
+{
+    return !slot || kprof_registers_end();
+}
+
+void kprof_counting_release(void)
+{
+    if (!atomic_exchange(&wanted.programs, false))
+        return;
+    set_hook();
+    kprof_registers_forget();
+}
+
 void kprof_counting_forget(void)
 {
-    if (slot)
-        atomic_store(slot, NULL);
+    atomic_store(&wanted.keeps, false);
+    atomic_store(&wanted.programs, false);
+    set_hook();
+    kprof_registers_forget_forked();
     atomic_store(&kept.keeper, 0);
     kept.on = kept.owes_off = false;
 }

@@ -4,19 +4,10 @@
  * (inject/exec.c) stands in for ioctl and asks before each call. */
 #pragma once
 
+#include "cupti/control_call.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
-
-typedef int kprof_ioctl_function(int fd, unsigned long request, ...);
-
-/* A call of ioctl. `issue` makes it; `result` and errno are for the caller, once it is made or left out. */
-typedef struct kprof_ioctl_call {
-    int fd;
-    unsigned long request;
-    void *argument;
-    kprof_ioctl_function *issue;
-    int result;
-} kprof_ioctl_call;
 
 /* Makes the call or leaves it out; false when the caller must make it. */
 typedef bool kprof_ioctl_hook(kprof_ioctl_call *call);
@@ -30,5 +21,12 @@ void kprof_counting_find(void);
 /* From now on, leave out what the calling thread would switch off and on again; no longer: switch off what still is on.
  * Calls that are not of this kind are made as they come. */
 void kprof_counting_keep(bool keeps);
+/* The calling thread starts or stops a pass, and from now on fewer registers are written (cupti/registers.h); it has
+ * done so: false where a register could not be written. For GH100 alone: of no other chip is it known which may be left
+ * out. */
+void kprof_counting_program(void);
+bool kprof_counting_programmed(void);
+/* The profiler's object goes: look at no call of it any more. */
+void kprof_counting_release(void);
 /* In a forked child, whose calls would reach the counters of its parent: make each call from now on, and no other. */
 void kprof_counting_forget(void);

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
+#include "cupti/counting.h"
 #include "host/host.h"
 #include "host/load.h"
 
@@ -308,9 +309,31 @@ static kprof_status check(kprof_profiler *p, const char *operation, CUptiResult 
     return kprof_cupti_check(p->cupti, operation, result);
 }
 
+/* Of other chips it is not known what CUPTI may leave out as a pass starts and stops. */
+static bool programs_less(const kprof_profiler *p)
+{
+    return strcmp(p->metrics->chip, "GH100") == 0;
+}
+
+static void begin_programming(const kprof_profiler *p)
+{
+    if (programs_less(p))
+        kprof_counting_program();
+}
+
+static kprof_status programmed(kprof_profiler *p, kprof_status status)
+{
+    if (!programs_less(p) || kprof_counting_programmed())
+        return status;
+    p->failed = true;
+    return status == KPROF_OK ? kprof_fail(KPROF_NOT_COLLECTED, "the driver could not set the GPU's counters up")
+                              : status;
+}
+
 kprof_status kprof_profiler_start(kprof_profiler *p)
 {
     KPROF_CUPTI_PARAMS(params, RangeProfiler_Start, .pRangeProfilerObject = p->object);
+    begin_programming(p);
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
     /* Work of another process may wait for this one. */
     const int limit_ms = atomic_load(&noted.shares) ? SHARED_BUSY_WAIT_MS : BUSY_WAIT_MS;
@@ -320,16 +343,17 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     }
     if (result == CUPTI_SUCCESS && p->ranges == 0)
         p->ranges = p->wanted_ranges;
-    return check(p, "cuptiRangeProfilerStart", result);
+    return programmed(p, check(p, "cuptiRangeProfilerStart", result));
 }
 
 kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
 {
     KPROF_CUPTI_PARAMS(params, RangeProfiler_Stop, .pRangeProfilerObject = p->object);
+    begin_programming(p);
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
     *more = !params.isAllPassSubmitted;
     p->next_pass = *more ? p->next_pass + 1 : 0;
-    return check(p, "cuptiRangeProfilerStop", result);
+    return programmed(p, check(p, "cuptiRangeProfilerStop", result));
 }
 
 kprof_status kprof_profiler_skip_pass(kprof_profiler *p)
@@ -421,6 +445,7 @@ void kprof_profiler_release(kprof_profiler *p)
         return;
     KPROF_CUPTI_PARAMS(params, RangeProfiler_Disable, .pRangeProfilerObject = p->object);
     (void)p->cupti->cuptiRangeProfilerDisable(&params);
+    kprof_counting_release();
     p->object = NULL;
     p->next_pass = 0;
     p->failed = false;

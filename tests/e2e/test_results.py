@@ -2454,7 +2454,7 @@ class Plans(Case):
         self.assertEqual(given["device_memory"], 139 << 30)
         self.assertIn("prices", given["device_memory_from"])
         self.assertIn("multiplexed", given["saved_fits"])
-        run = self.kprof("--plan", "--chips", "GH100", "-c", "20", "--allocated", "110GB", "--budget", "1.5")
+        run = self.kprof("--plan", "--chips", "GH100", "-c", "20", "--allocated", "110GB", "--budget", "1.2")
         self.assert_run(run, 0)
         self.assertIn("are left out to keep within --budget", run.err)
 

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 /* All prices are of GH100, as are the measured times below, and the plans that were measured. */
-static const kprof_effort default_set = {.metric_count = 105, .sm_pass_count = 9, .slow_pass_count = 7};
+static const kprof_effort default_set = {.metric_count = 110, .sm_pass_count = 8, .slow_pass_count = 8};
 static const kprof_effort full_set = {
-    .metric_count = 349, .sm_pass_count = 18, .other_pass_count = 1, .slow_pass_count = 18};
+    .metric_count = 355, .sm_pass_count = 18, .other_pass_count = 1, .slow_pass_count = 18};
 static const kprof_effort dram_metric = {.metric_count = 1, .other_pass_count = 1};
 
 static void assert_near(double actual, double expected)
@@ -41,13 +41,12 @@ static void test_one_launch(void **state)
     (void)state;
     kprof_workload one = {.launches = 1, .cache_control = KPROF_CACHE_FLUSH_NONE};
     kprof_cost cost = kprof_cost_of(&default_set, &one);
-    assert_near(cost.launch_ms,
-                7 * kprof_prices.slow_pass_ms + 2 * kprof_prices.other_pass_ms + 105 * kprof_prices.evaluation_ms);
-    assert_near(cost.counter_data_bytes, 9 * KPROF_COUNTER_BYTES_PER_PASS);
+    assert_near(cost.launch_ms, 8 * kprof_prices.slow_pass_ms + 110 * kprof_prices.evaluation_ms);
+    assert_near(cost.counter_data_bytes, 8 * KPROF_COUNTER_BYTES_PER_PASS);
     assert_near(cost.start_s, kprof_prices.start_s + room_s(cost.counter_data_bytes));
     assert_int_equal(cost.batch_count, 1);
-    assert_near(cost.batch_ms, 9 * kprof_prices.sm_pass_start_ms);
-    assert_near(cost.total_s, cost.start_s + (cost.launch_ms + 9 * kprof_prices.sm_pass_start_ms) / 1000);
+    assert_near(cost.batch_ms, 8 * kprof_prices.sm_pass_start_ms);
+    assert_near(cost.total_s, cost.start_s + (cost.launch_ms + 8 * kprof_prices.sm_pass_start_ms) / 1000);
 }
 
 /* A single pass is no replay, so that `all` flushes there as `l2` does. */
@@ -58,8 +57,8 @@ static void test_cache_control_costs(void **state)
         const kprof_effort *effort;
         kprof_cache_control cache_control;
         size_t flushed, emptied; /* passes */
-    } rows[] = {{&default_set, KPROF_CACHE_FLUSH_L2, 9, 0},
-                {&default_set, KPROF_CACHE_FLUSH_ALL, 0, 9},
+    } rows[] = {{&default_set, KPROF_CACHE_FLUSH_L2, 8, 0},
+                {&default_set, KPROF_CACHE_FLUSH_ALL, 0, 8},
                 {&dram_metric, KPROF_CACHE_FLUSH_L2, 1, 0},
                 {&dram_metric, KPROF_CACHE_FLUSH_ALL, 1, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -88,7 +87,7 @@ static void test_passes_differ(void **state)
 static void test_batches(void **state)
 {
     (void)state;
-    uint64_t capacity = (uint64_t)(KPROF_BATCH_BYTES / (9 * KPROF_COUNTER_BYTES_PER_PASS));
+    uint64_t capacity = (uint64_t)(KPROF_BATCH_BYTES / (8 * KPROF_COUNTER_BYTES_PER_PASS));
     kprof_workload fits = {.launches = capacity}, more = {.launches = capacity + 1}, none = {0};
     kprof_workload pairs = {.launches = 1001, .batch = 2}, most = {.launches = 5000, .batch = 100000};
     assert_int_equal(kprof_cost_of(&default_set, &fits).batch_count, 1);
@@ -124,7 +123,7 @@ static void test_memory(void **state)
 {
     (void)state;
     kprof_workload pairs = {.launches = 10, .batch = 2}, one = {.launches = 1};
-    double batch_s = (kprof_prices.save_ms_per_gib + 10 * kprof_prices.restore_ms_per_gib) / 1000;
+    double batch_s = (kprof_prices.save_ms_per_gib + 9 * kprof_prices.restore_ms_per_gib) / 1000;
     assert_near(kprof_cost_of(&default_set, &one).memory_s_per_gib, batch_s);
     assert_near(kprof_cost_of(&default_set, &pairs).memory_s_per_gib, 5 * batch_s);
     assert_true(kprof_cost_of(&dram_metric, &pairs).memory_s_per_gib == 0); /* one pass restores nothing */
@@ -140,7 +139,7 @@ static void test_size_of_memory(void **state)
     kprof_cost without = kprof_cost_of(&default_set, &unknown), with = kprof_cost_of(&default_set, &given);
     assert_near(with.saved_bytes_per_batch, 60 * GIB);
     assert_near(with.saved_bytes, 5 * 60 * GIB);
-    assert_near(with.restored_bytes, 10 * 5 * 60 * GIB);
+    assert_near(with.restored_bytes, 9 * 5 * 60 * GIB);
     assert_near(with.memory_s_per_gib, without.memory_s_per_gib);
     assert_near(with.total_s, without.total_s + 60 * without.memory_s_per_gib);
     assert_true(without.saved_bytes_per_batch == 0 && without.saved_bytes == 0 && without.restored_bytes == 0);
@@ -164,11 +163,11 @@ static void test_memory_that_does_not_fit_twice(void **state)
 static void test_counter_data_of_a_batch(void **state)
 {
     (void)state;
-    double launch_bytes = 9 * KPROF_COUNTER_BYTES_PER_PASS;
+    double launch_bytes = 8 * KPROF_COUNTER_BYTES_PER_PASS;
     kprof_workload few = {.launches = 10}, pairs = {.launches = 10, .batch = 2}, many = {.launches = 5000};
     assert_near(kprof_cost_of(&default_set, &few).batch_counter_bytes, 10 * launch_bytes);
     assert_near(kprof_cost_of(&default_set, &pairs).batch_counter_bytes, 2 * launch_bytes);
-    double fitting = (double)(KPROF_BATCH_BYTES / (9 * KPROF_COUNTER_BYTES_PER_PASS));
+    double fitting = (double)(KPROF_BATCH_BYTES / (8 * KPROF_COUNTER_BYTES_PER_PASS));
     assert_near(kprof_cost_of(&default_set, &many).batch_counter_bytes, fitting * launch_bytes);
 }
 
@@ -181,15 +180,15 @@ static void test_measured_launches(void **state)
         const kprof_effort *effort;
         kprof_cache_control cache_control;
         double measured_ms;
-    } rows[] = {{&default_set, KPROF_CACHE_FLUSH_NONE, 4.51}, {&full_set, KPROF_CACHE_FLUSH_NONE, 14.37},
-                {&default_set, KPROF_CACHE_FLUSH_L2, 4.9},    {&full_set, KPROF_CACHE_FLUSH_L2, 14.85},
-                {&default_set, KPROF_CACHE_FLUSH_ALL, 8.03},  {&full_set, KPROF_CACHE_FLUSH_ALL, 21.9}};
+    } rows[] = {{&default_set, KPROF_CACHE_FLUSH_NONE, 2.89}, {&full_set, KPROF_CACHE_FLUSH_NONE, 11.8},
+                {&default_set, KPROF_CACHE_FLUSH_L2, 3.23},   {&full_set, KPROF_CACHE_FLUSH_L2, 14.05},
+                {&default_set, KPROF_CACHE_FLUSH_ALL, 6.56},  {&full_set, KPROF_CACHE_FLUSH_ALL, 22.1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kprof_workload workload = {.launches = 200, .cache_control = rows[i].cache_control};
         kprof_cost cost = kprof_cost_of(rows[i].effort, &workload);
         double makes_room_s = rows[i].effort == &full_set ? cost.start_s - kprof_prices.start_s : 0;
         assert_float_equal(cost.launch_ms + (cost.batch_ms + makes_room_s * 1000) / 200, rows[i].measured_ms,
-                           0.12 * rows[i].measured_ms);
+                           0.22 * rows[i].measured_ms);
     }
 }
 
@@ -202,7 +201,7 @@ static void test_measured_processes(void **state)
         const kprof_effort *effort;
         uint64_t launches, batch;
         double measured_s;
-    } processes[] = {{&dram_metric, 1001, 1000, 0.90}, {&full_set, 1, 0, 1.53}};
+    } processes[] = {{&dram_metric, 1001, 1000, 0.90}, {&full_set, 1, 0, 1.02}};
     for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
         kprof_workload workload = {.launches = processes[i].launches, .batch = (uint32_t)processes[i].batch};
         double measured_s = processes[i].measured_s;
