@@ -279,8 +279,8 @@ static void test_kinds(void **state)
         {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
         {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
         {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
-        {ID(cuStreamWaitValue32_v2), KPROF_CALL_OTHER},
-        {ID(cuStreamWaitValue64_v2_ptsz), KPROF_CALL_OTHER},
+        {ID(cuStreamWaitValue32_v2), KPROF_CALL_VALUE_WAIT},
+        {ID(cuStreamWaitValue64_v2_ptsz), KPROF_CALL_VALUE_WAIT},
         {ID(cuMemPoolTrimTo), KPROF_CALL_OTHER},
         {ID(cuMemcpyPeer), KPROF_CALL_OTHER},
         {ID(cuMemcpy3DPeerAsync), KPROF_CALL_OTHER},
@@ -424,6 +424,21 @@ static void test_streams_that_wait(void **state)
     (void)kprof_call_decode(ID(cuStreamWaitEvent_ptsz), &of_default, &decoded);
     assert_ptr_equal(decoded.stream, CU_STREAM_PER_THREAD);
     assert_true(kprof_call_is_decoded(KPROF_CALL_ORDER));
+    static const CUpti_CallbackId for_values[] = {
+        ID(cuStreamWaitValue32),      ID(cuStreamWaitValue32_ptsz),    ID(cuStreamWaitValue64),
+        ID(cuStreamWaitValue64_ptsz), ID(cuStreamWaitValue32_v2),      ID(cuStreamWaitValue32_v2_ptsz),
+        ID(cuStreamWaitValue64_v2),   ID(cuStreamWaitValue64_v2_ptsz),
+    };
+    cuStreamWaitValue32_params value = {.stream = (CUstream)0x100}, of_default_value = {.stream = NULL};
+    for (size_t i = 0; i < sizeof for_values / sizeof *for_values; i++) {
+        assert_int_equal(kprof_call_decode(for_values[i], &value, &decoded), KPROF_CALL_VALUE_WAIT);
+        assert_ptr_equal(decoded.stream, value.stream);
+        (void)kprof_call_decode(for_values[i], &of_default_value, &decoded);
+        assert_ptr_equal(decoded.stream, i % 2 ? CU_STREAM_PER_THREAD : NULL);
+        assert_false(kprof_call_may_go_unseen(for_values[i]));
+        assert_false(kprof_call_is_ignored(for_values[i], false));
+    }
+    assert_true(kprof_call_is_decoded(KPROF_CALL_VALUE_WAIT));
 }
 
 static void test_transfers(void **state)

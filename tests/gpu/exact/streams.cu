@@ -2,7 +2,7 @@
 // streams-per-thread, where stream 0 is each thread's own.
 //
 // Usage: streams MODE...
-//   events, callbacks, values, threads, contexts, default
+//   events, callbacks, values, late-values, threads, contexts, default
 #include "exact.h"
 
 #include <thread>
@@ -127,6 +127,36 @@ static void run_values(void)
     CHECK(cudaDeviceSynchronize());
     show_device("values", x, model.x);
     show_device("flag", flag, {8});
+}
+
+// The same, but one stream waits for what the other one does only afterwards.
+static void run_late_values(void)
+{
+    int supported = 0;
+    cudaStream_t streams[STREAMS];
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = copy_to_device(std::vector<unsigned>(1, 0));
+    const CUdeviceptr at = (CUdeviceptr)flag;
+    CHECK_DRIVER(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 0));
+    if (!supported)
+        skip("no stream memory operations here");
+    make_streams(streams);
+    for (unsigned n = 1; n <= 8; n++) {
+        step(x, 2, n, streams[0]);
+        CHECK(cudaDeviceSynchronize()); // the kernel is loaded before one has to wait
+        CHECK_DRIVER(cuStreamWaitValue32(streams[1], at, 2 * n - 1, CU_STREAM_WAIT_VALUE_GEQ));
+        step(x, 5, n, streams[1]);
+        CHECK_DRIVER(cuStreamWriteValue32(streams[1], at, 2 * n, 0));
+        step(x, 3, n, streams[0]);
+        CHECK_DRIVER(cuStreamWriteValue32(streams[0], at, 2 * n - 1, 0));
+        CHECK_DRIVER(cuStreamWaitValue32(streams[0], at, 2 * n, CU_STREAM_WAIT_VALUE_GEQ));
+        model.step(2, n);
+        model.step(3, n);
+        model.step(5, n);
+    }
+    CHECK(cudaDeviceSynchronize());
+    show_device("late values", x, model.x);
+    show_device("flag", flag, {16});
 }
 
 __global__ void countBlocks(unsigned *counter)
@@ -257,7 +287,12 @@ static void run_default(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"events", run_events},   {"callbacks", run_callbacks}, {"values", run_values},
-                                 {"threads", run_threads}, {"contexts", run_contexts},   {"default", run_default}};
+    static const Mode modes[] = {{"events", run_events},
+                                 {"callbacks", run_callbacks},
+                                 {"values", run_values},
+                                 {"late-values", run_late_values},
+                                 {"threads", run_threads},
+                                 {"contexts", run_contexts},
+                                 {"default", run_default}};
     return run_modes(argc, argv, modes);
 }
