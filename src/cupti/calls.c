@@ -448,7 +448,8 @@ static CUstream ordered_stream(CUpti_CallbackId id, const void *parameters)
 static CUstream waiting_stream(CUpti_CallbackId id, const void *parameters)
 {
     const bool per_thread = id == ID(cuStreamWaitValue32_ptsz) || id == ID(cuStreamWaitValue32_v2_ptsz) ||
-                            id == ID(cuStreamWaitValue64_ptsz) || id == ID(cuStreamWaitValue64_v2_ptsz);
+                            id == ID(cuStreamWaitValue64_ptsz) || id == ID(cuStreamWaitValue64_v2_ptsz) ||
+                            id == ID(cuStreamBatchMemOp_ptsz) || id == ID(cuStreamBatchMemOp_v2_ptsz);
     CUstream stream = ((const cuStreamWaitValue32_v2_params *)parameters)->stream;
     return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
 }
@@ -458,6 +459,17 @@ static bool orders_streams(CUpti_CallbackId id, const void *parameters)
 {
     const CUstream stream = ordered_stream(id, parameters);
     return id == ID(cuStreamWaitEvent) || id == ID(cuStreamWaitEvent_ptsz) || !stream || stream == CU_STREAM_LEGACY;
+}
+
+/* Does the call only wait for values, by several operations? */
+static bool awaits_values(CUpti_CallbackId id, const void *parameters)
+{
+    const cuStreamBatchMemOp_v2_params *p = parameters; /* in all versions */
+    if (id != ID(cuStreamBatchMemOp) && id != ID(cuStreamBatchMemOp_ptsz) && id != ID(cuStreamBatchMemOp_v2) &&
+        id != ID(cuStreamBatchMemOp_v2_ptsz))
+        return false;
+    const kprof_value_operations operations = kprof_call_value_operations(p->paramArray, p->count);
+    return operations.waits > 0 && operations.writes == 0 && operations.others == 0;
 }
 
 /* `transfer` is set for a transfer that the table does not have. */
@@ -472,6 +484,8 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
         return kind;
     if (kprof_call_transfer(id, parameters, transfer))
         return KPROF_CALL_TRANSFER;
+    if (awaits_values(id, parameters))
+        return KPROF_CALL_VALUE_WAIT;
     if (sets_limit(id, parameters)) /* never beside a replay, which sets and resets the same */
         return KPROF_CALL_SETUP;
     if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))

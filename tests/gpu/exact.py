@@ -168,7 +168,7 @@ CASES = [
     Case("memory", "pageable", SOME),
     Case("streams", "events threads default", batched="events"),
     Case("streams", "callbacks", SOME),
-    Case("streams", "values", SOME, batched="values"),
+    Case("streams", "values values-listed", SOME, batched="values values-listed"),
     Case("streams", "late-values", SOME),
     Case("streams", "contexts"),
     Case("contexts", "green", SOME),
