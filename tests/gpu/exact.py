@@ -268,6 +268,10 @@ def is_measured(launch):
 CONTRIBUTION = re.compile(r"multiplexed: its counters are part of .* at position (\d+)$")
 
 
+# Launches that -c does not count, since kprof puts off what it wanted to do.
+PUT_OFF = "the GPU's work did not end within 0.1 s"
+
+
 def sample_problem(launches, most, existing):
     """What is wrong where launches are multiplexed, of which -c counts those with a sample's last pass, so that it does
     not tell how many a report holds: samples that -c did not ask for, launches that the program did not make, or
@@ -306,9 +310,10 @@ class Launches:
                 reason = re.sub(r"of launch \d+", "of another launch", launch.reason)
                 self.declined[reason] = self.declined.get(reason, 0) + 1
         self.largest_batch = harness.largest_batch(base)
+        put_off = sum(reason.startswith(PUT_OFF) for reason in self.reasons)
         if self.existing >= self.most and any(launch.replay_mode == "multiplex" for launch in launches):
             self.problem = sample_problem(launches, self.most, self.existing)
-        elif not self.least <= self.reported <= self.most:
+        elif not self.least <= self.reported <= max(self.most, min(self.most + put_off, self.existing)):
             self.problem = f"{self.reported} launches reported"
         if not self.problem and "" in self.declined:
             self.problem = "launches without values or a reason"

@@ -192,6 +192,13 @@ class Whole(unittest.TestCase):
             finding = self.run_case(program, ";".join(launches), most=1)
             self.assertEqual((finding.verdict, finding.bad), (verdict, verdict != "same"))
 
+    def test_a_limit_does_not_count_what_is_put_off(self):
+        program, put_off = "echo launches 3 3 >&2", "0,the GPU's work did not end within 0.1 s"
+        self.assertEqual(self.run_case(program, f"1,;{put_off}", most=1).verdict, "same")
+        self.assertEqual(self.run_case(program, "1,;0,the reason", most=1).verdict, "2 launches reported")
+        self.assertEqual(self.run_case(program, f"1,;{put_off};{put_off};{put_off}", most=1).verdict,
+                         "4 launches reported")
+
     def test_nothing_measured(self):
         declined = "0,the reason;0,the reason"
         self.assertFalse(self.run_case("echo launches 2 2 >&2", declined, status=110).bad)
