@@ -31,9 +31,9 @@ class Row:
         self.lost = more.get("lost", 0)
 
 
-def exact(part, seconds):
-    return Row(f"memory/{part}", 20, 16, seconds, argv=[harness.programs() / "exact-memory", part],
-               options=["--set", "full", "-c", "20"], lost=19)
+def exact(part, launches, seconds):
+    return Row(f"memory/{part}", launches, launches * 4 // 5, seconds, argv=[harness.programs() / "exact-memory", part],
+               options=["--set", "full", "-c", str(launches)], lost=19)
 
 
 def rows():
@@ -42,7 +42,7 @@ def rows():
             Row("ranks", 20, 16, 3), Row("pools", 121, 121, 2.5), Row("workers", 12, 12, 3),
             Row("forked", 80, 80, 30), Row("killed", 200, 150, 25, status=137, lost=50),
             Row("slow", 16, 10, 30), Row("written", 40, 40, 3),
-            exact("frees", 4), exact("managed", 4),
+            exact("frees", 20, 4), exact("managed", 6, 4),
             Row("jax", 100, 95, 10, argv=jax, options=["-c", "100"], same=False)]
 
 
