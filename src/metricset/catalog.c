@@ -353,6 +353,12 @@ const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *i
     return index < catalog->section_count ? catalog->sections[index].id : NULL;
 }
 
+char *const *kprof_catalog_held_by(const kprof_catalog *catalog, const char *section_id)
+{
+    const size_t index = kprof_catalog_find_section(catalog, section_id);
+    return index < catalog->section_count ? catalog->sections[index].held_by : NULL;
+}
+
 size_t kprof_catalog_set_count(const kprof_catalog *catalog)
 {
     return catalog->set_count;

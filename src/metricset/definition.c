@@ -192,6 +192,7 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
         NEEDED(section, name),
         FIELD(section, TEXT, help),
         FIELD(section, TEXTS, aliases),
+        FIELD(section, TEXTS, held_by),
         FIELD(section, WHOLE, order),
         FIELD(section, WHOLE, priority),
         FIELD(section, TEXTS, instructions),

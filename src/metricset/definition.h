@@ -57,6 +57,7 @@ typedef struct kprof_section_definition {
     char *id, *name, *help;
     char *path; /* of its file; NULL: it has none */
     char **aliases;
+    char **held_by; /* ids of sections that show together what it does; a report may have them instead. NULL: none */
     int order;
     int priority; /* the lowest is kept first where not everything fits; 0: after all that have one */
     kprof_item_definition *items;

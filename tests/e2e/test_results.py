@@ -1539,7 +1539,7 @@ class Parts(Case):
         for name, why in (("NumaAffinity", "nvidia-smi"), ("Nvlink_Tables", "peer sectors")):
             self.show(SAMPLE, "--section", name, code=102, err="the report has no such section: ")
             self.show(SAMPLE, "--section", name, code=102, err=why)
-        for words in (("SpeedOfLight_RooflineChart",), ("SourceCounters",),
+        for words in (("SourceCounters",),
                       ("Bandwidth", "--section-folder", OWN_SETS)):
             self.show(SAMPLE, "--section", *words, code=102,
                       err=f"the report has no such section (a run with --section {words[0]} collects it); it has Sp")
@@ -1551,8 +1551,11 @@ class Parts(Case):
         self.show("run", "--section", "regex:(", code=101, err="--section")
         alone = self.show(SAMPLE, "--section", "SpeedOfLight")
         for words in (("--section", "SpeedOfLight,Nvlink"),
-                      ("--section", "SpeedOfLight_RooflineChart", "--section", "SpeedOfLight")):
+                      ("--section", "SourceCounters", "--section", "SpeedOfLight")):
             self.assertEqual(self.show(SAMPLE, *words, err="kprof: warning: "), alone)
+        rooflines = ",".join(f"SpeedOfLight_Hierarchical{kind}RooflineChart" for kind in ("Double", "Single", "Half"))
+        self.assertEqual(self.show(SAMPLE, "--section", "SpeedOfLight_RooflineChart", err=", which have its points"),
+                         self.show(SAMPLE, "--section", rooflines))
         self.show(SAMPLE, "--section", "Nvlink", "--metrics", "dram__bytes.sum", err="warning: ")
         for group in "SpeedOfLight", "memory__dram_table":
             self.assertEqual(self.show(SAMPLE, "--metrics", f"group:{group}"), self.show(SAMPLE, "--section", group))

@@ -113,9 +113,24 @@ typedef struct choice {
 
 typedef kprof_status take_one(const choice *from, const char *word);
 
+/* Take the section, or where the report lacks it those that show the same. */
 static kprof_status take_section(const choice *from, const char *word)
 {
-    return take_word(&from->list, from->path, word, from->taken);
+    const name_list *list = &from->list;
+    char *const *others = list->catalog ? kprof_catalog_held_by(list->catalog, word) : NULL;
+    KPROF_AUTO(kprof_strbuf) taken = KPROF_STRBUF_INIT;
+    kprof_status status = KPROF_OK;
+    for (; others && *others && !has_name((void *)list, word) && status == KPROF_OK; others++) {
+        if (!has_name((void *)list, *others))
+            continue;
+        status = take_word(list, from->path, *others, from->taken);
+        kprof_strbuf_printf(&taken, "%s%s", taken.length ? ", " : "", *others);
+    }
+    if (taken.length == 0)
+        return take_word(list, from->path, word, from->taken);
+    kprof_log(KPROF_LOG_WARNING, "%s: --section %s: taking %s, which have its points", from->path, word,
+              kprof_strbuf_text(&taken));
+    return status;
 }
 
 static void keep_text(void *user, kprof_log_level level, const char *message)
