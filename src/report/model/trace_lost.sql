@@ -82,5 +82,5 @@ trace_name o ON o.id=operation_id), loop AS (SELECT min(start_ns) AS first, max(
 FROM trace_kernel) SELECT memory, $KPROF_TRACE_GPU AS device, is_new, bytes, sum(CASE WHEN is_new THEN 1.0*bytes ELSE
 -1.0*bytes END) OVER
 (PARTITION BY process_id, device, memory ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level,
-time_ns BETWEEN first AND last AS in_loop, call.end_ns-call.start_ns AS call_ns FROM moves CROSS JOIN loop
+coalesce(time_ns BETWEEN first AND last, 0) AS in_loop, call.end_ns-call.start_ns AS call_ns FROM moves CROSS JOIN loop
 LEFT JOIN temp.first_call call USING(process_id, correlation)
