@@ -42,7 +42,8 @@ static char *first_existing(const char *base, const char *const *candidates, kpr
         snprintf(path, sizeof path, "%s/%s", (*candidates)[0] == '/' ? "" : base, *candidates);
         if (realpath(path, resolved))
             return kprof_strdup(resolved);
-        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", path);
+        if (!tried->data || !strstr(tried->data, path)) /* the two places of installed files may be one */
+            kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", path);
     }
     return NULL;
 }
@@ -56,7 +57,10 @@ static kprof_status locate(const char *const *installed, const char *const *buil
         return status;
     *out = first_existing(dir, is_build_tree(dir) ? built : installed, &tried);
     if (!*out)
-        status = kprof_fail(KPROF_UNSUPPORTED, "%s was not found; looked for %s", what, tried.data);
+        status = kprof_fail(KPROF_UNSUPPORTED,
+                            "%s was not found; looked for %s; a link to an installed kprof finds what was installed "
+                            "with it, and a copy does not",
+                            what, tried.data);
     return status;
 }
 

@@ -1838,6 +1838,8 @@ class Findings(Case):
                                text=True)
         self.assertNotEqual(asked.returncode, 0)
         self.assertIn("the folder of metric sets was not found", asked.stderr)
+        self.assertIn("a link to an installed kprof finds", asked.stderr)
+        self.assertEqual(asked.stderr.count("/share/kprof/metricsets"), 1)
 
     def test_of_a_run(self):
         run = self.collect(["--section", "LaunchStats"], [f"launch={SCALE}"])
