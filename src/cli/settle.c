@@ -66,7 +66,8 @@ static bool is_idle_on_import(const kprof_options *options, const kprof_option_r
 {
     const size_t filter = offsetof(kprof_options, filter);
     const bool chooses = row->field >= filter && row->field < filter + sizeof options->filter;
-    return options->import_path && row->commands & KPROF_IN(profile) && row->type != KPROF_OPTION_ALIAS && !chooses;
+    return options->import_path && options->command->mask & KPROF_IN(report) && row->commands & KPROF_IN(profile) &&
+           row->type != KPROF_OPTION_ALIAS && !chooses;
 }
 
 /* Every option given must be one of the command, or at least be ignored there. */

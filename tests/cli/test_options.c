@@ -154,7 +154,9 @@ static void import_is_report(void **state)
     assert_string_equal(options.argument, "run.kprof");
     assert_refused("-i run.kprof app", "takes no application");
     assert_refused("report a.kprof -i b.kprof", "once");
-    assert_refused("-i run.kprof --budget 3", "--budget");
+    assert_int_equal(parse("-i run.kprof --budget 3"), KPROF_OK);
+    assert_string_equal(captured.last, "--budget has no effect on a report, which is measured already");
+    assert_refused("-i run.kprof --plan", "--plan");
 }
 
 static void values_in_every_spelling(void **state)
