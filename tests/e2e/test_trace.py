@@ -983,6 +983,14 @@ class Sampled(Tracing):
                              [0, 150, self.MS, 0, "GB/s" if row["Metric"].startswith("PCIe") else "%"])
         self.assertRegex(rows[0]["Over Time"], r"^\|@{13}. {5}.@{13}. {5}.?\|$")
         self.assertEqual(len(self.table("pm_sampling_trace")), 150 * len(self.NAMES))
+        self.assert_run(self.kprof("export", "run", "--to", "nsys-sqlite"), 0)
+        self.assertEqual(
+            self.query("run.sqlite", "SELECT timestamp, value, typeId & 255 FROM GPU_METRICS JOIN "
+                       "TARGET_INFO_GPU_METRICS USING(typeId, metricId) WHERE metricName='SMs Busy [%]' ORDER BY 1"),
+            [(start - START, value, 0) for start, _, value in samples])
+        self.assertEqual([name for name, in self.query("run.sqlite", "SELECT metricName FROM TARGET_INFO_GPU_METRICS "
+                                                       "WHERE metricName LIKE 'PCIe%' ORDER BY 1")],
+                         ["PCIe Read [GB/s]", "PCIe Write [GB/s]"])
 
     def test_steps(self):
         self.assert_run(self.sample(*self.STEPS), 0)

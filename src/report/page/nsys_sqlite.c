@@ -3,6 +3,7 @@
  * beginning of the trace. */
 #include "core/log.h"
 #include "report/emit/emit.h"
+#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"
 #include "report/page/nsys_sqlite.sql.h"
@@ -31,6 +32,8 @@ static const nsys_table tables[] = {
     {"PROFILER_OVERHEAD", COLUMNS_OF_PROFILER_OVERHEAD, ROWS_OF_PROFILER_OVERHEAD},
     {"NVTX_EVENTS", COLUMNS_OF_NVTX_EVENTS, ROWS_OF_NVTX_EVENTS},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS", COLUMNS_OF_CUDA_GPU_MEMORY_USAGE_EVENTS, ROWS_OF_CUDA_GPU_MEMORY_USAGE_EVENTS},
+    {"GPU_METRICS", COLUMNS_OF_GPU_METRICS, ROWS_OF_GPU_METRICS},
+    {"TARGET_INFO_GPU_METRICS", COLUMNS_OF_TARGET_INFO_GPU_METRICS, ROWS_OF_TARGET_INFO_GPU_METRICS},
     {"TARGET_INFO_GPU", COLUMNS_OF_TARGET_INFO_GPU, ROWS_OF_TARGET_INFO_GPU},
     {"TARGET_INFO_CUDA_DEVICE", COLUMNS_OF_TARGET_INFO_CUDA_DEVICE, ROWS_OF_TARGET_INFO_CUDA_DEVICE},
     {"ENUM_CUDA_MEMCPY_OPER", ENUMERATION, COPY_KINDS},
@@ -107,7 +110,6 @@ static void tell_left_out(kprof_report *report)
         kprof_activity_kind kind;
         const char *sql, *what;
     } counts[] = {
-        {KPROF_ACTIVITY_SAMPLE, "SELECT count(*) FROM trace_sample", "samples of counters"},
         {KPROF_ACTIVITY_CALLER, "SELECT count(*) FROM trace_caller", "call stacks"},
         {KPROF_ACTIVITY_MANAGED, OTHER_MANAGED, "records of thrashing, throttling and remote maps"},
     };
@@ -126,6 +128,7 @@ kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
     writer to = {.report = report, .path = path};
     to.start_ns = kprof_store_integer(report, KPROF_TRACE_START);
     kprof_trace_find_gpus(report);
+    kprof_trace_find_samples(report);
     if (kprof_trace_begin_table(report, "nsys_string")) {
         kprof_store_exec(report, HELPERS);
         if (has_managed)

@@ -195,6 +195,25 @@ memKind INTEGER, memoryOperationType INTEGER, correlationId INTEGER, streamId IN
 $KINDS SELECT time_ns-@start, global, device, context, address, bytes, m.kind, o.text!='allocation', correlation,
 stream FROM trace_memory LEFT JOIN memory m ON m.id=memory_id JOIN trace_name o ON o.id=operation_id $OF_PROCESS
 
+-- Samples of counters: both times are that at which a sample begins. The number of their type has that of the GPU in
+-- its last byte.
+# SAMPLED
+SELECT *, $KPROF_TRACE_GPU AS gpu, 281479271677952+$KPROF_TRACE_GPU AS type FROM temp.trace_sampled
+
+# COLUMNS_OF_GPU_METRICS
+rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER, value REAL
+
+# ROWS_OF_GPU_METRICS
+SELECT start_ns-@start, start_ns-@start, type, name_id, round(value, 6) FROM ($SAMPLED) WHERE value IS NOT NULL
+ORDER BY start_ns
+
+# COLUMNS_OF_TARGET_INFO_GPU_METRICS
+typeId INTEGER NOT NULL, sourceId INTEGER, typeName TEXT, metricId INTEGER NOT NULL, metricName TEXT NOT NULL
+
+# ROWS_OF_TARGET_INFO_GPU_METRICS
+SELECT DISTINCT type, gpu, 'GPU Metrics [' || gpu || ']', name_id, label || iif(unit='', '', ' [' || unit || ']')
+FROM ($SAMPLED) JOIN temp.sampled_metric USING(name_id)
+
 # COLUMNS_OF_TARGET_INFO_GPU
 id INTEGER NOT NULL, name TEXT, busLocation TEXT, isDiscrete INTEGER, l2CacheSize INTEGER, totalMemory INTEGER,
 memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, uuid TEXT, chipName TEXT, cuDevice INTEGER, computeMajor
