@@ -211,6 +211,18 @@ class Census(Case):
         page = json.loads(self.kprof("report", "both.kprof", "--page", "census", "--json").out)
         self.assertEqual([(row["function"], row["launches"], row["time"], row["measured"]) for row in page["census"]],
                          [("matmul", 10, 7000000, 1), ("vectorAdd", 26, 4800000, 0), ("scale", 200, 400000, 0)])
+        self.assertNotIn("Processes", self.kprof("report", "b.kprof", "--page", "summary").out) # it ran twice
         self.assert_run(self.kprof("export", "b.kprof", "--to", "long", "-o", "b.csv"), 0)
         self.assert_run(self.kprof("report", "b.kprof", "-k", "matmul", "-o", "part"), 0)
         self.assertEqual(len(self.query("part.kprof", SHAPES)), 4)
+
+    def test_spread(self):
+        """Over reports, of the time of all launches, which the census has."""
+        for rank, launches in enumerate([6, 3, 9]):
+            line = ("--injection-path", INJECTION, "--census", "--top", "1", "--metrics", METRIC, "-q", "-o")
+            self.assert_run(self.kprof(*line, f"run_{rank}", APP, f"launch={SCALE}*{launches}"), 0)
+        self.assert_run(self.kprof("merge", *(f"run_{rank}.kprof" for rank in range(3)), "-o", "all"), 0)
+        (row,) = json.loads(self.kprof("report", "all", "--page", "summary", "--json").out)["kernels"]
+        each = row["time"] / 18
+        self.assertEqual([row[f"source_{name}"] / each for name in ("minimum", "median", "maximum")], [3, 6, 9])
+        self.assertEqual((row["sources"], row["slowest_source"]), (3, "run_2.kprof"))

@@ -25,7 +25,8 @@ typedef struct timed_launches {
 /* The launches of one kernel in one source. */
 typedef struct load {
     timed_launches multiplexed, others;
-    double time_ns; /* of all launches, known once all are counted; NaN: none has a time */
+    uint64_t counted_ns; /* of all launches, by a census; 0: there was none */
+    double time_ns;      /* of all launches, known once all are counted; NaN: none has a time */
 } load;
 
 typedef struct kernel_share {
@@ -157,8 +158,9 @@ static double time_of(const timed_launches *counts, double mean_ns)
     return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
 }
 
-/* In each sample, one multiplexed launch has a time, which stands for the others. */
-static void find_time(load *of)
+/* In each sample, one multiplexed launch has a time, which stands for the others. A census has timed all launches, also
+ * those that nothing else was measured of; where the program ran once more for that, it is not counted again. */
+static void find_time(const shares *all, load *of)
 {
     timed_launches *multiplexed = &of->multiplexed;
     const timed_launches *others = &of->others;
@@ -168,7 +170,21 @@ static void find_time(load *of)
     }
     const uint64_t timed = multiplexed->timed + others->timed;
     const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
-    of->time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
+    const bool is_once_more = of->counted_ns == 0 && !all->is_merged && all->model->census_count > 0;
+    of->time_ns = of->counted_ns > 0       ? (double)of->counted_ns
+                  : timed && !is_once_more ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns)
+                                           : NAN;
+}
+
+/* Of kernels that have launches which were measured: the page is about these. */
+static void take_census(shares *all)
+{
+    for (size_t i = 0; i < all->model->census_count; i++) {
+        const kprof_model_census *row = &all->model->census[i];
+        const size_t number = kprof_names_find(&all->kernel_numbers, all->model->kernels[row->kernel_id - 1].mangled);
+        if (number != KPROF_NAMES_NONE)
+            all->kernels[number].loads[all->source_of[row->process_id - 1]].counted_ns += row->total_ns;
+    }
 }
 
 static void add_times(shares *all)
@@ -176,7 +192,7 @@ static void add_times(shares *all)
     for (size_t i = 0; i < all->kernel_count; i++) {
         kernel_share *own = &all->kernels[i];
         for (size_t k = 0; k < all->source_count; k++) {
-            find_time(&own->loads[k]);
+            find_time(all, &own->loads[k]);
             const double time_ns = isnan(own->loads[k].time_ns) ? 0 : own->loads[k].time_ns;
             own->total_ns += time_ns;
             all->sources[k].time_ns += time_ns;
@@ -198,6 +214,7 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
         kprof_value_reader_open_some(&walk, metrics, witnesses + 1, &all->reader);
     }
     const kprof_status status = kprof_model_launches(&walk, count_launch, all);
+    take_census(all);
     add_times(all);
     for (size_t i = 0; i < all->model->kernel_count; i++) {
         const kprof_model_kernel *kernel = &all->model->kernels[i];
