@@ -63,8 +63,8 @@ static void tell_numbers(const kprof_options *options)
     }
 }
 
-/* Every page but those of the session and of a census is about launches. A report may have a census alone. `given`:
- * with the filter of the command line, for messages. */
+/* Every page but those of the session and of a census is about launches. A report may have a census alone, which can
+ * tell how kernels load its sources, too. `given`: with the filter of the command line, for messages. */
 static kprof_status check_launches(const kprof_options *given, kprof_options *options, kprof_report *report)
 {
     uint64_t taken = 0;
@@ -93,7 +93,7 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
         kprof_idle_tell(options, &told);
         options->text_layout = KPROF_FORMAT_TEXT; /* ncu has none for it */
     }
-    const bool shows_census = options->page == KPROF_PAGE_CENSUS ||
+    const bool shows_census = options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SOURCES ||
                               (options->page == KPROF_PAGE_SUMMARY && !kprof_is_csv(options->format)); /* one table */
     if (is_alone && (shows_census || options->html_path))
         return KPROF_OK;

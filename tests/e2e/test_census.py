@@ -226,3 +226,15 @@ class Census(Case):
         each = row["time"] / 18
         self.assertEqual([row[f"source_{name}"] / each for name in ("minimum", "median", "maximum")], [3, 6, 9])
         self.assertEqual((row["sources"], row["slowest_source"]), (3, "run_2.kprof"))
+
+    def test_spread_of_a_census_alone(self):
+        for rank, launches in enumerate([6, 3]):
+            steps = [f"launch={SCALE}*{launches}"] + [f"launch={VECTOR_ADD}"] * rank
+            self.census("-q", "-o", f"run_{rank}", steps=steps)
+        self.assert_run(self.kprof("merge", "run_0.kprof", "run_1.kprof", "-o", "all"), 0)
+        page = json.loads(self.kprof("report", "all", "--page", "sources", "--json").out)
+        scale, add = page["kernels"]
+        self.assertEqual((scale["launches"], scale["sources"], scale["slowest"]), (9, 2, "run_0.kprof"))
+        self.assertEqual(scale["maximum"], 2 * scale["minimum"])
+        self.assertEqual((add["launches"], add["sources"]), (1, 1))
+        self.assertEqual([row["launches"] for row in page["sources"]], [6, 4])

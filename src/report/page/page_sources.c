@@ -176,14 +176,24 @@ static void find_time(const shares *all, load *of)
                                            : NAN;
 }
 
-/* Of kernels that have launches which were measured: the page is about these. */
+/* Take the census of kernels that have launches which were measured, as the page is about these, or of all where no
+ * launch was. */
 static void take_census(shares *all)
 {
+    const bool is_alone = all->kernel_count == 0;
     for (size_t i = 0; i < all->model->census_count; i++) {
         const kprof_model_census *row = &all->model->census[i];
-        const size_t number = kprof_names_find(&all->kernel_numbers, all->model->kernels[row->kernel_id - 1].mangled);
-        if (number != KPROF_NAMES_NONE)
-            all->kernels[number].loads[all->source_of[row->process_id - 1]].counted_ns += row->total_ns;
+        const kprof_model_kernel *kernel = &all->model->kernels[row->kernel_id - 1];
+        const size_t from = all->source_of[row->process_id - 1];
+        const size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
+        kernel_share *own = number != KPROF_NAMES_NONE ? &all->kernels[number]
+                            : is_alone                 ? find_share(all, kernel)
+                                                       : NULL;
+        if (!own)
+            continue;
+        own->loads[from].counted_ns += row->total_ns;
+        own->launches += is_alone ? row->launches : 0;
+        all->sources[from].launches += is_alone ? row->launches : 0;
     }
 }
 
