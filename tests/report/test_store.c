@@ -1036,6 +1036,7 @@ static void frames_of_frameworks_are_not_the_users_own(void **state)
         {"/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", false, true},
         {"/usr/lib/python3/dist-packages/numpy/core.py", false, true},
         {"/tmp/torchinductor_me/ab/cab.py", false, true},
+        {"/root/.pex/installed_wheels/0/ab/torch-2.8.0-cp312-cp312-linux_x86_64.whl/torch/nn.py", false, true},
         {"<eval_with_key>.3", false, true},
         {"<frozen importlib._bootstrap>", false, true},
         {"/home/me/app", true, false},

@@ -42,8 +42,8 @@ static bool has_one_of(const char *text, const char *const *parts)
 bool kprof_stack_is_installed(const char *file, bool is_native)
 {
     static const char *const python[] = {
-        "/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.",     "<frozen ",
-        "<eval_with_key>", "/torchinductor_", ".zip/",         "<__array_function__", NULL};
+        "/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.",     "<frozen ", "<eval_with_key>",
+        "/torchinductor_", ".zip/",           ".whl/",         "<__array_function__", NULL};
     static const char *const native[] = {"/libcuda",
                                          "/libcupti",
                                          "/libnv",
