@@ -114,7 +114,7 @@ static void tell_empty(kprof_report *report, int64_t begin)
         return;
     const int64_t end = kprof_store_integer(report, last); /* 0: the trace has nothing */
     char ending[64] = "";
-    if (end > begin)
+    if (end >= begin)
         snprintf(ending, sizeof ending, "; the trace ends after %.3f ms", (double)(end - begin) / 1e6);
     kprof_log(KPROF_LOG_WARNING, "no work of the GPU and no call is in the time that is asked for%s", ending);
 }
