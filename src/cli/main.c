@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "cli/unfinished.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "metricset/json.h"
@@ -16,6 +17,7 @@ static void end_without_memory(void)
     (void)kprof_log_set_sink(NULL, NULL);
     (void)kprof_fail(KPROF_NO_MEMORY, "out of memory%s",
                      kprof_session_is_open() ? "; kprof recover makes a report when the application has ended" : "");
+    kprof_unfinished_remove();
     if (!kprof_session_is_open())
         kprof_report_abandon();
     exit(kprof_status_exit_code(KPROF_NO_MEMORY));

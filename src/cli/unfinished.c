@@ -17,12 +17,17 @@ static bool is_held;
 static sigset_t mask_before;
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-static void remove_and_end(int number)
+void kprof_unfinished_remove(void)
 {
     for (size_t i = 0; is_unfinished && i < COUNT_OF(files); i++)
         unlink(files[i]);
     if (is_unfinished && folder_of[0])
         rmdir(folder_of);
+}
+
+static void remove_and_end(int number)
+{
+    kprof_unfinished_remove();
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -52,7 +52,7 @@ static int compare_offsets(const void *a, const void *b)
 
 kprof_answers *kprof_answers_new(void)
 {
-    kprof_answers *answers = calloc(1, sizeof(*answers));
+    kprof_answers *answers = kprof_calloc(1, sizeof(*answers));
     if (answers)
         answers->kept.fd = -1;
     return answers;

@@ -720,7 +720,7 @@ class Memory(Case):
         if is_sanitized():
             self.skipTest("AddressSanitizer has its own malloc")
 
-    def fail_some(self, *words, **env):
+    def fail_some(self, *words, tried=TRIED, **env):
         """Fail allocations of a command: each alone, and each with all after it."""
         env = {"LD_PRELOAD": self.SHIM, **env}
         plain = self.kprof(*words, env=env) # which fills the cache of plans
@@ -731,15 +731,23 @@ class Memory(Case):
             stacks = file.read().split()
         self.assertNotEqual(stacks, [])
         chance = random.Random(" ".join(words))
+        known = set(os.listdir(self.dir))
         ways = ({}, {"KPROF_TEST_FAILS_ALL": "1"})
-        for number in chance.sample(stacks, min(self.TRIED, len(stacks))):
+        for number in chance.sample(stacks, min(tried, len(stacks))):
             for other in ways if self.TRIED > 1 else (chance.choice(ways),):
                 run = self.kprof(*words, env={**env, "KPROF_TEST_FAILING": number, **other})
                 told = (words, number, other, run.code, run.err)
                 if run.code == 100:
                     self.assertRegex(run.err, "out of memory|Cannot allocate memory", told)
+                    self.assert_clean()
+                    for name in set(os.listdir(self.dir)) - known: # if it is to be kept, kprof tells of it
+                        self.assertIn(f"is in {name}", run.err, told)
+                        os.unlink(self.path(name))
                 else:
                     self.assertTrue(run.code == plain.code and run.out == plain.out, told)
+
+    def test_each_of_a_list(self):
+        self.fail_some("list", "chips", tried=1000)
 
     def test_lists_and_plans(self):
         for words in some(("help", "--version", "--complete commands", "--complete line -- --set f", "list chips",
@@ -768,11 +776,13 @@ class Memory(Case):
             self.fail_some("export", SAMPLE, "--to", form)
         for form in ([], ["--json"]):
             self.fail_some("diff", SAMPLE, SAMPLE, "--anyway", *form)
-        self.fail_some("merge", SAMPLE, SAMPLE, "-f", "-o", "both")
         self.collect(["--trace"], ["push=a", f"launch={VECTOR_ADD}*3", "pop", f"launch={SCALE}"])
+        self.fail_some("merge", "run", SAMPLE, "-f", "-o", "both")
         for words in some(("stats run --report kern_counters,count_command,gpu_busy", "stats run --csv",
                            "export run --to chrome", "export run --to timeline", "report run --html -",
-                           "report run --page census", "report run --kernel-id ::scale:"), 2):
+                           "report run --page census", "report run --kernel-id ::scale:", f"report run {SAMPLE}",
+                           "export run --to nsys-sqlite -f -o new", "export run --to timeline -f -o new",
+                           "report run --html new -f"), 2):
             self.fail_some(*words.split())
         self.fail_some("report", SAMPLE, "--launch", "1", "-f", "-o", "part")
 

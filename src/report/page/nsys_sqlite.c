@@ -67,6 +67,8 @@ typedef struct writer {
 
 static kprof_status fail(const writer *to)
 {
+    if (sqlite3_errcode(to->into) == SQLITE_NOMEM)
+        kprof_memory_note_lack();
     return kprof_fail(KPROF_OUTPUT, "%s: cannot be written: %s", to->path, sqlite3_errmsg(to->into));
 }
 

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,12 +19,13 @@
 
 const char *const kprof_side_files[KPROF_SIDE_FILE_COUNT] = {"-wal", "-shm", "-journal"};
 
-/* Remove the log of a killed run: SQLite would use it for the file that now has this name. */
+/* Remove the log of a killed run: SQLite would use it for the file that now has this name. This takes no memory, which
+ * kprof may have run out of. */
 static void remove_side_files(const char *path)
 {
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
-        KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path, kprof_side_files[i]);
-        if (name)
+        char name[PATH_MAX + 16];
+        if (snprintf(name, sizeof name, "%s%s", path, kprof_side_files[i]) < (int)sizeof name)
             unlink(name);
     }
 }
