@@ -2555,9 +2555,9 @@ class Limits(Case):
         self.assertEqual(len(left_out[2].split(", ")), int(left_out[1]))
 
     def test_budget(self):
-        run = self.run_limited("--budget", "0.8", "-c", "10")
+        run = self.run_limited("--budget", "0.6", "-c", "10")
         self.assert_run(run, 0)
-        self.assertRegex(run.err, r"GH100: about 0\.\d s for 10 launches, of a budget of 0\.8 s")
+        self.assertRegex(run.err, r"GH100: about 0\.\d s for 10 launches, of a budget of 0\.6 s")
         self.assertIn("keep within --budget", run.err)
         assumed = self.kprof("--plan", "--chips", "GH100", "--budget", "100")
         self.assertIn("1000 launches (assumed; --launch-count tells how many)", assumed.err)
