@@ -103,7 +103,7 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
 bool kprof_call_may_go_unseen(CUpti_CallbackId id);
 /* Does the call launch one kernel? */
 bool kprof_call_launches(CUpti_CallbackId id);
-/* May kprof always go without seeing the call, which neither changes nor awaits anything? Programs ask much.
+/* May kprof always ignore the call, which neither changes nor awaits anything? Programs make many of these.
  * `sees_order`: somebody wants to know which streams wait for others. */
 bool kprof_call_is_ignored(CUpti_CallbackId id, bool sees_order);
 /* Does _decode set anything for a call of this kind? */

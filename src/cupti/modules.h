@@ -32,8 +32,8 @@ unsigned kprof_modules_barriers(const char *kernel);
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index);
 /* The variables of this list, which _variables has returned, are noted where they are. Thread-safe. */
 void kprof_modules_note_variables(const kprof_strlist *variables);
-/* How many cubins have variables that nobody has noted since they were loaded, and kernels, or this kernel? A kernel
- * that kprof did not see may have left their addresses anywhere. NULL: any kernel. Thread-safe. */
+/* Return how many of the cubins that have the kernel, or any kernel for NULL, have variables that nobody has noted
+ * since they were loaded. A kernel that kprof did not see may have left their addresses anywhere. Thread-safe. */
 size_t kprof_modules_count_unnoted(const char *kernel);
 /* Name a kernel and a variable of each with --verbose. */
 void kprof_modules_tell_unnoted(void);

@@ -21,8 +21,8 @@ void kprof_output_find(void);
 bool kprof_output_watch(void);
 /* How many pieces of text has the driver written since? */
 unsigned kprof_output_seen(void);
-/* Is what kernels print seen? Once in the process a kernel of kprof's own prints nothing, in the stream of the current
- * context, which is idle. Output is watched. */
+/* Does kprof see what kernels print? The first call in the process runs a kernel of kprof's own that prints nothing, in
+ * the stream of the current context, which must be idle. Output must be watched. */
 bool kprof_output_is_seen(void *stream);
 /* Drop what the driver writes from now on, or no longer. */
 void kprof_output_drop(bool drops);

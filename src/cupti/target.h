@@ -31,8 +31,8 @@ bool kprof_target_stream_blocks(void *stream);
  * COUNTERS_BUSY when another tool is the subscriber already. */
 kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHECK;
 
-/* Have the hooks called for launches and for all that changes nothing which kprof lists, or no longer; as _start
- * begins, they are. They are called for what changes lists all the time. Whoever calls this holds no lock that hooks
+/* Have the hooks called, or no longer, for launches and for all that changes nothing which kprof lists. After _start
+ * they are called. They are called for what changes lists all the time. Whoever calls this holds no lock that hooks
  * wait for. Calls that are under way may be told on entering alone, or on leaving alone. COUNTERS_BUSY when a guest
  * records activities, INTERNAL when CUPTI refuses. */
 kprof_status kprof_target_follow(bool follow) KPROF_MUST_CHECK;
@@ -51,9 +51,9 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 /* From now on snapshots of the context hold the variables of the module that a launch's kernel is in. To be called
  * before any kernel of the module has run there: it may leave their addresses to kernels of other modules. */
 void kprof_target_note_variables(const kprof_call *call);
-/* Load the other kernels of the module that a launch's kernel is in, unless they are very many, for 40 ms at most. The
- * driver else loads a kernel as it is first launched, and behind one that waits, nothing that comes then in any stream
- * runs before that one has ended. To be called while the context is idle. */
+/* Load the other kernels of the module that a launch's kernel is in, unless they are very many, for 40 ms at most.
+ * Otherwise the driver loads a kernel at its first launch: if that comes behind a kernel that waits, nothing that
+ * follows in any stream runs before the waiting one has ended. To be called while the context is idle. */
 void kprof_target_load_beside(const kprof_call *call);
 /* The kernels and transfers of a graph launch, in an order that keeps their dependencies; valid until the hook returns.
  * NULL when they are not known, or the graph does what no such call can: `*why` is the reason, and NULL where the graph

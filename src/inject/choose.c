@@ -95,7 +95,7 @@ void kprof_choose_take_node_stack(const kprof_graph_call *node, kprof_launch_rec
                                            : KPROF_STACK_OF_CAPTURE;
 }
 
-/* A program may call cudaProfilerStop without a thought of kprof. */
+/* A program may call cudaProfilerStop for another profiler's sake. */
 static void tell_stopped(void)
 {
     const bool was_asked_for = kprof_engine.process.config.filter.profiler_calls == KPROF_FROM_A_START_CALL;

@@ -57,7 +57,7 @@ void kprof_contexts_note(void *context);
 /* Wait, as kprof_wait_for_context does, until the work of all other contexts is done: a replay would undo what it
  * writes to this context's memory. NOT_COLLECTED when it does not end in time. Needs the gate. */
 kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHECK;
-/* Does the application have another context than this one, or may it? */
+/* Has the application another context than this one, or can it have one that kprof does not know? */
 bool kprof_contexts_has_others(const void *context);
 /* Forget a context, which ends. `in_pass`: a pass is under way, and nothing ends it any more. */
 void kprof_contexts_forget(void *context, bool in_pass);

@@ -86,7 +86,7 @@ void kprof_kernels_forget_handles(void);
 int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel);
 /* Such a wait timed out. */
 void kprof_kernel_note_timeout(kprof_kernel *kernel);
-/* A launch that such a wait was for has ended, and nothing had come that it could have waited for: it took long. */
+/* The launch of such a wait has ended, and nothing has come that it could have waited for: so it only took long. */
 void kprof_kernel_note_end(kprof_kernel *kernel);
 
 /* Return what the filter counts launches by: device, kernel and shape. */

@@ -20,7 +20,7 @@ int64_t kprof_wait_limit_ns(void);
 /* Return how much longer waiting for the context is worth it: hardly any longer if a wait has timed out, and the work
  * that it was for goes on. */
 int64_t kprof_wait_worth_ns(const void *context);
-/* The thread has waited for another thread or process, for so long without any work that ended. */
+/* Note that the thread has waited this long for another thread or process while no work ended. */
 void kprof_wait_note(int64_t waited_ns);
 /* Wait until all work of a context is done. NOT_COLLECTED when no work ended for as long as the thread may wait. After
  * a timeout only look, until some of the work ends. INTERNAL when the context is in error, NO_MEMORY when there is no
