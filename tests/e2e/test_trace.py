@@ -97,7 +97,8 @@ class Nsys(Tracing):
         self.assertEqual((run.code, run.out), (0, ""))
         self.assertIn("kprof export --to chrome has them", run.err)
         run = self.kprof("stats", "run", "--filter-time", "1h/2h")
-        self.assertIn("no call is in the time that is asked for\n", run.err) # and not "ends after -1700000000000 ms"
+        self.assertIn("no call is in the time that is asked for", run.err)
+        self.assertNotIn("ends after -", run.err)
 
     def test_times_in_a_part_of_a_trace(self):
         self.assert_run(self.trace(*self.STEPS), 0)
