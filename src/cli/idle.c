@@ -18,7 +18,7 @@ typedef struct idle_row {
     const char *why;
 } idle_row;
 
-enum { MOST_ROWS = 40 };
+enum { MOST_OF_EACH = 24, MOST_ROWS = 2 * MOST_OF_EACH }; /* of the functions that judge a part */
 
 /* Does kprof stats write a table as CSV, as --format says or as files are? */
 static bool has_csv_apart(const kprof_options *options)
@@ -28,27 +28,16 @@ static bool has_csv_apart(const kprof_options *options)
                                   : to && strcmp(to, "-") != 0;
 }
 
-/* Judge a line. Return the number of rows. */
-static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
+/* Judge what a line measures, lists and keeps. Return the number of rows. */
+static size_t judge_command(const kprof_options *options, idle_row *out)
 {
     const unsigned command = options->command->mask;
-    const int page = options->page, format = command & KPROF_IN(export) ? options->export_format : options->format;
     const kprof_filter_spec *filter = &options->filter;
     const kprof_selection *selection = &options->selection;
     const kprof_route route = kprof_route_profile(options, true);
     const char *word = command & (KPROF_IN(list) | KPROF_IN(ctl)) ? options->argument : NULL;
-    const bool is_stats = command & KPROF_IN(stats);
-    const bool is_report = command & KPROF_IN(report), is_ncu = kprof_is_as_ncu(options);
-    const bool is_ncu_csv = options->format == KPROF_FORMAT_CSV_NCU;
     const bool counts =
         filter->launch_skip + filter->launch_count + filter->launch_skip_before_match > 0 || filter->schedule;
-    const bool is_of_runs = page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_SESSION;
-    const bool is_of_code = page == KPROF_PAGE_SOURCE || page == KPROF_PAGE_SOURCES;
-    const bool is_ranked = page == KPROF_PAGE_SUMMARY || page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_BRIEF;
-    const bool is_without_sections =
-        is_ranked || is_of_code || page == KPROF_PAGE_SESSION || page == KPROF_PAGE_TIMELINE;
-    const bool is_without_help = is_without_sections || page == KPROF_PAGE_STATISTICS;
-    const bool has_no_help = kprof_is_csv(options->format) || options->format == KPROF_FORMAT_MARKDOWN;
     const bool lists_another = command & KPROF_IN(list) && word && strcmp(word, "collected") != 0;
     const bool orders = command & KPROF_IN(ctl) && word && strcmp(word, "status") != 0; /* and prints no results */
     const bool is_silent = route.results == KPROF_TO_NOTHING && route.as_ncu == KPROF_TO_NOTHING;
@@ -60,18 +49,7 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         {"app-replay-", !kprof_replay_is_of_runs(options->replay_choice),
          " without --replay-mode application or app-range"},
         {"pm-sampling-", command & KPROF_IN(trace) && !options->samples_program, " without --pm-sampling"},
-        {"print-nvtx-rename", !is_ncu,
-         " but in ncu's layouts: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
-        {"print-fp|fp", !is_ncu, " but in ncu's layouts"},
-        {"print-metric-instances",
-         options->instances != KPROF_INSTANCES_NONE && (!is_ncu_csv || page != KPROF_PAGE_RAW),
-         " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
-        {"all|details-help", options->text_layout == KPROF_FORMAT_TEXT_NCU, " in ncu's layout of text"},
-        {"text-layout", options->text_layout == KPROF_FORMAT_TEXT_NCU && page == KPROF_PAGE_CENSUS,
-         ": ncu has no census"},
-        {"print-units", !options->base_units && kprof_is_csv(options->format), " in CSV, which has base units"},
-        {"csv-safe", !kprof_is_csv(format) && !(is_stats && has_csv_apart(options)), " but in CSV"},
-        {"log-file", is_stats && options->export_path && strcmp(options->export_path, "-") != 0,
+        {"log-file", command & KPROF_IN(stats) && options->export_path && strcmp(options->export_path, "-") != 0,
          " beside --export, which names the files"},
         {"set", lists_another, ": kprof list collected tells what a set collects"},
         {"section", lists_another, ": kprof list collected tells what a section collects"},
@@ -82,6 +60,50 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         {"chips|devices", lists_another && kprof_word_is_among("sections|findings|chips|tables", word, strlen(word)),
          ": this list is the same for all chips"},
         {"devices", options->chips.count > 0, " beside --chips"},
+        {"log-file|filter|rule",
+         (command & KPROF_IN(report) && options->export_path) ||
+             (command & (KPROF_IN(profile) | KPROF_IN(trace)) && is_silent),
+         " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"},
+        {"log-file", command & KPROF_IN(merge), ": kprof merge prints no results"},
+        {"log-file|csv|json|markdown", orders, ": kprof ctl status alone prints results"},
+        {"set|section|metrics|export", command & KPROF_IN(ctl) && !orders,
+         " on kprof ctl status; kprof ctl start takes it"},
+        {"allocated", command & KPROF_IN(profile) && selection->limits.budget_s <= 0,
+         " without --budget or kprof plan"},
+        {"section-exclude", selection->metrics.count > 0 && selection->sets.count + selection->sections.count == 0,
+         " beside metrics alone, without --set or --section"},
+    };
+    _Static_assert(COUNT_OF(rows) <= MOST_OF_EACH, "the caller has space for all rows");
+    memcpy(out, rows, sizeof rows);
+    return COUNT_OF(rows);
+}
+
+/* Judge the pages and formats that it prints, likewise. */
+static size_t judge_pages(const kprof_options *options, idle_row *out)
+{
+    const unsigned command = options->command->mask;
+    const int page = options->page, format = command & KPROF_IN(export) ? options->export_format : options->format;
+    const bool is_report = command & KPROF_IN(report), is_ncu = kprof_is_as_ncu(options);
+    const bool is_ncu_csv = options->format == KPROF_FORMAT_CSV_NCU;
+    const bool is_of_runs = page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_SESSION;
+    const bool is_of_code = page == KPROF_PAGE_SOURCE || page == KPROF_PAGE_SOURCES;
+    const bool is_ranked = page == KPROF_PAGE_SUMMARY || page == KPROF_PAGE_CENSUS || page == KPROF_PAGE_BRIEF;
+    const bool is_without_sections =
+        is_ranked || is_of_code || page == KPROF_PAGE_SESSION || page == KPROF_PAGE_TIMELINE;
+    const bool is_without_help = is_without_sections || page == KPROF_PAGE_STATISTICS;
+    const bool has_no_help = kprof_is_csv(options->format) || options->format == KPROF_FORMAT_MARKDOWN;
+    const idle_row rows[] = {
+        {"print-nvtx-rename", !is_ncu,
+         " but in ncu's layouts: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
+        {"print-fp|fp", !is_ncu, " but in ncu's layouts"},
+        {"print-metric-instances",
+         options->instances != KPROF_INSTANCES_NONE && (!is_ncu_csv || page != KPROF_PAGE_RAW),
+         " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
+        {"all|details-help", options->text_layout == KPROF_FORMAT_TEXT_NCU, " in ncu's layout of text"},
+        {"text-layout", options->text_layout == KPROF_FORMAT_TEXT_NCU && page == KPROF_PAGE_CENSUS,
+         ": ncu has no census"},
+        {"print-units", !options->base_units && kprof_is_csv(options->format), " in CSV, which has base units"},
+        {"csv-safe", !kprof_is_csv(format) && !(command & KPROF_IN(stats) && has_csv_apart(options)), " but in CSV"},
         {"set|section|metrics",
          is_report && (page == KPROF_PAGE_SUMMARY || page == KPROF_PAGE_BRIEF || is_of_runs || is_of_code),
          " on this page: the pages details, raw and statistics show what is chosen"},
@@ -98,17 +120,6 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         {"details-help", is_without_help, " on this page: the pages details and raw tell what metrics mean"},
         {"print-metric-name", is_without_sections,
          " on this page: the pages details and statistics have metrics in sections"},
-        {"log-file|filter|rule",
-         (is_report && options->export_path) || (command & (KPROF_IN(profile) | KPROF_IN(trace)) && is_silent),
-         " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"},
-        {"log-file", command & KPROF_IN(merge), ": kprof merge prints no results"},
-        {"log-file|csv|json|markdown", orders, ": kprof ctl status alone prints results"},
-        {"set|section|metrics|export", command & KPROF_IN(ctl) && !orders,
-         " on kprof ctl status; kprof ctl start takes it"},
-        {"allocated", command & KPROF_IN(profile) && selection->limits.budget_s <= 0,
-         " without --budget or kprof plan"},
-        {"section-exclude", selection->metrics.count > 0 && selection->sets.count + selection->sections.count == 0,
-         " beside metrics alone, without --set or --section"},
         {"rule", options->apply_rules == 0, " with --apply-rules no"},
         {"rule",
          page == KPROF_PAGE_RAW || page == KPROF_PAGE_STATISTICS || page == KPROF_PAGE_TIMELINE || is_of_runs ||
@@ -119,9 +130,16 @@ static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
         {CHOOSING_LAUNCHES, options->census && !options->is_measured,
          ": --census alone counts all launches and measures none; add --top N, a set or metrics"},
     };
-    _Static_assert(sizeof rows <= MOST_ROWS * sizeof *rows, "the caller has space for all rows");
+    _Static_assert(COUNT_OF(rows) <= MOST_OF_EACH, "the caller has space for all rows");
     memcpy(out, rows, sizeof rows);
     return COUNT_OF(rows);
+}
+
+/* Judge a line. Return the number of rows. */
+static size_t judge(const kprof_options *options, idle_row out[MOST_ROWS])
+{
+    const size_t count = judge_command(options, out);
+    return count + judge_pages(options, out + count);
 }
 
 /* Does it choose launches, or what is kept of them? */
