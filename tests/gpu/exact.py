@@ -268,8 +268,8 @@ def is_measured(launch):
 CONTRIBUTION = re.compile(r"multiplexed: its counters are part of .* at position (\d+)$")
 
 
-# Launches that -c does not count, since kprof puts off what it wanted to do.
-PUT_OFF = "the GPU's work did not end within 0.1 s"
+# Launches that -c does not count: kprof puts off what it wanted to do, or measures what is behind them.
+UNCOUNTED = re.compile("the GPU's work did not end within 0.1 s|.*; what is queued behind it is measured$")
 
 
 def sample_problem(launches, most, existing):
@@ -310,10 +310,10 @@ class Launches:
                 reason = re.sub(r"of launch \d+", "of another launch", launch.reason)
                 self.declined[reason] = self.declined.get(reason, 0) + 1
         self.largest_batch = harness.largest_batch(base)
-        put_off = sum(reason.startswith(PUT_OFF) for reason in self.reasons)
+        uncounted = sum(bool(UNCOUNTED.match(reason)) for reason in self.reasons)
         if self.existing >= self.most and any(launch.replay_mode == "multiplex" for launch in launches):
             self.problem = sample_problem(launches, self.most, self.existing)
-        elif not self.least <= self.reported <= max(self.most, min(self.most + put_off, self.existing)):
+        elif not self.least <= self.reported <= max(self.most, min(self.most + uncounted, self.existing)):
             self.problem = f"{self.reported} launches reported"
         if not self.problem and "" in self.declined:
             self.problem = "launches without values or a reason"

@@ -198,6 +198,8 @@ class Whole(unittest.TestCase):
         self.assertEqual(self.run_case(program, "1,;0,the reason", most=1).verdict, "2 launches reported")
         self.assertEqual(self.run_case(program, f"1,;{put_off};{put_off};{put_off}", most=1).verdict,
                          "4 launches reported")
+        self.assertTrue(exact.UNCOUNTED.match("it may have waited; what is queued behind it is measured"))
+        self.assertFalse(exact.UNCOUNTED.match("the launch came behind one that may have waited"))
 
     def test_nothing_measured(self):
         declined = "0,the reason;0,the reason"

@@ -918,6 +918,57 @@ static void test_first_launch_of_a_kernel_that_waits_for_the_host(void **state)
     sim.saves_host = false;
 }
 
+static unsigned launch_behind_holder(sim_function *holder, uint64_t flag, const char *why)
+{
+    const unsigned held = launch_holder(holder, flag);
+    assert_unmeasured(held, why);
+    const unsigned behind = launch(SIM_ADD);
+    let_holder_go(flag);
+    return behind;
+}
+
+/* The last one that -c takes closes its batch, and the next one is not taken. */
+static void assert_one_is_left(void)
+{
+    assert_measured(launch(SIM_ADD));
+    (void)launch(SIM_ADD);
+    assert_int_equal(look_up(last_tag).count, 0);
+}
+
+/* -c 3 takes three launches that are measured, and beside them as many that wait. A further one of these counts. */
+static void test_count_of_launches_that_wait_for_the_host(void **state)
+{
+    (void)state;
+    static sim_function holder = {"holder, counted", .kernel = SIM_SPIN};
+    kprof_filter *before = kprof_engine.process.filter, *three;
+    kprof_filter_spec *spec = &kprof_engine.process.config.filter;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 3}, &three), KPROF_OK);
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    kprof_engine.process.filter = three;
+    spec->launch_count = 3;
+    unsigned first = launch_behind_holder(&holder, 31, KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    unsigned second = launch_behind_holder(&holder, 32, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_one_is_left();
+    assert_measured(first);
+    assert_measured(second);
+    kprof_filter_restart(three);
+    first = launch_behind_holder(&holder, 33, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    second = launch(SIM_ADD);
+    assert_one_is_left();
+    assert_measured(first);
+    assert_measured(second);
+    kprof_filter_restart(three);
+    first = launch_behind_holder(&holder, 34, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_one_is_left();
+    assert_measured(first);
+    spec->launch_count = 0;
+    kprof_engine.process.filter = before;
+    kprof_filter_free(three);
+    sim.saves_host = false;
+}
+
 /* Nothing can tell, behind a launch that writes memory of the host, whether others do. What is known not to is
  * repeated, and so is a kernel that nobody has seen before behind a launch that only reads. */
 static void test_kernels_behind_one_that_waits_for_the_host(void **state)
@@ -1453,6 +1504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_reads_the_host_behind_one_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_count_of_launches_that_wait_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_marks_of_launches_that_are_not_chosen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),

@@ -367,8 +367,10 @@ static void begin_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     batch->behind.stream = launch->call->stream;
     batch->behind.thread = pthread_self();
     batch->state.list.entered = 0;
-    if (launch->chosen)
-        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    if (!launch->chosen)
+        return;
+    kprof_behind_leave_uncounted(&launch->record);
+    *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT KPROF_BEHIND_IT);
 }
 
 static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
