@@ -5,6 +5,7 @@
 #include "cli/begin.h"
 #include "cli/paths.h"
 #include "cli/spools.h"
+#include "core/clean.h"
 #include "core/control.h"
 #include "core/log.h"
 #include "report/model/change.h"
@@ -174,8 +175,9 @@ static kprof_status make_report(const kprof_parts *parts, const open_part *part,
         status = kprof_report_close(report);
     else
         kprof_report_discard(report);
+    KPROF_AUTO_FREE char *shown = kprof_clean_text(path); /* one line of the answer */
     if (status == KPROF_OK && out)
-        kprof_strbuf_printf(out, "report %s\n", path);
+        kprof_strbuf_printf(out, "report %s\n", shown ? shown : "");
     else if (status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "report: %s", path);
     return status;

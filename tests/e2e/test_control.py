@@ -455,6 +455,14 @@ class Control(Case):
         self.assertIn('error: "" is neither a process id', run.err)
         self.end(process, 106)
 
+    def test_names_of_reports_with_other_characters(self):
+        """An answer is lines, of which such a name is a part of one."""
+        process = self.start(f"launch={VECTOR_ADD}")
+        self.assertEqual(self.kprof("ctl", "start", "-o", "a\nb\x1b").code, 0)
+        self.assertIn(r"/a\nb\x1b.kprof", self.kprof("ctl", "stop").err)
+        self.assertTrue(os.path.exists(self.path("a\nb\x1b.kprof")))
+        self.end(process, 106)
+
     def test_process_that_is_none_of_the_run(self):
         process = self.start("init")
         self.assertIn("takes no commands", self.ask(b"start\0" + b"99999999\0"))
