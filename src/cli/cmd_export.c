@@ -296,7 +296,7 @@ int kprof_cmd_export(const kprof_options *options)
     if (status == KPROF_OK && taken == 0 && options->export_format == KPROF_EXPORT_FOLDED)
         status = find_stacks_of_trace(options, report, &has_stacks);
     if (status == KPROF_OK && taken == 0 && !has_stacks) {
-        kprof_outcome_explain_no_match(options, report);
+        kprof_outcome_explain_no_match(options, report, NULL);
         status = KPROF_NO_MATCH;
     }
     KPROF_THEN(status, write_export(options, report));

@@ -97,7 +97,7 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
                               (options->page == KPROF_PAGE_SUMMARY && !kprof_is_csv(options->format)); /* one table */
     if (is_alone && (shows_census || options->html_path))
         return KPROF_OK;
-    kprof_outcome_explain_no_match(given, report);
+    kprof_outcome_explain_no_match(given, report, NULL);
     tell_numbers(given);
     return KPROF_NO_MATCH;
 }

@@ -308,27 +308,30 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
 }
 
 /* A trace and a census have no launch that was measured. */
-static bool explain_others(const kprof_report_counts *counts)
+static bool explain_others(const kprof_report_counts *counts, const char *name)
 {
     if ((!counts->has_trace && counts->timed == 0) || counts->profiled + counts->not_measured > 0)
         return false;
-    kprof_log(KPROF_LOG_ERROR, counts->has_trace && counts->activities == 0
-                                   ? "this is a trace in which nothing happened, so there is nothing to show"
-                               : counts->has_trace
-                                   ? "this is a trace, which has no launch that was measured; kprof stats shows it, "
-                                     "kprof report --html writes a page with its timeline, and kprof export --to "
-                                     "chrome one for Perfetto"
-                                   : "this is a census, which has no launch that was measured; kprof report shows it "
-                                     "with --page census, and kprof --census --top N measures launches, too");
+    kprof_log(KPROF_LOG_ERROR,
+              counts->has_trace && counts->activities == 0
+                  ? "%s is a trace in which nothing happened, so there is nothing to show"
+              : counts->has_trace ? "%s is a trace, which has no launch that was measured; kprof stats shows it, "
+                                    "kprof report --html writes a page with its timeline, and kprof export --to "
+                                    "chrome one for Perfetto"
+                                  : "%s is a census, which has no launch that was measured; kprof report shows it "
+                                    "with --page census, and kprof --census --top N measures launches, too",
+              name);
     return true;
 }
 
-void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
+void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report, const char *name)
 {
     const bool is_run = options->command->mask == KPROF_IN(profile); /* its report may have a trace or a census, too */
     kprof_report_counts counts = {0};
-    if (kprof_report_count(report, &counts) != KPROF_OK || (!is_run && explain_others(&counts)))
+    if (kprof_report_count(report, &counts) != KPROF_OK || (!is_run && explain_others(&counts, name ? name : "this")))
         return;
+    if (name)
+        kprof_log(KPROF_LOG_ERROR, "%s has no launch that matches", name);
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
     KPROF_AUTO(kprof_strbuf) filters = KPROF_STRBUF_INIT;
@@ -420,7 +423,7 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
         explain_empty_trace(outcome, options);
     else if (nothing_status(outcome) == KPROF_NO_MATCH ||
              (outcome->counts.has_untold && outcome->counts.not_measured == 0 && !is_telling(outcome->spools.told)))
-        kprof_outcome_explain_no_match(options, report);
+        kprof_outcome_explain_no_match(options, report, NULL);
     else {
         kprof_log(KPROF_LOG_ERROR, "nothing was collected: %s", kprof_status_message(nothing_status(outcome)));
         tell_reasons(options, report);

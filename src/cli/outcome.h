@@ -28,5 +28,5 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
 /* Print the lines with which ncu ends a run that did not go well, for scripts that look for them. */
 void kprof_outcome_tell_as_ncu(const kprof_outcome *outcome, FILE *out);
 /* Log that no launch of the report matched; unless numbers alone chose them, also which kernels were seen, and the name
- * nearest to --kernel-name. */
-void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report);
+ * nearest to --kernel-name. `name`: of the report, where there are several; NULL. */
+void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report, const char *name);

@@ -1108,6 +1108,9 @@ class Comparisons(Case):
         self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "zzz>+3%",
                     err="kprof report after.kprof --page raw lists its metrics", out="")
         self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
+        self.expect(0, "trace", "--injection-path", INJECTION, "-o", "run", APP, f"launch={VECTOR_ADD}")
+        run = self.expect(106, "diff", "before.kprof", "run.kprof", err="run.kprof is a trace, which has no launch")
+        self.assertEqual(run.err.count("error:"), 1)
         run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
         self.assertRegex(run.out, r"In one report only\n.*\n  baseline +6  gather1.*\n  new +6  gather2")
         run = self.expect(106, "report", "before.kprof", "-k", "gather", err="did you mean -k gather1?")
