@@ -1,6 +1,7 @@
 /* Starts the application with the injection environment, forwards signals to it and waits for it. */
 #include "cli/launch.h"
 #include "cli/program.h"
+#include "cli/unfinished.h"
 #include "core/config.h"
 #include "core/files.h"
 #include "core/folder.h"
@@ -54,15 +55,9 @@ void kprof_umask_settle(void)
 
 kprof_status kprof_signals_block(kprof_signals *out)
 {
-    /* All that would end kprof: batch systems send USR1, USR2 and XCPU, timers of a shell ALRM. */
-    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1, SIGUSR2,   SIGALRM,
-                                  SIGXCPU, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT, SIGCHLD};
     sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        sigaddset(&set, numbers[i]);
-    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
-        sigaddset(&set, number);
+    kprof_signals_that_end(&set);
+    sigaddset(&set, SIGCHLD);
     if (sigprocmask(SIG_BLOCK, &set, &out->previous) != 0)
         return kprof_fail(KPROF_INTERNAL, "cannot block signals: %m");
     out->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

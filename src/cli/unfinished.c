@@ -15,7 +15,17 @@ static char files[4][LONGEST], folder_of[LONGEST];
 static volatile sig_atomic_t is_unfinished;
 static bool is_held;
 static sigset_t mask_before;
-static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+void kprof_signals_that_end(sigset_t *out)
+{
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1, SIGUSR2,  SIGALRM,
+                                  SIGXCPU, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
+    sigemptyset(out);
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        sigaddset(out, numbers[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        sigaddset(out, number);
+}
 
 void kprof_unfinished_remove(void)
 {
@@ -34,21 +44,21 @@ static void remove_and_end(int number)
 
 void kprof_signals_follow(void (*handler)(int number))
 {
-    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+    sigset_t set;
+    kprof_signals_that_end(&set);
+    for (int number = 1; number <= SIGRTMAX; number++) {
         struct sigaction action;
-        if (sigaction(numbers[i], NULL, &action) != 0 || action.sa_handler == SIG_IGN)
+        if (sigismember(&set, number) != 1 || sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN)
             continue;
         action = (struct sigaction){.sa_handler = handler};
-        sigaction(numbers[i], &action, NULL);
+        sigaction(number, &action, NULL);
     }
 }
 
 void kprof_unfinished_hold(void)
 {
     sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        sigaddset(&set, numbers[i]);
+    kprof_signals_that_end(&set);
     is_held = is_held || sigprocmask(SIG_BLOCK, &set, &mask_before) == 0;
 }
 

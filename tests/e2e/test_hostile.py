@@ -6,6 +6,7 @@ import glob
 import json
 import random
 import re
+import resource
 import shutil
 import sqlite3
 import stat
@@ -183,16 +184,19 @@ class Places(Case):
                 self.assert_clean()
 
 
-@unittest.skipUnless(os.geteuid() == 0, "only root can make programs that have more rights than their user")
 class Unfinished(Case):
     COMMANDS = ("export run --to chrome -o new", "export run --to nsys-sqlite -o new", "report run --html new.html",
                 "merge run sample -o new", "merge run sample -f -o old", "report run sample --launch 0",
                 "report run --launch 0-9 -o new", "stats run -o new")
+    # Each is tried with one of the commands, and the usual two with all.
+    SIGNALS = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM,
+               signal.SIGPROF, signal.SIGXCPU, signal.SIGIO, signal.SIGPWR, signal.SIGRTMIN, signal.SIGRTMAX)
 
     def interrupt(self, words, known, number):
         """End kprof once it has begun a file. Was that before it had ended?"""
         process = subprocess.Popen([KPROF, *words.split()], cwd=self.dir, env=self.environment({}), text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
         while process.poll() is None and not os.listdir(self.tmp) and set(os.listdir(self.dir)) <= known:
             pass
         process.send_signal(number)
@@ -210,8 +214,8 @@ class Unfinished(Case):
                              "RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 20000) SELECT * FROM n)")
         database.close()
         interrupted = set()
-        for words in self.COMMANDS:
-            for number in (signal.SIGINT, signal.SIGTERM):
+        for i, words in enumerate(self.COMMANDS):
+            for number in (signal.SIGINT, signal.SIGTERM, *self.SIGNALS[i::len(self.COMMANDS)]):
                 shutil.copy(SAMPLE, self.path("old.kprof"))
                 known = set(os.listdir(self.dir))
                 if self.interrupt(words, known, number):
@@ -227,6 +231,7 @@ class Unfinished(Case):
         self.assertGreater(len(interrupted), len(self.COMMANDS) // 2)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root can make programs that have more rights than their user")
 class Privileged(Case):
     """A program with more rights than its user: no variable of that user's chooses its files or libraries."""
 
@@ -438,8 +443,6 @@ BAD_REPORT, BAD_METRICSET, USAGE, NO_MATCH = 107, 102, 101, 106
 
 def limit_time():
     """Where it takes seconds at most: no machine is as slow as this."""
-    import resource
-
     resource.setrlimit(resource.RLIMIT_CPU, (900, 900))
 
 
