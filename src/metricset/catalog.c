@@ -369,19 +369,11 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog)
     return catalog->section_count;
 }
 
-/* Is it the finding of one of these ids, its own or those of ncu's rules? */
-static bool is_finding_of(const kprof_finding *finding, const kprof_strlist *ids)
-{
-    return kprof_strlist_contains(ids, finding->id) ||
-           KPROF_ANY(i, kprof_strings_count(finding->ncu), kprof_strlist_contains(ids, finding->ncu[i]));
-}
-
-static kprof_status check_finding_id(const kprof_catalog *catalog, char *id)
+static kprof_status check_finding_id(const kprof_catalog *catalog, const char *id)
 {
     KPROF_AUTO(kprof_strlist) ids = KPROF_STRLIST_INIT;
-    const kprof_strlist one = {&id, 1, 1};
     for (size_t i = 0; i < catalog->finding_count; i++) {
-        if (is_finding_of(&catalog->findings[i], &one))
+        if (kprof_finding_has_id(&catalog->findings[i], id))
             return KPROF_OK;
         (void)kprof_strlist_add(&ids, catalog->findings[i].id);
     }
@@ -401,7 +393,7 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
         return status;
     out->items = kprof_calloc(catalog->finding_count + 1, sizeof *out->items);
     for (size_t i = 0; i < catalog->finding_count; i++)
-        if (ids->count == 0 || is_finding_of(&catalog->findings[i], ids))
+        if (ids->count == 0 || KPROF_ANY(k, ids->count, kprof_finding_has_id(&catalog->findings[i], ids->items[k])))
             out->items[out->count++] = &catalog->findings[i];
     return KPROF_OK;
 }

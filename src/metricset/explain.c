@@ -807,6 +807,9 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
         status = explain_page_word(&by, word, &is_on_pages);
     if (is_on_pages || status != KPROF_OK)
         return status;
+    for (size_t i = 0; i < catalog->finding_count; i++)
+        if (kprof_finding_has_id(&catalog->findings[i], word))
+            return explain_finding(&by, &catalog->findings[i]);
     out->metric = word;
     return explain_metric(&by, word);
 }

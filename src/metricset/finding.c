@@ -463,3 +463,14 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
     KPROF_THEN(status, check_lists(place, out));
     return status == KPROF_OK ? bind_finding(place, out) : status;
 }
+
+bool kprof_finding_has_id(const kprof_finding *finding, const char *id)
+{
+    return strcmp(finding->id, id) == 0 ||
+           KPROF_ANY(i, kprof_strings_count(finding->ncu), strcmp(finding->ncu[i], id) == 0);
+}
+
+const char *kprof_finding_ncu_rule(const kprof_finding *finding)
+{
+    return kprof_strings_count(finding->ncu) > 0 ? finding->ncu[0] : finding->id;
+}

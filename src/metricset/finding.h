@@ -82,7 +82,7 @@ typedef struct kprof_finding {
     bool is_symptom;     /* a symptom of what other findings name: comparisons count a third of its gain */
     kprof_expr *symptom; /* whether it is, where that depends on its values; NULL: it does not */
     char **unless;       /* ids of findings: if a kernel has one of them, kprof does not report this one. NULL: none */
-    char **ncu;          /* ids of ncu's rules that look for the same, which --rule takes, too. NULL: none */
+    char **ncu;          /* ids of ncu's rules that look for the same, the closest first. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
     size_t threshold_count;
@@ -114,6 +114,11 @@ typedef struct kprof_finding_list {
 
 /* Read the JSON of a finding; BAD_METRICSET names the place. */
 kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *value, kprof_finding *out) KPROF_MUST_CHECK;
+
+/* Is it the finding's id, or that of one of ncu's rules which look for the same? */
+bool kprof_finding_has_id(const kprof_finding *finding, const char *id);
+/* What ncu calls the finding: the closest of its rules, or else the finding's own id. */
+const char *kprof_finding_ncu_rule(const kprof_finding *finding);
 
 /* A placeholder in a text, or the text before it. */
 typedef enum kprof_text_part_kind {

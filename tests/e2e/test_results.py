@@ -771,6 +771,11 @@ class Pages(Case):
         for name in ("Duration", "DRAM Frequency"):
             self.assertEqual(len([row for row in rows() if row["Metric Name"] == name]), 1, name)
         self.assertIn("Rule Name", rows()[0])
+        [launch] = json.loads(self.kprof("report", SAMPLE, "--json").out)["launches"][:1]
+        names = {"Bottleneck": "SOLBottleneck", "IssueSlots": "IssueSlotUtilization", "WarpStall": "CPIStall"}
+        self.assertEqual(sorted(row["Rule Name"] for row in rows("-c", "1") if row["Rule Name"]),
+                         sorted(names.get(found["id"], found["id"]) for found in launch["findings"]))
+        self.assertIn('"WarpStall"', self.kprof("report", SAMPLE, "--csv").out)
         self.assertNotIn("Rule Name", rows("--metrics", "dram__bytes.sum")[0])
         self.assertNotIn("Rule Name", rows("--apply-rules", "no")[0])
         self.assertFalse([name for name in rows("--page", "raw")[0] if "Triage" in name])
@@ -1723,7 +1728,7 @@ class Findings(Case):
     def test_apply_rules(self):
         for words in ([], ["--csv"], ["--csv-layout", "ncu"], ["--json"], ["--markdown"]):
             found = self.kprof("report", SAMPLE, "--rule", "WarpStall", *words).out
-            self.assertRegex(found, "WarpStall|Warps wait")
+            self.assertRegex(found, "WarpStall|Warps wait|CPIStall")
             plain = self.kprof("report", SAMPLE, "--apply-rules", "no", *words)
             self.assert_run(plain, 0)
             for word in ("Worth most", "Warps wait", "WarpStall\"", "verdict", "finding__", "Rule Name"):

@@ -99,6 +99,7 @@ static void test_words_of_pages(void **state)
         const char *word, *kind, *metric, *description;
     } rows[] = {
         {"Warps wait", "finding", NULL, "Warps wait"},
+        {"CPIStall", "finding", NULL, "Warps wait"}, /* as ncu's layouts name it */
         {"warp state statistics", "section", NULL, "Warp State Statistics"},
         {"Long Scoreboard", NULL, "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", NULL},
         {"L1 data pipe", "finding", NULL, "What limits the kernel"},

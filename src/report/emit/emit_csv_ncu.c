@@ -265,7 +265,7 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     const size_t empty = COUNT_OF(metric_columns) - 2 + (emitter->options->with_tables != 0);
     for (size_t i = 0; i < empty; i++) /* a rule is no metric */
         kprof_csv_text(&csv->row, "");
-    kprof_csv_text(&csv->row, finding->id);
+    kprof_csv_text(&csv->row, kprof_finding_ncu_rule(finding));
     kprof_csv_text(&csv->row, kprof_ncu_rule_type(found));
     kprof_csv_text(&csv->row, kprof_strbuf_text(&text));
     kprof_csv_text(&csv->row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
