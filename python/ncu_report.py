@@ -351,7 +351,7 @@ class IRuleResult:
         return self._finding["name"]
 
     def rule_identifier(self):
-        return self._finding["id"]
+        return self._finding["ncu_rule"] or self._finding["id"]
 
     def section_identifier(self):
         return self._finding["section"]
@@ -360,7 +360,7 @@ class IRuleResult:
         return True
 
     def rule_message(self):
-        kind = MsgType.OK if self.rule_identifier() == _LIMIT else MsgType.WARNING
+        kind = MsgType.OK if self._finding["id"] == _LIMIT else MsgType.WARNING
         kind = MsgType.OPTIMIZATION if self.has_speedup_estimation() else kind
         text = " ".join(filter(None, (self._finding["message"], self._finding["advice"])))
         return {"title": self.name(), "message": text, "type": kind}

@@ -301,7 +301,8 @@ class Findings(Case):
         report = SAMPLES / "vectorAdd-h200.kprof"
         [launch], action = printed(report), actions_of(report)[0]
         results, rows = action.rule_results(), action.rule_results_as_dicts()
-        self.assertEqual([result.rule_identifier() for result in results], [one["id"] for one in launch["findings"]])
+        self.assertEqual([result.rule_identifier() for result in results],
+                         [one["ncu_rule"] or one["id"] for one in launch["findings"]])
         self.assertEqual([str(result) for result in results], [row["name"] for row in rows])
         for finding, result, row in zip(launch["findings"], results, rows):
             gain = finding["estimated_speedup"] and finding["estimated_speedup"]["pct"]
@@ -312,7 +313,7 @@ class Findings(Case):
             self.assertEqual((result.focus_metrics(), len(result.result_tables()[0]["data"])),
                              ([], len(finding["evidence"])))
         kinds = {row["rule_identifier"]: row["rule_message"]["type"] for row in rows}
-        self.assertEqual((kinds["Bottleneck"], kinds["NarrowAccesses"], kinds["IssueSlots"]),
+        self.assertEqual((kinds["SOLBottleneck"], kinds["NarrowAccesses"], kinds["IssueSlotUtilization"]),
                          (ncu_report.MsgType.OK, ncu_report.MsgType.OPTIMIZATION, ncu_report.MsgType.WARNING))
         self.assertEqual({row["speedup_estimation"]["type"] for row in rows if "speedup_estimation" in row},
                          {ncu_report.SpeedupType.GLOBAL})

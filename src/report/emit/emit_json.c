@@ -254,7 +254,8 @@ static cJSON *found_object(const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
     cJSON *object = KPROF_JSON_OBJECT(
-        {"id", text_of(finding->id)}, {"name", text_of(finding->name)}, {"section", text_of(finding->sections[0])},
+        {"id", text_of(finding->id)}, {"ncu_rule", text_of(finding->ncu ? kprof_finding_ncu_rule(finding) : NULL)},
+        {"name", text_of(finding->name)}, {"section", text_of(finding->sections[0])},
         {"confidence", text_of(kprof_confidence_name(finding->confidence))},
         {"message", kprof_json_found(found, finding->message)}, {"advice", kprof_json_found(found, finding->advice)},
         {"estimated_speedup", speedup(found)}, {"evidence", evidence(found)}, {"thresholds", thresholds(finding)},
