@@ -775,12 +775,20 @@ class Pages(Case):
         names = {"Bottleneck": "SOLBottleneck", "IssueSlots": "IssueSlotUtilization", "WarpStall": "CPIStall"}
         self.assertEqual(sorted(row["Rule Name"] for row in rows("-c", "1") if row["Rule Name"]),
                          sorted(names.get(found["id"], found["id"]) for found in launch["findings"]))
-        self.assertIn('"WarpStall"', self.kprof("report", SAMPLE, "--csv").out)
+        self.assertIn('"finding__WarpStall"', self.kprof("report", SAMPLE, "--csv").out)
         self.assertNotIn("Rule Name", rows("--metrics", "dram__bytes.sum")[0])
         self.assertNotIn("Rule Name", rows("--apply-rules", "no")[0])
         self.assertFalse([name for name in rows("--page", "raw")[0] if "Triage" in name])
         self.assertEqual(rows("--page", "raw")[1]["device__attribute_display_name"], "NVIDIA H200")
         self.assertEqual(list(rows("--page", "raw", "--metrics", "dram__bytes.sum")[0])[10:], ["CC", "dram__bytes.sum"])
+
+    def test_ncu_has_no_source_page_of_notes(self):
+        """A script would take them for code."""
+        run = self.kprof("report", SAMPLE, "--csv-layout", "ncu", "--page", "source")
+        self.assert_run(run, 106)
+        self.assertEqual(run.out, "")
+        self.assertIn("the instructions of these launches were not measured: kprof --set source -k KERNEL", run.err)
+        self.assert_run(self.kprof("report", SAMPLE, "--page", "source"), 0)
 
     def test_ncu_has_tables_on_request(self):
         read = {"Metric Name": "dram__bytes_read.sum", "Section Name": "Memory Workload Analysis Tables"}

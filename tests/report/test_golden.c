@@ -124,7 +124,7 @@ static golden_case cases[] = {
     {"session.md", {MARKDOWN(SESSION)}},
     {"source-none.txt", {TEXT(SOURCE)}},
     {"source-none.json", {JSON(SOURCE)}},
-    {"source-none.csv", {CSV(SOURCE, NCU)}},
+    {"source-none.csv", {CSV(SOURCE, LONG)}},
     {"raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
     {"statistics.jsonl", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_JSONL, .filter = &only_vector_add}},
     {"statistics.prom", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}},

@@ -812,8 +812,10 @@ static void prepare(source_page *page)
         kprof_pool_calloc(model->pool, OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
 }
 
-static void show_profiles(source_page *page)
+static kprof_status show_profiles(source_page *page)
 {
+    static const char nothing[] = "the instructions of these launches were not measured: kprof --set source -k KERNEL "
+                                  "APPLICATION measures them, where it repeats launches";
     kprof_emitter *emitter = page->emitter;
     size_t shown = 0;
     for (size_t i = 0; i < page->profiles.count; i++) {
@@ -825,14 +827,15 @@ static void show_profiles(source_page *page)
     }
     if (shown > 0)
         emitter->ops->list_end(emitter);
+    if (shown == 0 && kprof_format_is_of_ncu(page->context->options)) /* programs read code there, and no notes */
+        return kprof_fail(KPROF_NO_MATCH, "%s", nothing);
     if (shown == 0)
-        add_note(page, NULL,
-                 kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
-                              "KERNEL APPLICATION measures them, where it repeats launches"));
+        add_note(page, NULL, kprof_strdup(nothing));
     note_advice(page, "");
     if (shown > 0)
         show_files(page);
     show_notes(page, shown == 0);
+    return KPROF_OK;
 }
 
 /* Tell which files of the lines have a text in this state: "softmax.py, standard.py: no text: not found". */
@@ -972,11 +975,11 @@ kprof_status kprof_page_source(const kprof_page_context *context)
 {
     source_page *page = open_page(context);
     page->profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    const kprof_status status = take_launches(page);
+    kprof_status status = take_launches(page);
     if (status != KPROF_OK)
         return status;
     page->emitter = kprof_page_begin(context);
-    show_profiles(page);
+    status = show_profiles(page);
     kprof_source_index_free(&page->index);
-    return kprof_page_end(page->emitter, KPROF_OK);
+    return kprof_page_end(page->emitter, status);
 }
