@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/subset.h"
+#include "cli/unfinished.h"
 #include "core/log.h"
 #include "report/model/trace_stats.h"
 
@@ -108,6 +109,8 @@ static kprof_status open_part(const kprof_options *options, const kprof_subset *
 {
     char *path = NULL;
     kprof_status status = kprof_subset_make(options, subset, &path);
+    if (status == KPROF_OK && options->export_path)
+        kprof_unfinished_begin(path, NULL); /* it may turn out to hold nothing */
     KPROF_THEN(status, kprof_report_open(path, out));
     if (options->export_path)
         *kept = path;
@@ -146,6 +149,8 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         (void)!kprof_report_close(report);
     if (kept && status != KPROF_OK)
         unlink(kept);
+    if (kept)
+        kprof_unfinished_end();
     return status;
 }
 

@@ -787,7 +787,7 @@ class Memory(Case):
                            "export run --to nsys-sqlite -f -o new", "export run --to timeline -f -o new",
                            "report run --html new -f"), 2):
             self.fail_some(*words.split())
-        self.fail_some("report", SAMPLE, "--launch", "1", "-f", "-o", "part")
+        self.fail_some("report", SAMPLE, "--launch", "1", "-f", "-o", "part", tried=100)
 
 
 class RawText(Case):

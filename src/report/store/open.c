@@ -19,6 +19,7 @@
 #define READER_PATIENCE_MS 500
 
 static kprof_report *the_draft; /* the latest report that is being written */
+static const char *the_new;     /* a file that is to become one; NULL: none */
 
 static void report_free(kprof_report *report)
 {
@@ -162,7 +163,7 @@ static kprof_status open_new(const char *path, kprof_create_mode mode, int seed,
     KPROF_THEN(status, kprof_report_file_make(path, mode, &draft, &lock));
     if (status != KPROF_OK)
         return status;
-    const char *place = draft ? draft : path;
+    const char *place = the_new = draft ? draft : path;
     if (seed >= 0)
         status = kprof_report_file_fill(place, seed);
     KPROF_THEN(status, report_new(place, ACCESS_WRITE, &report));
@@ -172,8 +173,10 @@ static kprof_status open_new(const char *path, kprof_create_mode mode, int seed,
         free(report->path);
         report->path = kprof_strdup(path);
         *out = the_draft = report;
+        the_new = NULL;
         return KPROF_OK;
     }
+    the_new = NULL;
     kprof_report_file_remove(place);
     if (lock >= 0)
         close(lock);
@@ -540,8 +543,9 @@ kprof_status kprof_report_close(kprof_report *report)
 
 void kprof_report_abandon(void)
 {
-    if (the_draft)
-        kprof_report_file_remove(kprof_report_place(the_draft));
+    const char *place = the_new ? the_new : the_draft ? kprof_report_place(the_draft) : NULL;
+    if (place)
+        kprof_report_file_remove(place);
 }
 
 void kprof_report_discard(kprof_report *report)
