@@ -128,12 +128,12 @@ static kprof_status find_format(const kprof_options *options, char *word, bool t
     return read_style(colon, out);
 }
 
-/* Return where a table goes: "-", or what its file's name is made of. Caller frees. */
-static char *find_place(const kprof_options *options, size_t number)
+/* Find where a table goes: "-", or what its file's name is made of, with this number for %i. Caller frees *out. */
+static kprof_status find_place(const kprof_options *options, size_t table, unsigned number, char **out)
 {
-    char *to = take_word(options->export_path ? options->export_path : "-", number);
-    unescape(to);
-    return to;
+    KPROF_AUTO_FREE char *word = take_word(options->export_path ? options->export_path : "-", table);
+    unescape(word);
+    return kprof_name_expand("--export", word, number, out);
 }
 
 /* Before any table is printed: the format of each, and those that are given for more tables. */
@@ -143,8 +143,9 @@ static kprof_status check_formats(const kprof_options *options, size_t tables)
     const char *at = options->stats_formats;
     for (size_t i = 0; at && (*at || i < tables) && status == KPROF_OK; i++) {
         stats_format format;
-        KPROF_AUTO_FREE char *word = take_word(options->stats_formats, i), *to = find_place(options, i);
-        status = find_format(options, word, strcmp(to, "-") != 0, &format);
+        KPROF_AUTO_FREE char *word = take_word(options->stats_formats, i), *to = NULL;
+        status = find_place(options, i, 1, &to);
+        KPROF_THEN(status, find_format(options, word, strcmp(to, "-") != 0, &format));
         at += word_length(at, ',');
         at += *at == ',';
     }
@@ -184,41 +185,101 @@ static kprof_status show(const kprof_options *options, kprof_report *report, con
     return kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){reports, 1, content});
 }
 
-/* Show one table by itself, in its format, where it is to go. */
-static kprof_status show_apart(const kprof_options *options, kprof_report *report, const kprof_stats_content *all,
-                               size_t number)
-{
+/* Tables that are shown each by itself. */
+typedef struct tables_apart {
+    const kprof_options *options;
+    kprof_report *report;
+    const kprof_stats_content *all;
+    unsigned number; /* for %i */
+} tables_apart;
+
+/* How one of them is shown, and where. */
+typedef struct place {
+    char *words; /* of its format, which has parts of them; owned */
     stats_format format;
-    kprof_options one = *options;
-    char *name = all->tables->items[number];
-    KPROF_AUTO_FREE char *to = find_place(options, number), *file = NULL;
-    KPROF_AUTO_FREE char *word = take_word(options->stats_formats ? options->stats_formats : ".", number);
-    const bool to_file = strcmp(to, "-") != 0;
-    kprof_status status = find_format(options, word, to_file, &format);
-    const kprof_stats_content content = {&(kprof_strlist){&name, 1, 1}, all->are_asked_for, all->findings,
-                                         format.format == KPROF_UNSET, all->time_unit};
-    if (status != KPROF_OK)
-        return status;
-    one.format = format.format;
-    one.table_style = format.style;
-    one.table_style.has_title = !to_file;
-    if (to[0] == '@')
+    char *file; /* owned; NULL: stdout */
+} place;
+
+static void place_free(place *it)
+{
+    KPROF_FREE(it->words, it->file);
+}
+
+static kprof_status settle(const tables_apart *of, size_t at, place *out)
+{
+    const kprof_options *options = of->options;
+    KPROF_AUTO_FREE char *to = NULL;
+    *out = (place){.words = take_word(options->stats_formats ? options->stats_formats : ".", at)};
+    kprof_status status = find_place(options, at, of->number, &to);
+    const bool to_file = to && strcmp(to, "-") != 0;
+    KPROF_THEN(status, find_format(options, out->words, to_file, &out->format));
+    if (status == KPROF_OK && to[0] == '@')
         return kprof_fail(KPROF_USAGE, "-o %s: kprof starts no command; write to -, and pipe that to it", to);
-    if (!to_file) {
-        if (number > 0 && !options->log_file)
-            puts("");
-        return show(&one, report, &content);
+    if (status == KPROF_OK && to_file)
+        out->file = name_file(options->argument, to, of->all->tables->items[at], out->format.ending);
+    return status;
+}
+
+/* Take the lowest number that is of no file yet: all tables of a line have the same. */
+static kprof_status find_number(tables_apart *of)
+{
+    struct stat found;
+    const char *names = of->options->export_path;
+    kprof_status status = KPROF_OK;
+    of->number = 1;
+    for (size_t i = 0; i < of->all->tables->count && status == KPROF_OK && names; i++) {
+        place to;
+        KPROF_AUTO_FREE char *word = take_word(names, i);
+        status = settle(of, i, &to);
+        if (status == KPROF_OK && to.file && kprof_name_is_numbered(word) && lstat(to.file, &found) == 0) {
+            of->number++;
+            i = SIZE_MAX; /* all again */
+        }
+        place_free(&to);
     }
-    one.log_file = file = name_file(options->argument, to, name, format.ending);
+    return status;
+}
+
+/* Show one table by itself, in its format, where it is to go. */
+static kprof_status show_apart(const tables_apart *of, size_t at, const place *to)
+{
+    const kprof_options *options = of->options;
+    const kprof_stats_content *all = of->all;
+    kprof_options one = *options;
+    char *name = all->tables->items[at];
+    char *file = to->file;
+    const kprof_stats_content content = {&(kprof_strlist){&name, 1, 1}, all->are_asked_for, all->findings,
+                                         to->format.format == KPROF_UNSET, all->time_unit};
+    one.format = to->format.format;
+    one.table_style = to->format.style;
+    one.table_style.has_title = !file;
+    if (!file) {
+        if (at > 0 && !options->log_file)
+            puts("");
+        return show(&one, of->report, &content);
+    }
+    one.log_file = file;
     if (!options->force_overwrite && access(file, F_OK) == 0)
         return kprof_fail(KPROF_OUTPUT, "%s exists; give --force-overwrite to replace it", file);
     kprof_unfinished_begin(file, NULL);
-    status = show(&one, report, &content);
+    kprof_status status = show(&one, of->report, &content);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "table: %s", file);
     else
         (void)unlink(file);
     kprof_unfinished_end();
+    return status;
+}
+
+static kprof_status show_each(tables_apart *of)
+{
+    kprof_status status = find_number(of);
+    for (size_t i = 0; i < of->all->tables->count && status == KPROF_OK; i++) {
+        place to;
+        status = settle(of, i, &to);
+        KPROF_THEN(status, show_apart(of, i, &to));
+        place_free(&to);
+    }
     return status;
 }
 
@@ -243,10 +304,8 @@ int kprof_cmd_stats(const kprof_options *options)
         KPROF_THEN(status, kprof_stats_leave_out(report, options->stats_reports.count > 0, &tables));
     const kprof_stats_content content = {&tables, options->stats_reports.count > 0,
                                          rules.catalog ? &rules.findings : NULL, false, options->time_unit};
-    if (!are_apart)
-        KPROF_THEN(status, show(options, report, &content));
-    for (size_t i = 0; i < tables.count && are_apart; i++)
-        KPROF_THEN(status, show_apart(options, report, &content, i));
+    KPROF_THEN(status,
+               are_apart ? show_each(&(tables_apart){options, report, &content, 0}) : show(options, report, &content));
     KPROF_THEN(status, kprof_trace_tell_missing(report, KPROF_TRACE_TABLES));
     if (report)
         (void)!kprof_report_close(report);

@@ -53,8 +53,8 @@ OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these ch
 #include "core/recorder_options.h"
 
 OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE | CTL | STATS,
-       "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
-       "With kprof export: write to FILE; with kprof stats: each table to FILE_TABLE.csv", .letter = 'o',
+       "keep the report, or the chosen part of one, as FILE.kprof; with kprof export: write to FILE; with kprof stats: "
+       "each table to FILE_TABLE.csv. %h %p %q{ENV} %i %% are expanded", .letter = 'o',
        .argument = "FILE")
 OPTION(CLI, FLAG, force_overwrite, "force-overwrite",
        RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE | CTL | STATS,
@@ -162,7 +162,8 @@ KPROF_FORMATS(NO_OPTION, FORMAT_OPTION)
 #undef FORMAT_OPTION
 #undef NO_OPTION
 OPTION(CLI, STRING, html_path, "html", REPORT | DIFF,
-       "write all about the report to FILE, one HTML file for a browser", .argument = "FILE")
+       "write all about the report to FILE, one HTML file for a browser; its name is expanded as that of --export",
+       .argument = "FILE")
 OPTION(CLI, CHOICE, csv_layout, "csv-layout", OTHER_FORMAT,
        "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)",
        .argument = "long|wide|ncu", .initial = KPROF_UNSET,

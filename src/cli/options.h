@@ -65,9 +65,9 @@ typedef struct kprof_options {
     int format;             /* kprof_format or KPROF_UNSET */
     uint64_t most_launches; /* that --launch-count allows in all; 0: that is not known */
 
-    char *kernel_regex, *kernel_regex_exclude;              /* of ncu: they become filter.kernel */
-    char *kernel_made;                                      /* owned: filter.kernel, where it is none of the words */
-    kprof_pool words_of_files;                              /* owned: words that stand in files */
+    char *kernel_regex, *kernel_regex_exclude; /* of ncu: they become filter.kernel */
+    char *kernel_made;                         /* owned: filter.kernel, where it is none of the words */
+    kprof_pool made_words;                     /* owned: words that stand in files, names that were expanded */
     char *capture_range, *capture_range_end, *nvtx_capture; /* of nsys: they become the filter's, ... */
     char *schedule_made, *step_made;                        /* ... which these are then; owned */
     kprof_strlist reports;              /* of a command that takes many, and `argument` is the first; or its words */

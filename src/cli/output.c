@@ -350,7 +350,25 @@ static kprof_status check_outputs(const kprof_options *options, const char *log_
     return status;
 }
 
-kprof_status kprof_outputs_check(const kprof_options *options)
+/* Files are written as they are named, but reports, whose %i takes its number as they are made. */
+static kprof_status expand_name(kprof_options *options, const char *option, char **path)
+{
+    struct stat found;
+    if (!*path || !strchr(*path, '%'))
+        return KPROF_OK;
+    for (unsigned number = 1;; number++) {
+        KPROF_AUTO_FREE char *name = NULL;
+        kprof_status status = kprof_name_expand(option, *path, number, &name);
+        if (status != KPROF_OK)
+            return status;
+        if (kprof_name_is_numbered(*path) && lstat(name, &found) == 0)
+            continue;
+        *path = kprof_pool_strdup(&options->made_words, name);
+        return KPROF_OK;
+    }
+}
+
+kprof_status kprof_outputs_check(kprof_options *options)
 {
     bool makes_report = options->command == kprof_commands || options->command->operand == KPROF_OPERAND_FOLDER ||
                         options->command->operand == KPROF_OPERAND_MANY_REPORTS;
@@ -358,10 +376,12 @@ kprof_status kprof_outputs_check(const kprof_options *options)
     bool is_report = kprof_command_reads_reports(options->command);
     KPROF_AUTO_FREE char *export_path = NULL;
     KPROF_AUTO(kprof_strlist) inputs = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
+    kprof_status status = expand_name(options, "--html", &options->html_path);
+    if (is_export(options))
+        KPROF_THEN(status, expand_name(options, "--export", &options->export_path));
     if (makes_report && options->export_path)
-        status = kprof_export_path_expand(options->export_path, &export_path);
-    if (is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0)
+        KPROF_THEN(status, kprof_export_path_expand(options->export_path, &export_path));
+    if (status == KPROF_OK && is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0)
         export_path = kprof_strdup(options->export_path);
     if (status == KPROF_OK && (is_file || export_path || is_report))
         status = find_inputs(options, &inputs);

@@ -41,8 +41,9 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
 kprof_route kprof_route_report(const kprof_options *options);
 
 /* Refuse an output (--log-file, --export, --html, and the stdout of a report) that is an input of the command, or
- * another of its outputs, by what the files are, not by name. USAGE, with a message, before anything is opened. */
-kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
+ * another of its outputs, by what the files are, not by name. USAGE, with a message, before anything is opened. Expands
+ * the names of files that are no reports first. */
+kprof_status kprof_outputs_check(kprof_options *options) KPROF_MUST_CHECK;
 
 /* Open an output for writing, with flags and the mode of open(2); where it is a pipe that nothing reads yet, say that
  * kprof waits. NULL with errno where it cannot be opened. */

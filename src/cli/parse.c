@@ -379,7 +379,7 @@ static kprof_status insert_file(cursor *at)
     if (at->words_of_files > MOST_WORDS)
         return kprof_fail(KPROF_USAGE, "%s: files have more than %d words", *at->word, MOST_WORDS);
     const size_t place = (size_t)(at->word - options->words);
-    options->words = kprof_words_replace(&options->words_of_files, options->words, (kprof_word_span){place, 1}, &words);
+    options->words = kprof_words_replace(&options->made_words, options->words, (kprof_word_span){place, 1}, &words);
     at->word = options->words + place;
     return KPROF_OK;
 }
@@ -464,7 +464,7 @@ static kprof_status take_words(cursor *at, const kprof_strlist *words)
 {
     kprof_options *options = at->options;
     const size_t application = options->application ? (size_t)(options->application - options->words) : 0;
-    options->words = kprof_words_replace(&options->words_of_files, options->words, (kprof_word_span){1, 0}, words);
+    options->words = kprof_words_replace(&options->made_words, options->words, (kprof_word_span){1, 0}, words);
     if (application)
         options->application = options->words + application + words->count;
     char *rest = options->words[1 + words->count];
@@ -566,5 +566,5 @@ void kprof_options_free(kprof_options *options)
             kprof_strlist_free((kprof_strlist *)((char *)options + row->field));
     }
     kprof_strlist_free(&options->reports);
-    kprof_pool_free(&options->words_of_files);
+    kprof_pool_free(&options->made_words);
 }

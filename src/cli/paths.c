@@ -1,5 +1,5 @@
-/* Finds the injection library and the set files from the executable's own place, expands --export's placeholders, and
- * finds the report that a name stands for. */
+/* Finds the injection library and the set files from the executable's own place, expands placeholders of files
+ * to write, and finds the report that a name stands for. */
 #include "cli/paths.h"
 #include "core/files.h"
 #include "core/log.h"
@@ -151,11 +151,11 @@ char *kprof_preloaded_find(const char *injection, bool starts_unarmed)
     return NULL;
 }
 
-static kprof_status append_environment(const char **at, kprof_strbuf *out)
+static kprof_status append_environment(const char *option, const char **at, kprof_strbuf *out)
 {
     const char *end = strchr(*at, '}');
     if (**at != '{' || !end)
-        return kprof_fail(KPROF_USAGE, "--export: %%q needs the name of a variable: %%q{NAME}");
+        return kprof_fail(KPROF_USAGE, "%s: %%q needs the name of a variable: %%q{NAME}", option);
     KPROF_AUTO_FREE char *name = kprof_strndup(*at + 1, (size_t)(end - *at - 1));
     const char *value = getenv(name);
     kprof_status status = KPROF_OK;
@@ -163,16 +163,16 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
         kprof_strbuf_puts(out, value);
     else
         status = kprof_fail(KPROF_USAGE,
-                            "--export: the environment has no %s, which %%q{%s} asks for; a launcher such as mpirun, "
+                            "%s: the environment has no %s, which %%q{%s} asks for; a launcher such as mpirun, "
                             "srun or torchrun sets its variables for what it starts: write kprof behind it, as in "
                             "torchrun --no-python kprof -o ...",
-                            name, name);
+                            option, name, name);
     *at = end + 1;
     return status;
 }
 
 /* Expand the placeholder after a '%' and move past it. */
-static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *out)
+static kprof_status expand_one(const char *option, const char **at, unsigned number, kprof_strbuf *out)
 {
     char letter = **at, host[256] = "";
     *at += letter != '\0';
@@ -190,9 +190,9 @@ static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *o
         kprof_strbuf_puts(out, "%");
         return KPROF_OK;
     case 'q':
-        return append_environment(at, out);
+        return append_environment(option, at, out);
     default:
-        return kprof_fail(KPROF_USAGE, "--export: %%%.1s is no placeholder; there are %%h %%p %%q{NAME} %%i %%%%",
+        return kprof_fail(KPROF_USAGE, "%s: %%%.1s is no placeholder; there are %%h %%p %%q{NAME} %%i %%%%", option,
                           letter ? (char[]){letter, '\0'} : "");
     }
 }
@@ -228,19 +228,38 @@ static void cut_other_extension(kprof_strbuf *path)
         path->data[path->length = kprof_length_without_other_extension(path->data)] = '\0';
 }
 
-static kprof_status expand(const char *pattern, unsigned number, char **out)
+static kprof_status fill(const char *option, const char *pattern, unsigned number, kprof_strbuf *out)
 {
-    const char *given = pattern;
-    kprof_strbuf path = KPROF_STRBUF_INIT;
     kprof_status status = KPROF_OK;
     while (*pattern && status == KPROF_OK) {
         if (*pattern == '%') {
             pattern++;
-            status = expand_one(&pattern, number, &path);
+            status = expand_one(option, &pattern, number, out);
         } else {
-            kprof_strbuf_append(&path, pattern++, 1);
+            kprof_strbuf_append(out, pattern++, 1);
         }
     }
+    return status;
+}
+
+kprof_status kprof_name_expand(const char *option, const char *pattern, unsigned number, char **out)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_status status = fill(option, pattern, number, &name);
+    *out = kprof_strbuf_take(&name);
+    if (status == KPROF_OK && !**out)
+        status = kprof_fail(KPROF_USAGE, "%s %s: that leaves no name of a file", option, pattern);
+    if (status != KPROF_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static kprof_status expand(const char *given, unsigned number, char **out)
+{
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    kprof_status status = fill("--export", given, number, &path);
     const char *slash = path.length > 0 ? strrchr(path.data, '/') : NULL;
     const char *name = slash ? slash + 1 : path.length > 0 ? path.data : "";
     if (status == KPROF_OK && (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
@@ -256,8 +275,7 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
     return status;
 }
 
-/* Does the pattern have a %i? "%%i" has none. */
-static bool is_numbered(const char *pattern)
+bool kprof_name_is_numbered(const char *pattern)
 {
     for (; *pattern; pattern++) {
         if (*pattern == '%' && *++pattern == 'i')
@@ -291,7 +309,7 @@ kprof_status kprof_export_path_expand(const char *pattern, char **out)
     struct stat found; /* a link that leads nowhere is no free name */
     for (unsigned number = 1;; number++) {
         kprof_status status = expand(pattern, number, out);
-        if (status != KPROF_OK || !is_numbered(pattern) || lstat(*out, &found) != 0)
+        if (status != KPROF_OK || !kprof_name_is_numbered(pattern) || lstat(*out, &found) != 0)
             return status;
         free(*out);
         *out = NULL;
@@ -301,7 +319,7 @@ kprof_status kprof_export_path_expand(const char *pattern, char **out)
 kprof_status kprof_export_path_claim(const kprof_options *options, char **out, kprof_create_mode *mode)
 {
     bool claimed = false;
-    const bool numbered = is_numbered(options->export_path);
+    const bool numbered = kprof_name_is_numbered(options->export_path);
     for (;;) {
         kprof_status status = kprof_export_path_expand(options->export_path, out);
         if (status == KPROF_OK && numbered)

@@ -31,8 +31,13 @@ void kprof_findings_free(kprof_finding_source *source); /* members */
 
 /* Append a path as a pattern that stands for itself. */
 void kprof_export_path_quote(const char *path, kprof_strbuf *out);
-/* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (lowest number that gives a new file) and %% of
- * --export, and append ".kprof" where it is missing. Caller frees *out. USAGE on another % or an unset variable. */
+/* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (this number) and %% in the name of a file to write,
+ * which was given to `option`. Caller frees *out. USAGE on another % or an unset variable. */
+kprof_status kprof_name_expand(const char *option, const char *pattern, unsigned number, char **out) KPROF_MUST_CHECK;
+/* Does it have a %i? "%%i" has none. */
+bool kprof_name_is_numbered(const char *pattern);
+/* The same for a report, the value of --export: append ".kprof" where it is missing, and take the lowest number that
+ * gives a new file. */
 kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUST_CHECK;
 /* Expand --export, and tell how to create the report there. With %i also create the file, empty, so that runs at the
  * same time get numbers of their own. OUTPUT when it cannot be created. */

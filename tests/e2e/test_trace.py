@@ -172,6 +172,14 @@ class Nsys(Tracing):
         self.assert_run(self.kprof("stats", "-r", "nvtxsum", "-o", "sum", "--timeunit=ms", "run.nsys-rep"), 0)
         with open(self.path("sum_nvtxsum.csv"), newline="") as file:
             self.assertIn("Total Time (ms)", next(csv.reader(file)))
+        for _ in range(2):
+            os.makedirs(self.path("sums/2_nvtx_sum.csv"), exist_ok=True) # all tables take another number
+            self.assert_run(self.kprof("stats", "-r", "cuda_api_sum,nvtx_sum", "-o", "%q{A}/%i", "run",
+                                       env={"A": "sums"}), 0)
+        self.assertEqual(sorted(os.listdir(self.path("sums"))),
+                         [f"{i}_{name}_sum.csv" for i in (1, 2, 3) for name in ("cuda_api", "nvtx")
+                          if (i, name) != (2, "cuda_api")])
+        self.assertIn("%x is no placeholder", self.kprof("stats", "run", "-o", "%x").err)
         run = self.kprof("stats", "-r", "um_sum", "-f", "csv", "-o", "um", "run")
         self.assertEqual(run.code, 110, run.err)
         self.assertFalse(os.path.exists(self.path("um_um_sum.csv")))
