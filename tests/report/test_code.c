@@ -822,6 +822,38 @@ static void test_folders_that_are_passed_over(void **state)
     assert_non_null(strstr(said.last, geteuid() == 0 ? "1 folder," : "2 folders,")); /* root may look into all */
 }
 
+/* No link is followed. One that leads to folders where kprof looks anyway is not told. */
+static void test_links_to_folders(void **state)
+{
+    (void)state;
+    char given_folder[600], *given[] = {given_folder}, place[700], line[16] = "";
+    const kprof_strlist list = {given, 1, 1};
+    const kprof_source_places below = {&list, NULL, NULL};
+    snprintf(given_folder, sizeof given_folder, "%s/given", folder);
+    assert_int_equal(mkdir(given_folder, 0700), 0);
+    snprintf(place, sizeof place, "%s/given/own", folder);
+    assert_int_equal(mkdir(place, 0700), 0);
+    write_text("util.cuh", "other");
+    static const char *const inside[][2] = {
+        {"own", "latest"}, {".", "again"}, {"../util.cuh", "own/file"}, {"nonesuch", "own/gone"}};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        snprintf(place, sizeof place, "%s/%s", given_folder, inside[i][1]);
+        assert_int_equal(symlink(inside[i][0], place), 0);
+    }
+    *said.last = '\0';
+    kprof_source_search(&below, "util.cuh", take_line, line);
+    assert_string_equal(said.last, "");
+    snprintf(place, sizeof place, "%s/own/deps", given_folder);
+    assert_int_equal(symlink(folder, place), 0);
+    kprof_source_search(&below, "util.cuh", take_line, line);
+    assert_non_null(strstr(said.last, "did not look into 1 folder, the first is own/deps: a link to "));
+    assert_non_null(strstr(said.last, folder));
+    assert_string_equal(line, "");
+    strcat(given_folder, "/own/deps"); /* which the user names */
+    kprof_source_search(&below, "util.cuh", take_line, line);
+    assert_string_equal(line, "other");
+}
+
 /* Only a file whose size and hash are known is looked for where the report says. */
 static void test_recorded_paths(void **state)
 {
@@ -996,6 +1028,7 @@ int main(int argc, char **argv)
         TEST(test_slashes_behind_a_folder),
         TEST(test_too_many_folders),
         TEST(test_folders_that_are_passed_over),
+        TEST(test_links_to_folders),
         TEST(test_files_that_cannot_be_read),
         TEST(test_recorded_paths),
         TEST(test_stored_text),

@@ -80,6 +80,9 @@ void kprof_source_index_free(kprof_source_index *index)
     for (size_t i = 0; i < index->folder_count; i++)
         free(index->folders[i].below);
     free(index->folders);
+    for (size_t i = 0; i < index->link_count; i++)
+        free(index->links[i].below);
+    free(index->links);
     KPROF_FREE_TEXTS(&index->names, &index->entries, &index->passed_over);
     *index = (kprof_source_index){0};
 }
@@ -94,6 +97,13 @@ static void pass_over(kprof_source_index *index, const struct found_folder *in, 
 {
     if (index->passed_count++ == 0)
         kprof_strbuf_printf(&index->passed_over, "%s%s: %s", in->below, name, why);
+}
+
+static bool is_link_to_folder(int folder, const char *name)
+{
+    struct stat link, to;
+    return fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode) &&
+           fstatat(folder, name, &to, 0) == 0 && S_ISDIR(to.st_mode);
 }
 
 /* Note the files of a folder, whose descriptor this closes, then those of the folders in it. */
@@ -116,6 +126,11 @@ static void add_folder(kprof_source_index *index, int folder, struct found_folde
             kprof_strlist_add(&inner, found->d_name);
         if (found->d_type != DT_REG && found->d_type != DT_LNK && found->d_type != DT_UNKNOWN)
             continue;
+        if (found->d_type != DT_REG && is_link_to_folder(dirfd(entries), found->d_name)) {
+            *KPROF_ADD(index->links, index->link_count) =
+                (struct found_folder){place.given, kprof_strprintf("%s%s", place.below, found->d_name)};
+            continue;
+        }
         kprof_strbuf_append(&index->entries, &(entry){index->names.length, number}, sizeof(entry));
         kprof_strbuf_append(&index->names, found->d_name, strlen(found->d_name) + 1);
     }
@@ -129,6 +144,31 @@ static void add_folder(kprof_source_index *index, int folder, struct found_folde
                        depth + 1);
     }
     closedir(entries);
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    const size_t length = strlen(folder);
+    return strcmp(folder, "/") == 0 || (kprof_begins_with(path, folder) && (!path[length] || path[length] == '/'));
+}
+
+/* Note the links to folders that kprof does not look into by another way. */
+static void pass_over_links(const kprof_strlist *folders, kprof_source_index *index)
+{
+    KPROF_AUTO(kprof_strlist) looked_into = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < folders->count; i++) {
+        char *real = realpath(folders->items[i], NULL);
+        if (real)
+            kprof_strlist_take(&looked_into, real);
+    }
+    for (size_t i = 0; i < index->link_count; i++) {
+        const struct found_folder *link = &index->links[i];
+        KPROF_AUTO_FREE char *path = kprof_strprintf("%s/%s", folders->items[link->given], link->below);
+        KPROF_AUTO_FREE char *to = realpath(path, NULL);
+        KPROF_AUTO_FREE char *why = kprof_strprintf("a link to %s", to ? to : "");
+        if (to && !KPROF_ANY(k, looked_into.count, is_below(to, looked_into.items[k])))
+            pass_over(index, link, "", why);
+    }
 }
 
 static int by_name(const void *a, const void *b, void *names)
@@ -145,6 +185,8 @@ static void build_index(const kprof_source_places *places, kprof_source_index *i
         if (folder >= 0)
             add_folder(index, folder, (struct found_folder){i, kprof_strdup("")}, 0);
     }
+    if (index->link_count > 0)
+        pass_over_links(places->folders, index);
     if (entry_count(index) > 0)
         qsort_r(index->entries.data, entry_count(index), sizeof(entry), by_name, index->names.data);
     if (index->is_cut)

@@ -20,11 +20,12 @@ typedef struct kprof_source_index {
     kprof_strbuf names;   /* of files, one after the other */
     kprof_strbuf entries; /* array: each file, by its name once all are there */
     struct found_folder {
-        size_t given; /* the number of the user's folder */
-        char *below;  /* its path in there, "" of that itself; owned */
-    } * folders;
-    size_t folder_count, looked_at; /* of all entries of folders */
-    kprof_strbuf passed_over;       /* the first folder that kprof does not look into, and why */
+        size_t given;    /* the number of the user's folder */
+        char *below;     /* its path in there, "" of that itself; owned */
+    } * folders, *links; /* these lead to folders */
+    size_t folder_count, link_count;
+    size_t looked_at;         /* of all entries of folders */
+    kprof_strbuf passed_over; /* the first folder that kprof does not look into, and why */
     size_t passed_count;
     bool is_built, is_cut; /* there are more of these than kprof looks at */
 } kprof_source_index;
