@@ -211,8 +211,10 @@ class Html(unittest.TestCase):
         data = data_of(self.page)[1]
         codes = [part for part in data["parts"] if part["part"] == "code"]
         self.assertEqual([launch["code"] for launch in data["parts"][-1]["launches"]], [code["id"] for code in codes])
+        [files] = [part["files"] for part in data["parts"] if part["part"] == "files"]  # once, for all kernels
+        self.assertNotIn("files", [name for code in codes for name in code])
         [code] = [code for code in codes if code["kernel"] == "softmax_kernel"]
-        texts = {line[1]: line[3] for line in code["lines"] if code["files"][line[0]]["name"] == "softmax.py"}
+        texts = {line[1]: line[3] for line in code["lines"] if files[line[0]]["name"] == "softmax.py"}
         lines = (folder / "softmax.py").read_text().splitlines()
         self.assertEqual(texts, {number: lines[number - 1] for number in texts})
         self.assertEqual(sorted(member for line in code["lines"] for member in line[4]),
@@ -225,15 +227,17 @@ class Html(unittest.TestCase):
         for report in reports:
             self.page.unlink(missing_ok=True)
             self.write(report)
-            codes = [part for part in data_of(self.page)[1]["parts"] if part["part"] == "code"]
+            parts = data_of(self.page)[1]["parts"]
+            codes = [part for part in parts if part["part"] == "code"]
+            [files] = [part["files"] for part in parts if part["part"] == "files"]
             found = {}
             for code in codes:
                 for line in code["lines"] if code["lines"] else code["instructions"]:
                     is_line = len(line) > 8
                     place = (line[0], line[1]) if is_line else (code["functions"][line[0]], line[1])
                     waits = [code["instructions"][number][1] for number in line[5]]
-                    caller = f"{code['files'][line[8]]['name']}:{line[9]}" if is_line and line[8] is not None else ""
-                    path = code["files"][place[0]]["path"] if is_line and place[0] is not None else None
+                    caller = f"{files[line[8]]['name']}:{line[9]}" if is_line and line[8] is not None else ""
+                    path = files[place[0]]["path"] if is_line and place[0] is not None else None
                     found[code["kernel"], path if is_line else place[0], place[1]] = waits, caller
             rows = list(csv.DictReader(io.StringIO(write_page(KPROF, "report", report, "--page", "source", "--all",
                                                               "--csv").stdout)))

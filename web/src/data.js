@@ -9,7 +9,7 @@ function pairsOf(list) {
 }
 
 // The code of a kernel: its lines, those of its PTX, and its instructions, which lines have the numbers of.
-function readCode(raw) {
+function readCode(raw, files) {
     const readLines = (lines, letter) =>
         lines.map(([file, line, name, source, members, waits, numbers, stalls, from, at], i) => ({
             ...{ key: `${letter}${i}`, file, line, function: name, source, members, waits, numbers },
@@ -18,6 +18,7 @@ function readCode(raw) {
         }));
     return {
         ...raw,
+        files,
         lines: readLines(raw.lines, "l"),
         ptx: readLines(raw.ptx, "p"),
         instructions: raw.instructions.map(([name, offset, sass, file, line, waits, numbers, stalls], i) => ({
@@ -203,7 +204,8 @@ export function readReport(text) {
     const lists = raw.parts
         .filter((part) => part.part === "list")
         .map((part) => ({ ...part, records: part.records.map((record) => readRecord(record, raw.texts)) }));
-    const codes = raw.parts.filter((part) => part.part === "code").map(readCode);
+    const files = raw.parts.find((part) => part.part === "files")?.files ?? []; // of all codes
+    const codes = raw.parts.filter((part) => part.part === "code").map((part) => readCode(part, files));
     const summary = lists.find((list) => list.key === "summary");
     const stacks = readStacks(
         raw.parts.find((part) => part.part === "stacks"),

@@ -148,7 +148,12 @@ static void html_members(kprof_emitter *emitter, const kprof_emit_members *membe
 
 static void html_code(kprof_emitter *emitter, const kprof_emit_code *code)
 {
+    const bool is_first = !of(emitter)->profiles;
     of(emitter)->profiles = code->profiles;
+    if (is_first) {
+        begin_part(of(emitter));
+        write_value(of(emitter), kprof_html_code_files(code->profiles));
+    }
     begin_part(of(emitter));
     write_value(of(emitter), kprof_html_code(code, emitter->options->source_view));
 }

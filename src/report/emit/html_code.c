@@ -126,23 +126,28 @@ static cJSON *reasons_of(const kprof_profiled_code *code)
     return reasons;
 }
 
+cJSON *kprof_html_code_files(const kprof_code_profiles *profiles)
+{
+    cJSON *files = cJSON_CreateArray();
+    for (size_t i = 0; i < profiles->file_count; i++)
+        append(files, KPROF_JSON_OBJECT({"name", text_of(profiles->files[i].name)},
+                                        {"path", text_of(profiles->files[i].path)}));
+    return KPROF_JSON_OBJECT({"part", text_of("files")}, {"files", files});
+}
+
 /* `view`: the rows that the reader sees first. */
 cJSON *kprof_html_code(const kprof_emit_code *emitted, kprof_source_view view)
 {
     const kprof_profiled_code *code = emitted->code;
-    cJSON *files = cJSON_CreateArray(), *functions = cJSON_CreateArray(), *lines = cJSON_CreateArray(),
-          *ptx = cJSON_CreateArray();
-    for (size_t i = 0; i < emitted->profiles->file_count; i++)
-        append(files, KPROF_JSON_OBJECT({"name", text_of(emitted->profiles->files[i].name)},
-                                        {"path", text_of(emitted->profiles->files[i].path)}));
-    cJSON *object = KPROF_JSON_OBJECT(
-        {"part", text_of("code")}, {"id", kprof_json_integer(code->profile->id)}, {"kernel", text_of(emitted->kernel)},
-        {"shape", text_of(emitted->shape)}, {"device", text_of(code->profile->device->name)},
-        {"measured", text_of(emitted->measured)},
-        {"rows", text_of(view == KPROF_VIEW_SASS  ? "instructions"
-                         : view == KPROF_VIEW_PTX ? "ptx"
-                                                  : "lines")},
-        {"notes", cJSON_CreateStringArray(emitted->notes, (int)emitted->note_count)}, {"files", files});
+    cJSON *functions = cJSON_CreateArray(), *lines = cJSON_CreateArray(), *ptx = cJSON_CreateArray();
+    cJSON *object =
+        KPROF_JSON_OBJECT({"part", text_of("code")}, {"id", kprof_json_integer(code->profile->id)},
+                          {"kernel", text_of(emitted->kernel)}, {"shape", text_of(emitted->shape)},
+                          {"device", text_of(code->profile->device->name)}, {"measured", text_of(emitted->measured)},
+                          {"rows", text_of(view == KPROF_VIEW_SASS  ? "instructions"
+                                           : view == KPROF_VIEW_PTX ? "ptx"
+                                                                    : "lines")},
+                          {"notes", cJSON_CreateStringArray(emitted->notes, (int)emitted->note_count)});
     add_columns(object, emitted);
     for (size_t i = 0; i < code->function_count; i++)
         append(functions, text_of(code->functions[i].demangled));
