@@ -1,6 +1,8 @@
 /* A register is known from a write. A write through another object, or another call, leaves none known. */
 #include "cupti/registers.h"
 
+#include "core/signals.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,6 +38,21 @@ static struct {
     bool known[REGISTERS];
     uint32_t values[REGISTERS];
 } file;
+
+/* A handler of the application would wait for its own thread's turn if it called ioctl, and keep it if it jumped. */
+static sigset_t take_turn(void)
+{
+    sigset_t before;
+    kprof_signals_block(&before);
+    pthread_mutex_lock(&turn);
+    return before;
+}
+
+static void give_turn(sigset_t before)
+{
+    pthread_mutex_unlock(&turn);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 static void forget(void)
 {
@@ -163,7 +180,7 @@ void kprof_registers_make(kprof_ioctl_call *call)
 {
     kprof_control_call *control = call->argument;
     kprof_register_ops *ops = kprof_register_ops_of(control);
-    pthread_mutex_lock(&turn);
+    const sigset_t before = take_turn();
     if (ops && atomic_load(&programmer) == (unsigned long)pthread_self() && may_wait(control, ops)) {
         take(call, control, ops);
     } else {
@@ -173,42 +190,42 @@ void kprof_registers_make(kprof_ioctl_call *call)
         note(call, control, ops);
         errno = error;
     }
-    pthread_mutex_unlock(&turn);
+    give_turn(before);
 }
 
 void kprof_registers_write(void)
 {
     if (atomic_load(&programmer) != (unsigned long)pthread_self())
         return;
-    pthread_mutex_lock(&turn);
+    const sigset_t before = take_turn();
     write_waiting();
-    pthread_mutex_unlock(&turn);
+    give_turn(before);
 }
 
 void kprof_registers_begin(void)
 {
-    pthread_mutex_lock(&turn);
+    const sigset_t before = take_turn();
     file.failed = false;
     atomic_store(&programmer, (unsigned long)pthread_self());
-    pthread_mutex_unlock(&turn);
+    give_turn(before);
 }
 
 bool kprof_registers_end(void)
 {
-    pthread_mutex_lock(&turn);
+    const sigset_t before = take_turn();
     write_waiting();
     atomic_store(&programmer, 0);
     const bool written = !file.failed;
-    pthread_mutex_unlock(&turn);
+    give_turn(before);
     return written;
 }
 
 void kprof_registers_forget(void)
 {
-    pthread_mutex_lock(&turn);
+    const sigset_t before = take_turn();
     write_waiting();
     forget();
-    pthread_mutex_unlock(&turn);
+    give_turn(before);
 }
 
 void kprof_registers_forget_forked(void)

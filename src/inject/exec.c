@@ -5,11 +5,11 @@
  * application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
+#include "core/signals.h"
 #include "core/strbuf.h"
 #include "cupti/alone.h"
 #include "cupti/counting.h"
 #include "cupti/output.h"
-#include "inject/signals.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -31,6 +33,8 @@ static unsigned calls, ops_made; /* that reached the device */
 static int result_of_device, interruptions;
 static uint32_t status_of_device;
 static uint8_t status_of_op;
+static bool signals; /* each call that reaches the device raises one */
+static volatile sig_atomic_t handled;
 
 static void write_ops(registers *to, const kprof_register_ops *ops)
 {
@@ -55,6 +59,8 @@ static int run_on_device(int fd, unsigned long request, ...)
         return -1;
     }
     calls++;
+    if (signals)
+        (void)raise(SIGUSR1);
     control->status = status_of_device;
     kprof_register_ops *ops = kprof_register_ops_of(control);
     if (!ops)
@@ -319,6 +325,35 @@ static void test_interrupted(void **state)
     assert_int_equal(held(SELECT), 5);
 }
 
+static void handle(int number)
+{
+    (void)number;
+    kprof_registers_write(); /* as for an ioctl of the handler's, such as one that asks for a terminal's size */
+    handled++;
+}
+
+/* A handler of the application runs on the thread only when that has let go of the registers. */
+static void test_handler_that_calls_ioctl(void **state)
+{
+    (void)state;
+    struct sigaction mine = {.sa_handler = handle}, before;
+    assert_int_equal(sigaction(SIGUSR1, &mine, &before), 0);
+    alarm(5); /* it would wait for itself */
+    signals = true;
+    trigger();
+    assert_int_equal(handled, 2);
+    write_register(SELECT, 5, ~0U);
+    kprof_registers_write();
+    assert_int_equal(handled, 3);
+    write_register(SELECT, 6, ~0U);
+    assert_true(kprof_registers_end());
+    assert_int_equal(handled, 4);
+    signals = false;
+    alarm(0);
+    assert_int_equal(held(SELECT), 6);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
 static void test_forked(void **state)
 {
     (void)state;
@@ -384,6 +419,7 @@ int main(void)
         TEST(test_other_thread),
         TEST(test_failure),
         TEST(test_interrupted),
+        TEST(test_handler_that_calls_ioctl),
         TEST(test_forked),
         TEST(test_random),
     };

@@ -4,13 +4,13 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/signals.h"
 #include "inject/batch/caches.h"
 #include "inject/batch/compare.h"
 #include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/process.h"
-#include "inject/signals.h"
 
 #include <string.h>
 
