@@ -21,6 +21,7 @@
 typedef struct counter {
     _Atomic uint64_t matching; /* after launch_skip_before_match */
     _Atomic uint64_t taken;    /* where launch_count is a limit: without those that were given back */
+    _Atomic uint64_t waiting;  /* for the application: those beyond the limit count */
 } counter;
 
 /* Shapes are compared byte by byte. */
@@ -439,6 +440,7 @@ static void restart(counter *counts)
 {
     atomic_store_explicit(&counts->matching, 0, memory_order_relaxed);
     atomic_store_explicit(&counts->taken, 0, memory_order_relaxed);
+    atomic_store_explicit(&counts->waiting, 0, memory_order_relaxed);
 }
 
 void kprof_filter_restart(kprof_filter *filter)
@@ -459,6 +461,14 @@ void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *
     while (taken > 0 && !atomic_compare_exchange_weak_explicit(&counts->taken, &taken, taken - 1, memory_order_relaxed,
                                                                memory_order_relaxed))
         continue; /* 0: counting has begun anew meanwhile */
+}
+
+void kprof_filter_leave_uncounted(kprof_filter *filter, const kprof_filter_launch *launch)
+{
+    const uint64_t most = filter->spec.launch_count;
+    counter *counts = most > 0 ? find_counter(filter, launch) : NULL;
+    if (counts && atomic_fetch_add_explicit(&counts->waiting, 1, memory_order_relaxed) < most)
+        kprof_filter_take_another(filter, launch);
 }
 
 /* Position of the next launch, from 0, as --schedule counts them. None where each device or configuration counts. */

@@ -365,6 +365,37 @@ static void another_launch_is_taken_for_one_that_is_given_back(void **state)
     kprof_filter_free(filter);
 }
 
+static bool takes_in_place(kprof_filter *filter, const kprof_filter_launch *launch)
+{
+    const bool is_taken = kprof_filter_take_launch(filter, true, launch);
+    kprof_filter_leave_uncounted(filter, launch);
+    return is_taken;
+}
+
+/* Up to as many as are to be taken: by each device or configuration that counts, and each time that they count anew. */
+static void launches_that_wait_do_not_count(void **state)
+{
+    (void)state;
+    const kprof_filter_launch first = {.device = 1, .kernel = 1}, second = {.device = 2, .kernel = 2};
+    for (int mode = KPROF_FILTER_PER_DEVICE; mode <= KPROF_FILTER_PER_CONFIG; mode++) {
+        kprof_filter *filter = make((kprof_filter_spec){.filter_mode = (kprof_filter_mode)mode, .launch_count = 1});
+        for (int i = 0; i < 2; i++) {
+            assert_true(takes_in_place(filter, &first));
+            assert_true(takes_in_place(filter, &second));
+            assert_true(takes_in_place(filter, &first)); /* it counts */
+            assert_false(kprof_filter_take_launch(filter, true, &first));
+            assert_true(kprof_filter_take_launch(filter, true, &second));
+            assert_false(kprof_filter_take_launch(filter, true, &second));
+            kprof_filter_restart(filter);
+        }
+        kprof_filter_free(filter);
+    }
+    kprof_filter *filter = make((kprof_filter_spec){0});
+    kprof_filter_leave_uncounted(filter, &first);
+    assert_true(kprof_filter_take_launch(filter, true, &first));
+    kprof_filter_free(filter);
+}
+
 static void each_device_has_what_it_gave_back(void **state)
 {
     (void)state;
@@ -501,6 +532,7 @@ int main(void)
         cmocka_unit_test(the_application_starts_and_stops),
         cmocka_unit_test(exhaustion_comes_with_the_last_launch),
         cmocka_unit_test(another_launch_is_taken_for_one_that_is_given_back),
+        cmocka_unit_test(launches_that_wait_do_not_count),
         cmocka_unit_test(each_device_has_what_it_gave_back),
         cmocka_unit_test(the_spec_is_copied),
         cmocka_unit_test(threads_take_exactly_the_count),

@@ -935,19 +935,18 @@ static void assert_one_is_left(void)
     assert_int_equal(look_up(last_tag).count, 0);
 }
 
-/* -c 3 takes three launches that are measured, and beside them as many that wait. A further one of these counts. */
+/* -c 3 takes three launches that are measured, and beside them as many that wait, each time that it counts anew. A
+ * further one of these counts. */
 static void test_count_of_launches_that_wait_for_the_host(void **state)
 {
     (void)state;
     static sim_function holder = {"holder, counted", .kernel = SIM_SPIN};
     kprof_filter *before = kprof_engine.process.filter, *three;
-    kprof_filter_spec *spec = &kprof_engine.process.config.filter;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 3}, &three), KPROF_OK);
     sim.saves_host = true;
     sim.hides_host = false;
     close_batch();
     kprof_engine.process.filter = three;
-    spec->launch_count = 3;
     unsigned first = launch_behind_holder(&holder, 31, KPROF_DID_NOT_END KPROF_BEHIND_IT);
     unsigned second = launch_behind_holder(&holder, 32, KPROF_MAY_WAIT KPROF_BEHIND_IT);
     assert_one_is_left();
@@ -955,15 +954,18 @@ static void test_count_of_launches_that_wait_for_the_host(void **state)
     assert_measured(second);
     kprof_filter_restart(three);
     first = launch_behind_holder(&holder, 33, KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    second = launch(SIM_ADD);
+    second = launch_behind_holder(&holder, 34, KPROF_MAY_WAIT KPROF_BEHIND_IT);
     assert_one_is_left();
     assert_measured(first);
     assert_measured(second);
     kprof_filter_restart(three);
-    first = launch_behind_holder(&holder, 34, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    for (uint64_t flag = 35; flag < 38; flag++) {
+        assert_unmeasured(launch_holder(&holder, flag), KPROF_MAY_WAIT KPROF_BEHIND_IT);
+        let_holder_go(flag);
+    }
+    first = launch_behind_holder(&holder, 38, KPROF_MAY_WAIT KPROF_BEHIND_IT);
     assert_one_is_left();
     assert_measured(first);
-    spec->launch_count = 0;
     kprof_engine.process.filter = before;
     kprof_filter_free(three);
     sim.saves_host = false;

@@ -204,11 +204,8 @@ bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decisi
 
 void kprof_behind_leave_uncounted(const kprof_launch_record *record)
 {
-    static atomic_uint_fast64_t uncounted;
     const kprof_filter_launch place = kprof_kernel_place(record);
-    const uint64_t most = kprof_engine.process.config.filter.launch_count;
-    if (most > 0 && atomic_fetch_add(&uncounted, 1) < most)
-        kprof_filter_take_another(kprof_engine.process.filter, &place);
+    kprof_filter_leave_uncounted(kprof_engine.process.filter, &place);
 }
 
 bool kprof_behind_may_prove(const kprof_kernel *kernel, const kprof_chip_metrics *metrics)
