@@ -93,12 +93,13 @@ static void keep_call(const kprof_ioctl_call *call, const kprof_control_call *co
 
 static void switch_off(void)
 {
-    int result;
+    kept.off.result = 0;
     kept.off_control.status = 0;
     do
-        result = kept.owes_off ? kept.off.issue(kept.off.fd, kept.off.request, kept.off.argument) : 0;
-    while (result != 0 && errno == EINTR); /* a signal comes for the application */
-    if (result != 0 || kept.off_control.status != 0)
+        if (kept.owes_off)
+            kprof_registers_make(&kept.off);
+    while (kept.off.result != 0 && errno == EINTR); /* a signal comes for the application */
+    if (kept.off.result != 0 || kept.off_control.status != 0)
         kprof_log(KPROF_LOG_DEBUG, "the counters of the SMs could not be switched off");
     kept.owes_off = kept.on = false;
 }

@@ -288,6 +288,33 @@ static void test_forked(void **state)
     expect_reached(1, (uint32_t[]){BITS});
 }
 
+/* Calls may write whole registers, of which kprof then knows the values while passes start and stop. */
+static int switch_whole(uint32_t value)
+{
+    device_call call;
+    make_call(&call, 0x180050, value);
+    for (size_t i = 0; i < 2; i++)
+        put(call.ops + 12 + 32 * i + 28, ~0U);
+    return issue(&call);
+}
+
+static void test_start_behind_kept_counters(void **state)
+{
+    (void)state;
+    kprof_counting_program();
+    assert_true(kprof_counting_programmed());
+    assert_int_equal(switch_whole(~0U), 0);
+    assert_int_equal(switch_whole(0), 0);
+    kprof_counting_keep(false);
+    expect_reached(2, (uint32_t[]){~0U, 0});
+    kprof_counting_program();
+    assert_int_equal(switch_whole(~0U), 0);
+    assert_true(kprof_counting_programmed());
+    expect_reached(1, (uint32_t[]){~0U});
+    kprof_counting_release();
+    kprof_counting_keep(true);
+}
+
 static void test_not_asked(void **state)
 {
     (void)state;
@@ -301,10 +328,19 @@ static void test_not_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kept_on),         TEST(test_ends_switched_on),    TEST(test_answer),
-        TEST(test_other_calls),     TEST(test_other_registers),     TEST(test_what_is_no_switch),
-        TEST(test_call_that_fails), TEST(test_register_that_fails), TEST(test_other_threads),
-        TEST(test_not_asked),       TEST(test_interrupted),         TEST(test_forked),
+        TEST(test_kept_on),
+        TEST(test_ends_switched_on),
+        TEST(test_answer),
+        TEST(test_other_calls),
+        TEST(test_other_registers),
+        TEST(test_what_is_no_switch),
+        TEST(test_call_that_fails),
+        TEST(test_register_that_fails),
+        TEST(test_other_threads),
+        TEST(test_not_asked),
+        TEST(test_interrupted),
+        TEST(test_forked),
+        TEST(test_start_behind_kept_counters),
     };
     kprof_counting_find();
     return cmocka_run_group_tests(tests, NULL, NULL);
