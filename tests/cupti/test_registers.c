@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -284,6 +285,46 @@ static void test_other_thread(void **state)
     assert_int_equal(held(SELECT), 5);
 }
 
+/* Write another register, through another object, again and again. */
+static void *write_meanwhile(void *ends)
+{
+    static kprof_register_ops ops;
+    while (!atomic_load((atomic_bool *)ends)) {
+        ops = (kprof_register_ops){
+            .count = 1,
+            .ops = {{.operation = KPROF_WRITE_32, .type = 1, .offset = SELECT + 8, .value_low = 1, .mask_low = ~0U}}};
+        kprof_control_call control = {.client = 1,
+                                      .object = 3,
+                                      .command = KPROF_EXEC_REG_OPS,
+                                      .parameters = (uintptr_t)&ops,
+                                      .parameter_bytes = sizeof ops};
+        kprof_ioctl_call call = {
+            .fd = 7, .request = KPROF_CONTROL_REQUEST, .argument = &control, .issue = run_on_device};
+        kprof_registers_make(&call);
+        kprof_registers_write(); /* what waits is not this thread's */
+    }
+    return NULL;
+}
+
+static void test_other_thread_meanwhile(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    atomic_bool ends = false;
+    assert_int_equal(pthread_create(&thread, NULL, write_meanwhile, &ends), 0);
+    for (uint32_t i = 0; i < 1000; i++) {
+        kprof_registers_begin();
+        write_register(SELECT, i % 3, ~0U);
+        trigger();
+        assert_int_equal(held(SELECT), i % 3);
+        write_register(SELECT, i % 2, ~0U);
+        assert_true(kprof_registers_end());
+        assert_int_equal(held(SELECT), i % 2);
+    }
+    atomic_store(&ends, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void expect_failure(void)
 {
     write_register(SELECT, 5, ~0U);
@@ -417,6 +458,7 @@ int main(void)
         TEST(test_not_understood),
         TEST(test_outside_of_a_pass_start),
         TEST(test_other_thread),
+        TEST(test_other_thread_meanwhile),
         TEST(test_failure),
         TEST(test_interrupted),
         TEST(test_handler_that_calls_ioctl),
