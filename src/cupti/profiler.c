@@ -343,7 +343,11 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     }
     if (result == CUPTI_SUCCESS && p->ranges == 0)
         p->ranges = p->wanted_ranges;
-    return programmed(p, check(p, "cuptiRangeProfilerStart", result));
+    const kprof_status status = programmed(p, check(p, "cuptiRangeProfilerStart", result));
+    KPROF_CUPTI_PARAMS(stop, RangeProfiler_Stop, .pRangeProfilerObject = p->object);
+    if (status != KPROF_OK && result == CUPTI_SUCCESS) /* it would count something else */
+        (void)p->cupti->cuptiRangeProfilerStop(&stop);
+    return status;
 }
 
 kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
