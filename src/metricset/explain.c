@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "core/regex.h"
+#include "metricset/page_words.h"
 #include "metricset/select.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@ typedef struct explainer {
     const kprof_section_definition *looked_at;
     const char *label;                        /* what pages call a value, whose metric is looked for; or NULL */
     const kprof_section_definition *found_in; /* the section of that metric */
+    const char *point;                        /* what pages call such a value of a roofline; or NULL */
     bool is_unsure; /* the label is that of a row there, which has several metrics, or of samples */
     bool is_base;   /* its name has no suffix, so any of its full names is meant */
 } explainer;
@@ -34,12 +36,13 @@ static bool is_called(const char *name, const char *word)
     return strncasecmp(name, word, length) == 0 && (name[length] == '\0' || strncmp(name + length, " (", 2) == 0);
 }
 
-/* Is the word the label of a value, or in a table that and the heading of its column? */
+/* Is the word the label of a value, or in a table that and the heading of its column, as pages part them? */
 static bool is_value_called(const char *label, const char *column, const char *word)
 {
     const size_t length = strlen(label);
     return is_called(label, word) || (column && strncasecmp(word, label, length) == 0 &&
-                                      strncmp(word + length, ", ", 2) == 0 && is_called(column, word + length + 2));
+                                      (strncmp(word + length, ", ", 2) == 0 || strncmp(word + length, ": ", 2) == 0) &&
+                                      is_called(column, word + length + 2));
 }
 
 static bool is_meant(const explainer *by, const char *name)
@@ -210,9 +213,41 @@ static void look_at_timeline(explainer *by, const kprof_section *section)
         look_at(by, &section->timeline[i], NULL);
 }
 
+/* Is the label made of these, and the value's metric not known yet? */
+static bool is_made_of(const explainer *by, const char *owner, const char *between, const char *what)
+{
+    KPROF_AUTO_FREE char *label = kprof_strprintf("%s%s%s", owner, between, what);
+    return !by->out->metric && strcasecmp(label, by->label) == 0;
+}
+
+static void look_at_rate(explainer *by, const char *owner, const char *what, const kprof_item *item)
+{
+    if (item->name && is_made_of(by, owner, " ", what))
+        by->out->metric = copy(by, item->name);
+}
+
+/* Values of rooflines have labels of what they are of: "FP32 peak", "FP32 against DRAM: intensity". */
+static void look_at_rooflines(explainer *by, const kprof_section *section)
+{
+    for (const kprof_roofline *line = section->rooflines; line < section->rooflines + section->roofline_count; line++) {
+        look_at_rate(by, line->label, "achieved", &line->work);
+        look_at_rate(by, line->label, "peak", &line->peak);
+        for (const kprof_roof *roof = line->roofs; roof < line->roofs + line->roof_count; roof++) {
+            KPROF_AUTO_FREE char *of = kprof_strprintf("%s against %s", line->label, roof->label);
+            look_at_rate(by, roof->label, "achieved", &roof->traffic);
+            look_at_rate(by, roof->label, "peak", &roof->peak);
+            by->point = is_made_of(by, of, ": ", "intensity")     ? "Intensity"
+                        : is_made_of(by, of, ": ", "of the roof") ? "Of roof"
+                                                                  : by->point;
+        }
+    }
+}
+
 static void look_at_values(explainer *by, const kprof_section *section)
 {
     kprof_section_visit(section, look_at, by);
+    if (by->label)
+        look_at_rooflines(by, section);
     if (!by->label) /* else it is looked for in the timelines of all sections last */
         look_at_timeline(by, section);
 }
@@ -592,33 +627,13 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     return KPROF_OK;
 }
 
-/* Explains words that stand beside values on pages, and are no finding's name. */
+/* What a word means that pages print, and that is no metric's or finding's name. */
 static const char *meaning_of(const char *word)
 {
-    static const struct {
-        const char *word, *meaning;
-    } rows[] = {
-        {"Worth most",
-         "The finding whose estimate is the largest share of the launch's time. It is a bound: the gain may "
-         "be less, and gains of several findings do not add up."},
-        {"Look next", "The section that shows what the finding is about that is worth most."},
-        {"Hottest", "The line or instruction with most samples, and what its warps wait for."},
-        {"Gain up to", "What the finding that is worth most may save, as a share of the time of all kernels."},
-        {"Of time", "The kernel's share of the time of all kernels."},
-        {"Top stalls", "What warps wait for at a line or instruction, with the shares of its samples."},
-        {"Waits for", "Of a line or instruction: the instruction whose value its warps wait for, or the barrier, "
-                      "fence, sleep or end that they wait at. Of where samples moved: what most warps wait for there."},
-        {"Costs",
-         "What a good access does not have: sectors beyond those that its bytes need, turns in shared memory that bank "
-         "conflicts add, traffic of local memory, branches that part the threads of a warp, atomic operations."},
-        {"PTX",
-         "The code that nvcc and other compilers write for no GPU alone, and that is then made to instructions."},
-        {"SASS", "The instructions that a GPU executes, as nvdisasm prints them."},
-        {"Called from", "The line of the kernel itself that called the inlined function of the line."},
-        {"Points", "The difference of two shares: from 20 to 25 % it is 5 points."},
-    };
-    const size_t at = KPROF_FIND(i, COUNT_OF(rows), is_called(rows[i].word, word));
-    return at < COUNT_OF(rows) ? rows[at].meaning : kprof_instruction_label_help(word);
+    const kprof_page_word *row = kprof_page_words;
+    while (row->word && !is_called(row->word, word))
+        row++;
+    return row->word ? row->meaning : kprof_instruction_label_help(word);
 }
 
 static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
@@ -715,9 +730,21 @@ static void explain_instruction(explainer *by, const kprof_instruction_metric *r
     add_instruction_sections(by, row);
 }
 
+/* A word that names a metric or a finding may head a column of something else, too. */
+static void add_meaning(explainer *by, const char *word)
+{
+    kprof_explanation *out = by->out;
+    const char *meaning = meaning_of(word), *help = out->help ? out->help : "";
+    const bool has_it = out->kind && (strcmp(out->kind, "word") == 0 || strcmp(out->kind, "instruction") == 0);
+    const char *gap = *help && !kprof_ends_with(help, ".") ? ". " : *help ? " " : "";
+    if (meaning && !has_it)
+        out->help = kprof_pool_keep(&out->pool, kprof_strprintf("%s%sAs a heading of pages: %s%s", help, gap, meaning,
+                                                                kprof_ends_with(meaning, ".") ? "" : "."));
+}
+
 /* Look up a word as pages print it: the title of a section or a finding, the label of a value, the heading of a table
  * or a column, what a finding names, or what stands beside a verdict. *is: it is one. */
-static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
+static kprof_status look_up_page_word(explainer *by, const char *word, bool *is)
 {
     const kprof_catalog *catalog = by->catalog;
     *is = true;
@@ -745,7 +772,7 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         by->out->metric = metric;
         return explain_metric(by, metric);
     }
-    const char *meaning = meaning_of(word);
+    const char *meaning = meaning_of(by->point ? by->point : word);
     if (status != KPROF_OK || *is || !meaning)
         return status;
     *is = true;
@@ -756,6 +783,14 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
     by->out->kind = "word";
     by->out->description = copy(by, meaning);
     return KPROF_OK;
+}
+
+static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
+{
+    const kprof_status status = look_up_page_word(by, word, is);
+    if (status == KPROF_OK && *is)
+        add_meaning(by, word);
+    return status;
 }
 
 kprof_status kprof_explain_label(const kprof_catalog *catalog, kprof_host *host, const char *label,

@@ -122,6 +122,11 @@ static void test_words_of_pages(void **state)
         {"Samples", "instruction", "smsp__pcsamp_sample_count", NULL}, /* not what a finding calls so */
         {"not issued", "word", NULL, NULL},
         {"PTX", "word", NULL, NULL},
+        {"Line", "word", NULL, NULL},
+        {"Address", "word", NULL, NULL},
+        {"FP32 against DRAM: intensity", "word", NULL, "Operations for each byte that is moved."},
+        {"DRAM peak", NULL, "derived__dram_peak_bytes.per_second", NULL},
+        {"Long Scoreboard: Share", "derived", "derived__stall_share_long_scoreboard.pct", NULL}, /* of statistics */
         {"Long Scoreboard, Share", "derived", "derived__stall_share_long_scoreboard.pct", NULL},
         {"Memory", NULL, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL},
     };
@@ -138,6 +143,12 @@ static void test_words_of_pages(void **state)
         assert_true(!is_heading || (found.place_count > 3 && found.sets.count > 0));
         kprof_explanation_free(&found);
     }
+    /* A metric of launches, and a column of the source page. */
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "Threads", &found), KPROF_OK);
+    assert_string_equal(found.metric, "launch__thread_count");
+    assert_non_null(strstr(found.help, "As a heading of pages: Active threads of each execution."));
+    kprof_explanation_free(&found);
 }
 
 static void test_base_name(void **state)
