@@ -892,6 +892,34 @@ class Pages(Case):
                 elif form:
                     self.assertEqual(len({len(row) for row in csv.reader(io.StringIO(run.out))}), 1, f"{page} {form}")
 
+    LAYOUTS = ([], ["--csv"], ["--json"], ["--markdown"], ["--csv-layout", "wide"], ["--csv-layout", "ncu"],
+               ["--text-layout", "ncu"])
+
+    def test_statistics_of_nothing(self):
+        """Nobody takes an empty page for one of a program without kernels."""
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        with contextlib.closing(sqlite3.connect(self.path("run.kprof"))) as database, database:
+            database.execute("DELETE FROM section")
+        for layout in self.LAYOUTS:
+            run = self.kprof("report", "run.kprof", "--page", "statistics", *layout)
+            self.assert_run(run, 106)
+            self.assertEqual(run.out, "")
+            self.assertIn("run.kprof has no section with metrics of launches; kprof --section", run.err)
+        run = self.kprof("export", "run.kprof", "--to", "prometheus")
+        self.assert_run(run, 0)
+        self.assertIn("kprof_kernel_launches", run.out)
+
+    def test_statistics_of_tables_alone(self):
+        self.assert_run(self.kprof("--injection-path", INJECTION, "--section", "InstructionCaches", "-f", "-o", "run",
+                                   APP, f"launch={VECTOR_ADD}"), 0)
+        for layout in self.LAYOUTS:
+            of_ncu = "ncu" in layout
+            words = ("report", "run.kprof", "--section", "InstructionCaches", "--page", "statistics", *layout)
+            run = self.kprof(*words)
+            self.assert_run(run, 106 if of_ncu else 0)
+            self.assertIn("--print-details all shows them" if of_ncu else "", run.err)
+            self.assertIn("Hit Rate", self.kprof(*words, "--print-details", "all").out if of_ncu else run.out)
+
     def test_the_default_run_prints_what_the_report_prints(self):
         direct = self.profile(["--csv"], [f"launch={VECTOR_ADD}"])
         self.assert_run(direct, 0)

@@ -338,7 +338,7 @@ static void expect_of_pages(void (*expect)(const char *text))
                                        .format = (kprof_format)(i / KPROF_PAGE_COUNT),
                                        .with_tables = true};
         char *text = fixture_print(report, &options, &status);
-        if (status != KPROF_OK)
+        if (status != KPROF_OK && status != KPROF_NO_MATCH) /* the page would be empty */
             fail_msg("%s", said.last);
         part_columns(text, options.format);
         expect(text);

@@ -1011,12 +1011,16 @@ static void test_output_that_cannot_be_written(void **state)
         kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
                                        .format = (kprof_format)(i / KPROF_PAGE_COUNT)};
         const bool is_of_ncu = options.page <= KPROF_PAGE_RAW || options.page == KPROF_PAGE_STATISTICS;
+        const bool may_lack_all = options.page == KPROF_PAGE_STATISTICS || options.page == KPROF_PAGE_SOURCE;
         if (options.format == KPROF_FORMAT_TEXT_NCU && !is_of_ncu) /* the command line refuses it */
             continue;
         FILE *full = fopen("/dev/full", "w");
         assert_non_null(full);
-        assert_int_equal(kprof_report_print(&report, 1, &options, full), KPROF_OUTPUT);
-        assert_non_null(strstr(said.last, "No space left"));
+        const kprof_status status = kprof_report_print(&report, 1, &options, full);
+        if (!may_lack_all || status != KPROF_NO_MATCH) { /* that tells what it lacks */
+            assert_int_equal(status, KPROF_OUTPUT);
+            assert_non_null(strstr(said.last, "No space left"));
+        }
         fclose(full);
     }
     assert_int_equal(kprof_report_close(report), KPROF_OK);

@@ -255,6 +255,11 @@ bool kprof_format_repeats_names(const kprof_print_options *options)
     return options->format == KPROF_FORMAT_CSV;
 }
 
+bool kprof_format_counts_launches(const kprof_print_options *options)
+{
+    return options->format == KPROF_FORMAT_PROMETHEUS;
+}
+
 bool kprof_format_is_of_ncu(const kprof_print_options *options)
 {
     return options->format == KPROF_FORMAT_CSV_NCU || options->format == KPROF_FORMAT_TEXT_NCU;

@@ -187,6 +187,8 @@ struct kprof_emitter {
 bool kprof_format_keeps_text(const kprof_print_options *options);
 /* Has each of its values a row with all names of its launch? */
 bool kprof_format_repeats_names(const kprof_print_options *options);
+/* Does it have the launches of each kernel as a value of its own? */
+bool kprof_format_counts_launches(const kprof_print_options *options);
 /* Is it one in which ncu prints? */
 bool kprof_format_is_of_ncu(const kprof_print_options *options);
 

@@ -113,6 +113,51 @@ static kprof_status show_groups(const kprof_page_context *context, statistics_pa
     return kprof_page_end(emitter, KPROF_OK);
 }
 
+/* What is shown of the sections of any group. */
+typedef struct shown_kinds {
+    bool metrics, cells; /* cells: metrics that stand in tables */
+} shown_kinds;
+
+static void note_kinds(const kprof_view_section *section, shown_kinds *out)
+{
+    const size_t first = KPROF_FIND(i, section->metric_count, !section->metrics[i].repeated);
+    out->cells = out->cells || first < section->metric_count;
+    out->metrics = out->metrics || (first < section->metric_count && first < section->section->item_count);
+}
+
+static shown_kinds find_kinds(const statistics_page *page)
+{
+    shown_kinds found = {false, false};
+    for (size_t i = 0; i < page->groups->count; i++) {
+        const size_t chip = page->groups->items[i].device->chip_index;
+        const kprof_view_chip *shown = chip == SIZE_MAX ? NULL : &page->view->chips[chip];
+        for (size_t k = 0; shown && k < shown->section_count; k++)
+            note_kinds(&shown->sections[k], &found);
+    }
+    return found;
+}
+
+/* Refuse where no row would be printed, and no launches would be counted. */
+static kprof_status check_rows(const kprof_page_context *context, const statistics_page *page)
+{
+    const kprof_print_options *options = context->options;
+    const char *path = context->reports->file->path;
+    const shown_kinds found = find_kinds(page);
+    if (found.metrics || page->groups->count == 0 || kprof_format_counts_launches(options))
+        return KPROF_OK;
+    if (!found.cells)
+        return kprof_fail(KPROF_NO_MATCH,
+                          "%s has no section with metrics of launches; kprof --section SpeedOfLight "
+                          "collects one, and --page raw shows what was measured",
+                          path);
+    return options->with_tables || !kprof_format_is_of_ncu(options)
+               ? KPROF_OK
+               : kprof_fail(KPROF_NO_MATCH,
+                            "%s: all that these sections have stands in tables, which ncu's layouts "
+                            "leave out; --print-details all shows them",
+                            path);
+}
+
 kprof_status kprof_page_statistics(const kprof_page_context *context)
 {
     const kprof_model *model = &context->reports->model;
@@ -123,5 +168,6 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     page.rolled_up.values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page.rolled_up.values);
     page.rolled_up.methods = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page.rolled_up.methods);
     kprof_status status = kprof_groups_collect(context, &groups);
+    KPROF_THEN(status, check_rows(context, &page));
     return KPROF_THEN(status, show_groups(context, &page));
 }
