@@ -920,6 +920,14 @@ class Pages(Case):
             self.assertIn("--print-details all shows them" if of_ncu else "", run.err)
             self.assertIn("Hit Rate", self.kprof(*words, "--print-details", "all").out if of_ncu else run.out)
 
+    def test_a_launch_without_a_value_has_a_row(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"], env={"KPROF_SIM_FAULT": "busy"}), 105)
+        for words in (("--page", "raw"), ("--page", "details")):
+            out = self.kprof("report", "run.kprof", *words, "--metrics", METRIC, "--csv").out
+            [row] = csv.DictReader(io.StringIO(out))
+            self.assertEqual((row["measured"], row["value"]), ("0", ""))
+            self.assertIn("another tool holds", row["reason"])
+
     def test_the_default_run_prints_what_the_report_prints(self):
         direct = self.profile(["--csv"], [f"launch={VECTOR_ADD}"])
         self.assert_run(direct, 0)

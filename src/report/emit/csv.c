@@ -121,12 +121,14 @@ void kprof_csv_begin_launches(kprof_csv *csv)
 void kprof_csv_begin_launch(kprof_csv *csv)
 {
     kprof_strbuf_clear(&csv->prefix.text);
+    csv->has_row = false;
     for (size_t i = 0; i < csv->base.launches.column_count; i++)
         csv->values[i] = NAN;
 }
 
 void kprof_csv_begin_row(kprof_csv *csv)
 {
+    csv->has_row = true;
     kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
 }
 
@@ -134,6 +136,7 @@ void kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
                             void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric))
 {
     kprof_csv_line *tail = &csv->tails[metric->slot];
+    csv->has_row = true;
     tail->is_safe = csv->row.is_safe;
     if (tail->text.length == 0)
         put(tail, metric);

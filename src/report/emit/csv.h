@@ -28,6 +28,7 @@ typedef struct kprof_csv {
     kprof_emit_list list;
     int64_t record; /* number of the record in the list, from 1 */
     bool header_done;
+    bool has_row; /* the launch */
 } kprof_csv;
 
 /* Free an emitter whose traits are kprof_csv_columns. */

@@ -152,6 +152,18 @@ static void long_finding(kprof_emitter *emitter, const kprof_found *found)
                                   kprof_confidence_name(finding->confidence), kprof_strbuf_text(&text)});
 }
 
+/* A launch of which no value is known is there all the same, with the reason. */
+static void long_launch_end(kprof_emitter *emitter)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    if (csv->has_row)
+        return;
+    kprof_csv_begin_row(csv);
+    for (size_t i = 0; i < KPROF_METRIC_COLUMN_COUNT; i++)
+        kprof_csv_put_comma(&csv->row);
+    kprof_csv_end_row(csv);
+}
+
 static void wide_launch_end(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
@@ -170,6 +182,7 @@ const kprof_emitter_ops kprof_emit_csv = {
     .hot_line = long_hot_line,
     .metric = long_metric,
     .finding = long_finding,
+    .launch_end = long_launch_end,
     KPROF_CSV_OPERATIONS,
 };
 
