@@ -17,7 +17,8 @@ OF_PAGES = re.compile(r'label: "([A-Z][^"]+)"|head: "([A-Z][^"]+)"|h\("(?:dt|h[1
 OF_SECTIONS = {"details", "raw", "statistics"}
 COLUMNS = {"Value", "Text", "Metric", "Note", "Kernel"}  # second ones, of tables with headings
 OLDER = {f"{unit}: Average" for unit in ("DRAM", "L1", "SMSP")}  # a column that sections had when samples were recorded
-NO_HEADINGS = OLDER | {"", "This report is damaged", "Not in this report"}  # what HTML says in place of a page
+OF_FIXTURE = {"SMs Busy (%)", "DRAM Read (%)"}  # metrics of the made-up trace
+NO_HEADINGS = OLDER | OF_FIXTURE | {"", "This report is damaged", "Not in this report"}  # in place of a page
 
 
 def run(*words):
@@ -74,7 +75,7 @@ def of_web(source):
 
 
 def headings(source, write_fixture, kprof, work):
-    for kind in ((), ("multiplexed",), ("census",)):
+    for kind in ((), ("multiplexed",), ("census",), ("trace",)):
         assert run(write_fixture, work / f"{'-'.join(kind) or 'plain'}.kprof", *kind).returncode == 0
     made = [*sorted(work.glob("*.kprof")), source / "tests/fixtures/source/source.kprof"]
     reports = [*made, *sorted((source / "samples").glob("*.kprof"))]
