@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`kprof explain` knows every heading of the pages of reports: the titles of lists and tables, and what stands above
-columns and beside values. Markdown has the headings that text has, and HTML those of its lists and of web/src. Usage:
-check_words.py SOURCE_DIR WRITE_FIXTURE KPROF"""
+"""`kprof explain` knows every heading of the pages of reports and comparisons: the titles of lists and tables, and
+what stands above columns and beside values. Markdown has the headings that text has, and HTML those of its lists and of
+web/src. Usage: check_words.py SOURCE_DIR WRITE_FIXTURE KPROF"""
 import json
 import pathlib
 import re
@@ -92,6 +92,12 @@ def headings(source, write_fixture, kprof, work):
         assert run(kprof, "report", report, "-f", "--html", page).returncode == 0
         yield from of_html(page)
     yield from of_web(source)
+    pairs = [sorted((source / "samples").glob("transpose-*.kprof")), [work / "before", work / "after"]]
+    for kind in pairs[1]:
+        assert run(write_fixture, kind, kind.name).returncode == 0
+    for after, before in [pairs[0], pairs[1][::-1]]:
+        titles = of_markdown(run(kprof, "diff", before, after, "--markdown").stdout, ())
+        yield from (title for title in titles if ")x(" not in title)  # kernels
 
 
 def main():
