@@ -202,7 +202,7 @@ class Census(Case):
         for words in (["report", "alone", "--page", "brief"], ["diff", "alone", "run"]):
             run = self.kprof(*words)
             self.assert_run(run, 106)
-            self.assertIn("this is a census, which has no launch that was measured", run.err)
+            self.assertIn("is a census, which has no launch that was measured", run.err)
 
     def test_merged(self):
         self.census("-o", "a")
