@@ -78,6 +78,11 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     BOTH(ORDER, cuEventRecordWithFlags),
     BOTH(ORDER, cuStreamWaitEvent),
 
+    BOTH(VALUE_WAIT, cuStreamWaitValue32),
+    BOTH(VALUE_WAIT, cuStreamWaitValue32_v2),
+    BOTH(VALUE_WAIT, cuStreamWaitValue64),
+    BOTH(VALUE_WAIT, cuStreamWaitValue64_v2),
+
     /* Kernels write arrays through surfaces only, and mappings keep the memory that cuMemRelease gives back. */
     SETUP(cuArray3DCreate_v2),
     SETUP(cuArrayCreate_v2),
@@ -439,11 +444,32 @@ static CUstream ordered_stream(CUpti_CallbackId id, const void *parameters)
     return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
 }
 
+/* All versions of the call have the same first argument. */
+static CUstream waiting_stream(CUpti_CallbackId id, const void *parameters)
+{
+    const bool per_thread = id == ID(cuStreamWaitValue32_ptsz) || id == ID(cuStreamWaitValue32_v2_ptsz) ||
+                            id == ID(cuStreamWaitValue64_ptsz) || id == ID(cuStreamWaitValue64_v2_ptsz) ||
+                            id == ID(cuStreamBatchMemOp_ptsz) || id == ID(cuStreamBatchMemOp_v2_ptsz);
+    CUstream stream = ((const cuStreamWaitValue32_v2_params *)parameters)->stream;
+    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+}
+
 /* In the legacy default stream streams that block wait for one another at an event, too. */
 static bool orders_streams(CUpti_CallbackId id, const void *parameters)
 {
     const CUstream stream = ordered_stream(id, parameters);
     return id == ID(cuStreamWaitEvent) || id == ID(cuStreamWaitEvent_ptsz) || !stream || stream == CU_STREAM_LEGACY;
+}
+
+/* Does the call only wait for values, by several operations? */
+static bool awaits_values(CUpti_CallbackId id, const void *parameters)
+{
+    const cuStreamBatchMemOp_v2_params *p = parameters; /* in all versions */
+    if (id != ID(cuStreamBatchMemOp) && id != ID(cuStreamBatchMemOp_ptsz) && id != ID(cuStreamBatchMemOp_v2) &&
+        id != ID(cuStreamBatchMemOp_v2_ptsz))
+        return false;
+    const kprof_value_operations operations = kprof_call_value_operations(p->paramArray, p->count);
+    return operations.waits > 0 && operations.writes == 0 && operations.others == 0;
 }
 
 /* `transfer` is set for a transfer that the table does not have. */
@@ -458,6 +484,8 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
         return kind;
     if (kprof_call_transfer(id, parameters, transfer))
         return KPROF_CALL_TRANSFER;
+    if (awaits_values(id, parameters))
+        return KPROF_CALL_VALUE_WAIT;
     if (sets_limit(id, parameters)) /* never beside a replay, which sets and resets the same */
         return KPROF_CALL_SETUP;
     if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))
@@ -604,7 +632,8 @@ bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
            kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
-           kind == KPROF_CALL_FREE || kind == KPROF_CALL_POOL_FREE || kind == KPROF_CALL_ORDER;
+           kind == KPROF_CALL_FREE || kind == KPROF_CALL_POOL_FREE || kind == KPROF_CALL_ORDER ||
+           kind == KPROF_CALL_VALUE_WAIT;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -621,6 +650,8 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
         out->free_bytes = id == ID(cuMemGetInfo_v2) ? ((const cuMemGetInfo_v2_params *)parameters)->free : NULL;
     } else if (kind == KPROF_CALL_ORDER) {
         out->stream = ordered_stream(id, parameters);
+    } else if (kind == KPROF_CALL_VALUE_WAIT) {
+        out->stream = waiting_stream(id, parameters);
     } else if (kind == KPROF_CALL_FREE) {
         out->stream = NULL;
         out->freed = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr;

@@ -60,6 +60,14 @@ size_t kprof_transfer_source_bytes(const kprof_transfer *t);
 /* Is a copy from the host or to it small enough to be kept? It has 256 MiB and 1,048,576 rows at most. */
 bool kprof_transfer_may_be_kept(const kprof_transfer *t);
 
+/* How many operations of cuStreamBatchMemOp do what. Barriers and flushes are none. */
+typedef struct kprof_value_operations {
+    unsigned waits, writes, others; /* others: this kprof does not know them */
+    unsigned last_write;            /* the index of the last write */
+} kprof_value_operations;
+
+kprof_value_operations kprof_call_value_operations(const CUstreamBatchMemOpParams *list, unsigned count);
+
 /* The launch of a kernel or a graph. */
 typedef struct kprof_given_launch {
     CUfunction function; /* or a CUkernel in its place */

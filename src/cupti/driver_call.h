@@ -26,6 +26,8 @@ typedef enum kprof_call_kind {
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
     KPROF_CALL_ORDER,        /* likewise, and later work of a stream, or of several, waits for other work */
+    KPROF_CALL_VALUE_WAIT,   /* later work of a stream waits for a value in memory, which may be written later: leaves
+                              * it open, and replays leave it out */
 } kprof_call_kind;
 
 /* Says what matters of a node of a graph: nothing of kprof's runs right before or behind it. */

@@ -109,6 +109,31 @@ bool kprof_transfer_may_be_kept(const kprof_transfer *t)
     return t->height <= MOST_KEPT_ROWS && (t->height == 0 || t->width <= MOST_KEPT_BYTES / t->height);
 }
 
+kprof_value_operations kprof_call_value_operations(const CUstreamBatchMemOpParams *list, unsigned count)
+{
+    kprof_value_operations found = {0};
+    for (unsigned i = 0; list && i < count; i++) {
+        switch ((int)list[i].operation) { /* a newer driver may have others */
+        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+            found.waits++;
+            break;
+        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+            found.writes++;
+            found.last_write = i;
+            break;
+        case CU_STREAM_MEM_OP_BARRIER:
+        case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+            break;
+        default:
+            found.others++;
+            break;
+        }
+    }
+    return found;
+}
+
 static kprof_transfer set_one(CUdeviceptr address, uint64_t value, size_t bytes, CUstream stream)
 {
     return (kprof_transfer){.kind = KPROF_TRANSFER_SET,
@@ -118,6 +143,20 @@ static kprof_transfer set_one(CUdeviceptr address, uint64_t value, size_t bytes,
                             .width = 1,
                             .height = 1,
                             .stream = stream};
+}
+
+/* Read several operations on values in the order of a stream that write one and wait for none. */
+static bool read_one_written(const void *parameters, kprof_transfer *out)
+{
+    const cuStreamBatchMemOp_v2_params *p = parameters;
+    const kprof_value_operations operations = kprof_call_value_operations(p->paramArray, p->count);
+    if (operations.writes != 1 || operations.waits > 0 || operations.others > 0)
+        return false;
+    const CUstreamBatchMemOpParams *write = &p->paramArray[operations.last_write];
+    const bool is_long = write->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    *out = set_one(write->writeValue.address, is_long ? write->writeValue.value64 : write->writeValue.value,
+                   is_long ? 8 : 4, p->stream);
+    return true;
 }
 
 /* A value that is written to memory in the order of a stream. All versions of the call have the same arguments. */
@@ -142,6 +181,13 @@ static bool read_written(CUpti_CallbackId id, const void *parameters, kprof_tran
     case ID(cuStreamWriteValue64_v2):
         *out = set_one(long_one->addr, long_one->value, 8, long_one->stream);
         return true;
+    case ID(cuStreamBatchMemOp_ptsz):
+    case ID(cuStreamBatchMemOp_v2_ptsz):
+        *per_thread = true;
+        __attribute__((fallthrough));
+    case ID(cuStreamBatchMemOp):
+    case ID(cuStreamBatchMemOp_v2):
+        return read_one_written(parameters, out);
     default:
         return false;
     }

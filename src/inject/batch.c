@@ -49,6 +49,11 @@ bool kprof_batch_is_sealed(void)
     return kprof_state_is_sealed(&kprof_the_batch.state);
 }
 
+bool kprof_batch_is_of(const kprof_call *call)
+{
+    return kprof_state_is_of(&kprof_the_batch.state, call);
+}
+
 bool kprof_batch_is_wanted(const void *context)
 {
     return context && atomic_load(&kprof_the_batch.opening.wanted) == context;
@@ -76,7 +81,7 @@ void kprof_batch_note_unknown_end(void)
 
 void kprof_batch_note_other_work(const kprof_call *call)
 {
-    if (call->kind != KPROF_CALL_OTHER)
+    if (call->kind != KPROF_CALL_OTHER && call->kind != KPROF_CALL_VALUE_WAIT)
         kprof_own_run_note_other_work(&kprof_the_batch.own, &kprof_the_batch.state);
     kprof_ends_note_other_work(&kprof_the_batch.ends, &kprof_the_batch.state, call);
 }
@@ -435,7 +440,9 @@ void kprof_batch_leave(const kprof_call *call)
 {
     kprof_batch *batch = &kprof_the_batch;
     kprof_batch_state *state = &batch->state;
-    if (!kprof_state_is_open(state))
+    const bool awaits_value = batch->awaits_value;
+    batch->awaits_value = false;
+    if (!kprof_state_is_open(state) || awaits_value)
         return;
     if (batch->behind.prepared)
         settle_prepared(batch, call);

@@ -6,8 +6,8 @@
  * application's own run instead. A process has at most one open batch.
  *
  * Callers hold the gate exclusively. Exceptions: _is_open, _records, _replays, _is_sealed, _is_wanted, _is_window,
- * _saves_host, _has_host, _repeats_for_long, _note_unknown_end and _spoil need no gate, and _context_ending may also be
- * called inside a shared call.
+ * _is_of, _saves_host, _has_host, _repeats_for_long, _note_unknown_end and _spoil need no gate, and _context_ending may
+ * also be called inside a shared call.
  */
 #pragma once
 
@@ -46,6 +46,8 @@ bool kprof_batch_saves_host(void);
 /* Is it such a batch, or one that is repeated in a process with managed memory? Then only the application's thread
  * replays it, within one of its calls. */
 bool kprof_batch_has_host(void);
+/* Does the call that enters work in a stream of the open batch's context? Without the gate a hint. */
+bool kprof_batch_is_of(const kprof_call *call);
 /* Has a replay gone on for `limit_ns`, and for too long? *count: what it repeats. Without the gate a hint. */
 bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count);
 /* The application is about to submit work that the sealed batch does not have, or to do what kprof does not know. The

@@ -34,11 +34,12 @@ typedef struct kprof_profiled_context {
     size_t last_launches;             /* of the last batch */
     kprof_snapshot *snapshot;         /* NULL until wanted */
     unsigned comparisons;             /* how often replays with new kernels gave the host what the own runs gave */
-    size_t compared;    /* launches and transfers at most of a batch whose replays gave the host the same */
-    bool pushes_ranges; /* kernels did not become ranges by themselves */
-    bool searches;      /* the last batch reached host memory: the next one finds out which launch does */
-    bool diverges;      /* a replay computed something else: later batches end before the host gets to know */
-    bool left_in_pass;  /* a pass could not be ended, because the GPU's work did not end */
+    size_t compared;      /* launches and transfers at most of a batch whose replays gave the host the same */
+    unsigned late_values; /* batches that lost launches since a value that a stream waited for had not come */
+    bool pushes_ranges;   /* kernels did not become ranges by themselves */
+    bool searches;        /* the last batch reached host memory: the next one finds out which launch does */
+    bool diverges;        /* a replay computed something else: later batches end before the host gets to know */
+    bool left_in_pass;    /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 

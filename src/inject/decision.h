@@ -9,6 +9,11 @@
     "the launch, or one before it, did not end by itself before work came in another stream, and may have waited for " \
     "it"
 
+/* Why a launch behind a wait for a value is not repeated: as KPROF_NOT_ALONE. */
+#define KPROF_BEHIND_VALUE                                                                                             \
+    "the launch came behind a wait for a value in memory that had not come before work came in another stream, and "   \
+    "may depend on that work"
+
 /* Why a launch is not measured, though what is queued behind it is. */
 #define KPROF_DID_NOT_END                                                                                              \
     "the launch did not end by itself while nothing else was done, and may have waited for the application"

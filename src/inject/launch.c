@@ -145,6 +145,12 @@ static bool uses_memory(const kprof_call *call)
            call->kind == KPROF_CALL_GRAPH_LAUNCH;
 }
 
+/* Or has it a stream wait for what may never come? */
+static bool is_work(const kprof_call *call)
+{
+    return uses_memory(call) || call->kind == KPROF_CALL_VALUE_WAIT;
+}
+
 /* Replay what is open before a call that replays could not repeat, or that shows the host what it must not see yet. */
 static void close_batch(const char *why)
 {
@@ -222,6 +228,9 @@ static bool closes_batch(const kprof_call *call)
         return kprof_batch_replays() && !thread.keeps_freed;
     if (call->kind == KPROF_CALL_POOL_FREE) /* once more: the batch that held the pool may have ended since */
         return kprof_batch_replays() && !frees_to_keeping_pool(call);
+    if (call->kind == KPROF_CALL_VALUE_WAIT) /* a batch that records takes it, or closes as it joins */
+        return !kprof_batch_replays() && !kprof_batch_is_window() && !kprof_batch_is_sealed() &&
+               !kprof_batch_is_of(call);
     if (call->kind == KPROF_CALL_MEMORY_INFO)
         return kprof_batch_replays() && kprof_engine.device->target_holds_pools();
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
@@ -565,7 +574,7 @@ static void enter_graph(const kprof_call *call)
 /* Must the call wait until the open batch has been replayed, or has taken it? */
 static bool is_in_the_way(const kprof_call *call)
 {
-    bool is_unknown = uses_memory(call) && !thread.captured && kprof_batch_records();
+    bool is_unknown = is_work(call) && !thread.captured && kprof_batch_records();
     return kprof_batch_is_open() && (closes_batch(call) || is_unknown);
 }
 
@@ -661,7 +670,7 @@ static void follow(const kprof_call *call, kprof_awaited awaited)
         return;
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
-    else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
+    else if ((call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_VALUE_WAIT) && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call, .awaited = awaited == KPROF_AWAITED});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && (repeats_whole_graphs() || !kprof_repeats_launches()) &&
              kprof_engine.device->target_name_graph(call, &whole))
@@ -680,7 +689,7 @@ static bool look_for_capture(const kprof_call *call)
 {
     if (!kprof_engine.device->target_capturing())
         return false;
-    if (uses_memory(call) && kprof_engine.device->target_launch_captured(call))
+    if (is_work(call) && kprof_engine.device->target_launch_captured(call))
         return true;
     kprof_captures_note_call(call);
     return false;
@@ -715,7 +724,7 @@ static bool may_go_unmarked(void)
 static bool is_marked(const kprof_call *call)
 {
     const bool is_followed = thread.alone || thread.shared > 0;
-    if (!is_followed || thread.captured || !uses_memory(call) ||
+    if (!is_followed || thread.captured || !is_work(call) ||
         (!kprof_batch_is_open() && kprof_filter_exhausted(kprof_engine.process.filter)))
         return false;
     const bool is_left_out = may_go_unmarked();
@@ -788,7 +797,7 @@ static void enter(const kprof_call *call)
         follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
-    if (kprof_batch_is_sealed() && !thread.captured && (uses_memory(call) || call->kind == KPROF_CALL_OTHER))
+    if (kprof_batch_is_sealed() && !thread.captured && (is_work(call) || call->kind == KPROF_CALL_OTHER))
         kprof_batch_note_other_work(call);
     thread.marks = armed && is_marked(call);
     thread.stream = call->stream;

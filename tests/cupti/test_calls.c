@@ -279,8 +279,8 @@ static void test_kinds(void **state)
         {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
         {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
         {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
-        {ID(cuStreamWaitValue32_v2), KPROF_CALL_OTHER},
-        {ID(cuStreamWaitValue64_v2_ptsz), KPROF_CALL_OTHER},
+        {ID(cuStreamWaitValue32_v2), KPROF_CALL_VALUE_WAIT},
+        {ID(cuStreamWaitValue64_v2_ptsz), KPROF_CALL_VALUE_WAIT},
         {ID(cuMemPoolTrimTo), KPROF_CALL_OTHER},
         {ID(cuMemcpyPeer), KPROF_CALL_OTHER},
         {ID(cuMemcpy3DPeerAsync), KPROF_CALL_OTHER},
@@ -424,6 +424,69 @@ static void test_streams_that_wait(void **state)
     (void)kprof_call_decode(ID(cuStreamWaitEvent_ptsz), &of_default, &decoded);
     assert_ptr_equal(decoded.stream, CU_STREAM_PER_THREAD);
     assert_true(kprof_call_is_decoded(KPROF_CALL_ORDER));
+    static const CUpti_CallbackId for_values[] = {
+        ID(cuStreamWaitValue32),      ID(cuStreamWaitValue32_ptsz),    ID(cuStreamWaitValue64),
+        ID(cuStreamWaitValue64_ptsz), ID(cuStreamWaitValue32_v2),      ID(cuStreamWaitValue32_v2_ptsz),
+        ID(cuStreamWaitValue64_v2),   ID(cuStreamWaitValue64_v2_ptsz),
+    };
+    cuStreamWaitValue32_params value = {.stream = (CUstream)0x100}, of_default_value = {.stream = NULL};
+    for (size_t i = 0; i < sizeof for_values / sizeof *for_values; i++) {
+        assert_int_equal(kprof_call_decode(for_values[i], &value, &decoded), KPROF_CALL_VALUE_WAIT);
+        assert_ptr_equal(decoded.stream, value.stream);
+        (void)kprof_call_decode(for_values[i], &of_default_value, &decoded);
+        assert_ptr_equal(decoded.stream, i % 2 ? CU_STREAM_PER_THREAD : NULL);
+        assert_false(kprof_call_may_go_unseen(for_values[i]));
+        assert_false(kprof_call_is_ignored(for_values[i], false));
+    }
+    assert_true(kprof_call_is_decoded(KPROF_CALL_VALUE_WAIT));
+}
+
+/* A batch stays open over those that wait alone, or write one value. */
+static void test_operations_on_values(void **state)
+{
+    (void)state;
+    static const CUpti_CallbackId ids[] = {ID(cuStreamBatchMemOp), ID(cuStreamBatchMemOp_ptsz),
+                                           ID(cuStreamBatchMemOp_v2), ID(cuStreamBatchMemOp_v2_ptsz)};
+    enum { WAIT = CU_STREAM_MEM_OP_WAIT_VALUE_32, LONG_WAIT = CU_STREAM_MEM_OP_WAIT_VALUE_64, NEW = 1000 };
+    enum { WRITE = CU_STREAM_MEM_OP_WRITE_VALUE_32, LONG_WRITE = CU_STREAM_MEM_OP_WRITE_VALUE_64 };
+    enum { BARRIER = CU_STREAM_MEM_OP_BARRIER, FLUSH = CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES };
+    static const struct {
+        int operations[4];
+        kprof_call_kind kind;
+        size_t bytes;
+    } rows[] = {
+        {{WAIT}, KPROF_CALL_VALUE_WAIT, 0},
+        {{LONG_WAIT, FLUSH, WAIT, BARRIER}, KPROF_CALL_VALUE_WAIT, 0},
+        {{WRITE}, KPROF_CALL_TRANSFER, 4},
+        {{BARRIER, LONG_WRITE}, KPROF_CALL_TRANSFER, 8},
+        {{WRITE, WRITE}, KPROF_CALL_OTHER, 0},
+        {{WAIT, WRITE}, KPROF_CALL_OTHER, 0},
+        {{WRITE, NEW}, KPROF_CALL_OTHER, 0},
+        {{WAIT, NEW}, KPROF_CALL_OTHER, 0},
+        {{0}, KPROF_CALL_OTHER, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUstreamBatchMemOpParams list[4] = {0};
+        cuStreamBatchMemOp_v2_params call = {.stream = NULL, .paramArray = list};
+        for (; call.count < 4 && rows[i].operations[call.count]; call.count++) {
+            CUstreamBatchMemOpParams *it = &list[call.count];
+            it->operation = (CUstreamBatchMemOpType)rows[i].operations[call.count];
+            it->writeValue.address = 64;
+            it->writeValue.value64 = UINT64_C(0x123456789);
+        }
+        for (size_t k = 0; k < sizeof ids / sizeof *ids; k++) {
+            kprof_decoded_call decoded;
+            assert_int_equal(kprof_call_decode(ids[k], &call, &decoded), rows[i].kind);
+            if (rows[i].kind != KPROF_CALL_OTHER)
+                assert_ptr_equal(decoded.stream, k % 2 ? CU_STREAM_PER_THREAD : NULL);
+            if (rows[i].kind != KPROF_CALL_TRANSFER)
+                continue;
+            assert_int_equal(decoded.transfer.kind, KPROF_TRANSFER_SET);
+            assert_int_equal(decoded.transfer.destination, 64);
+            assert_int_equal(decoded.transfer.element_bytes, rows[i].bytes);
+            assert_int_equal(decoded.transfer.value, rows[i].bytes == 4 ? 0x23456789 : UINT64_C(0x123456789));
+        }
+    }
 }
 
 static void test_transfers(void **state)
@@ -1148,6 +1211,7 @@ int main(void)
         cmocka_unit_test(test_mappings),
         cmocka_unit_test(test_allocations_in_streams),
         cmocka_unit_test(test_streams_that_wait),
+        cmocka_unit_test(test_operations_on_values),
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_values_that_are_written_in_the_order_of_a_stream),
         cmocka_unit_test(test_transfers_from_and_to_the_host),

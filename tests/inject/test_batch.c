@@ -26,6 +26,7 @@
 #define POOL_SLOT     SIM_POOLED
 #define OTHER_STREAM  2 /* of the second context */
 #define OTHER_CONTEXT (&sim.contexts[1])
+#define SOME_TIME     1000 /* a value for which nobody waits any more */
 
 /* What goes wrong, once, after so many operations were repeated. */
 static struct {
@@ -163,9 +164,19 @@ static void forget_comparison(kprof_kernel *kernel)
     atomic_store(&kernel->compared, false);
 }
 
+/* Stream 1 writes a value, for which stream 0 may wait. */
+static void write_value(uint64_t value)
+{
+    const unsigned variable = sim_variable_of_stream(1);
+    do_call((sim_step){.op = SIM_MEMSET, .stream = 1, .a = variable, .b = variable, .signal = value});
+}
+
 static int mend(void **state)
 {
     (void)state;
+    if (sim.may_wait) /* the test failed */
+        write_value(SOME_TIME);
+    sim.may_wait = false;
     close_batch();
     atomic_store(&faults.after, 0);
     atomic_store(&faults.launch_s, 0);
@@ -177,6 +188,7 @@ static int mend(void **state)
     repeated = 0;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
     if (profiled) {
+        profiled->late_values = 0;
         profiled->diverges = false;
         profiled->comparisons = 0;
         profiled->compared = 0;
@@ -1537,6 +1549,105 @@ static void test_sealed_launch_that_waits_for_a_later_one(void **state)
     sim.may_wait = false;
 }
 
+static void await_value(uint64_t value)
+{
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .from = 1, .flag = value});
+}
+
+static unsigned launch_in_second_stream(void)
+{
+    do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    return last_tag;
+}
+
+static void test_value_that_has_come(void **state)
+{
+    (void)state;
+    sim.may_wait = true;
+    const unsigned first = launch_in_second_stream();
+    write_value(2);
+    await_value(2);
+    const unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    const unsigned third = launch_in_second_stream();
+    assert_pending(second);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    sim.may_wait = false;
+}
+
+static unsigned launch_function(sim_function *function)
+{
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .function = function, .kernel = SIM_SCALE, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    return last_tag;
+}
+
+/* What comes behind the wait may depend on what comes later in another stream. If values often come so late, waits
+ * close batches. The kernel behind it does not wait itself: it counts as one that ends. */
+static void test_value_that_comes_late(void **state)
+{
+    (void)state;
+    static sim_function function = {"behind a value", .kernel = SIM_SCALE};
+    sim.may_wait = true;
+    for (uint64_t value = 3; value < 6; value++) {
+        const unsigned first = launch(SIM_ADD);
+        await_value(value);
+        assert_pending(first);
+        const unsigned second = launch_function(&function);
+        (void)launch_in_second_stream();
+        write_value(value);
+        await_work();
+        close_when_ended();
+        assert_measured(first);
+        assert_unmeasured(second, "the launch came behind a wait for a value in memory that had not come before work");
+    }
+    const unsigned first = launch(SIM_ADD);
+    await_value(6);
+    assert_measured(first);
+    write_value(6);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    const unsigned last = launch_function(&function);
+    close_batch();
+    assert_measured(last);
+    sim.may_wait = false;
+}
+
+/* The call cannot wait until the batch is replayed. If that happens often, waits close batches. */
+static void test_value_that_has_not_come_as_a_batch_must_close(void **state)
+{
+    (void)state;
+    sim.may_wait = true;
+    for (uint64_t value = 7; value < 10; value++) {
+        const unsigned first = launch(SIM_ADD);
+        await_value(value);
+        close_batch();
+        assert_pending(first);
+        write_value(value);
+        await_work();
+        close_when_ended();
+        assert_unmeasured(first, "the launch was not repeated: its work did not end before a call that takes away");
+    }
+    const unsigned first = launch(SIM_ADD);
+    await_value(10);
+    assert_measured(first);
+    write_value(10);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    sim.may_wait = false;
+}
+
+/* Nothing there is repeated, and it may be what others wait for. */
+static void test_value_in_another_context(void **state)
+{
+    (void)state;
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .stream = OTHER_STREAM, .from = OTHER_STREAM, .flag = 0});
+    assert_measured(first);
+}
+
 /* Its kernels may write the memory that is to be saved. */
 static void test_other_context_that_is_at_work(void **state)
 {
@@ -1590,6 +1701,10 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_launch_behind_a_batch_that_waits, mend),
         cmocka_unit_test_teardown(test_sealed_launch_that_waits_for_a_later_one, mend),
+        cmocka_unit_test_teardown(test_value_that_has_come, mend),
+        cmocka_unit_test_teardown(test_value_that_comes_late, mend),
+        cmocka_unit_test_teardown(test_value_that_has_not_come_as_a_batch_must_close, mend),
+        cmocka_unit_test_teardown(test_value_in_another_context, mend),
         cmocka_unit_test_teardown(test_count_of_launches_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_calls_that_close, mend),
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),

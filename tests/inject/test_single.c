@@ -42,6 +42,19 @@ static void test_launches_together(void **state)
     assert_memory_equal(words, again, sizeof words);
 }
 
+/* A launch behind it has a range once the value has come. In another context it may be what a launch waits for. */
+static void test_waits_for_values(void **state)
+{
+    (void)state;
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .flag = 0});
+    const unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .stream = OTHER_STREAM, .from = OTHER_STREAM, .flag = 0});
+    assert_measured(first);
+    assert_measured(second);
+}
+
 /* Kernels of a graph are repeated all the same, and so must not print. */
 static void test_graph_that_prints(void **state)
 {
@@ -441,6 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches_together),
         cmocka_unit_test(test_launches_that_take_long), /* before anything waits for the host */
+        cmocka_unit_test(test_waits_for_values),
         cmocka_unit_test(test_graph_that_prints),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),

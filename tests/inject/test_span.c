@@ -328,6 +328,8 @@ static void calls_that_order_streams(void **state)
         {{.kind = KPROF_CALL_POOL_FREE}, true, true, true},
         {{.kind = KPROF_CALL_SETUP}, true, false, true},
         {{.kind = KPROF_CALL_ORDER}, false, true, true}, /* in the default stream */
+        {{.kind = KPROF_CALL_VALUE_WAIT}, false, true, true},
+        {{.kind = KPROF_CALL_VALUE_WAIT}, true, false, false},
         {{.kind = KPROF_CALL_TRANSFER}, false, true, true},
         {{.kind = KPROF_CALL_TRANSFER, .stream = &kprof_engine}, false, false, true},
     };

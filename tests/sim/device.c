@@ -362,7 +362,8 @@ static void note_run(const sim_work *work, uint64_t signature, unsigned reach)
 static uint64_t flag_of(const sim_work *work)
 {
     const sim_stream *stream = &sim.streams[work->step.stream];
-    if (work->step.kernel == SIM_PEER)
+    const bool awaits_other = work->step.op == SIM_VALUE_WAIT && work->step.from != work->step.stream;
+    if (work->step.kernel == SIM_PEER || awaits_other)
         return word(sim_variable_of_stream(work->step.from), SIGNAL_WORD);
     return work->is_replay && sim.host_is_saved ? stream->repeated_flag : stream->flag;
 }
@@ -557,6 +558,8 @@ static bool must_wait(const sim_work *work)
 {
     if (work->step.op == SIM_HOLD)
         return sim.streams[work->step.stream].released < work->event;
+    if (work->step.op == SIM_VALUE_WAIT)
+        return flag_of(work) < work->step.flag;
     if (work->step.op == SIM_LAUNCH)
         return work->step.flag > 0 && flag_of(work) < work->step.flag && !has_given_up(work);
     return work->step.op == SIM_STREAM_WAIT && sim.streams[work->step.from].completed < work->event;
@@ -609,7 +612,7 @@ static bool run_ordered(unsigned stream, uint64_t number)
 
 static bool waits_for_stream(const sim_step *step)
 {
-    return step->op == SIM_STREAM_WAIT || step->kernel == SIM_PEER;
+    return step->op == SIM_STREAM_WAIT || step->op == SIM_VALUE_WAIT || step->kernel == SIM_PEER;
 }
 
 /* False when it has to wait for the host. */
@@ -625,7 +628,7 @@ static bool run_first(unsigned stream)
     const uint64_t finished = sim.streams[stream].finished;
     const bool is_behind = !run_ordered(stream, first.number);
     /* It stays at the head while what it waits for runs. */
-    if (!is_behind && must_wait(&first) && waits_for_stream(&first.step))
+    if (!is_behind && must_wait(&first) && waits_for_stream(&first.step) && first.step.from != stream)
         drain_stream(first.step.from);
     if (sim.streams[stream].finished != finished) /* that has run it, too, or failed the context */
         return true;
@@ -1073,6 +1076,14 @@ static int hold(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int wait_for_value(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    submit(step, 0);
+    sim.waits_for_host = true;
+    return 0;
+}
+
 static int begin_capture(const sim_step *step, uint64_t *out)
 {
     (void)out;
@@ -1205,6 +1216,7 @@ static const struct operation {
     [SIM_SYNC_CONTEXT] = {"sync context", KPROF_CALL_WAIT, sync_context},
     [SIM_QUERY] = {"query", KPROF_CALL_WAIT, query},
     [SIM_HOLD] = {"hold", KPROF_CALL_OTHER, hold},
+    [SIM_VALUE_WAIT] = {"wait for a value", KPROF_CALL_VALUE_WAIT, wait_for_value},
     [SIM_BEGIN_CAPTURE] = {"begin capture", KPROF_CALL_CAPTURE, begin_capture},
     [SIM_END_CAPTURE] = {"end capture", KPROF_CALL_CAPTURE_END, end_capture},
     [SIM_DESTROY_CONTEXT] = {"destroy context", KPROF_CALL_STOP, sync_context},

@@ -72,7 +72,8 @@ typedef enum sim_op {
     SIM_SYNC_STREAM,
     SIM_SYNC_CONTEXT,
     SIM_QUERY,
-    SIM_HOLD, /* the stream waits for what the host writes later */
+    SIM_HOLD,       /* the stream waits for what the host writes later */
+    SIM_VALUE_WAIT, /* the stream waits for the signal `flag` of stream `from`, or for the host's flag of its own */
     SIM_BEGIN_CAPTURE,
     SIM_END_CAPTURE,
     SIM_DESTROY_CONTEXT,
@@ -120,7 +121,8 @@ typedef struct sim_step {
     unsigned stream, from;  /* from: the stream whose event is waited for, or in which the graph was captured */
     unsigned a, b;          /* slots */
     uint64_t value;
-    uint64_t flag; /* SIM_SPIN, SIM_DELAY: waits for it; SIM_PEER: for this signal in `from`; SIM_RELEASE: the host's */
+    uint64_t flag;   /* SIM_SPIN, SIM_DELAY: waits for it; SIM_PEER, SIM_VALUE_WAIT: for this signal in `from`;
+                      * SIM_RELEASE: the host's */
     uint64_t signal; /* that the work gives at its end; 0: none */
     int64_t slow_ms; /* of a launch: it takes so long, unless the host waits for it */
     unsigned tag;    /* of a launch: its number in the program */

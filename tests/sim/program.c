@@ -568,6 +568,87 @@ static void add_waiting(generator *g, unsigned stream)
     g->kept_free = NO_STREAM;
 }
 
+/* Work of a kernel in a slot, as which nothing else orders it. */
+static void add_bare_launch(generator *g, unsigned stream, unsigned slot)
+{
+    sim_step *step = add(g, SIM_LAUNCH, stream);
+    step->kernel = (sim_kernel)pick(g, SIM_COUNT);
+    step->a = step->b = slot_of(g, slot);
+    step->tag = tag_of_last(g);
+}
+
+/* A value is written in the order of the stream, or by a kernel of it. */
+static void add_signal(generator *g, unsigned stream, uint64_t signal)
+{
+    const bool writes = is_likely(g, 2);
+    sim_step *step = add(g, writes ? SIM_MEMSET : SIM_LAUNCH, stream);
+    step->kernel = SIM_TALLY;
+    step->a = step->b = sim_variable_of_stream(stream);
+    step->tag = writes ? 0 : tag_of_last(g);
+    step->signal = signal;
+}
+
+static void add_value_wait(generator *g, unsigned stream, unsigned from)
+{
+    sim_step *step = add(g, SIM_VALUE_WAIT, stream);
+    step->from = from;
+    step->flag = ++g->flags;
+}
+
+/* The one stream goes on with what the other has done, and no event tells it, but a value that has been written. */
+static void add_handover(generator *g, unsigned stream, unsigned other)
+{
+    const unsigned slot = pick_slot(g, stream);
+    if (slot == SIM_LANE_SLOTS || stream == other)
+        return;
+    touch(g, other, slot);
+    add_bare_launch(g, other, slot);
+    add_signal(g, other, g->flags + 1);
+    add_value_wait(g, stream, other);
+    g->last[g->memory[slot]] = (int)stream;
+    add_bare_launch(g, stream, slot);
+}
+
+/* A stream waits for a value that another one, or the host, writes later. What comes behind it goes on with what the
+ * other one has done by then. */
+static void add_late_value(generator *g, unsigned stream)
+{
+    const bool from_host = is_likely(g, 3);
+    const unsigned slot = pick_slot(g, stream), other = stream ^ 1;
+    if (slot == SIM_LANE_SLOTS || is_ordered(g, other, false))
+        return;
+    touch(g, other, slot);
+    if (from_host)
+        touch(g, stream, slot);
+    add_value_wait(g, stream, from_host ? stream : other);
+    const uint64_t value = g->flags;
+    add_bare_launch(g, stream, slot);
+    g->last[g->memory[slot]] = (int)stream;
+    g->waits[stream % SIM_LANE_STREAMS] = true;
+    g->kept_free = (int)other;
+    const bool alone = is_likely(g, 2);
+    for (unsigned i = pick(g, 6); i > 0; i--)
+        add_beside(g, alone || is_likely(g, 2) ? stream : is_likely(g, 2) ? other : pick_stream(g));
+    if (from_host) {
+        add(g, SIM_RELEASE, stream)->flag = value;
+    } else {
+        add_bare_launch(g, other, slot);
+        add_signal(g, other, value);
+    }
+    memset(g->waits, 0, sizeof g->waits);
+    g->kept_free = NO_STREAM;
+}
+
+static void add_value(generator *g, unsigned stream)
+{
+    if (g->part == SIM_COMMON)
+        return;
+    if (g->program->traits.lanes > 1 || !is_likely(g, 3))
+        add_handover(g, stream, stream ^ 1);
+    else
+        add_late_value(g, stream);
+}
+
 /* Into a stream that other threads may be using: one may come before or after the other. */
 static void add_tally(generator *g)
 {
@@ -606,6 +687,8 @@ static void add_range(generator *g, unsigned stream)
         const unsigned in = is_likely(g, 2) ? stream : other;
         if (is_likely(g, 6))
             add_wait(g, in);
+        else if (g->program->traits.values && g->part != SIM_COMMON && is_likely(g, 3)) /* others tally there */
+            add_handover(g, in, in == stream ? other : stream);
         else if (is_likely(g, 2))
             add_launch(g, in);
         else
@@ -650,6 +733,8 @@ static void add_any(generator *g)
         add_hold(g, stream);
     else if ((g->program->traits.spins || g->program->traits.peers) && is_likely(g, 10))
         add_waiting(g, stream);
+    else if (g->program->traits.values && is_likely(g, 8))
+        add_value(g, stream);
     else if (kind < 20)
         add_launch(g, stream);
     else if (kind < 25)

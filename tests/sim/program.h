@@ -22,6 +22,7 @@ typedef struct sim_traits {
     bool profiler_calls;  /* the program says when launches are to be measured */
     bool ranges;          /* likewise, and it often is a short range of one stream or two */
     bool spins, peers;    /* kernels wait for the host, or for later work in another stream; of one thread only */
+    bool values;          /* streams wait for values in memory */
     bool long_batches;    /* hardly anything but launches */
     bool quiet_captures;  /* hardly anything runs beside them, so that batches stay open over them */
     bool staged;          /* copies from and to the host, and functions of the host, in the order of streams */

@@ -298,7 +298,8 @@ static void choose_shapes(uint64_t random)
 /* Does work wait for later calls? */
 static bool has_waits(void)
 {
-    return group.traits.holds || group.traits.spins || group.traits.peers;
+    return group.traits.holds || group.traits.spins || group.traits.peers ||
+           (group.traits.values && group.traits.lanes == 1);
 }
 
 /* Or does it perhaps not end while a call may be held? */
@@ -328,10 +329,11 @@ static void choose_batches_behind(void)
 
 static void choose_waits(uint64_t random)
 {
+    group.traits.values = sim_hash(random, 1) % 4 == 0;
     const bool alone = group.traits.lanes == 1; /* real time passes for several threads, and a slow machine takes it */
     group.traits.spins = alone && (random % 6 == 0 || random % 18 == 1);
     group.traits.peers = alone && (random % 18 == 1 || random % 6 == 2);
-    if (group.traits.peers) /* else what gives the sign may never run */
+    if (group.traits.peers || group.traits.values) /* else what gives the sign may never run */
         group.traits.crashes = false;
     group.traits.slow = alone && random / 18 % 4 == 0;
     sim.has_slow = group.traits.slow;
@@ -713,7 +715,7 @@ static unsigned program_of(const kprof_launch_record *launch)
 static bool is_of_waiting(const char *reason)
 {
     return strstr(reason, "did not end") || strstr(reason, "which is not repeated, has changed memory") ||
-           strstr(reason, "had ended") || strstr(reason, "may have waited for") ||
+           strstr(reason, "had ended") || strstr(reason, "may have waited for") || strstr(reason, "may depend on") ||
            strstr(reason, "another thread stayed");
 }
 

@@ -14,9 +14,16 @@ void kprof_ends_note_launch(kprof_ends *ends, const kprof_batch_state *state, co
     ends->thread = pthread_self();
 }
 
+/* From this number on launches may not have ended since a value has not come. */
+static size_t first_behind_value(const kprof_ends *ends, const kprof_batch_state *state)
+{
+    return ends->awaits_value ? ends->value_at : state->list.count;
+}
+
 /* All launches so far have ended, and no work in another stream can have helped them: note that. */
 static void note_all(kprof_ends *ends, const kprof_batch_state *state)
 {
+    ends->awaits_value = false;
     for (; ends->unproved < state->list.count; ends->unproved++)
         if (state->list.items[ends->unproved].kernel)
             atomic_store(&state->list.items[ends->unproved].kernel->ends_alone, true);
@@ -32,17 +39,19 @@ void kprof_ends_note_late_ends(kprof_ends *ends, const kprof_batch_state *state)
 /* Count a timeout for each kernel that had the time to end and did not. */
 static void note_late(kprof_ends *ends, const kprof_batch_state *state)
 {
-    for (; ends->unproved < state->list.count; ends->unproved++) {
+    for (; ends->unproved < first_behind_value(ends, state); ends->unproved++) {
         kprof_kernel *kernel = state->list.items[ends->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
             kprof_kernel_note_timeout(kernel);
     }
+    ends->unproved = state->list.count;
+    ends->awaits_value = false;
 }
 
 /* Skip launches if kprof has seen their kernels end by themselves. */
 static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
 {
-    while (ends->unproved < state->list.count) {
+    while (ends->unproved < first_behind_value(ends, state)) {
         const kprof_kernel *kernel = state->list.items[ends->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
             break;
@@ -62,8 +71,11 @@ void kprof_ends_cut(kprof_ends *ends, size_t number, const char *why)
 static void cut_late(kprof_ends *ends, const kprof_batch_state *state)
 {
     skip_proved(ends, state);
-    if (ends->unproved < state->list.count)
+    if (ends->unproved < first_behind_value(ends, state))
         kprof_ends_cut(ends, ends->unproved, KPROF_NOT_ALONE);
+    else if (ends->awaits_value)
+        kprof_ends_cut(ends, ends->value_at, KPROF_BEHIND_VALUE);
+    state->context->late_values += ends->awaits_value;
     note_late(ends, state);
 }
 
@@ -90,20 +102,42 @@ void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state)
         note_all(ends, state);
 }
 
+/* How long is what may wait waited for? */
+static int64_t patience_ns(const kprof_ends *ends, const kprof_batch_state *state)
+{
+    return ends->unproved < first_behind_value(ends, state)
+               ? kprof_kernel_patience_ns(state->list.items[ends->unproved].kernel)
+               : atomic_load(&kprof_engine.waits.patience_ns);
+}
+
+/* Kernels before it that may wait are given their time to end first: behind it nothing would tell them apart. */
+void kprof_ends_note_value_wait(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call)
+{
+    skip_proved(ends, state);
+    if (ends->unproved < first_behind_value(ends, state) &&
+        kprof_wait_is_idle(kprof_wait_at_most(state->context->context, patience_ns(ends, state))))
+        note_all(ends, state);
+    kprof_ends_note_launch(ends, state, call);
+    if (ends->awaits_value)
+        return;
+    ends->awaits_value = true;
+    ends->value_at = state->list.count;
+}
+
 /* A replay runs one launch after the other, so a kernel that waits for a later one in another stream would wait for
- * ever. Before work comes in another stream, kernels that may wait so have to end; if they do not, the batch ends
- * before them. If this thread awaited a copy in their stream, they have ended: kprof checked what other threads
- * launched meanwhile, or spoiled the batch. */
+ * ever. So would one behind a wait for a value, perhaps, which the own run has let wait for later work. Before work
+ * comes in another stream, kernels that may wait so have to end; if they do not, the batch ends before them. If this
+ * thread awaited a copy in their stream, they have ended: kprof checked what other threads launched meanwhile, or
+ * spoiled the batch. */
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch)
 {
     void *context = state->context->context;
     skip_proved(ends, state);
     bool same = launch->call->stream == ends->stream && pthread_equal(ends->thread, pthread_self());
     bool ended = same && launch->awaited && launch->call->context == context && !atomic_load(&state->signs.spoiled);
-    if (ends->unproved == state->list.count || (same && !ended))
+    if ((ends->unproved == state->list.count && !ends->awaits_value) || (same && !ended))
         return true;
-    int64_t patience_ns = kprof_kernel_patience_ns(state->list.items[ends->unproved].kernel);
-    if (ended || kprof_wait_is_idle(kprof_wait_at_most(context, patience_ns))) {
+    if (ended || kprof_wait_is_idle(kprof_wait_at_most(context, patience_ns(ends, state)))) {
         note_all(ends, state);
         return true;
     }

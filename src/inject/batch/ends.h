@@ -10,9 +10,11 @@
 #define KPROF_OTHER_STREAM "work in another stream, behind a launch that had not ended"
 
 typedef struct kprof_ends {
-    size_t unproved;      /* launches from this number on may wait for later work */
-    pthread_t thread;     /* it launched them: each thread has a default stream of its own */
-    void *stream;         /* theirs; valid while `unproved` is less than the count of launches */
+    size_t unproved;   /* launches from this number on may wait for later work */
+    pthread_t thread;  /* it launched them: each thread has a default stream of its own */
+    void *stream;      /* theirs; valid while `unproved` is less than the count of launches */
+    bool awaits_value; /* from number `value_at` on launches are behind a wait for a value that may not have come */
+    size_t value_at;
     size_t most_replayed; /* later launches must not be repeated; SIZE_MAX: all may be */
     const char *why_cut;  /* valid where there is such a number */
     atomic_bool unknown;  /* since the last wait, the application launched a kernel that kprof has not seen end */
@@ -38,8 +40,11 @@ typedef struct kprof_behind {
 
 /* Call this before a launch or transfer is added to the batch. */
 void kprof_ends_note_launch(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
-/* If the launch comes in another stream than kernels that may wait for it, wait until these have ended; false when one
- * does not end: the batch must take nothing more. */
+/* A wait for a value joins the batch. What comes behind it in its stream may depend on work that comes later elsewhere.
+ */
+void kprof_ends_note_value_wait(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
+/* If the launch comes in another stream than kernels that may wait for it, or than a wait for a value, wait until all
+ * have ended; false when one does not end: the batch must take nothing more. */
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch);
 /* The call, which is about to be made, does work that the sealed batch does not have. The gate may be shared. */
 void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);

@@ -15,6 +15,9 @@
 
 #include <stdio.h>
 
+/* In so many batches of a context values came too late: later batches close before such waits. */
+#define ENOUGH_LATE_VALUES 3
+
 /* A launch that may join a batch, or have one opened for it. */
 typedef struct candidate {
     const kprof_batch_launch *launch;
@@ -437,6 +440,32 @@ static bool pass_by(kprof_batch *batch, const kprof_batch_launch *launch)
     return true;
 }
 
+/* May the batch go on over a wait for a value? The own run waits, and replays need not, if what brings the value comes
+ * before what is behind the wait. */
+static bool may_await_value(const kprof_batch *batch, const kprof_call *call)
+{
+    const kprof_batch_state *state = &batch->state;
+    return kprof_state_is_of(state, call) && !kprof_state_has_host(state) && !state->needs && !state->searching &&
+           state->context->late_values < ENOUGH_LATE_VALUES && !atomic_load(&state->signs.spoiled);
+}
+
+static bool await_value(kprof_batch *batch, const kprof_batch_launch *wait)
+{
+    kprof_batch_state *state = &batch->state;
+    if (!kprof_state_records(state))
+        return false;
+    if (!may_await_value(batch, wait->call))
+        (void)kprof_close_batch(batch, wait->call->name);
+    else if (!kprof_ends_check(&batch->ends, state, wait))
+        kprof_close_seal(batch, KPROF_OTHER_STREAM);
+    if (!kprof_state_records(state))
+        return false;
+    kprof_ends_note_value_wait(&batch->ends, state, wait->call);
+    state->list.entered = 0;
+    batch->awaits_value = true;
+    return true;
+}
+
 bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
 {
     kprof_batch_state *state = &batch->state;
@@ -448,6 +477,8 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     if (launch->begins_range)
         return begin_range(batch, launch, status);
     kprof_join_check_behind(batch, launch->call);
+    if (launch->call->kind == KPROF_CALL_VALUE_WAIT)
+        return await_value(batch, launch);
     kprof_join_follow_host(batch, launch->call);
     if (pass_by(batch, launch))
         return true;

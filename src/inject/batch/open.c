@@ -29,6 +29,9 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     kprof_batch_state *state = &batch->state;
     for (size_t i = 0; i < state->list.count; i++)
         kprof_engine.device->operation_free(state->list.items[i].operation);
+    if (batch->ends.awaits_value &&
+        atomic_load(&state->signs.spoiled)) /* to close before the wait would have kept it */
+        state->context->late_values++;
     kprof_evaluations_free(&batch->passes.evaluations);
     kprof_source_free(&batch->replay.source);
     kprof_timelines_free(&batch->replay.timelines);
@@ -36,6 +39,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
         kprof_engine.device->snapshot_drop(state->context->snapshot, is_idle);
     state->saved = false;
     state->list.count = state->list.chosen = batch->ends.unproved = 0;
+    batch->ends.awaits_value = batch->awaits_value = false;
     state->needs = 0;
     atomic_store(&state->signs.saves_host, false);
     kprof_multiplex_note_batch(state);
@@ -236,6 +240,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     watch_behind(batch);
     kprof_process_outlive_libraries();
     state->started_ns = state->list.chosen_ns = kprof_monotonic_ns();
+    atomic_store(&state->signs.context, launch->call->context);
     atomic_store(&state->signs.saves_host, decision->needs == KPROF_SAVES_HOST);
     atomic_store(&state->signs.records, decision->kind == KPROF_REPLAYED);
     atomic_store(&state->signs.replays, decision->kind == KPROF_REPLAYED);

@@ -121,7 +121,7 @@ static unsigned waiting_from(kprof_lanes *lanes, const kprof_call *call)
     const bool is_legacy = name_of(call->stream) == LEGACY;
     if (call->kind == KPROF_CALL_TRANSFER)
         return is_legacy || call->stream == PER_THREAD || kprof_engine.device->transfer_is_hosts(call) ? ALL_LANES : 0;
-    if (call->kind != KPROF_CALL_ORDER)
+    if (call->kind != KPROF_CALL_ORDER && call->kind != KPROF_CALL_VALUE_WAIT)
         return 0;
     const unsigned lane = find_lane(lanes, call->stream);
     return lane == KPROF_LANES ? ALL_LANES : 1u << lane | (is_legacy ? blocking(lanes) : 0);
@@ -142,6 +142,7 @@ static bool tells_of_end(const kprof_call *call)
         return call->failed || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
     case KPROF_CALL_HARMLESS:
     case KPROF_CALL_ORDER:
+    case KPROF_CALL_VALUE_WAIT:
         return false;
     default:
         return true;

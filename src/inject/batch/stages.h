@@ -30,4 +30,5 @@ typedef struct kprof_batch {
     kprof_passes passes;
     kprof_replay replay;
     kprof_closing closing;
+    bool awaits_value; /* the call that is under way makes a stream wait for a value */
 } kprof_batch;

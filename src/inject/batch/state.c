@@ -13,6 +13,11 @@
 /* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
+bool kprof_state_is_of(const kprof_batch_state *state, const kprof_call *call)
+{
+    return atomic_load(&state->signs.context) == call->context && !kprof_engine.device->target_runs_elsewhere(call);
+}
+
 bool kprof_state_has_managed(const kprof_batch_state *state)
 {
     return kprof_state_records(state) && (atomic_load(&state->signs.sharing) & KPROF_MANAGED);

@@ -74,6 +74,7 @@ typedef struct kprof_batch_signs {
     atomic_bool in_range;          /* it is open, and so is the range of the application that it repeats */
     atomic_bool saves_host;        /* it puts memory of the host back, and may have several launches */
     atomic_uint sharing;           /* kprof_sharing bits as it was opened */
+    _Atomic(const void *) context; /* its */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
 } kprof_batch_signs;
 
@@ -125,6 +126,8 @@ static inline bool kprof_state_is_sealed(const kprof_batch_state *state)
     return atomic_load_explicit(&state->signs.sealed, memory_order_relaxed);
 }
 
+/* Does the call that enters work in a stream of its context? */
+bool kprof_state_is_of(const kprof_batch_state *state, const kprof_call *call);
 /* Is the batch repeated, in a process that has managed memory? */
 bool kprof_state_has_managed(const kprof_batch_state *state);
 /* Do its replays put memory of the host back? */

@@ -113,13 +113,18 @@ static void run_stream_value(void)
     step(x, 3, 1, stream);
     model.step(3, 1);
     CHECK(cudaDeviceSynchronize());
-    release_after("stream value", flag, [=] {
-        CHECK_DRIVER(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_GEQ));
-        step(x, 5, 1, stream);
-        step(x, 7, 1, stream);
-    });
-    model.step(5, 1);
-    model.step(7, 1);
+    for (unsigned n = 0; n < 3; n++) {
+        *flag = 0;
+        release_after("stream value", flag, [=] {
+            step(x, 3, n, stream);
+            CHECK_DRIVER(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_GEQ));
+            step(x, 5, n, stream);
+            step(x, 7, n, stream);
+        });
+        model.step(3, n);
+        model.step(5, n);
+        model.step(7, n);
+    }
     show_device("x", x, model.x);
 }
 

@@ -2,7 +2,7 @@
 // streams-per-thread, where stream 0 is each thread's own.
 //
 // Usage: streams MODE...
-//   events, callbacks, values, threads, contexts, default
+//   events, callbacks, values, values-listed, late-values, threads, contexts, default
 #include "exact.h"
 
 #include <thread>
@@ -107,8 +107,31 @@ static void run_callbacks(void)
     show("mailbox", seen_source, {80, value});
 }
 
-// Streams that wait for values in memory instead of events.
-static void run_values(void)
+static void write_value(cudaStream_t stream, unsigned *flag, unsigned value, bool listed)
+{
+    CUstreamBatchMemOpParams write = {};
+    write.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    write.writeValue.address = (CUdeviceptr)flag;
+    write.writeValue.value = value;
+    CHECK_DRIVER(listed ? cuStreamBatchMemOp(stream, 1, &write, 0)
+                        : cuStreamWriteValue32(stream, (CUdeviceptr)flag, value, 0));
+}
+
+static void wait_for_value(cudaStream_t stream, unsigned *flag, unsigned value, bool listed)
+{
+    CUstreamBatchMemOpParams waits[2] = {};
+    for (CUstreamBatchMemOpParams &wait : waits) {
+        wait.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+        wait.waitValue.address = (CUdeviceptr)flag;
+        wait.waitValue.value = value;
+        wait.waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+    }
+    CHECK_DRIVER(listed ? cuStreamBatchMemOp(stream, 2, waits, 0)
+                        : cuStreamWaitValue32(stream, (CUdeviceptr)flag, value, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+// Streams that wait for values in memory instead of events. `listed`: by calls that take several operations.
+static void hand_over(bool listed)
 {
     int supported = 0;
     cudaStream_t streams[STREAMS];
@@ -120,13 +143,53 @@ static void run_values(void)
     make_streams(streams);
     for (unsigned n = 1; n <= 8; n++) {
         step(x, 3, n, streams[(n - 1) % 2]);
-        CHECK_DRIVER(cuStreamWriteValue32(streams[(n - 1) % 2], (CUdeviceptr)flag, n, 0));
-        CHECK_DRIVER(cuStreamWaitValue32(streams[n % 2], (CUdeviceptr)flag, n, CU_STREAM_WAIT_VALUE_EQ));
+        write_value(streams[(n - 1) % 2], flag, n, listed);
+        wait_for_value(streams[n % 2], flag, n, listed);
         model.step(3, n);
     }
     CHECK(cudaDeviceSynchronize());
     show_device("values", x, model.x);
     show_device("flag", flag, {8});
+}
+
+static void run_values(void)
+{
+    hand_over(false);
+}
+
+static void run_values_listed(void)
+{
+    hand_over(true);
+}
+
+// The same, but one stream waits for what the other one does only afterwards.
+static void run_late_values(void)
+{
+    int supported = 0;
+    cudaStream_t streams[STREAMS];
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = copy_to_device(std::vector<unsigned>(1, 0));
+    const CUdeviceptr at = (CUdeviceptr)flag;
+    CHECK_DRIVER(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 0));
+    if (!supported)
+        skip("no stream memory operations here");
+    make_streams(streams);
+    for (unsigned n = 1; n <= 8; n++) {
+        step(x, 2, n, streams[0]);
+        CHECK(cudaDeviceSynchronize()); // the kernel is loaded before one has to wait
+        CHECK_DRIVER(cuStreamWaitValue32(streams[1], at, 2 * n - 1, CU_STREAM_WAIT_VALUE_GEQ));
+        step(x, 5, n, streams[1]);
+        CHECK_DRIVER(cuStreamWriteValue32(streams[1], at, 2 * n, 0));
+        step(x, 3, n, streams[0]);
+        CHECK_DRIVER(cuStreamWriteValue32(streams[0], at, 2 * n - 1, 0));
+        CHECK_DRIVER(cuStreamWaitValue32(streams[0], at, 2 * n, CU_STREAM_WAIT_VALUE_GEQ));
+        model.step(2, n);
+        model.step(3, n);
+        model.step(5, n);
+    }
+    CHECK(cudaDeviceSynchronize());
+    show_device("late values", x, model.x);
+    show_device("flag", flag, {16});
 }
 
 __global__ void countBlocks(unsigned *counter)
@@ -257,7 +320,13 @@ static void run_default(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"events", run_events},   {"callbacks", run_callbacks}, {"values", run_values},
-                                 {"threads", run_threads}, {"contexts", run_contexts},   {"default", run_default}};
+    static const Mode modes[] = {{"events", run_events},
+                                 {"callbacks", run_callbacks},
+                                 {"values", run_values},
+                                 {"values-listed", run_values_listed},
+                                 {"late-values", run_late_values},
+                                 {"threads", run_threads},
+                                 {"contexts", run_contexts},
+                                 {"default", run_default}};
     return run_modes(argc, argv, modes);
 }
