@@ -17,7 +17,7 @@ typedef enum switching { NO_SWITCH, SWITCH_ON, SWITCH_OFF } switching;
 
 static kprof_ioctl_slot *slot; /* NULL: there is none */
 
-/* Who wants the hook. */
+/* The hook is set while one of these holds. */
 static struct {
     atomic_bool keeps, programs;
 } wanted;
@@ -25,12 +25,10 @@ static struct {
 /* `keeper` is the thread that keeps counters on, 0 where none does. No other thread touches the rest. */
 static struct {
     atomic_ulong keeper;
-    bool on;        /* the last call switched on */
-    bool owes_off;  /* the one that would have switched off again was left out: it is `off` */
-    unsigned count; /* of calls left out */
-    kprof_ioctl_call off;
-    kprof_control_call off_control;
-    kprof_register_ops registers; /* of the call that switched on, or of `off` */
+    bool on;             /* the last call switched on */
+    bool owes_off;       /* the one that would have switched off again was left out: it is `off` */
+    unsigned count;      /* of calls left out */
+    kprof_kept_call off; /* or the one that switched on */
 } kept;
 
 static switching kind_of(const kprof_register_ops *written)
@@ -51,8 +49,8 @@ static switching kind_of(const kprof_register_ops *written)
 /* Do both write the same bits of the same registers, through the same object? */
 static bool are_same(const kprof_control_call *call, const kprof_register_ops *written)
 {
-    const kprof_register_ops *before = &kept.registers;
-    if (call->client != kept.off_control.client || call->object != kept.off_control.object ||
+    const kprof_register_ops *before = &kept.off.ops;
+    if (call->client != kept.off.control.client || call->object != kept.off.control.object ||
         written->count != before->count || written->mode != before->mode)
         return false;
     for (uint32_t i = 0; i < written->count; i++) {
@@ -70,36 +68,16 @@ static bool all_written(const kprof_register_ops *written)
     return KPROF_ALL(i, written->count, written->ops[i].status == 0);
 }
 
-/* Answer as the driver's kernel module answered the call before, which succeeded. */
-static void leave_out(kprof_control_call *control, kprof_register_ops *written, kprof_ioctl_call *call)
-{
-    for (uint32_t i = 0; i < written->count; i++)
-        written->ops[i].status = 0;
-    written->passed = kept.registers.passed;
-    control->status = 0;
-    call->result = 0;
-    kept.count++;
-}
-
-static void keep_call(const kprof_ioctl_call *call, const kprof_control_call *control,
-                      const kprof_register_ops *written)
-{
-    kept.off = *call;
-    kept.off_control = *control;
-    kept.registers = *written;
-    kept.off_control.parameters = (uintptr_t)&kept.registers;
-    kept.off.argument = &kept.off_control;
-}
-
 static void switch_off(void)
 {
-    kept.off.result = 0;
-    kept.off_control.status = 0;
+    kprof_ioctl_call *call = &kept.off.call;
+    call->result = 0;
+    kept.off.control.status = 0;
     do
         if (kept.owes_off)
-            kprof_registers_make(&kept.off);
-    while (kept.off.result != 0 && errno == EINTR); /* a signal comes for the application */
-    if (kept.off.result != 0 || kept.off_control.status != 0)
+            kprof_registers_make(call);
+    while (call->result != 0 && errno == EINTR); /* a signal comes for the application */
+    if (call->result != 0 || kept.off.control.status != 0)
         kprof_log(KPROF_LOG_DEBUG, "the counters of the SMs could not be switched off");
     kept.owes_off = kept.on = false;
 }
@@ -107,13 +85,14 @@ static void switch_off(void)
 /* Make the call, or leave it out if it switches off what will be switched on again, or that on. */
 static void switch_or_make(kprof_ioctl_call *call)
 {
-    kprof_control_call *control = call->argument;
-    kprof_register_ops *written = kprof_register_ops_of(control);
+    const kprof_control_call *control = call->argument;
+    const kprof_register_ops *written = kprof_register_ops_of(control);
     const switching kind = written ? kind_of(written) : NO_SWITCH;
     if (kept.on && kind == (kept.owes_off ? SWITCH_ON : SWITCH_OFF) && are_same(control, written)) {
-        leave_out(control, written, call);
+        kprof_register_call_answer(call, kept.off.ops.passed);
+        kept.count++;
         if (kind == SWITCH_OFF)
-            keep_call(call, control, written);
+            kprof_kept_call_take(&kept.off, call);
         kept.owes_off = kind == SWITCH_OFF;
         return;
     }
@@ -121,7 +100,7 @@ static void switch_or_make(kprof_ioctl_call *call)
     kprof_registers_make(call);
     kept.on = kind == SWITCH_ON && call->result == 0 && control->status == 0 && all_written(written);
     if (kept.on)
-        keep_call(call, control, written);
+        kprof_kept_call_take(&kept.off, call);
 }
 
 static bool take_call(kprof_ioctl_call *call)

@@ -309,21 +309,15 @@ static kprof_status check(kprof_profiler *p, const char *operation, CUptiResult 
     return kprof_cupti_check(p->cupti, operation, result);
 }
 
-/* Of other chips it is not known what CUPTI may leave out as a pass starts and stops. */
-static bool programs_less(const kprof_profiler *p)
-{
-    return strcmp(p->metrics->chip, "GH100") == 0;
-}
-
 static void begin_programming(const kprof_profiler *p)
 {
-    if (programs_less(p))
+    if (kprof_counting_knows(p->metrics->chip))
         kprof_counting_program();
 }
 
 static kprof_status programmed(kprof_profiler *p, kprof_status status)
 {
-    if (!programs_less(p) || kprof_counting_programmed())
+    if (!kprof_counting_knows(p->metrics->chip) || kprof_counting_programmed())
         return status;
     p->failed = true;
     return status == KPROF_OK ? kprof_fail(KPROF_NOT_COLLECTED, "the driver could not set the GPU's counters up")

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
 /* The monitors of GPCs and of memory partitions on GH100, each of which has 512 bytes of registers. Kept out are those
@@ -32,12 +31,30 @@ static struct {
     uint32_t client, object; /* through which the registers got their values */
     uint8_t passed;          /* as the kernel module last answered */
     bool failed;             /* since the beginning */
-    kprof_ioctl_call call;   /* by which `waiting` are to be written */
-    kprof_control_call control;
-    kprof_register_ops waiting;
+    kprof_kept_call waiting; /* its ops are to be written, if it has any */
     bool known[REGISTERS];
     uint32_t values[REGISTERS];
 } file;
+
+void kprof_kept_call_take(kprof_kept_call *out, const kprof_ioctl_call *call)
+{
+    out->call = *call;
+    out->control = *(const kprof_control_call *)call->argument;
+    out->ops = *kprof_register_ops_of(&out->control);
+    out->call.argument = &out->control;
+    out->control.parameters = (uintptr_t)&out->ops;
+}
+
+void kprof_register_call_answer(kprof_ioctl_call *call, uint8_t passed)
+{
+    kprof_control_call *control = call->argument;
+    kprof_register_ops *ops = kprof_register_ops_of(control);
+    for (uint32_t i = 0; i < ops->count; i++)
+        ops->ops[i].status = 0;
+    ops->passed = passed;
+    control->status = 0;
+    call->result = 0;
+}
 
 /* A handler of the application would wait for its own thread's turn if it called ioctl, and keep it if it jumped. */
 static sigset_t take_turn(void)
@@ -78,20 +95,21 @@ static bool is_plain_write(const kprof_register_op *op)
 
 static void write_waiting(void)
 {
-    if (file.waiting.count == 0)
+    kprof_kept_call *waiting = &file.waiting;
+    if (waiting->ops.count == 0)
         return;
     int result;
     do
-        result = file.call.issue(file.call.fd, file.call.request, &file.control);
+        result = waiting->call.issue(waiting->call.fd, waiting->call.request, waiting->call.argument);
     while (result != 0 && errno == EINTR); /* a signal comes for the application */
-    bool written = result == 0 && file.control.status == 0;
-    for (uint32_t i = 0; i < file.waiting.count; i++)
-        written = written && file.waiting.ops[i].status == 0;
+    bool written = result == 0 && waiting->control.status == 0;
+    for (uint32_t i = 0; i < waiting->ops.count; i++)
+        written = written && waiting->ops.ops[i].status == 0;
     if (!written) {
         file.failed = true;
         forget();
     }
-    file.waiting.count = 0;
+    waiting->ops.count = 0;
 }
 
 /* May the call wait? Such as write a few bits switch counters on and off: they are made at once, behind what waits. */
@@ -108,19 +126,16 @@ static bool may_wait(const kprof_control_call *control, const kprof_register_ops
     return whole;
 }
 
-static void add(const kprof_ioctl_call *call, const kprof_control_call *control, const kprof_register_ops *ops,
-                const kprof_register_op *op)
+static void add(const kprof_ioctl_call *call, const kprof_register_op *op)
 {
-    if (file.waiting.count == KPROF_MOST_OPS)
+    kprof_register_ops *ops = &file.waiting.ops;
+    if (ops->count == KPROF_MOST_OPS)
         write_waiting();
-    if (file.waiting.count == 0) {
-        file.call = *call;
-        file.control = *control;
-        file.control.parameters = (uintptr_t)&file.waiting;
-        memcpy(&file.waiting, ops, offsetof(kprof_register_ops, ops));
-        file.waiting.count = 0;
+    if (ops->count == 0) {
+        kprof_kept_call_take(&file.waiting, call);
+        ops->count = 0;
     }
-    file.waiting.ops[file.waiting.count++] = *op;
+    ops->ops[ops->count++] = *op;
 }
 
 /* The op is made, or waits. */
@@ -139,22 +154,18 @@ static bool holds(const kprof_register_op *op)
     return place < REGISTERS && op->mask_low == ALL_BITS && file.known[place] && file.values[place] == op->value_low;
 }
 
-/* Let the call wait, but for what the registers hold, and answer as the kernel module does. */
-static void take(kprof_ioctl_call *call, kprof_control_call *control, kprof_register_ops *ops)
+/* Let the call wait, but for what the registers hold. */
+static void take(kprof_ioctl_call *call, const kprof_register_ops *ops)
 {
     for (uint32_t i = 0; i < ops->count; i++) {
-        kprof_register_op *op = &ops->ops[i];
-        if (!holds(op))
-            add(call, control, ops, op);
-        note_op(op);
-        op->status = 0;
+        if (!holds(&ops->ops[i]))
+            add(call, &ops->ops[i]);
+        note_op(&ops->ops[i]);
     }
-    ops->passed = file.passed;
-    control->status = 0;
-    call->result = 0;
+    kprof_register_call_answer(call, file.passed);
 }
 
-/* What is known of the registers behind a call that was made. */
+/* A call was made: note what the registers hold now. */
 static void note(const kprof_ioctl_call *call, const kprof_control_call *control, const kprof_register_ops *ops)
 {
     if (control->command == BUFFER_GET_PUT)
@@ -182,7 +193,7 @@ void kprof_registers_make(kprof_ioctl_call *call)
     kprof_register_ops *ops = kprof_register_ops_of(control);
     const sigset_t before = take_turn();
     if (ops && atomic_load(&programmer) == (unsigned long)pthread_self() && may_wait(control, ops)) {
-        take(call, control, ops);
+        take(call, ops);
     } else {
         write_waiting();
         call->result = call->issue(call->fd, call->request, call->argument);
@@ -232,6 +243,6 @@ void kprof_registers_forget_forked(void)
 {
     pthread_mutex_init(&turn, NULL);
     atomic_store(&programmer, 0);
-    file.waiting.count = 0;
+    file.waiting.ops.count = 0;
     forget();
 }

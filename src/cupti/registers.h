@@ -7,6 +7,18 @@
 #include "cupti/control_call.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* A call that writes registers, kept to be made later: each part points to the next. */
+typedef struct kprof_kept_call {
+    kprof_ioctl_call call;
+    kprof_control_call control;
+    kprof_register_ops ops;
+} kprof_kept_call;
+
+void kprof_kept_call_take(kprof_kept_call *out, const kprof_ioctl_call *call);
+/* Answer a call that writes registers, and is not made now, as the kernel module answers one that succeeds. */
+void kprof_register_call_answer(kprof_ioctl_call *call, uint8_t passed);
 
 /* From now on the calling thread starts or stops a pass. */
 void kprof_registers_begin(void);

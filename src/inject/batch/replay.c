@@ -113,12 +113,6 @@ static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kpro
     return status == KPROF_OK ? done : status;
 }
 
-/* Only on GH100 were values compared with counters kept on and without. On another chip the calls might differ. */
-static bool may_keep_counting(const kprof_batch_state *state)
-{
-    return strcmp(state->metrics->chip, "GH100") == 0;
-}
-
 static kprof_status replay_pass(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes, bool *more)
 {
     int64_t lap_ns = kprof_monotonic_ns();
@@ -127,7 +121,7 @@ static kprof_status replay_pass(kprof_replay *replay, kprof_batch_state *state, 
     KPROF_THEN(status, kprof_passes_start(state));
     if (status != KPROF_OK)
         return status;
-    kprof_engine.device->counting_keep(may_keep_counting(state));
+    kprof_engine.device->counting_keep(kprof_counting_knows(state->metrics->chip));
     status = run_all(replay, state, passes, true);
     kprof_engine.device->counting_keep(false);
     kprof_status stopped = kprof_passes_stop(state, more);
