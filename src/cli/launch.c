@@ -1,12 +1,12 @@
 /* Starts the application with the injection environment, forwards signals to it and waits for it. */
 #include "cli/launch.h"
 #include "cli/program.h"
-#include "cli/unfinished.h"
 #include "core/config.h"
 #include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* Removes what a command was writing where a signal ends it. */
 #include "cli/unfinished.h"
+#include "core/signals.h"
 #include "core/strbuf.h"
 
 #include <signal.h>
@@ -15,17 +16,6 @@ static char files[4][LONGEST], folder_of[LONGEST];
 static volatile sig_atomic_t is_unfinished;
 static bool is_held;
 static sigset_t mask_before;
-
-void kprof_signals_that_end(sigset_t *out)
-{
-    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1, SIGUSR2,  SIGALRM,
-                                  SIGXCPU, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
-    sigemptyset(out);
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        sigaddset(out, numbers[i]);
-    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
-        sigaddset(out, number);
-}
 
 void kprof_unfinished_remove(void)
 {

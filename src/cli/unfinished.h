@@ -1,8 +1,6 @@
 /* The file that a command is writing, which nobody is to take for a whole one. */
 #pragma once
 
-#include <signal.h>
-
 /* Let such a signal wait until one of the two below is called, while a file is made. */
 void kprof_unfinished_hold(void);
 /* Have a signal that ends kprof remove this file first, and SQLite's files beside it. `folder` is removed then, too;
@@ -13,8 +11,5 @@ void kprof_unfinished_remove(void);
 /* The file is whole, or it has been removed, or could not be made. */
 void kprof_unfinished_end(void);
 
-/* Those that are sent to end kprof, or would: batch systems send USR1, USR2 and XCPU, timers of a shell ALRM. kprof
- * ignores SIGPIPE, and a SIGSEGV is its own fault. */
-void kprof_signals_that_end(sigset_t *out);
-/* Have `handler` called for these, where they are not ignored. */
+/* Have `handler` called for the signals that end kprof (core/signals.h), where they are not ignored. */
 void kprof_signals_follow(void (*handler)(int number));

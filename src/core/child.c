@@ -2,6 +2,7 @@
 #include "core/child.h"
 
 #include "core/monotonic.h"
+#include "core/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,14 +92,16 @@ static const char too_long[] = "it runs for too long", interrupted[] = "a signal
 /* Is a signal pending that somebody sent to end this process, which has blocked it? */
 static bool has_pending_end(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    sigset_t pending;
+    sigset_t pending, ending;
     struct sigaction action;
+    kprof_signals_that_end(&ending);
     if (sigpending(&pending) != 0)
         return false;
-    return KPROF_ANY(i, COUNT_OF(numbers),
-                     sigismember(&pending, numbers[i]) == 1 && sigaction(numbers[i], NULL, &action) == 0 &&
-                         action.sa_handler != SIG_IGN);
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&pending, number) == 1 && sigismember(&ending, number) == 1 &&
+            sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            return true;
+    return false;
 }
 
 static bool is_interrupted(const kprof_child_limits *limits)

@@ -60,7 +60,7 @@ void kprof_register_call_answer(kprof_ioctl_call *call, uint8_t passed)
 static sigset_t take_turn(void)
 {
     sigset_t before;
-    kprof_signals_block(&before);
+    kprof_handlers_block(&before);
     pthread_mutex_lock(&turn);
     return before;
 }

@@ -246,7 +246,7 @@ static void *run_foreign(void *user)
     void *result;
     atomic_store(place, (int)syscall(SYS_gettid));
     pthread_cleanup_push(leave_place, place); /* also where the thread calls pthread_exit */
-    kprof_signals_block(NULL);                /* a handler would run code of the application */
+    kprof_handlers_block(NULL);               /* a handler would run code of the application */
     result = start.run(start.argument);
     pthread_cleanup_pop(1);
     return result;

@@ -330,7 +330,7 @@ kprof_status kprof_replay_run(kprof_replay *replay, kprof_batch_state *state, kp
     sigset_t before;
     bool has_host = kprof_state_has_managed(state) || (state->needs & KPROF_SAVES_HOST);
     if (has_host)
-        kprof_signals_block(&before);
+        kprof_handlers_block(&before);
     kprof_status status = state->needs & KPROF_DROPS_OUTPUT ? replay_unheard(replay, state, passes)
                                                             : replay_and_restore(replay, state, passes, run_passes);
     if (has_host)
