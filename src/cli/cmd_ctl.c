@@ -307,7 +307,7 @@ static kprof_status find_targets(targets *out)
     return status;
 }
 
-/* What the other kprof has reported of processes. */
+/* The other kprof's report on its processes. */
 typedef struct ctl_answer {
     kprof_listing listing;
     size_t processes, armed;

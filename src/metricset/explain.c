@@ -627,7 +627,7 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     return KPROF_OK;
 }
 
-/* What a word means that pages print, and that is no metric's or finding's name. */
+/* Return what a word of the pages means that no metric and no finding has for a name. */
 static const char *meaning_of(const char *word)
 {
     const kprof_page_word *row = kprof_page_words;

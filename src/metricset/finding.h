@@ -117,7 +117,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
 
 /* Is it the finding's id, or that of one of ncu's rules which look for the same? */
 bool kprof_finding_has_id(const kprof_finding *finding, const char *id);
-/* What ncu calls the finding: the closest of its rules, or else the finding's own id. */
+/* Return the closest of ncu's rules, or else the finding's own id. */
 const char *kprof_finding_ncu_rule(const kprof_finding *finding);
 
 /* A placeholder in a text, or the text before it. */

@@ -1,4 +1,4 @@
-/* What the headings of pages mean. */
+/* Explains the headings of pages. */
 #pragma once
 
 #include <stddef.h>

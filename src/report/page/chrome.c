@@ -196,7 +196,7 @@ static int64_t share_page(kprof_report *report, int64_t *slices)
     return each;
 }
 
-/* What the trace lacks, for people. */
+/* Tell people what the trace lacks. */
 static void put_missing(kprof_report *report, kprof_output *out)
 {
     KPROF_AUTO(kprof_strlist) notes = KPROF_STRLIST_INIT;

@@ -113,7 +113,7 @@ static kprof_status show_groups(const kprof_page_context *context, statistics_pa
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-/* What is shown of the sections of any group. */
+/* The page shows these kinds of some group's sections. */
 typedef struct shown_kinds {
     bool metrics, cells; /* cells: metrics that stand in tables */
 } shown_kinds;
