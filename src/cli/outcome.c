@@ -442,7 +442,7 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
                   "those that kprof follows",
                   (unsigned long long)counts->dropped);
     if (counts->unknown > 0)
-        kprof_log(KPROF_LOG_WARNING, "%llu records of CUPTI's are of kinds that kprof does not know, and left out",
+        kprof_log(KPROF_LOG_WARNING, "kprof cannot read %llu of CUPTI's records, and leaves them out",
                   (unsigned long long)counts->unknown);
     if (counts->profiled == 0 && outcome->spools.elsewhere > 0)
         kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",

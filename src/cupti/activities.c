@@ -40,6 +40,7 @@ static struct {
     const char *last_name;   /* CUPTI has one copy of a kernel's name */
     int64_t last_number;
     int64_t call_names[2][MOST_CALLS], layer_names[2]; /* of the runtime and the driver; 0: not known yet */
+    bool is_broken;                                    /* CUPTI could not read a buffer to its end */
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* CUPTI's kinds of records. Those of kernels, copies, sets, the runtime's calls and graphs have to be there. */
@@ -388,57 +389,84 @@ static void take_api(const CUpti_ActivityAPI *record)
         take_call(&told[i]);
 }
 
-/* False: kprof does not know this kind. */
-static bool take_record(const CUpti_Activity *record)
+/* Returns its size; 0: kprof does not know this kind. */
+static size_t take_record(const CUpti_Activity *record)
 {
     const void *any = record;
     switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
         take_kernel(any);
-        return true;
+        return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
         take_copy(any);
-        return true;
+        return sizeof(CUpti_ActivityMemcpy6);
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
         take_peer_copy(any);
-        return true;
+        return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
         take_set(any);
-        return true;
+        return sizeof(CUpti_ActivityMemset4);
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
         take_api(any);
-        return true;
+        return sizeof(CUpti_ActivityAPI);
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         take_overhead(any);
-        return true;
+        return sizeof(CUpti_ActivityOverhead3);
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         take_graph(any);
-        return true;
+        return sizeof(CUpti_ActivityGraphTrace2);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         take_external(any);
-        return true;
+        return sizeof(CUpti_ActivityExternalCorrelation);
     case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
         take_managed(any);
-        return true;
+        return sizeof(CUpti_ActivityUnifiedMemoryCounter3);
     default:
-        return false;
+        return 0;
     }
+}
+
+static bool is_empty(const uint8_t *bytes, size_t count)
+{
+    return !KPROF_ANY(i, count, bytes[i] != 0);
+}
+
+/* Returns how many records kprof cannot read: those of unknown kinds, and the rest of the buffer as one. */
+static uint64_t read_records(uint8_t *buffer, size_t valid)
+{
+    CUpti_Activity *record = NULL;
+    CUptiResult result = valid > 0 ? CUPTI_SUCCESS : CUPTI_ERROR_MAX_LIMIT_REACHED;
+    uint64_t unknown = 0;
+    const uint8_t *rest = buffer;
+    while (result == CUPTI_SUCCESS) {
+        result = activities.cupti->cuptiActivityGetNextRecord(buffer, valid, &record);
+        const size_t bytes = result == CUPTI_SUCCESS ? take_record(record) : 0;
+        unknown += result == CUPTI_SUCCESS && bytes == 0;
+        rest = bytes > 0 ? (const uint8_t *)record + bytes : rest;
+    }
+    const size_t left = (size_t)(buffer + valid - rest);
+    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED || is_empty(rest, left))
+        return unknown;
+    if (!activities.is_broken)
+        kprof_log(KPROF_LOG_WARNING,
+                  "the trace lacks activities: CUPTI cannot read the last %zu bytes of a buffer of its records (error "
+                  "%d)",
+                  left, (int)result);
+    activities.is_broken = true;
+    return unknown + 1;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are CUPTI's */
 static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-    CUpti_Activity *record = NULL;
     size_t dropped = 0;
-    uint64_t unknown = 0;
     (void)context;
     (void)stream;
     (void)size;
     if (!buffer || pthread_mutex_lock(&activities.reading) != 0) /* a signal handler has interrupted a reader */
         return;
-    while (valid > 0 && activities.cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
-        unknown += !take_record(record);
+    const uint64_t unknown = read_records(buffer, valid);
     activities.last_name = NULL; /* its module may be unloaded */
     if (activities.cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) != CUPTI_SUCCESS)
         dropped = 0;

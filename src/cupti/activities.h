@@ -12,7 +12,7 @@ typedef struct kprof_activity_sink {
     /* Return a number for a text, for later activities to use; 0: it cannot be kept. */
     int64_t (*name)(const char *text, bool is_mangled);
     void (*take)(const kprof_activity *activity);
-    /* A buffer was read to its end. CUPTI lost `dropped` activities before, and `unknown` are of no known kind. */
+    /* A buffer was read to its end. CUPTI lost `dropped` activities before, and kprof cannot read `unknown`. */
     void (*end)(uint64_t dropped, uint64_t unknown);
 } kprof_activity_sink;
 

@@ -102,7 +102,7 @@ typedef struct kprof_report_counts {
     uint64_t activities;   /* of a trace */
     bool has_trace;        /* perhaps an empty one */
     uint64_t dropped;      /* activities that were lost */
-    uint64_t unknown;      /* records of CUPTI's that kprof does not know */
+    uint64_t unknown;      /* records of CUPTI's that kprof cannot read */
     bool has_samples;      /* of a trace: of counters over the time of the program */
     uint64_t timed;        /* launches that --census timed, which none of the others count */
     bool has_instructions; /* of some launches, measured themselves or not, instructions were counted or sampled */

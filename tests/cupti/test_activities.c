@@ -164,6 +164,8 @@ static CUptiResult get_next(uint8_t *buffer, size_t valid, CUpti_Activity **reco
     uint8_t *next = *record ? (uint8_t *)*record + size_of(*record) : buffer;
     if (next == buffer + valid)
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    if (((CUpti_Activity *)(void *)next)->kind == CUPTI_ACTIVITY_KIND_INVALID)
+        return CUPTI_ERROR_INVALID_KIND;
     *record = (CUpti_Activity *)(void *)next;
     return CUPTI_SUCCESS;
 }
@@ -550,6 +552,30 @@ static void all_else(void **state)
     assert_true(got.unknown == 1 && got.dropped == 12 && got.buffers == 1);
 }
 
+/* CUPTI reads no further once it has met a record that it cannot tell. */
+static void rest_of_a_buffer_that_cannot_be_read(void **state)
+{
+    (void)state;
+    const CUpti_ActivityAPI call = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 2, 320, 400),
+                            broken = {.kind = CUPTI_ACTIVITY_KIND_INVALID, .cbid = 7},
+                            nothing = {.kind = CUPTI_ACTIVITY_KIND_INVALID};
+    filled buffer = request();
+    PUT(&buffer, call);
+    PUT(&buffer, nothing);
+    complete(&buffer);
+    assert_true(got.count == 1 && got.unknown == 0 && log_seen.count == 0);
+    for (int i = 0; i < 2; i++) {
+        buffer = request();
+        PUT(&buffer, call);
+        PUT(&buffer, broken);
+        PUT(&buffer, call);
+        complete(&buffer);
+    }
+    assert_true(got.count == 3 && got.unknown == 2 && log_seen.count == 1);
+    assert_string_equal(log_seen.last, "the trace lacks activities: CUPTI cannot read the last 80 bytes of a buffer of "
+                                       "its records (error 21)");
+}
+
 static void managed_memory(void **state)
 {
     (void)state;
@@ -707,6 +733,7 @@ int main(void)
         TEST(nothing_is_taken_for_granted),
         TEST(kernels_alone),
         TEST(pauses),
+        TEST(rest_of_a_buffer_that_cannot_be_read),
         TEST(managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

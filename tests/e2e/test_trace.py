@@ -570,17 +570,17 @@ class Records(Tracing):
         run = self.trace(f"launch={VECTOR_ADD}", "do=drop:7", "do=junk:3", "do=lost:1", f"launch={VECTOR_ADD}")
         self.assert_run(run, 0)
         self.assertIn("warning: 7 activities were lost", run.err)
-        self.assertIn("warning: 3 records of CUPTI's are of kinds that kprof does not know", run.err)
+        self.assertIn("warning: kprof cannot read 3 of CUPTI's records, and leaves them out", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT activities, dropped, unknown FROM trace"), [(4, 7, 3)])
         self.assertEqual(self.rows("kernel", "start_ns IS NULL, end_ns IS NULL"), [(0, 0), (1, 1)])
         run = self.kprof("stats", "run", "--report", "cuda_gpu_kern_sum", "--csv")
         self.assertIn("warning: activities lost: 7; ", run.err)
         self.assertIn("warning: kernels, copies, sets and graphs whose times CUPTI does not know: 1; ", run.err)
-        self.assertIn("warning: records of CUPTI's that kprof does not know: 3; the tables are without them", run.err)
+        self.assertIn("warning: records of CUPTI's that kprof cannot read: 3; the tables are without them", run.err)
         for place, *words in (("export", "export", "--to", "chrome"), ("export", "export", "--to", "nsys-sqlite"),
                               ("page", "export", "--to", "timeline"), ("page", "report", "--html", "run.html")):
             told = self.kprof(*words, "run.kprof", "-f", *(("-o", "out") if words[0] == "export" else ())).err
-            for what in ("activities lost: 7", "records of CUPTI's that kprof does not know: 3",
+            for what in ("activities lost: 7", "records of CUPTI's that kprof cannot read: 3",
                          "kernels, copies, sets and graphs whose times CUPTI does not know: 1"):
                 self.assertIn(f"warning: {what}; the {place} is without them", told, words)
         self.assertIn("100,20000,1,", run.out)

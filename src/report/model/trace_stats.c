@@ -275,7 +275,7 @@ void kprof_trace_list_missing(kprof_report *report, kprof_trace_place place, kpr
         {kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace"), "activities lost", all,
          without},
         {kprof_store_integer(report, "SELECT CAST(total(unknown) AS INTEGER) FROM trace"),
-         "records of CUPTI's that kprof does not know", all, without},
+         "records of CUPTI's that kprof cannot read", all, without},
         {of_tables ? kprof_store_integer(report, "SELECT count(*) FROM trace_graph") : 0, "launches of whole graphs",
          "",
          "tables of kernels are without theirs, which kprof trace --graph-profiling node records; graph_sum has the "
