@@ -33,7 +33,7 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
     char directory[PATH_MAX] = "";
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    KPROF_AUTO_FREE char *command_line = kprof_words_join(options->words);
+    KPROF_AUTO_FREE char *command_line = kprof_words_join(options->words, options->application);
     kprof_rank rank;
     char rank_text[64] = "";
     kprof_status status = options->rank_passes ? kprof_rank_find(&rank) : KPROF_OK;

@@ -52,11 +52,12 @@ static kprof_status read_text(const char *path, const char *advice, char **out)
     return status;
 }
 
-char *kprof_words_join(char *const *words)
+char *kprof_words_join(char *const *words, char *const *application)
 {
     kprof_strbuf joined = KPROF_STRBUF_INIT;
     for (char *const *word = words; *word; word++) {
-        kprof_strbuf_puts(&joined, word == words ? "" : " ");
+        const bool begins_application = word == application && word > words && strcmp(word[-1], "--") != 0;
+        kprof_strbuf_puts(&joined, word == words ? "" : begins_application ? " -- " : " ");
         kprof_strbuf_quote(&joined, *word);
     }
     return kprof_strbuf_take(&joined);

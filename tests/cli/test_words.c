@@ -14,7 +14,7 @@ static void words_come_back(void **state)
                      (char *)"regex:^a b$", (char *)"it's",     (char *)"\\'\"",
                      (char *)"--x=a,b",     (char *)"\xc3\xa4", NULL};
     kprof_strlist split = KPROF_STRLIST_INIT;
-    char *line = kprof_words_join(words);
+    char *line = kprof_words_join(words, NULL);
     assert_non_null(line);
     assert_string_equal(line, "kprof '' -k 'regex:^a b$' 'it'\\''s' '\\'\\''\"' --x=a,b '\xc3\xa4'");
     kprof_words_split(line, &split);
@@ -23,6 +23,19 @@ static void words_come_back(void **state)
         assert_string_equal(split.items[i], words[i]);
     free(line);
     kprof_strlist_free(&split);
+}
+
+static void the_application_is_marked(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"kprof -- -q sh -- sh", "kprof -q -- sh -- sh", "kprof -q sh -- -- sh",
+                                        "kprof -q sh -- sh"};
+    char *words[] = {(char *)"kprof", (char *)"-q", (char *)"sh", (char *)"--", (char *)"sh", NULL};
+    for (size_t i = 0; i < 4; i++) {
+        char *line = kprof_words_join(words, words + 1 + i);
+        assert_string_equal(line, lines[i]);
+        free(line);
+    }
 }
 
 static void odd_lines_are_split_too(void **state)
@@ -54,6 +67,7 @@ static void odd_lines_are_split_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words_come_back), cmocka_unit_test(odd_lines_are_split_too)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(words_come_back), cmocka_unit_test(the_application_is_marked),
+                                       cmocka_unit_test(odd_lines_are_split_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -538,6 +538,22 @@ class Records(Tracing):
         self.assertEqual(self.query("run.kprof", "SELECT command_line FROM process"),
                          [(shlex.join([APP, *steps]).replace("'\"'\"'", "'\\''"),)])
 
+    def test_what_to_count_of_a_script(self):
+        """A process of it lacks what the script gives the others."""
+        script = f"cd /; {APP} 'say=it'\\''s -- two' launch={SCALE}*3; {APP} launch={VECTOR_ADD}"
+        line = ["sh", "-c", script, "--", "x"]
+        command = lambda name: shlex.split(json.loads(
+            self.kprof("stats", name, "--report", "count_command", "--json").out)[0]["Command"])
+        for name, *words in (("run",), ("it's -- run",), ("c", "--")):
+            with self.subTest(words):
+                self.assert_run(self.kprof("trace", "--injection-path", INJECTION, "-f", "-o", name, *words, *line), 0)
+                self.assertEqual(command(name)[-len(line) - 1:], ["--", *line])
+        self.assert_run(self.kprof("merge", "run.kprof", "c.kprof", "-o", "merged"), 0)
+        self.assertEqual(command("merged")[-len(line) - 1:], ["--", *line])
+        with sqlite3.connect(self.path("run.kprof")) as database: # as before it had that mark
+            database.execute("UPDATE run SET command_line='kprof trace sh'")
+        self.assertIn(APP, command("run"))
+
     def test_pages_of_launches(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}"), 0)
         for words in (("report", "run"), ("report", "run", "--page", "summary"), ("export", "run", "--to", "long")):

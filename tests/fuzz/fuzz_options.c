@@ -12,7 +12,7 @@ enum { MAX_WORDS = 64 };
 static void check_words(char **words)
 {
     kprof_strlist split = KPROF_STRLIST_INIT;
-    char *text = kprof_words_join(words);
+    char *text = kprof_words_join(words, NULL);
     kprof_words_split(text, &split);
     for (size_t i = 0; i < split.count; i++)
         FUZZ_CHECK(words[i] && strcmp(words[i], split.items[i]) == 0);

@@ -185,6 +185,24 @@ static void quote(sqlite3_context *context, int count, sqlite3_value **values)
         sqlite3_result_error_nomem(context);
 }
 
+/* Of a command line of kprof's, what stands behind its "--": the application. NULL where it has none. */
+static void find_application(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    bool is_quoted = false;
+    (void)count;
+    for (; text && *text; text++) {
+        if (*text == '\\' && !is_quoted && text[1])
+            text++;
+        else if (*text == '\'')
+            is_quoted = !is_quoted;
+        else if (!is_quoted && strncmp(text, " -- ", 4) == 0) {
+            sqlite3_result_text(context, text + 4, -1, SQLITE_TRANSIENT);
+            return;
+        }
+    }
+}
+
 void kprof_trace_add_functions(kprof_report *report)
 {
     enum { OPTIONS = SQLITE_UTF8 | SQLITE_DETERMINISTIC };
@@ -196,6 +214,8 @@ void kprof_trace_add_functions(kprof_report *report)
         rc = sqlite3_create_function(report->db, "kprof_line", 5, OPTIONS, NULL, NULL, add_sample, draw_line);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function(report->db, "kprof_quote", 1, OPTIONS, NULL, quote, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(report->db, "kprof_application", 1, OPTIONS, NULL, find_application, NULL, NULL);
     if (rc != SQLITE_OK)
         kprof_store_note(report, kprof_store_fail(report, "adding functions"));
 }

@@ -20,5 +20,6 @@ double kprof_spread_median(kprof_spread *of);
 void kprof_spread_free(kprof_spread *of); /* members */
 
 /* Add kprof_median(x) and kprof_deviation(x), the standard deviation of a sample, of the rows of a group that have a
- * number; and kprof_quote(text), a pattern of that text alone. */
+ * number; kprof_quote(text), a pattern of that text alone; and kprof_application(line), what stands behind the "--" of
+ * a command line of kprof's, or NULL. */
 void kprof_trace_add_functions(kprof_report *report);

@@ -302,8 +302,10 @@ END AS "Counted (%)", f AS "Name" FROM ($WORTH) ORDER BY i
 
 # count_command
 SELECT 'kprof --set full -k ' || '''' || replace('regex:^(' || group_concat(kprof_quote(f), '|') || ')$', '''',
-'''\''''') || '''' || ' -c 3 --filter-mode per-launch-config -- ' || (SELECT command_line
-FROM process JOIN trace ON process_id=process.id ORDER BY process.id LIMIT 1) AS "Command"
+'''\''''') || '''' || ' -c 3 --filter-mode per-launch-config -- ' || (SELECT
+coalesce(kprof_application(coalesce(source.command_line, run.command_line)), p.command_line) FROM process p JOIN trace
+ON trace.process_id=p.id CROSS JOIN run LEFT JOIN process_source s ON s.process_id=p.id LEFT JOIN source ON
+source.id=s.source_id ORDER BY p.id LIMIT 1) AS "Command"
 FROM (SELECT f FROM ($WORTH) WHERE counted<0.8*t ORDER BY i) HAVING count(*)>0
 
 # nvtx_gpu_proj_sum
