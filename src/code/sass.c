@@ -16,7 +16,7 @@ typedef struct span {
 
 static bool span_is(span s, const char *word)
 {
-    return strlen(word) == s.length && !memcmp(s.text, word, s.length);
+    return !strncmp(word, s.text, s.length) && word[s.length] == '\0';
 }
 
 static bool span_begins(span s, const char *word)
