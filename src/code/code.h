@@ -19,6 +19,7 @@
 #define KPROF_CODE_MOST_PTX_TEXTS       256
 #define KPROF_CODE_MOST_TEXT_BYTES      ((size_t)512 << 20) /* of what nvdisasm prints */
 #define KPROF_CODE_MOST_SECONDS         INT64_C(120)        /* that nvdisasm may take */
+#define KPROF_CODE_MOST_PROGRAMS        8                   /* that are asked for a text */
 #define KPROF_CODE_MOST_TRACED          ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
 #define KPROF_CODE_MOST_STEPS           ((size_t)1 << 28) /* from instruction to instruction, as they are looked for */
 #define KPROF_CODE_MOST_PRODUCERS       16                /* that an instruction waits for, by one scoreboard */
@@ -112,18 +113,20 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
  * machine has, in PATH, in CUDA_HOME and CUDA_PATH, in the folders of toolkits and of Python's packages. Starts as
  * {.given = ...}, and is freed with kprof_disassemblers_free. */
 typedef struct kprof_disassemblers {
-    const char *given;      /* borrowed */
-    int64_t limit_ns;       /* that one may take for a cubin; 0: KPROF_CODE_MOST_SECONDS */
-    kprof_strlist programs; /* that are left: one that ran for too long is not asked again */
+    const char *given; /* borrowed */
+    int64_t limit_ns;  /* that one may take for a cubin; 0: KPROF_CODE_MOST_SECONDS */
+    kprof_strlist programs;
     bool has_looked;
-    char gone[256]; /* why the first one of these is gone; "": none is */
+    bool is_gone[KPROF_CODE_MOST_PROGRAMS]; /* one that ran for too long is not asked again */
+    char gone[256];                         /* why the first one of these is gone; "": none is */
 } kprof_disassemblers;
 
 void kprof_disassemblers_free(kprof_disassemblers *disassemblers);
 
 /* Give the functions' instructions their texts, what they access, and what they wait for, as the first disassembler
  * that knows the GPU prints the cubin in this file. Where none does, text_state says why, and that is no failure.
- * Runs other programs: for two minutes at most each, without a shell, and never one from the current folder. */
+ * Runs other programs: for two minutes at most each, without a shell, and never one from the current folder. Several
+ * threads may ask the same disassemblers, each for code of its own. */
 void kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers);
 
 void kprof_code_free(kprof_code *code);

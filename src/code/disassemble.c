@@ -3,13 +3,14 @@
 
 #include "code/listing.h"
 #include "code/nvdisasm.h"
+#include "core/hold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* More programs are not tried, and for more functions all of the cubin is printed. */
-enum { MOST_PROGRAMS = 8, MOST_SYMBOLS = 1000 };
+/* For more functions all of the cubin is printed. */
+enum { MOST_SYMBOLS = 1000 };
 
 static bool has_text(const kprof_code *code)
 {
@@ -67,47 +68,62 @@ static void tell(kprof_code *code, const char *program, const char *reason)
         snprintf(code->text_state, sizeof code->text_state, "%s: %s", program, reason);
 }
 
-/* Other cubins do not wait for a program that does not end. */
-static void drop(kprof_disassemblers *disassemblers, size_t program, const char *reason)
+/* Several threads may ask the disassemblers of a run. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Look for programs, once, and take over why the first one is gone. */
+static void begin(kprof_code *code, kprof_disassemblers *disassemblers)
 {
-    kprof_strlist *programs = &disassemblers->programs;
+    KPROF_HOLD(mutex);
+    if (!disassemblers->has_looked && disassemblers->given)
+        kprof_strlist_add(&disassemblers->programs, disassemblers->given);
+    else if (!disassemblers->has_looked)
+        kprof_nvdisasm_find(&disassemblers->programs);
+    disassemblers->has_looked = true;
+    snprintf(code->text_state, sizeof code->text_state, "%s", disassemblers->gone);
+}
+
+/* The next program from *number on that may be asked; NULL: there is none. */
+static const char *next_program(const kprof_disassemblers *disassemblers, size_t *number)
+{
+    KPROF_HOLD(mutex);
+    while (*number < KPROF_CODE_MOST_PROGRAMS && disassemblers->is_gone[*number])
+        ++*number;
+    return *number < KPROF_CODE_MOST_PROGRAMS && *number < disassemblers->programs.count
+               ? disassemblers->programs.items[*number]
+               : NULL;
+}
+
+/* Cubins that are not begun yet do not wait for a program that does not end. */
+static void drop(kprof_disassemblers *disassemblers, size_t number, const char *reason)
+{
+    KPROF_HOLD(mutex);
+    disassemblers->is_gone[number] = true;
     if (!disassemblers->gone[0])
-        snprintf(disassemblers->gone, sizeof disassemblers->gone, "%s: %s", programs->items[program], reason);
-    free(programs->items[program]);
-    programs->count--;
-    memmove(&programs->items[program], &programs->items[program + 1],
-            (programs->count - program) * sizeof *programs->items);
+        snprintf(disassemblers->gone, sizeof disassemblers->gone, "%s: %s", disassemblers->programs.items[number],
+                 reason);
 }
 
 void kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
 {
-    kprof_strlist *programs = &disassemblers->programs;
-    if (!disassemblers->has_looked && disassemblers->given)
-        kprof_strlist_add(programs, disassemblers->given);
-    else if (!disassemblers->has_looked)
-        kprof_nvdisasm_find(programs);
-    disassemblers->has_looked = true;
-    kprof_status status = KPROF_INTERNAL;
-    snprintf(code->text_state, sizeof code->text_state, "%s", disassemblers->gone);
-    for (size_t i = 0, tried = 0; i < programs->count && tried < MOST_PROGRAMS && status == KPROF_INTERNAL; tried++) {
+    const int64_t limit_ns = disassemblers->limit_ns ? disassemblers->limit_ns : KPROF_CODE_MOST_SECONDS * 1000000000;
+    begin(code, disassemblers);
+    const char *program;
+    for (size_t i = 0; (program = next_program(disassemblers, &i)); i++) {
         KPROF_AUTO(kprof_strbuf) reason = KPROF_STRBUF_INIT;
-        const int64_t limit_ns =
-            disassemblers->limit_ns ? disassemblers->limit_ns : KPROF_CODE_MOST_SECONDS * 1000000000;
-        status = try_program(code, &(trial){programs->items[i], cubin_path, limit_ns}, &reason);
+        const kprof_status status = try_program(code, &(trial){program, cubin_path, limit_ns}, &reason);
         const char *why = reason.data ? reason.data : "";
-        if (status == KPROF_INTERNAL)
-            tell(code, programs->items[i++], why);
-        if (status == KPROF_UNSUPPORTED) {
-            tell(code, programs->items[i], why);
+        if (status == KPROF_OK)
+            code->text_state[0] = '\0';
+        if (status != KPROF_INTERNAL && status != KPROF_UNSUPPORTED)
+            return;
+        tell(code, program, why);
+        if (status == KPROF_UNSUPPORTED)
             drop(disassemblers, i, why);
-            status = KPROF_INTERNAL;
-        }
     }
-    if (status == KPROF_INTERNAL && !code->text_state[0])
+    if (!code->text_state[0])
         snprintf(code->text_state, sizeof code->text_state,
                  "nvdisasm, which CUDA toolkits have, was not found; --nvdisasm FILE tells the run where it is");
-    if (status == KPROF_OK)
-        code->text_state[0] = '\0';
 }
 
 void kprof_disassemblers_free(kprof_disassemblers *disassemblers)

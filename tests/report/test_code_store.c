@@ -300,30 +300,72 @@ static void test_kinds_of_cubins(void **state)
     }
 }
 
-/* Launches of kernels of the same name in two modules stay apart. */
-static void test_two_cubins(void **state)
+/* Read the code that so many files have, each with a function of the same name that was measured. */
+static void read_codes(const char *from, const char *const *files, size_t count, const char *nvdisasm)
 {
-    (void)state;
     double counted[] = {0, 4, 0};
-    const int folder = open(CODE_FOLDER, O_RDONLY | O_DIRECTORY);
+    const int folder = open(from, O_RDONLY | O_DIRECTORY);
     assert_true(folder >= 0);
-    store_code("plain.cubin");
-    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_CODE, .code = {8, 4096, (char *)"lengths_sm90.cubin"}});
-    for (uint64_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < count; i++) {
+        fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_CODE, .code = {7 + i, 4096, (char *)files[i]}});
         store_launch(i, 7);
         kprof_record record = rows(i, false, counted, 3);
         record.instructions.function = (char *)"lengths";
         record.instructions.crc = 7 + (uint32_t)i;
         fixture_store(ingest, &record);
     }
-    const kprof_code_options options = {.folder = folder, .nvdisasm = "/bin/false"};
+    const kprof_code_options options = {.folder = folder, .nvdisasm = nvdisasm};
     assert_int_equal(kprof_report_read_code(report, &options), KPROF_OK);
     close(folder);
+}
+
+/* Launches of kernels of the same name in two modules stay apart. */
+static void test_two_cubins(void **state)
+{
+    (void)state;
+    read_codes(CODE_FOLDER, (const char *const[]){"plain.cubin", "lengths_sm90.cubin"}, 2, "/bin/false");
     assert_int_equal(number("SELECT count(*) FROM code"), 2);
     assert_int_equal(number("SELECT count(*) FROM code_function WHERE mangled='lengths'"), 2);
     assert_int_equal(number("SELECT count(*) FROM code_instruction"), 64);
     assert_int_equal(number("SELECT count(DISTINCT function_id) FROM code_line"), 1);
     assert_int_equal(number("SELECT count(*) FROM code WHERE line_state=''"), 1);
+}
+
+/* nvdisasm runs for several cubins at once, where there are processors: this one waits for another one of its kind. The
+ * report is as if they had run one after the other. */
+static void test_cubins_are_read_at_once(void **state)
+{
+    (void)state;
+    const char *const files[] = {"plain.cubin", "lengths_sm90.cubin", "lengths_sm80.cubin",
+                                 "none.cubin",  "loop.cubin",         "lengths_sm100.cubin"};
+    char folder[] = "/tmp/kprof-XXXXXX", program[64], command[64];
+    size_t readers = 0;
+    assert_non_null(mkdtemp(folder));
+    snprintf(program, sizeof program, "%s/nvdisasm", folder);
+    FILE *file = fopen(program, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "#!/bin/sh\n: >%s/$$\ni=0\nset -- %s/[0-9]*\nwhile [ $i -lt 1000 ] && [ $# -lt 2 ]; do\n"
+            "sleep 0.02; i=$((i + 1)); set -- %s/[0-9]*; done\n[ $i -lt 1000 ] && cat %s/lengths_sm90.sass\n",
+            folder, folder, folder, CODE_FOLDER);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(program, 0755), 0);
+    kprof_log_set_level(KPROF_LOG_DEBUG);
+    read_codes(CODE_FOLDER, files, sizeof files / sizeof *files, program);
+    kprof_log_set_level(KPROF_LOG_INFO);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    const char *told = strstr(said.last, " ms, ");
+    assert_non_null(told);
+    assert_int_equal(sscanf(told, " ms, %zu at once", &readers), 1);
+    if (readers < 2)
+        skip();
+    assert_int_equal(number("SELECT count(*) FROM code WHERE text_state=''"), 4);
+    assert_int_equal(number("SELECT count(*) FROM code WHERE text_state LIKE '%not in the run%'"), 1);
+    assert_int_equal(number("SELECT count(DISTINCT function_id) FROM code_instruction WHERE text='EXIT'"), 4);
+    assert_int_equal(number("SELECT min(id) FROM code_file"), /* that of the first cubin with lines */
+                     number("SELECT min(file_id) FROM code_line JOIN code_function AS f ON f.id=function_id "
+                            "JOIN code ON code.id=code_id WHERE crc=8"));
 }
 
 /* Whichever table cannot be written to while code is stored, that is told, and nothing more is done. */
@@ -586,6 +628,7 @@ int main(void)
         TEST(test_code_of_a_cubin),
         TEST(test_kinds_of_cubins),
         TEST(test_two_cubins),
+        TEST(test_cubins_are_read_at_once),
         TEST(test_code_that_cannot_be_stored),
         TEST(test_ptx),
         TEST(test_ptx_of_linked_code),

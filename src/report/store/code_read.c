@@ -1,9 +1,10 @@
 /* Stores the code of the functions that were measured: texts, lines, files and waits of their instructions. A folder
  * that is recovered may be anyone's, and so may be the cubins in it. */
 #include "report/store/code_read.h"
-#include "code/code.h"
 #include "core/files.h"
+#include "core/monotonic.h"
 #include "core/names.h"
+#include "report/store/code_jobs.h"
 #include "report/store/store.h"
 
 #include <fcntl.h>
@@ -27,13 +28,13 @@ typedef struct code_reader {
     const kprof_code_options *options;
     kprof_names files;   /* rows of code_file, by path */
     size_t source_bytes; /* stored so far */
-    kprof_disassemblers disassemblers;
-    kprof_code code;    /* of the cubin that is being read */
-    int64_t *file_rows; /* [code.files.count]; 0: not stored yet */
-    int64_t *ptx_rows;  /* [code.ptx_count]: of its PTX in code_file; 0: not stored yet, and -1: not to be */
-    char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
-    told_files stale;   /* source files that were changed after they were compiled */
-    told_files lost;    /* whose texts the report was to have, and has not */
+    double store_ms;
+    const kprof_code *code; /* of the cubin that is being stored */
+    int64_t *file_rows;     /* [code->files.count]; 0: not stored yet */
+    int64_t *ptx_rows;      /* [code->ptx_count]: of its PTX in code_file; 0: not stored yet, and -1: not to be */
+    char **short_names;     /* [code->names.count], owned; NULL: nobody has asked for it */
+    told_files stale;       /* source files that were changed after they were compiled */
+    told_files lost;        /* whose texts the report was to have, and has not */
     kprof_source_index index;
 } code_reader;
 
@@ -119,9 +120,9 @@ static void note_file(told_files *files, const char *path)
 static int64_t add_file(code_reader *reader, uint32_t file)
 {
     kprof_report *report = reader->report;
-    const char *path = reader->code.files.items[file];
+    const char *path = reader->code->files.items[file];
     char hash[17] = "";
-    source_file found = {.compiled = reader->code.sources[file]};
+    source_file found = {.compiled = reader->code->sources[file]};
     find_source(reader, path, &found);
     if (found.is_stale && !(found.bytes && found.is_given))
         note_file(&reader->stale, path);
@@ -148,7 +149,7 @@ static int64_t add_file(code_reader *reader, uint32_t file)
 /* The row of a text of PTX, as a file that is nowhere else; -1 where there is no space for it. */
 static int64_t ptx_row(code_reader *reader, uint32_t number)
 {
-    const kprof_code_ptx *ptx = &reader->code.ptx[number];
+    const kprof_code_ptx *ptx = &reader->code->ptx[number];
     int64_t *row = &reader->ptx_rows[number];
     char hash[17], path[24];
     if (*row != 0)
@@ -175,7 +176,7 @@ static int64_t file_row(code_reader *reader, uint32_t file)
     int64_t *row = &reader->file_rows[file];
     if (*row > 0)
         return *row;
-    const char *path = reader->code.files.items[file];
+    const char *path = reader->code->files.items[file];
     const size_t known = kprof_names_find(&reader->files, path);
     *row = known == KPROF_NAMES_NONE ? add_file(reader, file) : (int64_t)known;
     if (known == KPROF_NAMES_NONE)
@@ -195,7 +196,7 @@ static const char *inlined_name(code_reader *reader, uint32_t name)
 {
     char **kept = &reader->short_names[name];
     if (!*kept)
-        *kept = short_name(reader->code.names.items[name]);
+        *kept = short_name(reader->code->names.items[name]);
     return *kept;
 }
 
@@ -208,7 +209,7 @@ static void add_instruction(code_reader *reader, const kprof_code_instruction *i
                       (int64_t)instruction->offset, instruction->text, access->space, access->operation,
                       (int64_t)access->bits);
     for (size_t i = 0; i < instruction->frame_count; i++) {
-        const kprof_code_frame *frame = &reader->code.frames[instruction->first_frame + i];
+        const kprof_code_frame *frame = &reader->code->frames[instruction->first_frame + i];
         const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
         const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
         const int64_t file = file_row(reader, frame->file);
@@ -221,7 +222,7 @@ static void add_instruction(code_reader *reader, const kprof_code_instruction *i
                           (int64_t)instruction->ptx_line);
     for (size_t i = 0; i < instruction->wait_count; i++)
         kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
-                          (int64_t)reader->code.waits[instruction->first_wait + i]);
+                          (int64_t)reader->code->waits[instruction->first_wait + i]);
 }
 
 /* Store a function of the cubin if it was measured, once: a name may stand for several. */
@@ -241,75 +242,71 @@ static void add_function(code_reader *reader, const kprof_code_function *functio
         add_instruction(reader, &function->instructions[i], row, own_name);
 }
 
-static void end_code(code_reader *reader, int64_t code, const char *cubin, size_t size)
+static void end_code(code_reader *reader, int64_t code, const kprof_code_job *job)
 {
     sqlite3_stmt *update = kprof_store_statement(reader->report, KPROF_SQL_END_CODE);
     sqlite3_bind_int64(update, 1, code);
-    sqlite3_bind_text(update, 2, reader->code.text_state, -1, SQLITE_STATIC); /* NULL for NULL, as below */
-    sqlite3_bind_text(update, 3, reader->code.line_state, -1, SQLITE_STATIC);
-    if (cubin && reader->options->keeps_sass && size <= CUBIN_MAX)
-        sqlite3_bind_blob(update, 4, cubin, (int)size, SQLITE_STATIC);
+    sqlite3_bind_text(update, 2, reader->code->text_state, -1, SQLITE_STATIC); /* NULL for NULL, as below */
+    sqlite3_bind_text(update, 3, reader->code->line_state, -1, SQLITE_STATIC);
+    if (job->bytes)
+        sqlite3_bind_blob(update, 4, job->bytes, (int)job->size, SQLITE_STATIC);
     kprof_store_step(reader->report, update);
     kprof_store_clear(update);
 }
 
-/* A cubin that is open. */
-typedef struct open_cubin {
-    int64_t id;
-    int file;
-    size_t size;
-    const kprof_strlist *wanted; /* functions */
-} open_cubin;
-
-static void store_cubin(code_reader *reader, const open_cubin *cubin)
+/* Store what was read of a cubin. */
+static void store_job(code_reader *reader, const kprof_code_job *job, int64_t id)
 {
-    KPROF_AUTO_FREE char *bytes = kprof_calloc(cubin->size + 1, 1);
-    const bool is_whole = kprof_read_at(cubin->file, bytes, cubin->size, 0) == cubin->size;
-    if (is_whole) {
-        /* Read the functions of a cubin that are wanted, and their texts by nvdisasm, which opens the very file anew.
-         */
-        char path[64];
-        kprof_code *code = &reader->code;
-        snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
-        if (kprof_code_read(bytes, cubin->size, cubin->wanted, code) == KPROF_OK)
-            kprof_code_disassemble(code, path, &reader->disassemblers);
-        reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
-        reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
-        reader->ptx_rows = kprof_calloc(code->ptx_count + 1, sizeof *reader->ptx_rows);
-    }
-    for (size_t i = 0; i < reader->code.function_count; i++)
-        add_function(reader, &reader->code.functions[i], cubin->id);
-    end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size);
-}
-
-static void read_kept(code_reader *reader, const kprof_kept_code *kept)
-{
-    KPROF_AUTO(kprof_strlist) wanted = KPROF_STRLIST_INIT;
-    char sql[96];
-    size_t size = 0;
-    snprintf(sql, sizeof sql, "SELECT mangled FROM code_function WHERE code_id=%lld", (long long)kept->id);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(reader->report, sql);
-    while (kprof_cursor_next(&rows))
-        kprof_strlist_add(&wanted, kprof_store_column(rows.row, 0));
-    const bool is_name = !strchr(kept->file, '/') && strcmp(kept->file, "..") != 0;
-    const int file = wanted.count > 0 && is_name
-                         ? kprof_source_open(reader->options->folder, kept->file, KPROF_CODE_MOST_BYTES, &size)
-                         : -1;
-    reader->code = (kprof_code)KPROF_CODE_INIT;
-    snprintf(reader->code.text_state, sizeof reader->code.text_state, "its code is not in the run's folder any more");
-    reader->code.line_state = "its code is not in the run's folder any more";
-    if (file >= 0)
-        store_cubin(reader, &(open_cubin){kept->id, file, size, &wanted});
-    else
-        end_code(reader, kept->id, NULL, 0);
-    if (file >= 0)
-        close(file);
-    for (size_t i = 0; reader->short_names && i < reader->code.names.count; i++)
+    const kprof_code *code = reader->code = &job->code;
+    reader->file_rows = kprof_calloc(code->files.count + 1, sizeof *reader->file_rows);
+    reader->short_names = kprof_calloc(code->names.count + 1, sizeof *reader->short_names);
+    reader->ptx_rows = kprof_calloc(code->ptx_count + 1, sizeof *reader->ptx_rows);
+    for (size_t i = 0; i < code->function_count; i++)
+        add_function(reader, &code->functions[i], id);
+    end_code(reader, id, job);
+    for (size_t i = 0; i < code->names.count; i++)
         free(reader->short_names[i]);
     KPROF_FREE(reader->short_names, reader->file_rows, reader->ptx_rows);
-    reader->short_names = NULL;
-    reader->file_rows = reader->ptx_rows = NULL;
-    kprof_code_free(&reader->code);
+}
+
+/* What to read of the cubins that the run has kept. */
+static kprof_code_job *list_jobs(kprof_report *report)
+{
+    kprof_code_job *jobs = kprof_calloc(report->code_count + 1, sizeof *jobs);
+    for (size_t i = 0; i < report->code_count; i++) {
+        char sql[128];
+        snprintf(sql, sizeof sql,
+                 "SELECT mangled, code.bytes FROM code_function JOIN code ON code.id=code_id WHERE code_id=%lld",
+                 (long long)report->codes[i].id);
+        jobs[i].file = report->codes[i].file;
+        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, sql);
+        while (kprof_cursor_next(&rows)) {
+            kprof_strlist_add(&jobs[i].wanted, kprof_store_column(rows.row, 0));
+            jobs[i].size = (size_t)sqlite3_column_int64(rows.row, 1);
+        }
+    }
+    return jobs;
+}
+
+static kprof_status store_codes(code_reader *reader, kprof_code_jobs *jobs)
+{
+    kprof_report *report = reader->report;
+    kprof_status status = kprof_store_take_status(report);
+    for (size_t i = 0; i < report->code_count && status == KPROF_OK; i++) {
+        if (reader->options->tell)
+            reader->options->tell(reader->options->user, i + 1, report->code_count);
+        kprof_code_job *job = kprof_code_jobs_take(jobs, i);
+        int64_t start_ns = kprof_monotonic_ns();
+        status = kprof_report_begin(report);
+        if (status == KPROF_OK)
+            store_job(reader, job, report->codes[i].id);
+        kprof_code_jobs_drop(jobs, job);
+        KPROF_THEN(status, kprof_store_take_status(report));
+        const kprof_status committed = kprof_report_commit(report);
+        status = status == KPROF_OK ? committed : status;
+        reader->store_ms += kprof_monotonic_lap_ms(&start_ns);
+    }
+    return status;
 }
 
 static void warn_of(const told_files *files, const char *option, const char *what)
@@ -323,18 +320,20 @@ static void warn_of(const told_files *files, const char *option, const char *wha
 
 kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options)
 {
-    code_reader reader = {.report = report, .options = options, .disassemblers = {.given = options->nvdisasm}};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < report->code_count && status == KPROF_OK; i++) {
-        if (options->tell)
-            options->tell(options->user, i + 1, report->code_count);
-        status = kprof_report_begin(report);
-        if (status == KPROF_OK)
-            read_kept(&reader, &report->codes[i]);
-        KPROF_THEN(status, kprof_store_take_status(report));
-        const kprof_status committed = kprof_report_commit(report);
-        status = status == KPROF_OK ? committed : status;
-    }
+    code_reader reader = {.report = report, .options = options};
+    if (report->code_count == 0)
+        return KPROF_OK;
+    int64_t start_ns = kprof_monotonic_ns();
+    KPROF_AUTO_FREE kprof_code_job *list = list_jobs(report);
+    kprof_code_jobs *jobs = kprof_code_jobs_begin(&(kprof_code_jobs_input){
+        list, report->code_count, options->folder, options->nvdisasm, options->keeps_sass ? CUBIN_MAX : 0});
+    const kprof_status status = store_codes(&reader, jobs);
+    const kprof_code_jobs_times times = kprof_code_jobs_end(jobs);
+    kprof_log(KPROF_LOG_DEBUG,
+              "reading the code of %zu modules took %.0f ms, %zu at once: lines %.0f ms and texts %.0f ms in all, "
+              "storing %.0f ms",
+              report->code_count, kprof_monotonic_lap_ms(&start_ns), times.readers, times.read_ms, times.disassemble_ms,
+              reader.store_ms);
     if (status == KPROF_OK) {
         warn_of(&reader.stale, "",
                 "was written after it was compiled: its lines may not be those that ran; compile it again");
@@ -345,7 +344,6 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
     }
     KPROF_FREE(reader.stale.first, reader.lost.first);
     kprof_source_index_free(&reader.index);
-    kprof_disassemblers_free(&reader.disassemblers);
     kprof_names_free(&reader.files);
     return status;
 }
