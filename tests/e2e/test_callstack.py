@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 import unittest
 
@@ -209,6 +210,41 @@ class Stacks(Case):
         self.assertRegex(self.origins()[1], r"^[^(]+ \(the thread runs no Python\)$")
         for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
             self.assertNotIn("libkprof", frames)
+
+    def test_program_in_a_package(self):
+        """No code is outside of installed packages: the line is the innermost one of the package that begins."""
+        libraries = self.path("env/lib/python3.12/site-packages")
+        for name, text in {"serve/__init__.py": "", "serve/__main__.py": "from serve.main import main\nmain()\n",
+                           "serve/main.py": "import threading\nfrom serve.model import forward\ndef main():\n"
+                                            "    forward()\n    thread = threading.Thread(target=forward)\n"
+                                            "    thread.start()\n    thread.join()\n",
+                           "serve/model.py": "from framework import ops\ndef forward():\n    ops.linear(1)\n",
+                           "../../../bin/serve": "import sys\nfrom serve.main import main\nsys.exit(main())\n",
+                           "../../../bin/train.py": "from framework import ops\nops.linear(1)\n"}.items():
+            path = os.path.join(libraries, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+        shutil.copytree(self.path("site-packages/framework"), os.path.join(libraries, "framework"))
+        own, framework = "model.py:3 in forward (package serve)", "ops.py:8 in launch (package framework)"
+        spawned = ("import multiprocessing as m, serve.main\n"
+                   "p = m.get_context('spawn').Process(target=serve.main.main)\np.start()\np.join()")
+        for words, lines in ((["env/bin/serve"], [own] * 2), (["-m", "serve"], [own] * 2),
+                             (["env/bin/train.py"], ["train.py:2 in <module>"]),
+                             (["-c", spawned], [own] * 2),
+                             (["-c", "import serve.main; serve.main.main()"], ["<string>:1 in <module>", own]),
+                             (["-c", "import threading; from framework import ops\n"
+                               "t = threading.Thread(target=ops.linear, args=(1,)); t.start(); t.join()"],
+                              [framework])):
+            run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run",
+                             "--call-stack-type", "python", sys.executable, "-BS", *words,
+                             env={"PYTHONPATH": libraries})
+            self.assert_run(run, 0)
+            self.assertEqual(self.origins(), lines, words)
+            if words == ["env/bin/serve"]:
+                out = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "stack").out
+                self.assertIn(f"stack 1, {own}, from main (main.py:4)", out)
+                self.assertNotIn("(serve:3)", out)
 
     def test_pages_and_groups(self):
         self.assert_run(self.run_python("--call-stack"), 0)

@@ -8,7 +8,7 @@
 #include "core/activities.h"
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/store/stack_ingest.h"
+#include "report/store/own_code.h"
 #include "report/store/store.h"
 
 #include <fcntl.h>
@@ -1050,9 +1050,13 @@ static void frames_of_frameworks_are_not_the_users_own(void **state)
         {"/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so", true, true},
         {"", true, true}, /* code that was generated */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (kprof_stack_is_installed(cases[i].file, cases[i].is_native) != cases[i].is_installed)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool is_own;
+        KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
+        kprof_own_code_find(&(kprof_frame_place){"", cases[i].file, cases[i].is_native}, 1, &is_own, &package);
+        if ((is_own && package.length == 0) == cases[i].is_installed)
             fail_msg("\"%s\" is the user's own: %d", cases[i].file, cases[i].is_installed);
+    }
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -1,7 +1,7 @@
 /* Reads call stacks for those who show them. The JSON of frames comes from anywhere: what does not fit is left out. */
 #include "report/model/stacks.h"
 
-#include "report/store/stack_ingest.h"
+#include "report/store/own_code.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -40,24 +40,39 @@ static void describe_frame(const cJSON *frame, kprof_strbuf *out)
 }
 
 /* The place of a frame in the list, which it is added to if it is new. */
-static uint32_t find_frame(loader *load, const cJSON *json)
+static uint32_t find_frame(loader *load, const cJSON *json, const kprof_frame_place *place, bool is_own)
 {
     kprof_told_stacks *into = load->into;
     kprof_strbuf text = KPROF_STRBUF_INIT, key = KPROF_STRBUF_INIT;
-    const char *module = string_of(json, "module"), *file = string_of(json, module ? "module" : "file");
-    const char *path = file ? file : "";
     describe_frame(json, &text);
-    kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
+    kprof_strbuf_printf(&key, "%d %d %s\n%s", place->is_native, is_own, text.length ? text.data : "", place->file);
     size_t at = kprof_names_find(&load->places, key.data);
     if (at == KPROF_NAMES_NONE) {
         at = into->frame_count;
         *KPROF_POOL_ADD(load->pool, into->frames, into->frame_count) =
-            (kprof_told_frame){kprof_pool_strdup(load->pool, text.data), kprof_pool_strdup(load->pool, path),
-                               module != NULL, kprof_stack_is_installed(path, module != NULL)};
+            (kprof_told_frame){kprof_pool_strdup(load->pool, text.data), kprof_pool_strdup(load->pool, place->file),
+                               place->is_native, !is_own};
         kprof_names_keep(&load->places, key.data, at);
     }
     KPROF_FREE_TEXTS(&text, &key);
     return (uint32_t)at;
+}
+
+static void add_frames(loader *load, const cJSON *frames, size_t count, kprof_told_stack *out)
+{
+    size_t at = 0;
+    KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
+    KPROF_AUTO_FREE kprof_frame_place *places = kprof_calloc(count + 1, sizeof *places);
+    KPROF_AUTO_FREE bool *is_own = kprof_calloc(count + 1, sizeof *is_own);
+    const cJSON *first = cJSON_IsArray(frames) ? frames->child : NULL;
+    for (const cJSON *frame = first; frame && at < count; frame = frame->next) {
+        const char *function = string_of(frame, "function"), *module = string_of(frame, "module");
+        const char *file = module ? module : string_of(frame, "file");
+        places[at++] = (kprof_frame_place){function ? function : "", file ? file : "", module != NULL};
+    }
+    kprof_own_code_find(places, at, is_own, &package);
+    for (const cJSON *frame = first; frame && out->count < at; frame = frame->next, out->count++)
+        out->frames[out->count] = find_frame(load, frame, &places[out->count], is_own[out->count]);
 }
 
 void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_stacks *out)
@@ -76,9 +91,7 @@ void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_s
         const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
         added->is_cut = added->is_cut || (size_t)all > most;
         added->frames = kprof_pool_calloc(load.pool, most + 1, sizeof *added->frames);
-        const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
-        for (; frame && added->count < most; frame = frame->next)
-            added->frames[added->count++] = find_frame(&load, frame);
+        add_frames(&load, frames, most, added);
         cJSON_Delete(frames);
     }
     kprof_names_free(&load.places);

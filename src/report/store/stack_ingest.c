@@ -1,9 +1,10 @@
 /* A stack is stored as JSON, so that SQLite's own functions read it, with the line that people look for beside it: the
- * innermost one that is neither in an installed package nor in the standard library. */
+ * innermost one of their own code. */
 #include "report/store/stack_ingest.h"
 
 #include "code/native.h"
 #include "core/filter.h"
+#include "report/store/own_code.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -31,65 +32,43 @@ typedef struct origin {
 
 static const char *const origins[] = {"launch", "graph", "capture", "forward"};
 
-static bool has_one_of(const char *text, const char *const *parts)
-{
-    for (; *parts; parts++)
-        if (strstr(text, *parts))
-            return true;
-    return false;
-}
-
-bool kprof_stack_is_installed(const char *file, bool is_native)
-{
-    static const char *const python[] = {
-        "/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.",     "<frozen ", "<eval_with_key>",
-        "/torchinductor_", ".zip/",           ".whl/",         "<__array_function__", NULL};
-    static const char *const native[] = {"/libcuda",
-                                         "/libcupti",
-                                         "/libnv",
-                                         "/libkprof",
-                                         "/site-packages/",
-                                         "/lib64/",
-                                         "/usr/lib/",
-                                         "/libpython",
-                                         "/bin/python",
-                                         "/ld-linux",
-                                         "/lib/x86_64-linux-gnu/",
-                                         "linux-vdso",
-                                         "/lib-dynload/",
-                                         "/lib/aarch64-linux-gnu/",
-                                         NULL};
-    return has_one_of(file, python) || (is_native && (!*file || has_one_of(file, native)));
-}
-
 /* The preloaded library is in the stacks of threads that it has started. */
 static bool is_of_kprof(const known_frame *frame)
 {
     return frame->is_native && strncmp(kprof_path_last_part(frame->file), "libkprof", strlen("libkprof")) == 0;
 }
 
-/* Python's code is looked at first, as it is what people know, and native code where there is none. NULL: no frames. */
-static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
+/* Python's code is looked at first, as it is what people know, and native code where there is none: the innermost frame
+ * of the user's own, or of all. NULL: no frames. */
+static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof_stack_record *record, bool *out_is_own,
+                                   kprof_strbuf *package)
 {
-    const known_frame *innermost = NULL;
+    size_t count = 0;
+    KPROF_AUTO_FREE const known_frame **frames = kprof_calloc(record->frame_count + 1, sizeof *frames);
+    KPROF_AUTO_FREE kprof_frame_place *places = kprof_calloc(record->frame_count + 1, sizeof *places);
+    KPROF_AUTO_FREE bool *is_own = kprof_calloc(record->frame_count + 1, sizeof *is_own);
     for (uint32_t i = 0; i < record->frame_count; i++) {
         const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
-        if (innermost && innermost->is_native != frame->is_native)
-            break;
         if (is_of_kprof(frame))
             continue;
-        if (!kprof_stack_is_installed(frame->file, frame->is_native))
-            return frame;
-        innermost = innermost ? innermost : frame;
+        frames[count] = frame;
+        places[count++] = (kprof_frame_place){frame->function, frame->file, frame->is_native};
     }
-    return innermost;
+    kprof_own_code_find(places, count, is_own, package);
+    size_t at = 0;
+    while (at < count && !is_own[at] && frames[at]->is_native == frames[0]->is_native)
+        at++;
+    *out_is_own = at < count && is_own[at] && frames[at]->is_native == frames[0]->is_native;
+    return *out_is_own ? frames[at] : frames[0];
 }
 
 /* "train.py:57 in step", "app+0x1234", or in parentheses why there is none. */
 static void describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_record *record, origin *out)
 {
-    const known_frame *own = find_own(ingest, record);
+    bool is_own;
     kprof_strbuf line = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
+    const known_frame *own = find_own(ingest, record, &is_own, &package);
     if (!own)
         kprof_strbuf_printf(&line, "(%s)", *record->reason ? record->reason : "its call stack could not be read");
     else if (own->source)
@@ -104,7 +83,9 @@ static void describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     KPROF_AUTO_FREE char *base = own && own->is_native ? kprof_name_function_base(own->function) : NULL;
     if (own && *own->function)
         kprof_strbuf_printf(&line, " in %s", base ? base : own->function);
-    if (own && *record->reason && kprof_stack_is_installed(own->file, own->is_native))
+    if (package.length > 0)
+        kprof_strbuf_printf(&line, " (package %s)", package.data);
+    if (own && *record->reason && !is_own)
         kprof_strbuf_printf(&line, " (%s)", record->reason);
     out->line = kprof_strbuf_take(&line);
     out->module = kprof_strdup(own ? own->file : "");

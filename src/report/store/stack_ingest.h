@@ -23,8 +23,6 @@ void kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *r
                                const kprof_launch_record *launch, int64_t id);
 /* The row of the process' stack of this number; 0: it has no such one. */
 int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack);
-/* Is the code in this file (of native code: module) installed, or made by a framework, and none of the user's own? */
-bool kprof_stack_is_installed(const char *file, bool is_native);
 /* Does the process have the stack of the launch, or the launch none? */
 bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch);
 void kprof_stack_ingest_close(kprof_stack_ingest *ingest); /* the modules that it has opened */

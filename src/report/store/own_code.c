@@ -1,0 +1,85 @@
+/* Tells code of the user from that of packages, of Python itself and of the system, by the names of files. */
+#include "report/store/own_code.h"
+
+#include <string.h>
+
+static bool has_one_of(const char *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (strstr(text, *parts))
+            return true;
+    return false;
+}
+
+/* Is the code in this file installed, or made by a framework? */
+static bool is_installed(const kprof_frame_place *frame)
+{
+    static const char *const python[] = {
+        "/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.",     "<frozen ", "<eval_with_key>",
+        "/torchinductor_", ".zip/",           ".whl/",         "<__array_function__", NULL};
+    static const char *const native[] = {"/libcuda",
+                                         "/libcupti",
+                                         "/libnv",
+                                         "/libkprof",
+                                         "/site-packages/",
+                                         "/lib64/",
+                                         "/usr/lib/",
+                                         "/libpython",
+                                         "/bin/python",
+                                         "/ld-linux",
+                                         "/lib/x86_64-linux-gnu/",
+                                         "linux-vdso",
+                                         "/lib-dynload/",
+                                         "/lib/aarch64-linux-gnu/",
+                                         NULL};
+    return has_one_of(frame->file, python) || (frame->is_native && (!*frame->file || has_one_of(frame->file, native)));
+}
+
+/* Is the outermost frame that of a script which somebody made to begin an installed program, such as env/bin/serve of
+ * what is in env/lib, or of the command that multiprocessing starts? */
+static bool is_made_script(const kprof_frame_place *frame, const kprof_frame_place *called)
+{
+    const char *slash = strrchr(frame->file, '/');
+    const size_t folder = slash ? (size_t)(slash - frame->file) : 0, root = folder >= 4 ? folder - 4 : 0;
+    if (strcmp(frame->function, "<module>") != 0)
+        return false;
+    if (strcmp(frame->file, "<string>") == 0)
+        return strstr(called->file, "/multiprocessing/") != NULL;
+    return folder >= 4 && !kprof_ends_with(frame->file, ".py") && strncmp(frame->file + root, "/bin", 4) == 0 &&
+           strncmp(called->file, frame->file, root) == 0 && strncmp(called->file + root, "/lib", 4) == 0;
+}
+
+/* The name of the package that a file is installed with, and how long it is; 0: it is in none. */
+static const char *find_package(const char *file, size_t *length)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+    const char *name = NULL;
+    for (size_t i = 0; i < 2 && !name; i++) {
+        name = strstr(file, folders[i]);
+        name = name ? name + strlen(folders[i]) : NULL;
+    }
+    *length = name ? strcspn(name, "/") : 0;
+    return name;
+}
+
+void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package)
+{
+    size_t python = 0, home_length = 0, length;
+    const char *home = NULL;
+    bool has_own = false;
+    while (python < count && !frames[python].is_native)
+        python++;
+    for (size_t i = 0; i < count; i++) {
+        is_own[i] =
+            !is_installed(&frames[i]) && !(i > 0 && i + 1 == python && is_made_script(&frames[i], &frames[i - 1]));
+        has_own = has_own || (i < python && is_own[i]);
+    }
+    for (size_t i = python; i-- > 0 && !home && !has_own;)
+        home = find_package(frames[i].file, &home_length);
+    for (size_t i = 0; i < python && home; i++) {
+        const char *name = find_package(frames[i].file, &length);
+        is_own[i] = name && length == home_length && strncmp(name, home, length) == 0;
+    }
+    if (home)
+        kprof_strbuf_append(package, home, home_length);
+}

@@ -1,0 +1,14 @@
+/* Which frames of a call stack are the user's own code. */
+#pragma once
+
+#include "core/strbuf.h"
+
+typedef struct kprof_frame_place {
+    const char *function, *file; /* of native code: its module; "": not known */
+    bool is_native;
+} kprof_frame_place;
+
+/* Which of these frames are in neither an installed package nor the standard library; Python's frames are first, the
+ * innermost at the front, and native ones likewise behind them. If no frame of Python is, as of a program that is a
+ * package itself, those of the package that begins are taken for the user's own, and `package` gets its name. */
+void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package);
