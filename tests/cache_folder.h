@@ -2,6 +2,8 @@
 #ifndef KPROF_TESTS_CACHE_FOLDER_H
 #define KPROF_TESTS_CACHE_FOLDER_H
 
+#include "test.h"
+
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>

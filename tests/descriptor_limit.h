@@ -2,12 +2,9 @@
 #ifndef KPROF_TESTS_DESCRIPTOR_LIMIT_H
 #define KPROF_TESTS_DESCRIPTOR_LIMIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <sys/resource.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <sys/resource.h>
 
 /* The limit before; it is to be set again before anything is asserted. */
 static inline rlim_t limit_descriptors(rlim_t most)

@@ -1,11 +1,9 @@
 /* What `kprof doctor` sees in the files of a machine, and what it says of each fault. */
-#include "cmocka_all.h"
-
 #include "cli/machine.h"
 #include "cli/session.h"
+#include "test.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,9 +93,8 @@ static void assert_row(const kprof_machine *machine, const char *const row[5], k
     kprof_listing_free(&listing);
 }
 
-static void files_are_read(void **state)
+TEST_WITH(files_are_read, make_root, remove_root)
 {
-    (void)state;
     kprof_machine machine;
     kprof_machine_look(root, &machine);
     assert_string_equal(machine.module_version, "580.159.04");
@@ -132,9 +129,8 @@ static void files_are_read(void **state)
     assert_string_equal(machine.module_version, "570.86.15");
 }
 
-static void strange_files_are_no_trouble(void **state)
+TEST_WITH(strange_files_are_no_trouble, make_root, remove_root)
 {
-    (void)state;
     static char text[20000];
     kprof_machine machine;
     memset(text, '9', sizeof text - 1);
@@ -153,9 +149,8 @@ static void strange_files_are_no_trouble(void **state)
     assert_string_equal(machine.module_version, "");
 }
 
-static void a_fine_machine_has_no_fault(void **state)
+TEST(a_fine_machine_has_no_fault)
 {
-    (void)state;
     kprof_machine machine = fine_machine();
     assert_row(&machine, (const char *const[]){"driver", "fine", "", "580.159.04", ""}, KPROF_OK);
     machine.module_version[0] = '\0'; /* a sandbox */
@@ -173,9 +168,8 @@ static void a_fine_machine_has_no_fault(void **state)
     assert_row(&machine, (const char *const[]){"permission", "fine", "", "this user may", ""}, KPROF_OK);
 }
 
-static void each_fault_has_its_fix(void **state)
+TEST(each_fault_has_its_fix)
 {
-    (void)state;
     kprof_machine machine = fine_machine();
     strcpy(machine.module_version, "570.86.15");
     strcpy(machine.library_version, "570.86.15");
@@ -214,9 +208,8 @@ static void each_fault_has_its_fix(void **state)
                KPROF_NO_PERMISSION);
 }
 
-static void what_cupti_tells_is_a_fault(void **state)
+TEST(what_cupti_tells_is_a_fault)
 {
-    (void)state;
     static const struct {
         kprof_probe_obstacle obstacle;
         const char *code, *fix;
@@ -249,9 +242,8 @@ static void what_cupti_tells_is_a_fault(void **state)
                KPROF_UNSUPPORTED);
 }
 
-static void warnings_are_no_faults(void **state)
+TEST(warnings_are_no_faults)
 {
-    (void)state;
     kprof_machine machine = fine_machine();
     strcpy(machine.holder, "dcgm-exporter (process 5)");
     assert_row(&machine, (const char *const[]){"other tools", "warning", "counters-held", "process 5", "--pause"},
@@ -288,9 +280,8 @@ static void warnings_are_no_faults(void **state)
 /* Lines as nvidia-smi prints them. */
 #define NORMAL "Enabled, 345, 1980, Not Active, Not Active, Not Active, Not Active\n"
 
-static void clocks_are_judged(void **state)
+TEST(clocks_are_judged)
 {
-    (void)state;
     static const struct {
         const char *text, *verdict, *code, *found, *fix;
     } rows[] = {
@@ -314,14 +305,5 @@ static void clocks_are_judged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_are_read, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(strange_files_are_no_trouble, make_root, remove_root),
-        cmocka_unit_test(a_fine_machine_has_no_fault),
-        cmocka_unit_test(each_fault_has_its_fix),
-        cmocka_unit_test(what_cupti_tells_is_a_fault),
-        cmocka_unit_test(warnings_are_no_faults),
-        cmocka_unit_test(clocks_are_judged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

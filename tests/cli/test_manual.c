@@ -1,9 +1,9 @@
 /* The manual pages say what the tables say: every command and its words, every option, its choices, every page of a
  * report, and every exit code with its meaning. */
-#include "cmocka_all.h"
 
 #include "cli/commands.h"
 #include "report/report.h"
+#include "test.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -85,9 +85,8 @@ static unsigned mask_of_page(const char *manual)
     return mask;
 }
 
-static void every_option_has_a_paragraph(void **state)
+TEST(every_option_has_a_paragraph)
 {
-    (void)state;
     for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
         check_page(&kprof_commands[i], mask_of_page(kprof_commands[i].manual));
 }
@@ -120,16 +119,14 @@ static void check_command(const kprof_command *command)
     free(page);
 }
 
-static void every_command_has_a_page(void **state)
+TEST(every_command_has_a_page)
 {
-    (void)state;
     for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
         check_command(&kprof_commands[i]);
 }
 
-static void the_description_names_every_command(void **state)
+TEST(the_description_names_every_command)
 {
-    (void)state;
     char *page = read_page("kprof"), word[64];
     char *list = strstr(page, "is a command if it is\n.BR "),
          *end = list ? strstr(list, "\nand else the application") : NULL;
@@ -155,9 +152,8 @@ static void check_pages_of_reports(const char *manual)
     free(page);
 }
 
-static void every_page_of_a_report_has_a_paragraph(void **state)
+TEST(every_page_of_a_report_has_a_paragraph)
 {
-    (void)state;
     check_pages_of_reports("kprof");
     check_pages_of_reports("kprof-report");
 }
@@ -176,9 +172,8 @@ static const char *code_paragraph(const char *section, int code, size_t *length)
     return start;
 }
 
-static void every_exit_code_is_explained(void **state)
+TEST(every_exit_code_is_explained)
 {
-    (void)state;
     char *page = read_page("kprof");
     const char *section = strstr(page, ".SH EXIT STATUS");
     assert_non_null(section);
@@ -201,9 +196,8 @@ static bool is_code_of_a_status(long code)
     return false;
 }
 
-static void no_exit_code_is_invented(void **state)
+TEST(no_exit_code_is_invented)
 {
-    (void)state;
     char *page = read_page("kprof");
     const char *end = strstr(page, ".SH ENVIRONMENT");
     for (const char *at = strstr(page, ".SH EXIT STATUS"); (at = strstr(at, "\n.B ")) && at < end;) {
@@ -216,13 +210,5 @@ static void no_exit_code_is_invented(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_has_a_page),
-        cmocka_unit_test(the_description_names_every_command),
-        cmocka_unit_test(every_page_of_a_report_has_a_paragraph),
-        cmocka_unit_test(every_option_has_a_paragraph),
-        cmocka_unit_test(every_exit_code_is_explained),
-        cmocka_unit_test(no_exit_code_is_invented),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

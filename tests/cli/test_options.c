@@ -1,12 +1,11 @@
 /* The parser: words to fields, what it refuses, and what it suggests. */
-#include "cmocka_all.h"
-
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "core/config.h"
 #include "log_capture.h"
 #include "report/model/change.h"
 #include "report/report.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -43,9 +42,8 @@ static void assert_refused(const char *line, const char *message)
         fail_msg("\"%s\" gave \"%s\", not \"%s\"", line, captured.last, message);
 }
 
-static void application_takes_the_rest(void **state)
+TEST(application_takes_the_rest)
 {
-    (void)state;
     assert_int_equal(parse("--csv ./app --json -x"), KPROF_OK);
     assert_string_equal(options.application[0], "./app");
     assert_string_equal(options.application[1], "--json");
@@ -55,9 +53,8 @@ static void application_takes_the_rest(void **state)
     assert_ptr_equal(options.command, &kprof_commands[0]);
 }
 
-static void defaults(void **state)
+TEST(defaults)
 {
-    (void)state;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_null(options.filter.kernel);
     assert_int_equal(options.filter.name_base, KPROF_NAME_FUNCTION);
@@ -70,9 +67,8 @@ static void defaults(void **state)
     assert_int_equal(options.kernel_base, KPROF_NAME_DEMANGLED);
 }
 
-static void commands_and_programs_of_the_same_name(void **state)
+TEST(commands_and_programs_of_the_same_name)
 {
-    (void)state;
     assert_int_equal(parse("report run.kprof --page raw"), KPROF_OK);
     assert_ptr_equal(options.command, kprof_command_find("report"));
     assert_string_equal(options.argument, "run.kprof");
@@ -119,9 +115,8 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("--import a.kprof --list-sets", "it is the command kprof list sets");
 }
 
-static void comparisons(void **state)
+TEST(comparisons)
 {
-    (void)state;
     assert_int_equal(parse("diff a.kprof b.kprof --fail-on a.sum>1,b.sum>2 --fail-on duration>5% --anyway"), KPROF_OK);
     assert_ptr_equal(options.command, kprof_command_find("diff"));
     assert_string_equal(options.baseline, "a.kprof");
@@ -146,9 +141,8 @@ static void comparisons(void **state)
     assert_null(kprof_option_word("page-control", 0));
 }
 
-static void import_is_report(void **state)
+TEST(import_is_report)
 {
-    (void)state;
     assert_int_equal(parse("-i run.kprof --csv"), KPROF_OK);
     assert_ptr_equal(options.command, kprof_command_find("report"));
     assert_string_equal(options.argument, "run.kprof");
@@ -159,9 +153,8 @@ static void import_is_report(void **state)
     assert_refused("-i run.kprof --plan", "--plan");
 }
 
-static void values_in_every_spelling(void **state)
+TEST(values_in_every_spelling)
 {
-    (void)state;
     static const char *const lines[] = {"--launch-count=7 app",
                                         "--launch-count 7 app",
                                         "-c 7 app",
@@ -179,9 +172,8 @@ static void values_in_every_spelling(void **state)
     assert_string_equal(options.chips.items[0], "GH100");
 }
 
-static void filters(void **state)
+TEST(filters)
 {
-    (void)state;
     assert_int_equal(
         parse("-k regex:a|b --kernel-name-base demangled -s 2 --launch-skip-before-match 3 --devices 0,5 app"),
         KPROF_OK);
@@ -192,9 +184,8 @@ static void filters(void **state)
     assert_int_equal(options.filter.device_mask, 0x21);
 }
 
-static void lists(void **state)
+TEST(lists)
 {
-    (void)state;
     assert_int_equal(parse("--set a,b --set=c --metrics m,regex:x{1,2},[a,b],m --section-folder a,b app"), KPROF_OK);
     assert_int_equal(options.selection.sets.count, 3);
     assert_string_equal(options.selection.sets.items[2], "c");
@@ -208,9 +199,8 @@ static void lists(void **state)
     kprof_strlist_free(&spaced);
 }
 
-static void batches_are_counted_or_automatic(void **state)
+TEST(batches_are_counted_or_automatic)
 {
-    (void)state;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_int_equal(options.replay_batch, 0);
     assert_int_equal(parse("--replay-batch 1 app"), KPROF_OK);
@@ -227,9 +217,8 @@ static void batches_are_counted_or_automatic(void **state)
     assert_refused("--replay-batch", "needs an argument");
 }
 
-static void intervals_of_samples_are_those_of_ncu(void **state)
+TEST(intervals_of_samples_are_those_of_ncu)
 {
-    (void)state;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_int_equal(options.sampling_period, 0);
     assert_int_equal(options.sampling_passes, 3);
@@ -247,17 +236,15 @@ static void intervals_of_samples_are_those_of_ncu(void **state)
     assert_refused("--warp-sampling-max-passes 0 app", "N is from 1 to 100");
 }
 
-static void clocks_are_left_alone(void **state)
+TEST(clocks_are_left_alone)
 {
-    (void)state;
     assert_int_equal(parse("--clock-control=none app"), KPROF_OK);
     assert_int_equal(captured.count, 0);
     assert_refused("--clock-control base app", "kprof changes no clock");
 }
 
-static void limits_and_their_workload(void **state)
+TEST(limits_and_their_workload)
 {
-    (void)state;
     const kprof_limits *limits = &options.selection.limits;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_int_equal(limits->max_passes, 0);
@@ -278,9 +265,8 @@ static void limits_and_their_workload(void **state)
     }
 }
 
-static void sizes_of_memory(void **state)
+TEST(sizes_of_memory)
 {
-    (void)state;
     static const struct {
         const char *size;
         uint64_t bytes;
@@ -320,9 +306,8 @@ static void assert_command(const char *line, const char *name, const char *argum
     assert_true(argument ? options.argument && strcmp(options.argument, argument) == 0 : !options.argument);
 }
 
-static void a_plan_takes_an_application(void **state)
+TEST(a_plan_takes_an_application)
 {
-    (void)state;
     assert_command("--plan --set full app -x", "plan", NULL);
     assert_string_equal(options.application[0], "app");
     assert_command("plan --set full app -x", "plan", NULL);
@@ -340,9 +325,8 @@ static void a_plan_takes_an_application(void **state)
     assert_command("--help --chips GH100", "help", NULL);
 }
 
-static void lists_have_words(void **state)
+TEST(lists_have_words)
 {
-    (void)state;
     static const char *const rows[][2] = {{"list sets", "sets"},
                                           {"--list-sets", "sets"},
                                           {"list sections", "sections"},
@@ -372,9 +356,8 @@ static void lists_have_words(void **state)
     assert_command("--replay-mode kernel --list-sets", "list", "sets");
 }
 
-static void help_and_version_come_first(void **state)
+TEST(help_and_version_come_first)
 {
-    (void)state;
     assert_command("help report", "help", "report");
     assert_null(options.topic);
     assert_command("list --help", "help", NULL);
@@ -392,7 +375,7 @@ static void help_and_version_come_first(void **state)
 }
 
 /* What does not go together is refused once, and not at all where help is asked for. */
-static void first_error_ends(void **state)
+TEST(first_error_ends)
 {
     static const char *const wrong[] = {"--multiplex-samples 3 --replay-mode kernel app",
                                         "--csv-layout wide --json app",
@@ -420,9 +403,8 @@ static void first_error_ends(void **state)
     }
 }
 
-static void output_choices(void **state)
+TEST(output_choices)
 {
-    (void)state;
     assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
     assert_int_equal(options.format, KPROF_FORMAT_CSV_NCU);
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
@@ -455,9 +437,8 @@ static void output_choices(void **state)
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 
-static void summaries(void **state)
+TEST(summaries)
 {
-    (void)state;
     assert_int_equal(parse("report r.kprof --page summary --sort time --group-by config --top 5"), KPROF_OK);
     assert_int_equal(options.sort, KPROF_SORT_TIME);
     assert_int_equal(options.group_by, KPROF_GROUP_CONFIG);
@@ -482,9 +463,8 @@ static void summaries(void **state)
     assert_refused("--filter duration>long app", "\"long\" is no number with or without unit");
 }
 
-static void nvtx_ranges(void **state)
+TEST(nvtx_ranges)
 {
-    (void)state;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_false(options.nvtx);
     assert_int_equal(parse("--nvtx app"), KPROF_OK);
@@ -500,9 +480,8 @@ static void nvtx_ranges(void **state)
     assert_refused("--nvtx-push-pop-scope all app", "thread|process");
 }
 
-static void brief_pages(void **state)
+TEST(brief_pages)
 {
-    (void)state;
     assert_int_equal(parse("report r.kprof --brief"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_BRIEF);
     assert_int_equal(parse("report r.kprof --brief --json"), KPROF_OK);
@@ -517,9 +496,8 @@ static void brief_pages(void **state)
     assert_refused("report r.kprof --page raw --brief", "--page and --brief exclude each other");
 }
 
-static void a_run_collects_what_its_page_shows(void **state)
+TEST(a_run_collects_what_its_page_shows)
 {
-    (void)state;
     assert_int_equal(parse("--page timeline app"), KPROF_OK);
     assert_string_equal(options.selection.sets.items[0], "pmsampling");
     assert_int_equal(parse("--page source app"), KPROF_OK);
@@ -534,9 +512,8 @@ static void a_run_collects_what_its_page_shows(void **state)
 }
 
 /* Text shows the hottest rows, tables all in the order of the program; and ncu's table has instructions. */
-static void rows_of_the_source_page(void **state)
+TEST(rows_of_the_source_page)
 {
-    (void)state;
     static const struct {
         const char *line;
         uint64_t top;
@@ -573,9 +550,8 @@ static void rows_of_the_source_page(void **state)
     assert_true(options.source_folders.count == 2 && options.resolve_source_files.count == 1);
 }
 
-static void refused_values(void **state)
+TEST(refused_values)
 {
-    (void)state;
     assert_refused("-c x app", "--launch-count: \"x\"");
     assert_refused("-c -1 app", "\"-1\"");
     assert_refused("-c 99999999999999999999 app", "--launch-count");
@@ -594,9 +570,8 @@ static void refused_values(void **state)
 }
 
 /* Somebody has forgotten the value. */
-static void the_next_option_is_no_value(void **state)
+TEST(the_next_option_is_no_value)
 {
-    (void)state;
     assert_refused("report r.kprof --html -f", "--html needs an argument: FILE; \"-f\" looks like an option: give "
                                                "--html=-f if it is the argument");
     assert_refused("-o --csv app", "--export needs an argument: FILE; \"--csv\" looks like an option");
@@ -621,9 +596,8 @@ static void the_next_option_is_no_value(void **state)
     assert_string_equal(options.complete, "--page");
 }
 
-static void values_of_ncu_have_hints(void **state)
+TEST(values_of_ncu_have_hints)
 {
-    (void)state;
     assert_int_equal(parse("--replay-mode application app"), KPROF_OK);
     assert_int_equal(captured.count, 0);
     assert_int_equal(options.replay_choice, KPROF_REPLAY_APPLICATION);
@@ -656,9 +630,8 @@ static void values_of_ncu_have_hints(void **state)
     assert_refused("--apply-rules maybe app", "give yes|no");
 }
 
-static void formats_of_other_commands_are_named(void **state)
+TEST(formats_of_other_commands_are_named)
 {
-    (void)state;
     assert_refused("export r.kprof --to csv",
                    "give long|wide|jsonl|prometheus|perfetto|chrome|timeline|parquet|folded|instructions|nsys-sqlite: "
                    "long and wide are CSV, and kprof report FILE --csv prints a page as CSV");
@@ -668,9 +641,8 @@ static void formats_of_other_commands_are_named(void **state)
     assert_refused("export r.kprof --to perfeto", "did you mean perfetto?");
 }
 
-static void misspelt_choices_find_their_word(void **state)
+TEST(misspelt_choices_find_their_word)
 {
-    (void)state;
     assert_refused("--page sourc app", "did you mean source?");
     assert_refused("--width wide app", "give N: a whole number");
     assert_refused("-w", "--width needs an argument: N");
@@ -679,9 +651,8 @@ static void misspelt_choices_find_their_word(void **state)
 }
 
 /* Which of two values counts is anybody's guess. */
-static void options_of_one_value_take_one(void **state)
+TEST(options_of_one_value_take_one)
 {
-    (void)state;
     assert_refused("-k add -k scale app", "--kernel-name is given as \"add\" and as \"scale\"; give it once");
     assert_refused("-c 1 --launch-count=2 app", "--launch-count is given as \"1\" and as \"2\"; give it once");
     assert_refused("--page raw --page details app", "--page is given as");
@@ -692,9 +663,8 @@ static void options_of_one_value_take_one(void **state)
     assert_int_equal(parse("-k add app -k scale"), KPROF_OK);
 }
 
-static void unknown_options(void **state)
+TEST(unknown_options)
 {
-    (void)state;
     assert_refused("--kernal-name x app", "did you mean --kernel-name?");
     assert_refused("--metrisc x app", "did you mean --metrics?");
     assert_refused("--colour never app", "did you mean --color?");
@@ -727,9 +697,8 @@ static void write_file(const char *name, const char *text)
     assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-static void words_of_files(void **state)
+TEST(words_of_files)
 {
-    (void)state;
     char line[200];
     write_file("own", "--metrics 'a, b'\n\t-k \"a b\"\n-c");
     snprintf(line, sizeof line, "--csv @%s/own 3 -s 1 app @x", files);
@@ -784,9 +753,8 @@ static void words_of_files(void **state)
     assert_refused(line, "/pipe is a pipe to which nobody writes");
 }
 
-static void configuration_of_ncu(void **state)
+TEST(configuration_of_ncu)
 {
-    (void)state;
     char line[200];
     write_file("c", "; a comment\n[launch-and-attach , Import]\n -c = 1 \n--section=LaunchStats, Occupancy\r\n"
                     "--nvtx-include = a/, b/\n# and\n[Import]\n--open-in-ui\n-c=2\n[Query]\n--chips=GH100\n"
@@ -1005,9 +973,8 @@ static kprof_status parse_ncu(const char *name, const kprof_other_option *option
 
 /* kprof has each option of ncu, with its letter, or says that it has not; and never both. One that changes no value is
  * taken, with one warning. */
-static void every_option_of_ncu_is_answered(void **state)
+TEST(every_option_of_ncu_is_answered)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(ncu_options); i++) {
         char name[64];
         size_t length = strcspn(ncu_options[i], " ");
@@ -1032,9 +999,8 @@ static void every_option_of_ncu_is_answered(void **state)
     }
 }
 
-static void options_of_nsys(void **state)
+TEST(options_of_nsys)
 {
-    (void)state;
     assert_int_equal(parse("trace -t cuda,nvtx -w true -xtrue -f true --wait all --export=sqlite -o r app"), KPROF_OK);
     assert_true(options.force_overwrite && !options.starts_unarmed && captured.count == 0);
     assert_string_equal(options.export_path, "r");
@@ -1070,9 +1036,8 @@ static void options_of_nsys(void **state)
     assert_refused("trace --sample", "--sample needs an argument");
 }
 
-static void options_of_nvprof(void **state)
+TEST(options_of_nvprof)
 {
-    (void)state;
     assert_int_equal(parse("--analysis-metrics --profile-child-processes --export-profile x app"), KPROF_OK);
     assert_int_equal(captured.count, 0);
     assert_string_equal(options.selection.sets.items[0], "full");
@@ -1094,9 +1059,8 @@ static void options_of_nvprof(void **state)
     assert_refused("--devices all app", "kprof measures the launches on all devices: leave the option out");
 }
 
-static void samples_over_time(void **state)
+TEST(samples_over_time)
 {
-    (void)state;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_int_equal(options.timeline_interval_ns, 0);
     assert_int_equal(parse("--pm-sampling-interval 2000 --pm-sampling-buffer-size 8M --pm-sampling-max-passes 3 app"),
@@ -1113,9 +1077,8 @@ static void samples_over_time(void **state)
     assert_refused("--pm-sampling-buffer-size none app", "--pm-sampling-buffer-size");
 }
 
-static void options_of_ncu_without_effect(void **state)
+TEST(options_of_ncu_without_effect)
 {
-    (void)state;
     assert_int_equal(
         parse("--check-exit-code yes --forward-signals --config-file off --target-processes-filter all app"), KPROF_OK);
     assert_int_equal(captured.count, 0);
@@ -1141,9 +1104,8 @@ static void options_of_ncu_without_effect(void **state)
                    "could be --lockstep-kernel-launch, --lockstep-nvtx-exclude or --lockstep-nvtx-include");
 }
 
-static void all_refusals_of_a_line(void **state)
+TEST(all_refusals_of_a_line)
 {
-    (void)state;
     assert_int_equal(parse("--mps client --print-source tileir --hostname x --preload-library a -c x --csv app"),
                      KPROF_USAGE);
     assert_int_equal(captured.count, 5);
@@ -1153,9 +1115,8 @@ static void all_refusals_of_a_line(void **state)
     assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof has no support");
 }
 
-static void ending_the_application(void **state)
+TEST(ending_the_application)
 {
-    (void)state;
     static const char *const silent[] = {"-c 5 --kill yes app", "-c 5 --kill=on app", "--kill no app",
                                          "--filter-mode per-gpu --devices 0,1 -c 1 --kill yes app"};
     static const char *const idle[] = {"--kill yes app", "--filter-mode per-gpu -c 1 --kill yes app",
@@ -1173,9 +1134,8 @@ static void ending_the_application(void **state)
 }
 
 /* A census alone measures nothing; with something to measure there is a second run. */
-static void a_census(void **state)
+TEST(a_census)
 {
-    (void)state;
     static const struct {
         const char *line;
         bool is_measured;
@@ -1209,9 +1169,8 @@ static void a_census(void **state)
 }
 
 /* A line says once of each option that it has no effect beside the others. */
-static void options_without_effect(void **state)
+TEST(options_without_effect)
 {
-    (void)state;
     static const struct {
         const char *line, *told;
     } rows[] = {
@@ -1290,9 +1249,8 @@ static void options_without_effect(void **state)
     assert_int_equal(parse("report x.kprof --page raw --print-summary per-kernel"), KPROF_OK);
 }
 
-static void steps_and_ranges(void **state)
+TEST(steps_and_ranges)
 {
-    (void)state;
     assert_int_equal(parse("--schedule 10,1,1,3,2 --step step/ --range-filter yes:[1-3]: app"), KPROF_OK);
     assert_string_equal(options.filter.schedule, "10,1,1,3,2");
     assert_string_equal(options.filter.step, "step/");
@@ -1307,9 +1265,8 @@ static void steps_and_ranges(void **state)
     assert_refused("--schedule 1 --schedule 2 app", "is given as");
 }
 
-static void old_names_and_letters(void **state)
+TEST(old_names_and_letters)
 {
-    (void)state;
     assert_int_equal(parse("--o=ts --f --profile-from-start=off app"), KPROF_OK);
     assert_string_equal(options.export_path, "ts");
     assert_true(options.force_overwrite);
@@ -1351,9 +1308,8 @@ static void assert_no_kernel_id(const char *line, const char *why)
         fail_msg("%s: %s", line, captured.last);
 }
 
-static void kernels_by_id(void **state)
+TEST(kernels_by_id)
 {
-    (void)state;
     assert_kernel_id("--kernel-id ::gemm:2 app", PARTS("", "", "gemm", "2"));
     assert_kernel_id("--kernel-id :::1 app", PARTS("", "", "", "1"));
     assert_kernel_id("--kernel-id ::regex:^ns::a: -s 10 app", PARTS("", "", "regex:^ns::a", ""));
@@ -1376,9 +1332,8 @@ static void kernels_by_id(void **state)
     assert_no_kernel_id("--kernel-id :(:gemm:2 app", "at character 2 of the pattern: ( <-- here");
 }
 
-static void calls_of_the_profiler(void **state)
+TEST(calls_of_the_profiler)
 {
-    (void)state;
     assert_int_equal(parse("app"), KPROF_OK);
     assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
     static const char *const off[] = {"off", "no", "0", "false", "OFF"};
@@ -1418,9 +1373,8 @@ static void check_hint(const kprof_other_option *option)
 }
 
 /* Options that a hint names exist. */
-static void hints_name_what_there_is(void **state)
+TEST(hints_name_what_there_is)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(ncu_options); i++) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(ncu_options[i], " "), ncu_options[i]);
@@ -1431,9 +1385,8 @@ static void hints_name_what_there_is(void **state)
     assert_null(kprof_ncu_option_find("nonsense"));
 }
 
-static void missing_sources_are_told(void **state)
+TEST(missing_sources_are_told)
 {
-    (void)state;
     assert_int_equal(parse("report r.kprof --source-folders / --source-folders /none/here --page source"), KPROF_OK);
     assert_int_equal(captured.count, 1);
     assert_non_null(strstr(captured.last, "--source-folders /none/here: No such file or directory"));
@@ -1445,9 +1398,8 @@ static void missing_sources_are_told(void **state)
     assert_non_null(strstr(captured.last, "--resolve-source-file /etc: Is a directory"));
 }
 
-static void rows_are_consistent(void **state)
+TEST(rows_are_consistent)
 {
-    (void)state;
     for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_flag =
@@ -1487,9 +1439,8 @@ static void check_width(const char *text, size_t columns)
     }
 }
 
-static void help_lists_what_a_command_takes(void **state)
+TEST(help_lists_what_a_command_takes)
 {
-    (void)state;
     for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
         char *text = NULL, line[64], usage[256];
         size_t size = 0;
@@ -1520,9 +1471,8 @@ static char *complete(const char *line)
     return text;
 }
 
-static void completion_words(void **state)
+TEST(completion_words)
 {
-    (void)state;
     static const struct {
         const char *line, *expected;
     } cases[] = {{"--complete --csv-layout", "long\nwide\nncu\n"},
@@ -1571,59 +1521,7 @@ static void completion_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(application_takes_the_rest),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(commands_and_programs_of_the_same_name),
-        cmocka_unit_test(comparisons),
-        cmocka_unit_test(import_is_report),
-        cmocka_unit_test(values_in_every_spelling),
-        cmocka_unit_test(filters),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(batches_are_counted_or_automatic),
-        cmocka_unit_test(intervals_of_samples_are_those_of_ncu),
-        cmocka_unit_test(clocks_are_left_alone),
-        cmocka_unit_test(limits_and_their_workload),
-        cmocka_unit_test(sizes_of_memory),
-        cmocka_unit_test(a_plan_takes_an_application),
-        cmocka_unit_test(lists_have_words),
-        cmocka_unit_test(help_and_version_come_first),
-        cmocka_unit_test(first_error_ends),
-        cmocka_unit_test(output_choices),
-        cmocka_unit_test(summaries),
-        cmocka_unit_test(brief_pages),
-        cmocka_unit_test(a_run_collects_what_its_page_shows),
-        cmocka_unit_test(nvtx_ranges),
-        cmocka_unit_test(rows_of_the_source_page),
-        cmocka_unit_test(refused_values),
-        cmocka_unit_test(the_next_option_is_no_value),
-        cmocka_unit_test(values_of_ncu_have_hints),
-        cmocka_unit_test(formats_of_other_commands_are_named),
-        cmocka_unit_test(misspelt_choices_find_their_word),
-        cmocka_unit_test(options_of_one_value_take_one),
-        cmocka_unit_test(unknown_options),
-        cmocka_unit_test(words_of_files),
-        cmocka_unit_test(configuration_of_ncu),
-        cmocka_unit_test(every_option_of_ncu_is_answered),
-        cmocka_unit_test(options_of_nsys),
-        cmocka_unit_test(options_of_nvprof),
-        cmocka_unit_test(samples_over_time),
-        cmocka_unit_test(options_of_ncu_without_effect),
-        cmocka_unit_test(all_refusals_of_a_line),
-        cmocka_unit_test(old_names_and_letters),
-        cmocka_unit_test(ending_the_application),
-        cmocka_unit_test(a_census),
-        cmocka_unit_test(options_without_effect),
-        cmocka_unit_test(steps_and_ranges),
-        cmocka_unit_test(kernels_by_id),
-        cmocka_unit_test(calls_of_the_profiler),
-        cmocka_unit_test(hints_name_what_there_is),
-        cmocka_unit_test(missing_sources_are_told),
-        cmocka_unit_test(rows_are_consistent),
-        cmocka_unit_test(help_lists_what_a_command_takes),
-        cmocka_unit_test(completion_words),
-    };
-    int failed = cmocka_run_group_tests(tests, make_files, remove_files);
+    int failed = run_all_tests(make_files, remove_files);
     kprof_options_free(&options);
     return failed;
 }

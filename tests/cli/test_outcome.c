@@ -1,7 +1,6 @@
 /* Exit codes: the application's failure first, then kprof's, and never 0 with nothing collected. */
-#include "cmocka_all.h"
-
 #include "cli/outcome.h"
+#include "test.h"
 
 #include <signal.h>
 
@@ -17,9 +16,8 @@ static int code_of(int wait_status, kprof_status collecting, kprof_status printi
     return kprof_outcome_exit_code(&outcome);
 }
 
-static void application_failures_pass_through(void **state)
+TEST(application_failures_pass_through)
 {
-    (void)state;
     assert_int_equal(code_of(EXITED(0), KPROF_OK, KPROF_OK), 0);
     assert_int_equal(code_of(EXITED(1), KPROF_OK, KPROF_OK), 1);
     assert_int_equal(code_of(EXITED(99), KPROF_OK, KPROF_OK), 99);
@@ -30,24 +28,21 @@ static void application_failures_pass_through(void **state)
     assert_int_equal(code_of(EXITED(3), KPROF_OUTPUT, KPROF_OUTPUT), 3);
 }
 
-static void statuses_of_kprofs_own_range_become_119(void **state)
+TEST(statuses_of_kprofs_own_range_become_119)
 {
-    (void)state;
     for (int code = 100; code <= 119; code++)
         assert_int_equal(code_of(EXITED(code), KPROF_OK, KPROF_OK), 119);
 }
 
-static void kprofs_failures(void **state)
+TEST(kprofs_failures)
 {
-    (void)state;
     assert_int_equal(code_of(EXITED(0), KPROF_OUTPUT, KPROF_OK), 108);
     assert_int_equal(code_of(EXITED(0), KPROF_OK, KPROF_OUTPUT), 108);
     assert_int_equal(code_of(EXITED(0), KPROF_INTERNAL, KPROF_OUTPUT), 100);
 }
 
-static void nothing_collected(void **state)
+TEST(nothing_collected)
 {
-    (void)state;
     static const struct {
         size_t processes;
         kprof_status told;
@@ -72,9 +67,8 @@ static void nothing_collected(void **state)
     }
 }
 
-static void something_collected(void **state)
+TEST(something_collected)
 {
-    (void)state;
     kprof_outcome outcome = {.spools = {.processes = 1, .told = KPROF_NO_PERMISSION},
                              .counts = {.profiled = 1, .not_measured = 1}};
     assert_int_equal(kprof_outcome_exit_code(&outcome), 0);
@@ -87,9 +81,8 @@ static void something_collected(void **state)
 }
 
 /* A trace beside counters is no measurement, and what kprof trace records is all that it is for. */
-static void activities(void **state)
+TEST(activities)
 {
-    (void)state;
     kprof_outcome outcome = {.spools = {.processes = 1}, .counts = {.activities = 7}};
     assert_int_equal(kprof_outcome_exit_code(&outcome), 106);
     outcome.is_trace = true;
@@ -100,13 +93,5 @@ static void activities(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(application_failures_pass_through),
-        cmocka_unit_test(statuses_of_kprofs_own_range_become_119),
-        cmocka_unit_test(kprofs_failures),
-        cmocka_unit_test(nothing_collected),
-        cmocka_unit_test(something_collected),
-        cmocka_unit_test(activities),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* The rule that keeps results and the application's output apart, row by row. */
-#include "cmocka_all.h"
-
 #include "cli/output.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +13,8 @@ static kprof_options with(char *export_path, int page, int format, char *log_fil
     return (kprof_options){.export_path = export_path, .page = page, .format = format, .log_file = log_file};
 }
 
-static void profile_route(void **state)
+TEST(profile_route)
 {
-    (void)state;
     enum {
         NO = KPROF_UNSET,
         CSV = KPROF_FORMAT_CSV,
@@ -59,9 +57,8 @@ static void profile_route(void **state)
 }
 
 /* Where kprof is called ncu, the lines that ncu prints while a program runs go where its results do. */
-static void route_as_ncu(void **state)
+TEST(route_as_ncu)
 {
-    (void)state;
     static const struct {
         char *export_path;
         int format;
@@ -92,9 +89,8 @@ static void route_as_ncu(void **state)
     }
 }
 
-static void report_route(void **state)
+TEST(report_route)
 {
-    (void)state;
     kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, NULL);
     assert_int_equal(kprof_route_report(&options).results, KPROF_TO_STDOUT);
     options.log_file = "file";
@@ -105,9 +101,8 @@ static void report_route(void **state)
     assert_int_equal(kprof_route_report(&options).results, KPROF_TO_STDOUT);
 }
 
-static void a_full_disk_is_noticed(void **state)
+TEST(a_full_disk_is_noticed)
 {
-    (void)state;
     log_capture captured;
     log_capture_start(&captured);
     FILE *out = NULL;
@@ -120,9 +115,8 @@ static void a_full_disk_is_noticed(void **state)
     assert_int_equal(kprof_results_open(&options, KPROF_TO_FILE, &out), KPROF_OUTPUT);
 }
 
-static void colour_only_on_terminals(void **state)
+TEST(colour_only_on_terminals)
 {
-    (void)state;
     FILE *out = tmpfile();
     kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, NULL);
     assert_false(kprof_print_options_make(&options, out).color);
@@ -133,9 +127,8 @@ static void colour_only_on_terminals(void **state)
     fclose(out);
 }
 
-static void width_as_asked_for(void **state)
+TEST(width_as_asked_for)
 {
-    (void)state;
     FILE *out = tmpfile();
     kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, NULL);
     assert_int_equal(kprof_print_options_make(&options, out).width, 0);
@@ -148,13 +141,5 @@ static void width_as_asked_for(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profile_route),
-        cmocka_unit_test(route_as_ncu),
-        cmocka_unit_test(report_route),
-        cmocka_unit_test(a_full_disk_is_noticed),
-        cmocka_unit_test(colour_only_on_terminals),
-        cmocka_unit_test(width_as_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

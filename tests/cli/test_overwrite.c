@@ -1,9 +1,8 @@
 /* An output that is an input is refused, under whatever name it is given, and nothing is written. */
-#include "cmocka_all.h"
-
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -72,9 +71,8 @@ static kprof_status check(const char *line)
     return status;
 }
 
-static void outputs_that_are_inputs(void **state)
+TEST(outputs_that_are_inputs)
 {
-    (void)state;
     static const char *const lines[] = {
         "report run.kprof --log-file run.kprof",
         "report run --log-file run.kprof",
@@ -106,9 +104,8 @@ static void outputs_that_are_inputs(void **state)
 }
 
 /* A report of another run is no place for text, either. */
-static void logs_over_reports(void **state)
+TEST(logs_over_reports)
 {
-    (void)state;
     static const char *const lines[] = {"list sets --log-file log.kprof", "plan --log-file log.kprof app",
                                         "report run.kprof --log-file log.kprof", "--log-file log.kprof app",
                                         "report run.kprof -f --html log.kprof"};
@@ -123,9 +120,8 @@ static void logs_over_reports(void **state)
     unlink("log.kprof");
 }
 
-static void outputs_that_are_one(void **state)
+TEST(outputs_that_are_one)
 {
-    (void)state;
     assert_int_equal(check("-o new --log-file new.kprof app"), KPROF_USAGE);
     assert_int_equal(check("-o new --log-file ./own/../new.kprof app"), KPROF_USAGE);
     assert_non_null(strstr(captured.last, "are one file"));
@@ -133,9 +129,8 @@ static void outputs_that_are_one(void **state)
     assert_int_equal(check("-o new --log-file own/new.kprof app"), KPROF_OK);
 }
 
-static void outputs_of_their_own(void **state)
+TEST(outputs_of_their_own)
 {
-    (void)state;
     static const char *const lines[] = {
         "report run.kprof --log-file new",
         "report run.kprof --log-file data",
@@ -157,9 +152,8 @@ static void outputs_of_their_own(void **state)
     }
 }
 
-static void stdout_is_an_output(void **state)
+TEST(stdout_is_an_output)
 {
-    (void)state;
     int saved = dup(STDOUT_FILENO), file = open("run.kprof", O_WRONLY | O_APPEND);
     assert_true(saved >= 0 && file >= 0);
     fflush(stdout);
@@ -174,10 +168,5 @@ static void stdout_is_an_output(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_that_are_inputs), cmocka_unit_test(logs_over_reports),
-        cmocka_unit_test(outputs_that_are_one),    cmocka_unit_test(outputs_of_their_own),
-        cmocka_unit_test(stdout_is_an_output),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return run_all_tests(make_files, remove_files);
 }

@@ -1,9 +1,8 @@
 /* The placeholders of --export, and how programs are found. */
-#include "cmocka_all.h"
-
 #include "cli/paths.h"
 #include "cli/program.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +21,8 @@ static void assert_path(const char *pattern, const char *expected)
     free(path);
 }
 
-static void placeholders(void **state)
+TEST(placeholders)
 {
-    (void)state;
     char host[256] = "", expected[512];
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     snprintf(expected, sizeof expected, "%s-%ld.kprof", host, (long)getpid());
@@ -35,9 +33,8 @@ static void placeholders(void **state)
     assert_path("r%q{KPROF_TEST_RANK}-100%%", "r7-100%.kprof");
 }
 
-static void wrong_placeholders(void **state)
+TEST(wrong_placeholders)
 {
-    (void)state;
     static const char *const patterns[] = {
         ".", "..", "/tmp/", "./..", "%", "%x", "%q", "%q{", "%q{KPROF_TEST_NO_SUCH_VARIABLE}"};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
@@ -49,9 +46,8 @@ static void wrong_placeholders(void **state)
     }
 }
 
-static void numbers_are_the_lowest_free(void **state)
+TEST(numbers_are_the_lowest_free)
 {
-    (void)state;
     char dir[] = "/tmp/kprof-test-XXXXXX", pattern[64], expected[64];
     assert_non_null(mkdtemp(dir));
     snprintf(pattern, sizeof pattern, "%s/r%%i", dir);
@@ -84,9 +80,8 @@ static void assert_report(const char *name, const char *expected)
     free(path);
 }
 
-static void a_report_is_found_without_its_extension(void **state)
+TEST(a_report_is_found_without_its_extension)
 {
-    (void)state;
     static const char report[] = "SQLite format 3", program[] = "\177ELF and so on ";
     char dir[] = "/tmp/kprof-test-XXXXXX";
     assert_non_null(mkdtemp(dir));
@@ -109,9 +104,8 @@ static void a_report_is_found_without_its_extension(void **state)
     rmdir(dir);
 }
 
-static void programs_are_found_as_by_the_shell(void **state)
+TEST(programs_are_found_as_by_the_shell)
 {
-    (void)state;
     char *found = kprof_program_find("sh");
     assert_non_null(found);
     assert_non_null(strstr(found, "/sh"));
@@ -122,9 +116,8 @@ static void programs_are_found_as_by_the_shell(void **state)
 }
 
 /* A program in PATH that somebody is writing: nothing of that name in the working folder is asked instead. */
-static void why_a_program_cannot_start_is_told(void **state)
+TEST(why_a_program_cannot_start_is_told)
 {
-    (void)state;
     log_capture_start(&captured);
     assert_int_equal(kprof_program_fail("no-program-of-this-name", ETXTBSY), KPROF_NO_APPLICATION);
     assert_non_null(strstr(captured.last, strerror(ETXTBSY)));
@@ -132,13 +125,5 @@ static void why_a_program_cannot_start_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placeholders),
-        cmocka_unit_test(wrong_placeholders),
-        cmocka_unit_test(numbers_are_the_lowest_free),
-        cmocka_unit_test(a_report_is_found_without_its_extension),
-        cmocka_unit_test(programs_are_found_as_by_the_shell),
-        cmocka_unit_test(why_a_program_cannot_start_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* The text of the status line. */
-#include "cmocka_all.h"
-
 #include "cli/progress.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,9 +14,8 @@ static void assert_line(const kprof_progress *progress, double now_s, const char
     free(line);
 }
 
-static void lines(void **state)
+TEST(lines)
 {
-    (void)state;
     assert_line(&(kprof_progress){.kernel = "vectorAdd", .start_s = 1, .pass_count = 28}, 2,
                 "0 launches, vectorAdd, 28 passes");
     assert_line(&(kprof_progress){.kernel = "vectorAdd", .start_s = 1, .pass = 3, .pass_count = 28}, 2,
@@ -33,9 +31,8 @@ static void lines(void **state)
 }
 
 /* A name is whatever the program called its kernel. */
-static void names_cannot_steer_the_terminal(void **state)
+TEST(names_cannot_steer_the_terminal)
 {
-    (void)state;
     kprof_progress progress = {.done = 0};
     kprof_progress_launch(&progress,
                           "\x1b]0;title\a\xc2\x9b"
@@ -53,9 +50,8 @@ static void names_cannot_steer_the_terminal(void **state)
     assert_int_equal(strlen(progress.kernel), sizeof progress.kernel - 2);
 }
 
-static void lines_of_ncu(void **state)
+TEST(lines_of_ncu)
 {
-    (void)state;
     char text[1024] = "";
     kprof_progress progress = {.as_ncu = fmemopen(text, sizeof text, "w")};
     kprof_progress_connect(&progress, 7, "/bin/a\x1b");
@@ -84,9 +80,8 @@ static bool draws_on(FILE *out, const char *terminal)
 }
 
 /* Of one that is dumb the cursor cannot be moved. */
-static void terminals(void **state)
+TEST(terminals)
 {
-    (void)state;
     const int controller = posix_openpt(O_RDWR | O_NOCTTY);
     assert_true(controller >= 0);
     assert_int_equal(grantpt(controller) | unlockpt(controller), 0);
@@ -100,7 +95,5 @@ static void terminals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(names_cannot_steer_the_terminal),
-                                       cmocka_unit_test(terminals), cmocka_unit_test(lines_of_ncu)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

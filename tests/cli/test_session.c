@@ -1,10 +1,9 @@
 /* Two that recover a session at once: one of them has it, whenever the other looks. */
-#include "cmocka_all.h"
-
 #include "cli/session.h"
 #include "core/folder.h"
 #include "descriptor_limit.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -69,9 +68,8 @@ static void refuse(const char *reason)
     assert_non_null(strstr(captured.last, reason));
 }
 
-static void while_the_other_recovers(void **state)
+TEST_WITH(while_the_other_recovers, make_session, NULL)
 {
-    (void)state;
     kprof_session other;
     assert_int_equal(kprof_session_reopen(dir, &other), KPROF_OK);
     refuse("another kprof is recovering it");
@@ -79,18 +77,16 @@ static void while_the_other_recovers(void **state)
     assert_int_not_equal(access(dir, F_OK), 0);
 }
 
-static void when_the_other_has_removed_the_lock(void **state)
+TEST_WITH(when_the_other_has_removed_the_lock, make_session, NULL)
 {
-    (void)state;
     awaited = LOCK_EX;
     refuse("another kprof has recovered it");
     assert_int_not_equal(access(dir, F_OK), 0);
 }
 
 /* The folder stays, since a file of somebody else is in it: the lock can be made again. */
-static void when_the_other_has_left_a_folder_without_a_session(void **state)
+TEST_WITH(when_the_other_has_left_a_folder_without_a_session, make_session, NULL)
 {
-    (void)state;
     char lock[64];
     make(precious);
     awaited = LOCK_SH;
@@ -102,9 +98,8 @@ static void when_the_other_has_left_a_folder_without_a_session(void **state)
 }
 
 /* A run that has found no descriptor for its report closes its session likewise. */
-static void where_no_descriptor_is_left(void **state)
+TEST(where_no_descriptor_is_left)
 {
-    (void)state;
     kprof_session session;
     char parent[] = "/tmp/kprof-parent-XXXXXX";
     assert_non_null(mkdtemp(parent));
@@ -117,11 +112,5 @@ static void where_no_descriptor_is_left(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(while_the_other_recovers, make_session),
-        cmocka_unit_test_setup(when_the_other_has_removed_the_lock, make_session),
-        cmocka_unit_test_setup(when_the_other_has_left_a_folder_without_a_session, make_session),
-        cmocka_unit_test(where_no_descriptor_is_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

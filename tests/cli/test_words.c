@@ -1,15 +1,14 @@
 /* A command line that is joined and split again is the same. */
-#include "cmocka_all.h"
 
 #include "cli/words.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void words_come_back(void **state)
+TEST(words_come_back)
 {
-    (void)state;
     char *words[] = {(char *)"kprof",       (char *)"",         (char *)"-k",
                      (char *)"regex:^a b$", (char *)"it's",     (char *)"\\'\"",
                      (char *)"--x=a,b",     (char *)"\xc3\xa4", NULL};
@@ -25,9 +24,8 @@ static void words_come_back(void **state)
     kprof_strlist_free(&split);
 }
 
-static void the_application_is_marked(void **state)
+TEST(the_application_is_marked)
 {
-    (void)state;
     static const char *const lines[] = {"kprof -- -q sh -- sh", "kprof -q -- sh -- sh", "kprof -q sh -- -- sh",
                                         "kprof -q sh -- sh"};
     char *words[] = {(char *)"kprof", (char *)"-q", (char *)"sh", (char *)"--", (char *)"sh", NULL};
@@ -38,9 +36,8 @@ static void the_application_is_marked(void **state)
     }
 }
 
-static void odd_lines_are_split_too(void **state)
+TEST(odd_lines_are_split_too)
 {
-    (void)state;
     static const struct {
         const char *line, *words;
     } rows[] = {{"", ""},
@@ -67,7 +64,5 @@ static void odd_lines_are_split_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words_come_back), cmocka_unit_test(the_application_is_marked),
-                                       cmocka_unit_test(odd_lines_are_split_too)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

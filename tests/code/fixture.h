@@ -3,6 +3,7 @@
 #define KPROF_TEST_CODE_FIXTURE_H
 
 #include "code/code.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

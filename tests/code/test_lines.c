@@ -1,16 +1,11 @@
 /* The functions and lines of cubins that ptxas made, and of damaged ones. */
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "code/fixture.h"
+#include "test.h"
 
 static void put_frames(const kprof_code *code, const kprof_code_instruction *at, kprof_strbuf *out)
 {
@@ -57,9 +52,8 @@ static void check_lines(const char *cubin, const char *mangled, const char *expe
     kprof_code_free(&code);
 }
 
-static void inlined_functions_have_callers(void **state)
+TEST(inlined_functions_have_callers)
 {
-    (void)state;
     check_lines("lengths_sm90.cubin", "lengths",
                 "0 lengths.cu:10\n"
                 "10 lengths.cu:11\n"
@@ -95,9 +89,8 @@ static void inlined_functions_have_callers(void **state)
 }
 
 /* The compiler keeps a function that it does not inline in the kernel's section. */
-static void called_functions_are_part_of_the_kernel(void **state)
+TEST(called_functions_are_part_of_the_kernel)
 {
-    (void)state;
     check_lines("lengths_sm90.cubin", "doubled",
                 "0 lengths.cu:15\n"
                 "10 lengths.cu:16\n"
@@ -110,9 +103,8 @@ static void called_functions_are_part_of_the_kernel(void **state)
                 "140\n");
 }
 
-static void linked_code_has_several_tables(void **state)
+TEST(linked_code_has_several_tables)
 {
-    (void)state;
     check_lines("linked.cubin", "_Z5twicef",
                 "0 lengths.cu:8\n"
                 "100\n");
@@ -134,9 +126,8 @@ static void linked_code_has_several_tables(void **state)
 }
 
 /* As Triton writes it: lines of Python in PTX. */
-static void python_lines_are_lines(void **state)
+TEST(python_lines_are_lines)
 {
-    (void)state;
     check_lines("softmax.cubin", "softmax_kernel",
                 "0 softmax.py:20\n"
                 "10 softmax.py:23\n"
@@ -170,9 +161,8 @@ static void check_path(const char *folder, const char *file, const char *expecte
 }
 
 /* As nvcc and Triton write them into PTX; nvcc takes the last backslash for a slash. */
-static void paths_are_spelled_as_on_the_disk(void **state)
+TEST(paths_are_spelled_as_on_the_disk)
 {
-    (void)state;
     check_path("/hom/\\303\\244/ada", "lengths.cu", "/hom/\303\244/ada/lengths.cu");
     check_path("/home\\360\\237\\224", "245ngth.cu", "/home\360\237\224\245ngth.cu");
     check_path("/home\\303\\266\\303", "237ngth.cu", "/home\303\266\303\237ngth.cu");
@@ -182,9 +172,8 @@ static void paths_are_spelled_as_on_the_disk(void **state)
 }
 
 /* Of very many frames those in the middle are left out: the kernel's own line is always the last one. */
-static void deep_frames_end_in_the_kernel(void **state)
+TEST(deep_frames_end_in_the_kernel)
 {
-    (void)state;
     size_t size, deepest = 0;
     char *bytes = read_fixture("deep.cubin", &size);
     kprof_code code;
@@ -227,9 +216,8 @@ static void check_ptx(const char *cubin, const char *mangled, const char *expect
     kprof_code_free(&code);
 }
 
-static void lines_of_ptx_are_lines(void **state)
+TEST(lines_of_ptx_are_lines)
 {
-    (void)state;
     check_ptx("softmax.cubin", "softmax_kernel",
               "0 {\n"
               "10 mov.u32 %r1, %tid.x;\n"
@@ -259,9 +247,8 @@ static void lines_of_ptx_are_lines(void **state)
               "d0 ret;\n");
 }
 
-static void code_without_lines_says_so(void **state)
+TEST(code_without_lines_says_so)
 {
-    (void)state;
     size_t size;
     char *bytes = read_fixture("plain.cubin", &size);
     kprof_code code;
@@ -275,9 +262,8 @@ static void code_without_lines_says_so(void **state)
     kprof_code_free(&code);
 }
 
-static void only_wanted_functions_are_read(void **state)
+TEST(only_wanted_functions_are_read)
 {
-    (void)state;
     size_t size;
     char *bytes = read_fixture("lengths_sm90.cubin", &size);
     kprof_strlist wanted = KPROF_STRLIST_INIT;
@@ -319,9 +305,8 @@ static void check_refused(const char *cubin, size_t size, const char *why)
     kprof_code_free(&code);
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
-    (void)state;
     size_t size;
     char *bytes = read_fixture("lengths_sm90.cubin", &size);
     check_refused("", 0, "the code is no cubin");
@@ -334,9 +319,8 @@ static void other_files_are_refused(void **state)
 }
 
 /* Each byte in turn is another one: nothing is promised of what is read, but that it ends. */
-static void damaged_code_is_survived(void **state)
+TEST(damaged_code_is_survived)
 {
-    (void)state;
     size_t size;
     char *bytes = read_fixture("lengths_sm80.cubin", &size);
     for (size_t i = 0; i < size; i++) {
@@ -362,13 +346,5 @@ static void damaged_code_is_survived(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inlined_functions_have_callers),   cmocka_unit_test(called_functions_are_part_of_the_kernel),
-        cmocka_unit_test(linked_code_has_several_tables),   cmocka_unit_test(python_lines_are_lines),
-        cmocka_unit_test(deep_frames_end_in_the_kernel),    cmocka_unit_test(lines_of_ptx_are_lines),
-        cmocka_unit_test(code_without_lines_says_so),       cmocka_unit_test(only_wanted_functions_are_read),
-        cmocka_unit_test(other_files_are_refused),          cmocka_unit_test(damaged_code_is_survived),
-        cmocka_unit_test(paths_are_spelled_as_on_the_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

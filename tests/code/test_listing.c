@@ -1,14 +1,8 @@
 /* What a listing of nvdisasm gives the instructions, and what they wait for, in code of which that is known. */
 #include "code/listing.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "code/fixture.h"
+#include "test.h"
 
 static void read_both(const char *cubin, const char *listing, kprof_code *code)
 {
@@ -28,9 +22,8 @@ static void check_text(const kprof_code *code, const char *function, uint64_t of
     assert_string_equal(text, expected);
 }
 
-static void texts_are_in_their_places(void **state)
+TEST(texts_are_in_their_places)
 {
-    (void)state;
     kprof_code code;
     read_both("lengths_sm90.cubin", "lengths_sm90.sass", &code);
     check_text(&code, "lengths", 0, "LDC R1, c[0x0][0x28]");
@@ -71,9 +64,8 @@ static void check_waits(const kprof_code *code, const char *name, const char *ex
     free(text);
 }
 
-static void loads_are_found_where_their_values_are_used(void **state)
+TEST(loads_are_found_where_their_values_are_used)
 {
-    (void)state;
     kprof_code code;
     read_both("lengths_sm90.cubin", "lengths_sm90.sass", &code);
     check_waits(&code, "lengths",
@@ -88,9 +80,8 @@ static void loads_are_found_where_their_values_are_used(void **state)
 
 /* The load at 150 and that at 1a0 give what FSETP compares and FMUL multiplies with; the loop's way back is one to the
  * load before it. SHFL waits in a way that calls a function, which ends the search but not what is known. */
-static void waits_are_found_around_loops(void **state)
+TEST(waits_are_found_around_loops)
 {
-    (void)state;
     kprof_code code;
     read_both("loop.cubin", "loop.sass", &code);
     check_waits(&code, "walk",
@@ -107,9 +98,8 @@ static void waits_are_found_around_loops(void **state)
 
 /* DEPBAR.LE SB0, 0x1 lets the last group of copies go on, and waits for the one before it: that before the loop or that
  * of the last round. */
-static void copies_are_waited_for_in_groups(void **state)
+TEST(copies_are_waited_for_in_groups)
 {
-    (void)state;
     kprof_code code;
     read_both("loop.cubin", "loop.sass", &code);
     const kprof_code_function *function = find_function(&code, "ahead");
@@ -173,9 +163,8 @@ static void check_made_up(const made_up *instructions, size_t count, const char 
 }
 
 /* The second load sets the scoreboard, too, and gives nothing that is used. */
-static void both_results_of_a_texture_are_waited_for(void **state)
+TEST(both_results_of_a_texture_are_waited_for)
 {
-    (void)state;
     static const made_up first[] = {{GIVES_0, "TEX.LL R12, R2, R20, R22, UR4, 0x0, 2D, 0xf"},
                                     {GIVES_0, "LDG.E R30, desc[UR4][R24.64]"},
                                     {WAITS_0, "FADD R0, R13, R1"},
@@ -190,9 +179,8 @@ static void both_results_of_a_texture_are_waited_for(void **state)
 
 /* A load on either way, each with its predicate, and a value by another scoreboard; what only sets the same scoreboard
  * is none of them, nor is what an earlier instruction has waited for. */
-static void values_of_several_ways_are_waited_for(void **state)
+TEST(values_of_several_ways_are_waited_for)
 {
-    (void)state;
     enum { GIVES_1 = 1 << 5 | 7 << 8, WAITS_BOTH = NONE | 3 << 11 };
     static const made_up ways[] = {{GIVES_0, "LDG.E R4, desc[UR4][R6.64]"},
                                    {NONE, "@P0 BRA `(.L_x_4)"},
@@ -212,9 +200,8 @@ static void values_of_several_ways_are_waited_for(void **state)
     check_made_up(store, 4, "20 0\n");
 }
 
-static void bulk_copies_are_waited_for_at_barriers(void **state)
+TEST(bulk_copies_are_waited_for_at_barriers)
 {
-    (void)state;
     made_up loop[] = {{NONE, "SYNCS.ARRIVE.TRANS64 RZ, [UR4], R0"},
                       {NONE, "UBLKCP.S.G [UR22], [UR20], UR24"},
                       {NONE, "UTMALDG.2D [UR8], [UR10]"},
@@ -232,9 +219,8 @@ static void bulk_copies_are_waited_for_at_barriers(void **state)
 }
 
 /* They end in order: the last one of the groups that have to end is waited for, also behind an earlier wait. */
-static void matrices_are_waited_for_in_groups(void **state)
+TEST(matrices_are_waited_for_in_groups)
 {
-    (void)state;
     static const made_up two[] = {{NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT"},
                                   {NONE, "HGMMA.64x8x16.F32 R24, gdesc[UR8], R24, gsb0"},
                                   {NONE, "QGMMA.64x8x32.F32.E4M3.E4M3 R88, R16, gdesc[UR12], R88, gsb0"},
@@ -265,9 +251,8 @@ static void matrices_are_waited_for_in_groups(void **state)
     check_made_up(called, 4, "");
 }
 
-static void bulk_stores_are_waited_for_in_groups(void **state)
+TEST(bulk_stores_are_waited_for_in_groups)
 {
-    (void)state;
     static const made_up stores[] = {{NONE, "UTMASTG.2D [UR8], [UR4]"},
                                      {READS_0, "UTMACMDFLUSH"},
                                      {NONE, "UBLKCP.G.S [UR20], [UR22], UR24"},
@@ -279,9 +264,8 @@ static void bulk_stores_are_waited_for_in_groups(void **state)
 }
 
 /* As at the end of a loop: what an earlier wait let go on is waited for by a later one. */
-static void groups_are_waited_for_behind_an_earlier_wait(void **state)
+TEST(groups_are_waited_for_behind_an_earlier_wait)
 {
-    (void)state;
     made_up copies[] = {{NONE, "LDGSTS.E [R3], [R6.64]"},
                         {GIVES_0, "LDGDEPBAR"},
                         {NONE, "LDGSTS.E [R3+0x100], [R6.64+0x100]"},
@@ -297,9 +281,8 @@ static void groups_are_waited_for_behind_an_earlier_wait(void **state)
 }
 
 /* Newer ones print scoreboards, too. */
-static void notes_behind_operands_are_left_out(void **state)
+TEST(notes_behind_operands_are_left_out)
 {
-    (void)state;
     kprof_code code;
     take("lengths_sm90.cubin",
          ".text.lengths:\n"
@@ -316,9 +299,8 @@ static void notes_behind_operands_are_left_out(void **state)
 }
 
 /* nvdisasm may print all of a cubin of which few functions are wanted. */
-static void other_sections_are_passed_over(void **state)
+TEST(other_sections_are_passed_over)
 {
-    (void)state;
     kprof_code code;
     take("lengths_sm90.cubin",
          ".text.a_stranger:\n"
@@ -335,9 +317,8 @@ static void other_sections_are_passed_over(void **state)
     kprof_code_free(&code);
 }
 
-static void listings_of_other_code_give_nothing(void **state)
+TEST(listings_of_other_code_give_nothing)
 {
-    (void)state;
     static const char broken[] = ".text.lengths:\n"
                                  "        /*0008*/ NOP ;\n"
                                  "        /*zz*/ NOP;\n"
@@ -360,9 +341,8 @@ static void listings_of_other_code_give_nothing(void **state)
     }
 }
 
-static void cut_listings_are_survived(void **state)
+TEST(cut_listings_are_survived)
 {
-    (void)state;
     size_t size, cubin_size;
     char *bytes = read_fixture("loop.cubin", &cubin_size), *text = read_fixture("loop.sass", &size);
     for (size_t length = 0; length < size; length += 97) {
@@ -382,21 +362,5 @@ static void cut_listings_are_survived(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_in_their_places),
-        cmocka_unit_test(loads_are_found_where_their_values_are_used),
-        cmocka_unit_test(waits_are_found_around_loops),
-        cmocka_unit_test(copies_are_waited_for_in_groups),
-        cmocka_unit_test(both_results_of_a_texture_are_waited_for),
-        cmocka_unit_test(values_of_several_ways_are_waited_for),
-        cmocka_unit_test(bulk_copies_are_waited_for_at_barriers),
-        cmocka_unit_test(matrices_are_waited_for_in_groups),
-        cmocka_unit_test(bulk_stores_are_waited_for_in_groups),
-        cmocka_unit_test(groups_are_waited_for_behind_an_earlier_wait),
-        cmocka_unit_test(notes_behind_operands_are_left_out),
-        cmocka_unit_test(other_sections_are_passed_over),
-        cmocka_unit_test(listings_of_other_code_give_nothing),
-        cmocka_unit_test(cut_listings_are_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

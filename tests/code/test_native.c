@@ -1,18 +1,14 @@
 /* Functions and lines of this program itself, which has debug information, and files that are no program. */
 #include "code/native.h"
+#include "test.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HERE "native-test-file"
 
@@ -31,9 +27,8 @@ static int a_static_function(int x)
     return x * 2;
 }
 
-static void functions_and_lines(void **state)
+TEST(functions_and_lines)
 {
-    (void)state;
     kprof_native_module *module = kprof_native_open("/proc/self/exe");
     assert_non_null(module);
     int (*volatile function)(int) = a_static_function;
@@ -56,9 +51,8 @@ static void write_file(const char *content, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static void no_programs(void **state)
+TEST(no_programs)
 {
-    (void)state;
     assert_null(kprof_native_open("/does/not/exist"));
     assert_null(kprof_native_open("/"));
     assert_null(kprof_native_open("/dev/null"));
@@ -71,9 +65,8 @@ static void no_programs(void **state)
 }
 
 /* Parts of a program, and one with bytes that are wrong, tell something or nothing. */
-static void damaged_programs(void **state)
+TEST(damaged_programs)
 {
-    (void)state;
     FILE *self = fopen("/proc/self/exe", "r");
     char *content = malloc(1 << 20);
     const size_t size = fread(content, 1, 1 << 20, self);
@@ -94,10 +87,5 @@ static void damaged_programs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_and_lines),
-        cmocka_unit_test(no_programs),
-        cmocka_unit_test(damaged_programs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

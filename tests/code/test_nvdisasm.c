@@ -3,17 +3,12 @@
 
 #include "code/code.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "code/fixture.h"
+#include "test.h"
 
 static char folder[] = "/tmp/kprof-nvdisasm-XXXXXX";
 
@@ -65,9 +60,8 @@ static void check_found(const char *expected)
     kprof_strlist_free(&found);
 }
 
-static void places_are_searched_in_order(void **state)
+TEST(places_are_searched_in_order)
 {
-    (void)state;
     make_program("path/nvdisasm", "");
     make_program("toolkit/bin/nvdisasm", "");
     make_program("a [b] {c,d}/lib/python3.12/site-packages/triton/backends/nvidia/bin/nvdisasm", "");
@@ -90,9 +84,8 @@ static void places_are_searched_in_order(void **state)
 }
 
 /* Whoever may write into the current folder does not choose what runs. */
-static void the_current_folder_is_not_searched(void **state)
+TEST(the_current_folder_is_not_searched)
 {
-    (void)state;
     make_program("nvdisasm", "");
     make_program("bin/nvdisasm", "");
     assert_int_equal(chdir(folder), 0);
@@ -133,17 +126,15 @@ static void check_run(const char *lines, const char *expected)
     free(text);
 }
 
-static void programs_get_arguments_and_no_input(void **state)
+TEST(programs_get_arguments_and_no_input)
 {
-    (void)state;
     setenv("PATH", "/usr/bin:/bin", 1);
     check_run("printf '%s|' \"$@\"; cat; echo end", "-c|file name|end\n");
     check_run("exec 1>&- 2>&-; sleep 0.05", ""); /* closes its output before it ends */
 }
 
-static void failures_are_told(void **state)
+TEST(failures_are_told)
 {
-    (void)state;
     check_run("echo part; echo 'nvdisasm fatal   : no' >&2; echo more >&2; exit 1", "reason: nvdisasm fatal   : no");
     check_run("printf '\\033[31mred\\n' >&2; exit 255", "reason: \\x1b[31mred");
     check_run("exit 3", "reason: it ended with status 3");
@@ -153,9 +144,8 @@ static void failures_are_told(void **state)
     free(text);
 }
 
-static void programs_without_end_are_ended(void **state)
+TEST(programs_without_end_are_ended)
 {
-    (void)state;
     const char *pid_path = in_folder("pid");
     char lines[4096];
     snprintf(lines, sizeof lines, "sleep 1000 & echo $! >'%s'; wait", pid_path);
@@ -182,9 +172,8 @@ static void disassemble(const char *cubin, const char *program, kprof_code *code
     kprof_disassemblers_free(&disassemblers);
 }
 
-static void code_gets_the_text_that_a_program_prints(void **state)
+TEST(code_gets_the_text_that_a_program_prints)
 {
-    (void)state;
     char lines[4096];
     snprintf(lines, sizeof lines,
              "[ \"$*\" = \"-c -fun 6,14,15 %s/fixtures/code/lengths_sm90.cubin\" ] || exit 9\n"
@@ -197,9 +186,8 @@ static void code_gets_the_text_that_a_program_prints(void **state)
     kprof_code_free(&code);
 }
 
-static void all_is_printed_where_symbols_are_not_found(void **state)
+TEST(all_is_printed_where_symbols_are_not_found)
 {
-    (void)state;
     char lines[4096];
     snprintf(lines, sizeof lines,
              "case \"$*\" in *-fun*) echo 'nvdisasm error   : No symbol with index 6' >&2; exit 255;; esac\n"
@@ -213,9 +201,8 @@ static void all_is_printed_where_symbols_are_not_found(void **state)
 }
 
 /* The first one may be of a toolkit that does not know the GPU. */
-static void the_next_program_is_tried(void **state)
+TEST(the_next_program_is_tried)
 {
-    (void)state;
     char lines[4096], path[4096];
     make_program("old/nvdisasm", "echo \"nvdisasm fatal   : Cannot decode architecture 'SM90'\" >&2; exit 255");
     make_program("silent/nvdisasm", "");
@@ -237,9 +224,8 @@ static void the_next_program_is_tried(void **state)
 }
 
 /* Of 40 cubins one waits for it. */
-static void a_program_that_hangs_is_asked_once(void **state)
+TEST(a_program_that_hangs_is_asked_once)
 {
-    (void)state;
     char path[4096], expected[4096];
     make_program("hangs/nvdisasm", "/bin/sleep 1000");
     snprintf(path, sizeof path, "%s/hangs", folder);
@@ -276,16 +262,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_are_searched_in_order),
-        cmocka_unit_test(the_current_folder_is_not_searched),
-        cmocka_unit_test(programs_get_arguments_and_no_input),
-        cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(programs_without_end_are_ended),
-        cmocka_unit_test(code_gets_the_text_that_a_program_prints),
-        cmocka_unit_test(all_is_printed_where_symbols_are_not_found),
-        cmocka_unit_test(the_next_program_is_tried),
-        cmocka_unit_test(a_program_that_hangs_is_asked_once),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return run_all_tests(make_folder, remove_folder);
 }

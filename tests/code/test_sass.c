@@ -1,13 +1,9 @@
 /* What texts of instructions say, in the forms that code of several GPUs has. */
 #include "code/sass.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void check_access(const char *text, const char *space, const char *operation, uint32_t bits)
 {
@@ -22,9 +18,8 @@ static void check_access(const char *text, const char *space, const char *operat
     assert_int_equal(access.bits, bits);
 }
 
-static void memory_instructions_tell_what_they_access(void **state)
+TEST(memory_instructions_tell_what_they_access)
 {
-    (void)state;
     check_access("LDG.E R3, desc[UR4][R2.64]", "Global", "Load", 32);
     check_access("STG.E desc[UR4][R6.64], R9", "Global", "Store", 32);
     check_access("@P1 LDG.E.LTC128B.U16 R17, desc[UR26][R22.64]", "Global", "Load", 16);
@@ -80,9 +75,8 @@ static void check(const char *text, const char *gives, const char *names)
     check_registers(&sass.names, names);
 }
 
-static void registers_are_as_wide_as_their_values(void **state)
+TEST(registers_are_as_wide_as_their_values)
 {
-    (void)state;
     check("LDG.E R3, desc[UR4][R2.64] ;", "R3", "R2 R3 UR4 UR5");
     check("LDG.E.128 R8, [R20.64]", "R8 R9 R10 R11", "R8 R9 R10 R11 R20 R21");
     check("LDG.E.SYS R12, [R4]", "R12", "R4 R5 R12");
@@ -112,9 +106,8 @@ static void registers_are_as_wide_as_their_values(void **state)
     check("R999 R256, UR200", "", "");
 }
 
-static void descriptors_are_as_wide_as_ptxas_fills_them(void **state)
+TEST(descriptors_are_as_wide_as_ptxas_fills_them)
 {
-    (void)state;
     check("HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0", "R24 R25 R26 R27", "R24 R25 R26 R27 UR4 UR5 UR6 UR7");
     /* Where the first matrix is in registers, the other one's descriptor is in the upper half of four. */
     check("QGMMA.64x8x32.F32.E4M3.E4M3 R28, R24, gdesc[UR4], R28, UP0", "R28 R29 R30 R31",
@@ -133,9 +126,8 @@ static void descriptors_are_as_wide_as_ptxas_fills_them(void **state)
     check("SYNCS.EXCH.64 URZ, [UR4], UR6", "", "UR4 UR6 UR7");
 }
 
-static void a_group_of_warps_gets_half_a_row_each(void **state)
+TEST(a_group_of_warps_gets_half_a_row_each)
 {
-    (void)state;
     kprof_sass sass;
     kprof_sass_read("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24", &sass);
     check_registers(&sass.gives, "R24 R25 R26 R27");
@@ -154,9 +146,8 @@ static void check_flow(const char *text, kprof_sass_flow flow, bool has_conditio
         assert_memory_equal(sass.label, label, sass.label_length);
 }
 
-static void jumps_are_told_from_what_goes_on(void **state)
+TEST(jumps_are_told_from_what_goes_on)
 {
-    (void)state;
     check_flow("BRA `(.L_x_5)", KPROF_SASS_JUMP, false, ".L_x_5");
     check_flow("@P0 BRA `(.L_x_5)", KPROF_SASS_JUMP, true, ".L_x_5");
     check_flow("@PT BRA `(.L_x_5)", KPROF_SASS_JUMP, false, ".L_x_5");
@@ -173,9 +164,8 @@ static void jumps_are_told_from_what_goes_on(void **state)
     check_flow("BRA `(.L_x", KPROF_SASS_JUMP, false, NULL);
 }
 
-static void barriers_of_copies_name_their_scoreboards(void **state)
+TEST(barriers_of_copies_name_their_scoreboards)
 {
-    (void)state;
     kprof_sass sass;
     kprof_sass_read("DEPBAR.LE SB0, 0x1", &sass);
     assert_int_equal(sass.role, KPROF_SASS_AWAIT);
@@ -196,9 +186,8 @@ static void check_role(const char *text, kprof_sass_role role)
     assert_int_equal(sass.role, role);
 }
 
-static void copies_are_told_by_what_they_tell(void **state)
+TEST(copies_are_told_by_what_they_tell)
 {
-    (void)state;
     check_role("LDGSTS.E.BYPASS.128 [R7], [R4.64]", KPROF_SASS_COPY);
     check_role("LDGDEPBAR", KPROF_SASS_COPY_GROUP);
     check_role("ARRIVES.LDGSTSBAR.64.ARVCNT [URZ+0x4000]", KPROF_SASS_COPY_ARRIVE);
@@ -216,14 +205,5 @@ static void copies_are_told_by_what_they_tell(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_instructions_tell_what_they_access),
-        cmocka_unit_test(registers_are_as_wide_as_their_values),
-        cmocka_unit_test(descriptors_are_as_wide_as_ptxas_fills_them),
-        cmocka_unit_test(a_group_of_warps_gets_half_a_row_each),
-        cmocka_unit_test(jumps_are_told_from_what_goes_on),
-        cmocka_unit_test(barriers_of_copies_name_their_scoreboards),
-        cmocka_unit_test(copies_are_told_by_what_they_tell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* Little-endian values, bounded reading and the checksum. */
 #include "core/bytes.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void bytes_are_little_endian(void **state)
+TEST(bytes_are_little_endian)
 {
-    (void)state;
     kprof_strbuf buf = KPROF_STRBUF_INIT;
     kprof_put_u32(&buf, 0x04030201);
     kprof_put_u64(&buf, 0x0c0b0a0908070605);
@@ -29,9 +23,8 @@ static void bytes_are_little_endian(void **state)
     kprof_strbuf_free(&buf);
 }
 
-static void reading_past_the_end_fails_for_good(void **state)
+TEST(reading_past_the_end_fails_for_good)
 {
-    (void)state;
     const uint8_t bytes[] = {1, 2, 3, 4, 5, 6};
     kprof_bytes in = {bytes, sizeof bytes, false};
     assert_int_equal(kprof_get_u64(&in), 0x04030201);
@@ -41,9 +34,8 @@ static void reading_past_the_end_fails_for_good(void **state)
     assert_null(kprof_get_string(&in));
 }
 
-static void strings_must_end_where_they_say(void **state)
+TEST(strings_must_end_where_they_say)
 {
-    (void)state;
     static const char *const bad[] = {"\2\0\0\0ab!", "\2\0\0\0a\0\0", "\3\0\0\0ab\0", "\377\377\377\377ab\0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         kprof_bytes in = {(const uint8_t *)bad[i], 7, false};
@@ -52,9 +44,8 @@ static void strings_must_end_where_they_say(void **state)
     }
 }
 
-static void lists_of_strings_keep_their_order(void **state)
+TEST(lists_of_strings_keep_their_order)
 {
-    (void)state;
     char *items[] = {"b", "", "a"};
     kprof_strlist list = {items, 3, 3}, read = KPROF_STRLIST_INIT, cut = KPROF_STRLIST_INIT;
     kprof_strbuf buf = KPROF_STRBUF_INIT;
@@ -75,9 +66,8 @@ static void lists_of_strings_keep_their_order(void **state)
 }
 
 /* Check value of the CRC catalogue, and RFC 3720 appendix B.4. */
-static void checksum_is_crc32c(void **state)
+TEST(checksum_is_crc32c)
 {
-    (void)state;
     const uint8_t zeros[32] = {0};
     assert_int_equal(kprof_crc32c(0, "123456789", 9), 0xe3069283);
     assert_int_equal(kprof_crc32c(0, zeros, sizeof zeros), 0x8a9136aa);
@@ -93,12 +83,5 @@ static void checksum_is_crc32c(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_little_endian),
-        cmocka_unit_test(reading_past_the_end_fails_for_good),
-        cmocka_unit_test(strings_must_end_where_they_say),
-        cmocka_unit_test(lists_of_strings_keep_their_order),
-        cmocka_unit_test(checksum_is_crc32c),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,20 +1,17 @@
 /* The cache: round trip, misses, damage, foreign files, off switch, writers at the same time. */
 #include "core/cache.h"
+#include "test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/kprof-test-cache-XXXXXX";
 
@@ -83,9 +80,8 @@ static void clear(void)
     assert_int_equal(system(command), 0);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     assert_false(holds("a", "1"));
     put("a", "one");
     put("b", "two");
@@ -96,9 +92,8 @@ static void test_round_trip(void **state)
     clear();
 }
 
-static void test_every_damaged_byte_is_a_miss(void **state)
+TEST(test_every_damaged_byte_is_a_miss)
 {
-    (void)state;
     put("key", "data");
     char path[512], content[256];
     only_entry(path, sizeof path);
@@ -119,9 +114,8 @@ static void test_every_damaged_byte_is_a_miss(void **state)
     clear();
 }
 
-static void test_private(void **state)
+TEST(test_private)
 {
-    (void)state;
     struct stat info;
     char path[512];
     put("key", "data");
@@ -131,9 +125,8 @@ static void test_private(void **state)
     clear();
 }
 
-static void test_symlink_is_not_followed(void **state)
+TEST(test_symlink_is_not_followed)
 {
-    (void)state;
     char path[512], moved[520];
     put("key", "data");
     only_entry(path, sizeof path);
@@ -145,9 +138,8 @@ static void test_symlink_is_not_followed(void **state)
 }
 
 /* Nor is a writer waited for. */
-static void test_fifo_is_a_miss(void **state)
+TEST(test_fifo_is_a_miss)
 {
-    (void)state;
     char path[512];
     put("key", "data");
     only_entry(path, sizeof path);
@@ -157,9 +149,8 @@ static void test_fifo_is_a_miss(void **state)
     clear();
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
-    (void)state;
     setenv("KPROF_CACHE", "off", 1);
     put("key", "data");
     assert_false(holds("key", "data"));
@@ -174,9 +165,8 @@ static void *write_often(void *data)
     return NULL;
 }
 
-static void test_writers_at_the_same_time(void **state)
+TEST(test_writers_at_the_same_time)
 {
-    (void)state;
     pthread_t one, two;
     pthread_create(&one, NULL, write_often, "first");
     pthread_create(&two, NULL, write_often, "second");
@@ -230,9 +220,8 @@ static void let_time_pass(void)
     usleep(20000);
 }
 
-static void test_number_of_entries_is_bounded(void **state)
+TEST(test_number_of_entries_is_bounded)
 {
-    (void)state;
     int count;
     put("dear", "data");
     make_file("notes.txt");
@@ -256,9 +245,8 @@ static void test_number_of_entries_is_bounded(void **state)
     clear();
 }
 
-static void test_size_of_the_folder_is_bounded(void **state)
+TEST(test_size_of_the_folder_is_bounded)
 {
-    (void)state;
     enum { LARGE_BYTES = 20 << 20 };
     char *data = calloc(1, LARGE_BYTES);
     assert_non_null(data);
@@ -282,9 +270,8 @@ static void test_size_of_the_folder_is_bounded(void **state)
 }
 
 /* As by keys whose hashes are the same. */
-static void test_entry_of_another_key(void **state)
+TEST(test_entry_of_another_key)
 {
-    (void)state;
     char path[512], place[512];
     put("a", "one");
     only_entry(place, sizeof place);
@@ -296,9 +283,8 @@ static void test_entry_of_another_key(void **state)
     clear();
 }
 
-static void test_file_of_another_user(void **state)
+TEST(test_file_of_another_user)
 {
-    (void)state;
     char path[512];
     put("key", "data");
     only_entry(path, sizeof path);
@@ -311,9 +297,8 @@ static void test_file_of_another_user(void **state)
 }
 
 /* One entry may not push out all the others. */
-static void test_large_data_is_not_kept(void **state)
+TEST(test_large_data_is_not_kept)
 {
-    (void)state;
     enum { HALF = 32 << 20 };
     char *data = calloc(1, HALF + 1);
     kprof_strbuf key = text("large"), found = KPROF_STRBUF_INIT;
@@ -329,9 +314,8 @@ static void test_large_data_is_not_kept(void **state)
 }
 
 /* Not below wherever the application happens to be: a path that is not absolute does not count. */
-static void test_relative_folder(void **state)
+TEST(test_relative_folder)
 {
-    (void)state;
     char inner[256];
     const char *old_home = getenv("HOME");
     char *home = old_home ? strdup(old_home) : NULL;
@@ -352,9 +336,8 @@ static void test_relative_folder(void **state)
     assert_true(kept && is_there && !beside && !kept_nowhere);
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
-    (void)state;
     struct rlimit before, small;
     int count;
     put("key", "data");
@@ -375,21 +358,5 @@ static void test_full_disk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_every_damaged_byte_is_a_miss),
-        cmocka_unit_test(test_private),
-        cmocka_unit_test(test_symlink_is_not_followed),
-        cmocka_unit_test(test_fifo_is_a_miss),
-        cmocka_unit_test(test_off),
-        cmocka_unit_test(test_writers_at_the_same_time),
-        cmocka_unit_test(test_number_of_entries_is_bounded),
-        cmocka_unit_test(test_size_of_the_folder_is_bounded),
-        cmocka_unit_test(test_entry_of_another_key),
-        cmocka_unit_test(test_file_of_another_user),
-        cmocka_unit_test(test_large_data_is_not_kept),
-        cmocka_unit_test(test_relative_folder),
-        cmocka_unit_test(test_full_disk),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -1,11 +1,9 @@
 /* Other programs are run within limits of time, also those that nobody can end. */
 #include "core/child.h"
 #include "core/monotonic.h"
+#include "test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +11,6 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SECOND_NS INT64_C(1000000000)
 
@@ -26,9 +22,8 @@ static const char *run(const char *script, int64_t limit_ns, kprof_child *result
     return kprof_child_run(arguments, &limits, result);
 }
 
-static void test_ends_by_itself(void **state)
+TEST(test_ends_by_itself)
 {
-    (void)state;
     kprof_child child = {0};
     assert_null(run("echo out; echo err >&2; exit 3", 600 * SECOND_NS, &child));
     assert_string_equal(child.out.data, "out\n");
@@ -37,9 +32,8 @@ static void test_ends_by_itself(void **state)
     kprof_child_free(&child);
 }
 
-static void test_takes_too_long(void **state)
+TEST(test_takes_too_long)
 {
-    (void)state;
     kprof_child child = {0};
     assert_string_equal(run("trap '' TERM; sleep 600", SECOND_NS / 10, &child), "it runs for too long");
     assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL);
@@ -73,9 +67,8 @@ static void be_traced(void)
     sleep(600);
 }
 
-static void test_does_not_end_at_all(void **state)
+TEST(test_does_not_end_at_all)
 {
-    (void)state;
     char self[] = "/proc/self/exe", word[] = "traced";
     char *const arguments[] = {self, word, NULL};
     const kprof_child_limits limits = {.most_bytes = 4096, .limit_ns = 3 * SECOND_NS};
@@ -94,9 +87,8 @@ static void test_does_not_end_at_all(void **state)
     kprof_child_free(&child);
 }
 
-static void test_is_not_there(void **state)
+TEST(test_is_not_there)
 {
-    (void)state;
     char name[] = "/nonexistent/program";
     char *const arguments[] = {name, NULL};
     kprof_child child = {0};
@@ -111,11 +103,5 @@ int main(int argc, char **argv)
         be_traced();
         return 0;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_by_itself),
-        cmocka_unit_test(test_takes_too_long),
-        cmocka_unit_test(test_does_not_end_at_all),
-        cmocka_unit_test(test_is_not_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Text for people: controls, marks of direction and bytes that are no UTF-8 are spelled out, all else is kept. */
 #include "core/clean.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect_clean(const char *text, const char *expected)
 {
@@ -19,9 +14,8 @@ static void expect_clean(const char *text, const char *expected)
     free(clean);
 }
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
-    (void)state;
     expect_clean("vectorAdd(float*)", "vectorAdd(float*)");
     expect_clean("a\033[31mred\a", "a\\x1b[31mred\\x07");
     expect_clean("two\nlines\tand\r", "two\\nlines\\tand\\r");
@@ -38,9 +32,8 @@ static void test_clean(void **state)
     expect_clean(NULL, "");
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     char text[] = "gr\xc3\xbc\xc3\x9f";
     kprof_cut_text(text, sizeof text);
     assert_string_equal(text, "gr\xc3\xbc\xc3\x9f");
@@ -61,6 +54,5 @@ static void test_cut(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clean), cmocka_unit_test(test_cut)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

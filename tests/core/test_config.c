@@ -2,17 +2,12 @@
 #include "core/bytes.h"
 #include "core/config.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static log_capture log_seen;
 
@@ -164,9 +159,8 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
         assert_chip_equal(&a->chips[i], &b->chips[i]);
 }
 
-static void decoding_undoes_encoding(void **state)
+TEST(decoding_undoes_encoding)
 {
-    (void)state;
     kprof_config full = sample(), empty = {0};
     const kprof_config *configs[] = {&full, &empty};
     for (size_t i = 0; i < 2; i++) {
@@ -198,9 +192,8 @@ static kprof_status decode_copy(const void *data, size_t size)
     return status;
 }
 
-static void every_cut_is_refused(void **state)
+TEST(every_cut_is_refused)
 {
-    (void)state;
     kprof_config config = sample();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
@@ -221,9 +214,8 @@ static void sign(kprof_strbuf *bytes, size_t size)
     kprof_put_u32(bytes, kprof_crc32c(0, bytes->data, bytes->length));
 }
 
-static void every_bit_flip_is_refused(void **state)
+TEST(every_bit_flip_is_refused)
 {
-    (void)state;
     kprof_config config = sample();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
@@ -235,9 +227,8 @@ static void every_bit_flip_is_refused(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void flips_and_cuts_with_a_good_checksum_do_no_harm(void **state)
+TEST(flips_and_cuts_with_a_good_checksum_do_no_harm)
 {
-    (void)state;
     kprof_config config = sample();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
@@ -257,9 +248,8 @@ static void flips_and_cuts_with_a_good_checksum_do_no_harm(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void another_version_is_named(void **state)
+TEST(another_version_is_named)
 {
-    (void)state;
     kprof_config config = sample();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
@@ -270,9 +260,8 @@ static void another_version_is_named(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void save_and_load_through_a_directory(void **state)
+TEST(save_and_load_through_a_directory)
 {
-    (void)state;
     char dir[] = "/tmp/kprof-test-XXXXXX";
     assert_non_null(mkdtemp(dir));
     kprof_config config = sample(), loaded;
@@ -292,9 +281,8 @@ static void save_and_load_through_a_directory(void **state)
     assert_int_equal(rmdir(dir), 0); /* no temporary file is left behind */
 }
 
-static void files_that_cannot_be_read_are_refused(void **state)
+TEST(files_that_cannot_be_read_are_refused)
 {
-    (void)state;
     char dir[] = "/tmp/kprof-test-XXXXXX";
     char path[64];
     kprof_config loaded, config = sample();
@@ -313,9 +301,8 @@ static void files_that_cannot_be_read_are_refused(void **state)
 }
 
 /* The path comes from the environment, and what it names may be somebody else's by now. */
-static void only_a_private_folder_is_used(void **state)
+TEST(only_a_private_folder_is_used)
 {
-    (void)state;
     char dir[] = "/tmp/kprof-test-XXXXXX", link[64], path[64];
     kprof_config loaded, config = sample();
     assert_non_null(mkdtemp(dir));
@@ -348,9 +335,8 @@ static void only_a_private_folder_is_used(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
-static void too_many_passes_are_refused(void **state)
+TEST(too_many_passes_are_refused)
 {
-    (void)state;
     uint8_t image[] = {1};
     kprof_chip_metrics chip = {.chip = "GH100", .pass_count = 100000, .images = {{image, sizeof image}}};
     kprof_config config = {.chips = &chip, .chip_count = 1};
@@ -360,9 +346,8 @@ static void too_many_passes_are_refused(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void passes_without_an_image_are_refused(void **state)
+TEST(passes_without_an_image_are_refused)
 {
-    (void)state;
     kprof_chip_metrics chip = {.chip = "GH100", .pass_count = 1};
     kprof_config config = {.chips = &chip, .chip_count = 1};
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
@@ -371,9 +356,8 @@ static void passes_without_an_image_are_refused(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void an_image_is_chosen_by_its_bits(void **state)
+TEST(an_image_is_chosen_by_its_bits)
 {
-    (void)state;
     enum { BOTH = KPROF_IMAGE_WITNESSED | KPROF_IMAGE_PROVED };
     uint8_t byte = 0;
     kprof_chip_metrics all = {.images = {{&byte, 1}, {&byte, 1}, {&byte, 1}, {&byte, 1}, {&byte, 1}}};
@@ -401,18 +385,5 @@ static int capture_log(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding_undoes_encoding),
-        cmocka_unit_test(every_cut_is_refused),
-        cmocka_unit_test(every_bit_flip_is_refused),
-        cmocka_unit_test(flips_and_cuts_with_a_good_checksum_do_no_harm),
-        cmocka_unit_test(another_version_is_named),
-        cmocka_unit_test(save_and_load_through_a_directory),
-        cmocka_unit_test(files_that_cannot_be_read_are_refused),
-        cmocka_unit_test(only_a_private_folder_is_used),
-        cmocka_unit_test(too_many_passes_are_refused),
-        cmocka_unit_test(passes_without_an_image_are_refused),
-        cmocka_unit_test(an_image_is_chosen_by_its_bits),
-    };
-    return cmocka_run_group_tests(tests, capture_log, NULL);
+    return run_all_tests(capture_log, NULL);
 }

@@ -2,19 +2,15 @@
  * nothing. */
 #include "core/control.h"
 #include "core/folder.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PID 4711L
 
@@ -38,9 +34,8 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-static void a_wish_and_its_answer(void **state)
+TEST(a_wish_and_its_answer)
 {
-    (void)state;
     kprof_control control;
     const kprof_control_wish wish = {3, 1, 2};
     assert_false(kprof_control_read(folder, PID, &control));
@@ -72,9 +67,8 @@ static void *await(void *mapping)
     return is_there ? mapping : NULL;
 }
 
-static void a_wish_wakes_who_waits(void **state)
+TEST(a_wish_wakes_who_waits)
 {
-    (void)state;
     pthread_t thread;
     void *result = NULL;
     assert_null(kprof_control_map(folder, PID));
@@ -89,9 +83,8 @@ static void a_wish_wakes_who_waits(void **state)
 }
 
 /* Nothing that is touched goes away with a file that somebody cuts: this process would end by SIGBUS. */
-static void a_file_that_is_cut(void **state)
+TEST(a_file_that_is_cut)
 {
-    (void)state;
     kprof_control control;
     assert_null(kprof_control_make(folder, PID));
     void *mapping = kprof_control_map(folder, PID);
@@ -102,9 +95,8 @@ static void a_file_that_is_cut(void **state)
     close(fd);
 }
 
-static void what_kprof_never_writes(void **state)
+TEST(what_kprof_never_writes)
 {
-    (void)state;
     const kprof_control wrong[] = {
         {.wish.armed = 2},
         {.wish.plan = KPROF_CONTROL_PLANS},
@@ -123,9 +115,8 @@ static void what_kprof_never_writes(void **state)
     }
 }
 
-static void a_link_is_no_switch(void **state)
+TEST(a_link_is_no_switch)
 {
-    (void)state;
     kprof_control control;
     assert_int_equal(symlinkat("/dev/zero", folder, "gpu.4711.control"), 0);
     assert_false(kprof_control_read(folder, PID, &control));
@@ -136,12 +127,6 @@ static void a_link_is_no_switch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_wish_and_its_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_wish_wakes_who_waits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_is_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_kprof_never_writes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_link_is_no_switch, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* Waits end by the clock that nobody can set. */
 #include "core/deadline.h"
 #include "core/monotonic.h"
+#include "test.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void test_monotonic(void **state)
+TEST(test_monotonic)
 {
-    (void)state;
     const int64_t before_ns = kprof_monotonic_ns();
     const struct timespec until = kprof_deadline_after_ns(1500000000);
     const int64_t until_ns = (int64_t)until.tv_sec * 1000000000 + until.tv_nsec;
@@ -22,9 +17,8 @@ static void test_monotonic(void **state)
 }
 
 /* By the time of day, which counts from 1970, a moment of this clock has passed long ago. */
-static void test_condition(void **state)
+TEST(test_condition)
 {
-    (void)state;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t condition;
     kprof_monotonic_condition(&condition);
@@ -45,9 +39,8 @@ static void ignore(int number)
 }
 
 /* A signal each millisecond does not prolong it, and what comes meanwhile is told. */
-static void test_poll_beside_signals(void **state)
+TEST(test_poll_beside_signals)
 {
-    (void)state;
     const struct itimerval often = {{.tv_usec = 1000}, {.tv_usec = 1000}}, never = {{0}, {0}};
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -66,7 +59,5 @@ static void test_poll_beside_signals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_monotonic), cmocka_unit_test(test_condition),
-                                       cmocka_unit_test(test_poll_beside_signals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

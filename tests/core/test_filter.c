@@ -2,17 +2,12 @@
  * threads. */
 #include "core/filter.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define VECTOR_ADD "_Z9vectorAddPKfS0_Pfi"
 #define TEMPLATED  "_ZN2ns6reduceILi4EfEEvPT0_i" /* void ns::reduce<4, float>(float*, int) */
@@ -34,9 +29,8 @@ static bool matches(char *kernel, kprof_name_base base, const char *mangled)
     return result;
 }
 
-static void names_of_a_census(void **state)
+TEST(names_of_a_census)
 {
-    (void)state;
     char *chosen[] = {"other", VECTOR_ADD};
     kprof_filter *filter = make((kprof_filter_spec){.mangled = {chosen, 2, 2}});
     assert_true(kprof_filter_match_name(filter, VECTOR_ADD));
@@ -49,9 +43,8 @@ static void names_of_a_census(void **state)
     kprof_filter_free(filter);
 }
 
-static void names_match_in_their_base(void **state)
+TEST(names_match_in_their_base)
 {
-    (void)state;
     static const struct {
         char *kernel;
         kprof_name_base base;
@@ -85,9 +78,8 @@ static void names_match_in_their_base(void **state)
     }
 }
 
-static void a_bad_pattern_is_shown_with_its_place(void **state)
+TEST(a_bad_pattern_is_shown_with_its_place)
 {
-    (void)state;
     kprof_filter *filter;
     kprof_filter_spec spec = {.kernel = "regex:vec(tor"};
     assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
@@ -100,9 +92,8 @@ static void a_bad_pattern_is_shown_with_its_place(void **state)
     assert_non_null(strstr(log_seen.last, "character 1 "));
 }
 
-static void hostile_patterns_end(void **state)
+TEST(hostile_patterns_end)
 {
-    (void)state;
     char name[200];
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -142,9 +133,8 @@ static void assert_taken(kprof_filter_spec spec, const char *launches, const cha
     kprof_filter_free(filter);
 }
 
-static void skips_and_counts_follow_ncu(void **state)
+TEST(skips_and_counts_follow_ncu)
 {
-    (void)state;
     assert_taken((kprof_filter_spec){0}, "mm-m", "xx.x");
     assert_taken((kprof_filter_spec){.launch_skip = 2}, "m-mm-m", "...x.x");
     assert_taken((kprof_filter_spec){.launch_count = 2}, "m-mm-m", "x.x...");
@@ -155,9 +145,8 @@ static void skips_and_counts_follow_ncu(void **state)
     assert_taken((kprof_filter_spec){.launch_skip = UINT64_MAX, .launch_count = UINT64_MAX}, "mmm", "...");
 }
 
-static void devices_are_a_mask(void **state)
+TEST(devices_are_a_mask)
 {
-    (void)state;
     assert_taken((kprof_filter_spec){.device_mask = 1}, "m1m1", "x.x.");
     assert_taken((kprof_filter_spec){.device_mask = 2}, "m1m1", ".x.x");
     assert_taken((kprof_filter_spec){.device_mask = 3}, "m1m1", "xxxx");
@@ -172,9 +161,8 @@ static void devices_are_a_mask(void **state)
     kprof_filter_free(filter);
 }
 
-static void devices_may_count_by_themselves(void **state)
+TEST(devices_may_count_by_themselves)
 {
-    (void)state;
     assert_taken((kprof_filter_spec){.launch_skip = 1, .launch_count = 1}, "m1m1m1", ".x....");
     assert_taken((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .launch_skip = 1, .launch_count = 1},
                  "m1m1m1", "..xx..");
@@ -191,9 +179,8 @@ static void devices_may_count_by_themselves(void **state)
     kprof_filter_free(filter);
 }
 
-static void before_matching_devices_skip_by_themselves(void **state)
+TEST(before_matching_devices_skip_by_themselves)
 {
-    (void)state;
     assert_taken((kprof_filter_spec){.launch_skip_before_match = 1}, "m1m1", ".xxx");
     assert_taken((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .launch_skip_before_match = 1}, "m1m1",
                  "..xx");
@@ -216,9 +203,8 @@ static void assert_configs_taken(kprof_filter *filter, const char *launches, con
     assert_string_equal(taken, expected);
 }
 
-static void configurations_may_count_by_themselves(void **state)
+TEST(configurations_may_count_by_themselves)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_count = 1});
     assert_true(kprof_filter_needs_shape(filter));
     assert_configs_taken(filter, "aabcdefabcdef", "x..xxxx......"); /* on any device */
@@ -236,9 +222,8 @@ static void configurations_may_count_by_themselves(void **state)
 }
 
 /* So many that the memory for them has a limit. */
-static void there_are_enough_configurations(void **state)
+TEST(there_are_enough_configurations)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_count = 1});
     log_capture_start(&log_seen);
     for (uint32_t i = 0; i < 70000; i++) {
@@ -254,9 +239,8 @@ static void there_are_enough_configurations(void **state)
     kprof_filter_free(filter);
 }
 
-static void one_launch_of_each_kernel(void **state)
+TEST(one_launch_of_each_kernel)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.invocation = "2"});
     assert_false(kprof_filter_match_invocation(filter, 1));
     assert_true(kprof_filter_match_invocation(filter, 2));
@@ -269,9 +253,8 @@ static void one_launch_of_each_kernel(void **state)
 }
 
 /* As ncu has it: the third, and all that end in 5. */
-static void launches_by_a_pattern_of_their_number(void **state)
+TEST(launches_by_a_pattern_of_their_number)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.invocation = ".*5|3"});
     for (int round = 0; round < 2; round++) /* the second time answers are known */
         for (uint64_t number = 1; number <= 1000; number++)
@@ -281,9 +264,8 @@ static void launches_by_a_pattern_of_their_number(void **state)
     kprof_filter_free(filter);
 }
 
-static void launches_by_context_and_stream(void **state)
+TEST(launches_by_context_and_stream)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.context = "1", .stream = "7"});
     assert_true(kprof_filter_needs_place(filter));
     assert_false(kprof_filter_needs_part_name(filter, KPROF_PART_STREAM));
@@ -305,9 +287,8 @@ static void launches_by_context_and_stream(void **state)
     kprof_filter_free(filter);
 }
 
-static void the_application_starts_and_stops(void **state)
+TEST(the_application_starts_and_stops)
 {
-    (void)state;
     static const struct {
         kprof_profiler_calls calls;
         const char *expected; /* x: launches are left out, in turn: at first, started, stopped, stopped, started */
@@ -329,9 +310,8 @@ static void the_application_starts_and_stops(void **state)
     }
 }
 
-static void exhaustion_comes_with_the_last_launch(void **state)
+TEST(exhaustion_comes_with_the_last_launch)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.launch_skip = 1, .launch_count = 2});
     for (int i = 0; i < 3; i++) {
         assert_false(kprof_filter_exhausted(filter));
@@ -346,9 +326,8 @@ static void exhaustion_comes_with_the_last_launch(void **state)
 }
 
 /* What could not be measured does not count, and is no part of what is skipped. */
-static void another_launch_is_taken_for_one_that_is_given_back(void **state)
+TEST(another_launch_is_taken_for_one_that_is_given_back)
 {
-    (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.launch_skip = 1, .launch_count = 2});
     assert_false(take_on(filter, true, 0));
     assert_true(take_on(filter, true, 0));
@@ -373,9 +352,8 @@ static bool takes_in_place(kprof_filter *filter, const kprof_filter_launch *laun
 }
 
 /* Up to as many as are to be taken: by each device or configuration that counts, and each time that they count anew. */
-static void launches_that_wait_do_not_count(void **state)
+TEST(launches_that_wait_do_not_count)
 {
-    (void)state;
     const kprof_filter_launch first = {.device = 1, .kernel = 1}, second = {.device = 2, .kernel = 2};
     for (int mode = KPROF_FILTER_PER_DEVICE; mode <= KPROF_FILTER_PER_CONFIG; mode++) {
         kprof_filter *filter = make((kprof_filter_spec){.filter_mode = (kprof_filter_mode)mode, .launch_count = 1});
@@ -396,9 +374,8 @@ static void launches_that_wait_do_not_count(void **state)
     kprof_filter_free(filter);
 }
 
-static void each_device_has_what_it_gave_back(void **state)
+TEST(each_device_has_what_it_gave_back)
 {
-    (void)state;
     kprof_filter *filter =
         make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .device_mask = 6, .launch_count = 1});
     assert_true(take_on(filter, true, 1));
@@ -411,9 +388,8 @@ static void each_device_has_what_it_gave_back(void **state)
     kprof_filter_free(filter);
 }
 
-static void the_spec_is_copied(void **state)
+TEST(the_spec_is_copied)
 {
-    (void)state;
     char kernel[] = "vectorAdd";
     kprof_filter *filter = make((kprof_filter_spec){.kernel = kernel});
     memset(kernel, 'x', sizeof kernel - 1);
@@ -441,9 +417,8 @@ static void *launch_many(void *user)
     return NULL;
 }
 
-static void threads_take_exactly_the_count(void **state)
+TEST(threads_take_exactly_the_count)
 {
-    (void)state;
     kprof_filter_spec spec = {.kernel = "regex:^vector", .launch_skip = 1000, .launch_count = 12345};
     crowd c = {.filter = make(spec)};
     pthread_t threads[4];
@@ -471,9 +446,8 @@ static void *launch_configurations(void *user)
 }
 
 /* Threads add the same configurations at the same time, and each has its count once. */
-static void threads_take_as_many_of_each_configuration(void **state)
+TEST(threads_take_as_many_of_each_configuration)
 {
-    (void)state;
     crowd c = {.filter = make(
                    (kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_skip = 2, .launch_count = 3})};
     pthread_t threads[4];
@@ -485,9 +459,8 @@ static void threads_take_as_many_of_each_configuration(void **state)
     kprof_filter_free(c.filter);
 }
 
-static void ranges_matter_where_they_are_asked_for(void **state)
+TEST(ranges_matter_where_they_are_asked_for)
 {
-    (void)state;
     static char *expressions[] = {"step/*/forward"}, *faulty[] = {"*/"};
     static const kprof_nvtx_range items[] = {{"", "step", false, 0}, {"", "x", false, 0}, {"", "forward", false, 0}};
     const kprof_nvtx_ranges inside = {items, 3}, outside = {items, 2};
@@ -515,29 +488,5 @@ static int capture_log(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_a_census),
-        cmocka_unit_test(names_match_in_their_base),
-        cmocka_unit_test(a_bad_pattern_is_shown_with_its_place),
-        cmocka_unit_test(hostile_patterns_end),
-        cmocka_unit_test(skips_and_counts_follow_ncu),
-        cmocka_unit_test(devices_are_a_mask),
-        cmocka_unit_test(devices_may_count_by_themselves),
-        cmocka_unit_test(before_matching_devices_skip_by_themselves),
-        cmocka_unit_test(configurations_may_count_by_themselves),
-        cmocka_unit_test(there_are_enough_configurations),
-        cmocka_unit_test(one_launch_of_each_kernel),
-        cmocka_unit_test(launches_by_a_pattern_of_their_number),
-        cmocka_unit_test(launches_by_context_and_stream),
-        cmocka_unit_test(the_application_starts_and_stops),
-        cmocka_unit_test(exhaustion_comes_with_the_last_launch),
-        cmocka_unit_test(another_launch_is_taken_for_one_that_is_given_back),
-        cmocka_unit_test(launches_that_wait_do_not_count),
-        cmocka_unit_test(each_device_has_what_it_gave_back),
-        cmocka_unit_test(the_spec_is_copied),
-        cmocka_unit_test(threads_take_exactly_the_count),
-        cmocka_unit_test(threads_take_as_many_of_each_configuration),
-        cmocka_unit_test(ranges_matter_where_they_are_asked_for),
-    };
-    return cmocka_run_group_tests(tests, capture_log, NULL);
+    return run_all_tests(capture_log, NULL);
 }

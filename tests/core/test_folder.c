@@ -1,20 +1,15 @@
 /* The session directory: whose it must be, and how others tell whether its owner lives. */
 #include "core/folder.h"
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char dir[32];
 static int folder;
@@ -55,9 +50,8 @@ static pid_t start_owner(void)
     return pid;
 }
 
-static void an_owner_is_gone_when_it_is_killed(void **state)
+TEST(an_owner_is_gone_when_it_is_killed)
 {
-    (void)state;
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_UNKNOWN);
     pid_t pid = start_owner();
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_LIVES);
@@ -67,9 +61,8 @@ static void an_owner_is_gone_when_it_is_killed(void **state)
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_GONE); /* looking takes nothing */
 }
 
-static void a_child_of_the_owner_does_not_own(void **state)
+TEST(a_child_of_the_owner_does_not_own)
 {
-    (void)state;
     const char *reason;
     int lock = kprof_folder_own(folder, &reason);
     assert_true(lock >= 0);
@@ -80,21 +73,14 @@ static void a_child_of_the_owner_does_not_own(void **state)
 }
 
 /* Files that others have put there say nothing. */
-static void links_tell_nothing(void **state)
+TEST(links_tell_nothing)
 {
-    (void)state;
     assert_int_equal(symlinkat("/dev/null", folder, KPROF_OWNER_FILE), 0);
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_UNKNOWN);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(an_owner_is_gone_when_it_is_killed),
-        TEST(a_child_of_the_owner_does_not_own),
-        TEST(links_tell_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

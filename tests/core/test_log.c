@@ -1,20 +1,15 @@
 /* Messages: one line, one call of the sink, levels respected, errno kept, usable from many threads. */
 #include "core/log.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #ifndef __has_feature
 #define __has_feature(name) 0
@@ -30,9 +25,8 @@ static bool is_sanitized(void)
 #endif
 }
 
-static void fail_logs_and_returns_its_status(void **state)
+TEST(fail_logs_and_returns_its_status)
 {
-    (void)state;
     log_capture log;
     log_capture_start(&log);
     assert_int_equal(kprof_fail(KPROF_USAGE, "--set: %s is not known", "ful"), KPROF_USAGE);
@@ -41,9 +35,8 @@ static void fail_logs_and_returns_its_status(void **state)
     assert_string_equal(log.last, "--set: ful is not known");
 }
 
-static void levels_above_the_limit_are_dropped(void **state)
+TEST(levels_above_the_limit_are_dropped)
 {
-    (void)state;
     log_capture log;
     log_capture_start(&log);
     kprof_log(KPROF_LOG_DEBUG, "hidden");
@@ -57,9 +50,8 @@ static void levels_above_the_limit_are_dropped(void **state)
     kprof_log_set_level(KPROF_LOG_INFO);
 }
 
-static void control_characters_do_not_pass(void **state)
+TEST(control_characters_do_not_pass)
 {
-    (void)state;
     log_capture log;
     log_capture_start(&log);
     kprof_log(KPROF_LOG_INFO, "kernel %s", "a\nb\x1b[2Jc\x7f");
@@ -72,9 +64,8 @@ static void control_characters_do_not_pass(void **state)
                                   "evil \\xff");
 }
 
-static void long_messages_are_whole(void **state)
+TEST(long_messages_are_whole)
 {
-    (void)state;
     log_capture log;
     log_capture_start(&log);
     char text[3000];
@@ -86,9 +77,8 @@ static void long_messages_are_whole(void **state)
 }
 
 /* What is cut off may be the reason, so another one is told. */
-static void messages_that_do_not_fit_say_why(void **state)
+TEST(messages_that_do_not_fit_say_why)
 {
-    (void)state;
     enum { MESSAGE_BYTES = 512 << 20, LIMIT_BYTES = 256 << 20 };
     static const char end[] = "out of memory)";
     struct rlimit before, limit = {.rlim_cur = LIMIT_BYTES};
@@ -106,9 +96,8 @@ static void messages_that_do_not_fit_say_why(void **state)
     assert_string_equal(log.last + strlen(log.last) - strlen(end), end);
 }
 
-static void errno_survives(void **state)
+TEST(errno_survives)
 {
-    (void)state;
     log_capture log;
     log_capture_start(&log);
     errno = EXDEV;
@@ -133,9 +122,8 @@ static void log_through_default_sink(int fd, char *out, size_t size)
     close(ends[0]);
 }
 
-static void default_sink_is_stderr_and_only_that(void **state)
+TEST(default_sink_is_stderr_and_only_that)
 {
-    (void)state;
     char text[256];
     log_through_default_sink(STDERR_FILENO, text, sizeof text);
     assert_string_equal(text, "kprof: warning: careful\n");
@@ -144,9 +132,8 @@ static void default_sink_is_stderr_and_only_that(void **state)
     assert_string_equal(text, "");
 }
 
-static void a_sink_is_given_back(void **state)
+TEST(a_sink_is_given_back)
 {
-    (void)state;
     log_capture outer, inner;
     log_capture_start(&outer);
     kprof_log_receiver before = kprof_log_set_sink(log_capture_sink, &inner);
@@ -173,9 +160,8 @@ static void *log_a_thousand(void *unused)
     return unused;
 }
 
-static void threads_may_log_at_once(void **state)
+TEST(threads_may_log_at_once)
 {
-    (void)state;
     atomic_uint count = 0;
     kprof_log_set_sink(count_message, &count);
     pthread_t threads[4];
@@ -188,16 +174,5 @@ static void threads_may_log_at_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fail_logs_and_returns_its_status),
-        cmocka_unit_test(levels_above_the_limit_are_dropped),
-        cmocka_unit_test(control_characters_do_not_pass),
-        cmocka_unit_test(long_messages_are_whole),
-        cmocka_unit_test(messages_that_do_not_fit_say_why),
-        cmocka_unit_test(errno_survives),
-        cmocka_unit_test(default_sink_is_stderr_and_only_that),
-        cmocka_unit_test(a_sink_is_given_back),
-        cmocka_unit_test(threads_may_log_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

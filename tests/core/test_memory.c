@@ -1,24 +1,18 @@
 /* Tests how much memory the machine has left. */
 #include "core/memory.h"
+#include "test.h"
 
 #include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void test_within_the_machine(void **state)
+TEST(test_within_the_machine)
 {
-    (void)state;
     size_t total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     size_t available = kprof_memory_available_bytes("");
     assert_true(available > 0);
@@ -32,9 +26,8 @@ static void *look(void *out)
 }
 
 /* A program's thread may have little, and most of it is the program's. */
-static void test_small_stack(void **state)
+TEST(test_small_stack)
 {
-    (void)state;
     pthread_t thread;
     pthread_attr_t attributes;
     size_t available = 0;
@@ -94,9 +87,8 @@ static int tear_down(void **state)
     return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static void test_no_limit(void **state)
+TEST_WITH(test_no_limit, set_up, tear_down)
 {
-    (void)state;
     put("a/memory.max", "max\n");
     put("a/memory.current", "1000\n");
     assert_int_equal(left("0::/a\n"), SIZE_MAX);
@@ -105,9 +97,8 @@ static void test_no_limit(void **state)
     assert_int_equal(kprof_memory_left_in_groups_bytes("/nonexistent", root), SIZE_MAX);
 }
 
-static void test_least_of_nested_groups(void **state)
+TEST_WITH(test_least_of_nested_groups, set_up, tear_down)
 {
-    (void)state;
     put("job/memory.max", "3000\n");
     put("job/memory.current", "2500\n");
     put("job/memory.stat", "anon 2200\ninactive_file 200\nactive_file 100\n");
@@ -125,9 +116,8 @@ static void test_least_of_nested_groups(void **state)
     assert_int_equal(left("0::/job/step\n"), 0);
 }
 
-static void test_version_1(void **state)
+TEST_WITH(test_version_1, set_up, tear_down)
 {
-    (void)state;
     put("memory/job/memory.limit_in_bytes", "3000\n");
     put("memory/job/memory.usage_in_bytes", "1000\n");
     put("memory/job/memory.stat", "inactive_file 10\ntotal_inactive_file 50\n");
@@ -140,9 +130,5 @@ static void test_version_1(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_the_machine), cmocka_unit_test(test_small_stack),
-                                       cmocka_unit_test_setup_teardown(test_no_limit, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(test_least_of_nested_groups, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(test_version_1, set_up, tear_down)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

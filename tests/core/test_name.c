@@ -1,16 +1,11 @@
 /* Demangling, and the bare function name that -k compares with. */
 #include "core/filter.h"
 #include "core/strbuf.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct name_case {
     const char *input, *expected;
@@ -26,9 +21,8 @@ static void check(char *(*function)(const char *), const name_case *c)
     free(result);
 }
 
-static void symbols_demangle(void **state)
+TEST(symbols_demangle)
 {
-    (void)state;
     static const name_case cases[] = {
         {"_Z9vectorAddPKfS0_Pfi", "vectorAdd(float const*, float const*, float*, int)"},
         {"_Z1kILi4EEvPi", "void k<4>(int*)"},
@@ -43,9 +37,8 @@ static void symbols_demangle(void **state)
         check(kprof_demangle, &cases[i]);
 }
 
-static void function_names_are_bare(void **state)
+TEST(function_names_are_bare)
 {
-    (void)state;
     static const name_case cases[] = {
         {"vectorAdd", "vectorAdd"},
         {"vectorAdd(float const*, int)", "vectorAdd"},
@@ -73,9 +66,8 @@ static void function_names_are_bare(void **state)
         check(kprof_name_function_base, &cases[i]);
 }
 
-static void operators_and_lambdas_are_names(void **state)
+TEST(operators_and_lambdas_are_names)
 {
-    (void)state;
     static const name_case cases[] = {
         {"X::operator()(int) const", "operator()"},
         {"void X::operator()<int>(int) const", "operator()"},
@@ -104,9 +96,8 @@ static void operators_and_lambdas_are_names(void **state)
         check(kprof_name_function_base, &cases[i]);
 }
 
-static void other_compilers_names_work(void **state)
+TEST(other_compilers_names_work)
 {
-    (void)state;
     static const name_case cases[] = {
         {"triton_poi_fused_add_0d1d2de", "triton_poi_fused_add_0d1d2de"},
         {"cudapy::__main__::add[abi:v1][abi:c8tJT_3d](Array<float, 1, C, mutable, aligned>)", "add"},
@@ -121,9 +112,8 @@ static void other_compilers_names_work(void **state)
         check(kprof_name_function_base, &cases[i]);
 }
 
-static void broken_brackets_do_no_harm(void **state)
+TEST(broken_brackets_do_no_harm)
 {
-    (void)state;
     static const char *const inputs[] = {
         "",
         "<",
@@ -165,9 +155,8 @@ static void broken_brackets_do_no_harm(void **state)
 }
 
 /* "A<A<..>,A<..>>", each level naming the one before twice: a few hundred characters for 2^30 times as much text. */
-static void names_that_explode_are_left_alone(void **state)
+TEST(names_that_explode_are_left_alone)
 {
-    (void)state;
     char name[512] = "_Z1f1AIiiE";
     size_t length = strlen(name);
     for (int i = 0; i < 30; i++) {
@@ -191,9 +180,8 @@ static char *name_with_arguments(const char *begin, const char *unit, const char
 }
 
 /* Names of CUTLASS and Thrust have several thousand characters. */
-static void long_names_demangle(void **state)
+TEST(long_names_demangle)
 {
-    (void)state;
     for (size_t count = 50; count <= 400; count *= 2) {
         char *mangled =
             name_with_arguments("_Z1kIJ", "50a_type_whose_name_is_as_long_as_those_of_libraries1i", "EEvv", count);
@@ -211,9 +199,8 @@ static void long_names_demangle(void **state)
     }
 }
 
-static void long_names_that_nest_do_no_harm(void **state)
+TEST(long_names_that_nest_do_no_harm)
 {
-    (void)state;
     static const char *const units[] = {"P", "F", "N1aI", "N", "J", "Xpp", "Dp", "M1a", "A_", "1aIiE", "DT", "XcvL"};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         for (size_t length = 1000; length <= 512000; length *= 8) {
@@ -226,9 +213,8 @@ static void long_names_that_nest_do_no_harm(void **state)
     }
 }
 
-static void deep_nesting_is_no_recursion(void **state)
+TEST(deep_nesting_is_no_recursion)
 {
-    (void)state;
     size_t depth = 1000000;
     char *name = malloc(depth * 2 + 8);
     assert_non_null(name);
@@ -244,16 +230,5 @@ static void deep_nesting_is_no_recursion(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(symbols_demangle),
-        cmocka_unit_test(function_names_are_bare),
-        cmocka_unit_test(operators_and_lambdas_are_names),
-        cmocka_unit_test(other_compilers_names_work),
-        cmocka_unit_test(broken_brackets_do_no_harm),
-        cmocka_unit_test(names_that_explode_are_left_alone),
-        cmocka_unit_test(long_names_demangle),
-        cmocka_unit_test(long_names_that_nest_do_no_harm),
-        cmocka_unit_test(deep_nesting_is_no_recursion),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Numbers that the user chose: one by itself, or a pattern that the whole number matches. */
 #include "core/numbers.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static log_capture log_seen;
 
@@ -27,9 +22,8 @@ static void assert_numbers(const char *text, const char *expected)
     kprof_numbers_free(numbers);
 }
 
-static void numbers_and_patterns(void **state)
+TEST(numbers_and_patterns)
 {
-    (void)state;
     assert_numbers("3", "3 ");
     assert_numbers("03", "3 ");
     assert_numbers("[2-4]", "2 3 4 ");
@@ -38,9 +32,8 @@ static void numbers_and_patterns(void **state)
     assert_numbers("1\\d", "10 11 12 13 14 15 16 17 18 19 ");
 }
 
-static void large_numbers(void **state)
+TEST(large_numbers)
 {
-    (void)state;
     kprof_numbers *numbers;
     assert_int_equal(kprof_numbers_new("--option", "18446744073709551615", &numbers), KPROF_OK);
     assert_true(kprof_numbers_have(numbers, UINT64_MAX));
@@ -51,9 +44,8 @@ static void large_numbers(void **state)
     kprof_numbers_free(numbers);
 }
 
-static void what_is_no_number(void **state)
+TEST(what_is_no_number)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"0", "--option: \"0\" is no number from 1"},
         {"", "is no number from 1"},
@@ -82,10 +74,5 @@ static int capture_log(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_and_patterns),
-        cmocka_unit_test(large_numbers),
-        cmocka_unit_test(what_is_no_number),
-    };
-    return cmocka_run_group_tests(tests, capture_log, NULL);
+    return run_all_tests(capture_log, NULL);
 }

@@ -1,15 +1,10 @@
 /* Expressions about NVTX ranges as ncu documents them, and the text that a report keeps of the ranges. */
 #include "core/nvtx.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static log_capture log_seen;
 
@@ -40,9 +35,8 @@ static bool chooses(const char *include, const char *exclude, const char *text)
     return result;
 }
 
-static void expressions_choose(void **state)
+TEST(expressions_choose)
 {
-    (void)state;
     static const struct {
         const char *include, *ranges;
         bool expected;
@@ -114,9 +108,8 @@ static void expressions_choose(void **state)
     }
 }
 
-static void what_is_excluded_is_not_chosen(void **state)
+TEST(what_is_excluded_is_not_chosen)
 {
-    (void)state;
     assert_true(chooses(NULL, "A/", ""));
     assert_true(chooses(NULL, "A/", "B/"));
     assert_false(chooses(NULL, "A/", "B/A/"));
@@ -127,9 +120,8 @@ static void what_is_excluded_is_not_chosen(void **state)
     assert_null(filter);
 }
 
-static void faults_are_told(void **state)
+TEST(faults_are_told)
 {
-    (void)state;
     static const struct {
         const char *expression, *told;
     } cases[] = {
@@ -173,9 +165,8 @@ static void assert_text(const kprof_nvtx_range *items, size_t count, const char 
     kprof_strbuf_free(&text);
 }
 
-static void ranges_become_a_text(void **state)
+TEST(ranges_become_a_text)
 {
-    (void)state;
     static const kprof_nvtx_range items[] = {
         {"", "step 1", false, 0}, {"net", "a;b", false, 0}, {"", "in/out", false, 0}, {"net", "x@y\\", false, 0},
         {"", "", false, 0},       {"io", "read", true, 0},  {"", "epoch", true, 0},   {"", "bell\a", true, 0}};
@@ -187,9 +178,8 @@ static void ranges_become_a_text(void **state)
     assert_text(items, 8, "step 1/in\\/out//; net@a\\;b/x\\@y\\\\/; io@read; epoch; bell\\\\x07");
 }
 
-static void a_text_becomes_ranges_again(void **state)
+TEST(a_text_becomes_ranges_again)
 {
-    (void)state;
     static const char *const texts[] = {
         "", "a/", "a/b/", "a//b/", "a", "net@a/b/; c/; epoch", "a\\/b\\@\\;\\\\/", "x@y; z@w/"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -211,9 +201,8 @@ static void a_text_becomes_ranges_again(void **state)
     assert_int_equal(kprof_nvtx_innermost_length(""), 0);
 }
 
-static void too_many_ranges_are_left_out(void **state)
+TEST(too_many_ranges_are_left_out)
 {
-    (void)state;
     char text[4 * KPROF_NVTX_RANGES_MAX + 1] = "";
     for (size_t i = 0; i + 2 < sizeof text; i += 2)
         memcpy(text + i, "a/", 3);
@@ -233,13 +222,5 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expressions_choose),
-        cmocka_unit_test(what_is_excluded_is_not_chosen),
-        cmocka_unit_test(faults_are_told),
-        cmocka_unit_test(ranges_become_a_text),
-        cmocka_unit_test(a_text_becomes_ranges_again),
-        cmocka_unit_test(too_many_ranges_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return run_all_tests(setup, NULL);
 }

@@ -1,20 +1,15 @@
 /* Tests numbers of the kernel's files. */
 #include "core/files.h"
+#include "test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void test_numbers_of_lines(void **state)
+TEST(test_numbers_of_lines)
 {
-    (void)state;
     char root[] = "/tmp/kprof-proc-XXXXXX", path[64];
     uint64_t number = 7;
     assert_non_null(mkdtemp(root));
@@ -37,9 +32,8 @@ static void test_numbers_of_lines(void **state)
     rmdir(root);
 }
 
-static void test_the_machine_itself(void **state)
+TEST(test_the_machine_itself)
 {
-    (void)state;
     uint64_t number;
     assert_true(kprof_proc_number(&(kprof_proc_file){"", "/proc/self/status"}, "Pid", 10, &number));
     assert_int_equal(number, getpid());
@@ -47,7 +41,5 @@ static void test_the_machine_itself(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers_of_lines),
-                                       cmocka_unit_test(test_the_machine_itself)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

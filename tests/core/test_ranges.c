@@ -1,14 +1,9 @@
 /* Ranges that the application makes: which instances are chosen, and which steps of a schedule are measured. */
 #include "core/filter.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static log_capture log_seen;
 
@@ -71,9 +66,8 @@ static void assert_taken(kprof_filter_spec spec, const char *steps, const char *
 
 static char *a_pushed[] = {"A/"}, *a_started[] = {"A"}, *a_top[] = {"A]"}, *both[] = {"A/", "B/"}, *inner[] = {"A/B"};
 
-static void ranges_of_calls(void **state)
+TEST(ranges_of_calls)
 {
-    (void)state;
     static const char steps[] = ".S.s.S..s.S.s";
     assert_taken((kprof_filter_spec){.range_filter = ":2:"}, steps, "...xx..");
     assert_taken((kprof_filter_spec){.range_filter = "no:1|3:"}, steps, ".x....x");
@@ -83,9 +77,8 @@ static void ranges_of_calls(void **state)
     assert_taken((kprof_filter_spec){.range_filter = ":2:", .launch_skip = 1}, steps, "....x..");
 }
 
-static void instances_of_nvtx_ranges(void **state)
+TEST(instances_of_nvtx_ranges)
 {
-    (void)state;
     static const char steps[] = ".A.).A.B.).).A.)";
     assert_taken((kprof_filter_spec){.range_filter = "::2", .nvtx_include = {a_pushed, 1, 1}}, steps, "...xxx..");
     assert_taken((kprof_filter_spec){.range_filter = "::[13]", .nvtx_include = {a_pushed, 1, 1}}, steps, ".x.....x");
@@ -102,9 +95,8 @@ static void instances_of_nvtx_ranges(void **state)
 }
 
 /* As ncu's manual has it: with "no" one or the other, with "yes" the one in the other. */
-static void both_kinds_of_ranges(void **state)
+TEST(both_kinds_of_ranges)
 {
-    (void)state;
     static const char steps[] = "S.A.)A.)A.)sS.A.)A.)s";
     const kprof_filter_spec either = {.range_filter = ":2:3", .nvtx_include = {a_pushed, 1, 1}},
                             nested = {.range_filter = "yes:2:2", .nvtx_include = {a_pushed, 1, 1}},
@@ -115,9 +107,8 @@ static void both_kinds_of_ranges(void **state)
     assert_taken(anew, "A.)S.A.)s", "..x"); /* outside of the calls there is none to number */
 }
 
-static void steps_of_nvtx(void **state)
+TEST(steps_of_nvtx)
 {
-    (void)state;
     kprof_filter_spec spec = {.schedule = "1,1,1,2,2", .step = "A/"};
     /* numbers of steps: 1 skipped, 2 waits, 3 warms up, 4 and 5 are measured, and once more */
     assert_taken(spec, ".A.)A.)A.)A..)A.).A.)A.)A.)A.)A.)A.)A.).", "....xxx...xx....");
@@ -128,9 +119,8 @@ static void steps_of_nvtx(void **state)
     assert_taken((kprof_filter_spec){.schedule = "0,1,0,1,0", .step = "A"}, "<.>.<.>.", "..x.");
 }
 
-static void steps_of_calls_and_launches(void **state)
+TEST(steps_of_calls_and_launches)
 {
-    (void)state;
     assert_taken((kprof_filter_spec){.schedule = "1,0,0,1,1", .profiler_calls = KPROF_FROM_A_START_CALL},
                  ".S.sS..s.S.s", "..xx..");
     assert_taken((kprof_filter_spec){.schedule = "2,1,0,2,2"}, "............", "...xx.xx....");
@@ -138,9 +128,8 @@ static void steps_of_calls_and_launches(void **state)
     assert_taken((kprof_filter_spec){.schedule = "0,1,0,1,0", .launch_count = 2}, "........", ".x.x....");
 }
 
-static void a_schedule_ends(void **state)
+TEST(a_schedule_ends)
 {
-    (void)state;
     static const struct {
         kprof_filter_spec spec;
         const char *before, *last;
@@ -169,9 +158,8 @@ static void assert_refused(kprof_filter_spec spec, const char *why)
         fail_msg("%s", log_seen.last);
 }
 
-static void mistakes_are_told(void **state)
+TEST(mistakes_are_told)
 {
-    (void)state;
     static const char *const ranges[] = {"2", ":2", "maybe:1:", "::", "yes::", ""};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         assert_refused((kprof_filter_spec){.range_filter = (char *)ranges[i]}, "write [yes|no]:RANGES:RANGES");
@@ -199,14 +187,5 @@ static int capture_log(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_of_calls),
-        cmocka_unit_test(instances_of_nvtx_ranges),
-        cmocka_unit_test(both_kinds_of_ranges),
-        cmocka_unit_test(steps_of_nvtx),
-        cmocka_unit_test(steps_of_calls_and_launches),
-        cmocka_unit_test(a_schedule_ends),
-        cmocka_unit_test(mistakes_are_told),
-    };
-    return cmocka_run_group_tests(tests, capture_log, NULL);
+    return run_all_tests(capture_log, NULL);
 }

@@ -1,15 +1,10 @@
 /* Patterns find what they should, and give up on names that would take minutes. */
 #include "core/regex.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_regex_result match(const char *pattern, const char *text)
 {
@@ -29,9 +24,8 @@ static char *repeat(char c, size_t count)
     return text;
 }
 
-static void patterns_match_anywhere(void **state)
+TEST(patterns_match_anywhere)
 {
-    (void)state;
     assert_string_equal(kprof_regex_pattern("regex:a"), "a");
     assert_null(kprof_regex_pattern("a"));
     assert_int_equal(match("ector", "vectorAdd"), KPROF_REGEX_YES);
@@ -41,9 +35,8 @@ static void patterns_match_anywhere(void **state)
 }
 
 /* One pattern runs over the rest of the text at every character, one goes back and forth, one does so in a group. */
-static void a_quoted_text_matches_itself(void **state)
+TEST(a_quoted_text_matches_itself)
 {
-    (void)state;
     static const char *const texts[] = {"add",          "operator+",  "a$b", "x[3]{lambda(int)#1}*",
                                         "a|b^c.d?e\\f", "a\tb\nc\x7f"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -58,9 +51,8 @@ static void a_quoted_text_matches_itself(void **state)
     }
 }
 
-static void long_names_are_given_up(void **state)
+TEST(long_names_are_given_up)
 {
-    (void)state;
     static const char *const patterns[] = {"a*[bc]", "a.*?[bc]", "(a|aa)+[bc]", "(?=.*[bc])a"};
     char *name = repeat('a', 400000);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
@@ -70,9 +62,8 @@ static void long_names_are_given_up(void **state)
     free(name);
 }
 
-static void searches_fail_instead(void **state)
+TEST(searches_fail_instead)
 {
-    (void)state;
     log_capture log;
     log_capture_start(&log);
     kprof_regex *regex = NULL;
@@ -91,11 +82,5 @@ static void searches_fail_instead(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_match_anywhere),
-        cmocka_unit_test(a_quoted_text_matches_itself),
-        cmocka_unit_test(long_names_are_given_up),
-        cmocka_unit_test(searches_fail_instead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* The status table: every status has a name, a message and an exit code outside the application's range. */
 #include "core/status.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void every_status_is_described(void **state)
+TEST(every_status_is_described)
 {
-    (void)state;
     assert_int_equal(kprof_status_exit_code(KPROF_OK), 0);
     for (int i = 0; i < KPROF_STATUS_COUNT; i++) {
         kprof_status status = (kprof_status)i;
@@ -22,18 +16,16 @@ static void every_status_is_described(void **state)
     }
 }
 
-static void names_and_codes_belong_together(void **state)
+TEST(names_and_codes_belong_together)
 {
-    (void)state;
     assert_string_equal(kprof_status_name(KPROF_NO_MATCH), "NO_MATCH");
     assert_string_equal(kprof_status_message(KPROF_NO_MATCH), "no kernel launch matched");
     assert_int_equal(kprof_status_exit_code(KPROF_NO_MATCH), 106);
     assert_int_equal(kprof_status_exit_code(KPROF_APPLICATION), 119);
 }
 
-static void values_outside_the_enum_are_harmless(void **state)
+TEST(values_outside_the_enum_are_harmless)
 {
-    (void)state;
     assert_string_equal(kprof_status_name((kprof_status)-1), "?");
     assert_string_equal(kprof_status_message(KPROF_STATUS_COUNT), "?");
     assert_int_not_equal(kprof_status_exit_code((kprof_status)12345), 0);
@@ -41,10 +33,5 @@ static void values_outside_the_enum_are_harmless(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_is_described),
-        cmocka_unit_test(names_and_codes_belong_together),
-        cmocka_unit_test(values_outside_the_enum_are_harmless),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* The growing buffer, string lists and suggestions. */
 #include "core/strbuf.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void text_grows_and_stays_terminated(void **state)
+TEST(text_grows_and_stays_terminated)
 {
-    (void)state;
     kprof_strbuf buf = KPROF_STRBUF_INIT;
     char expected[4001] = "";
     for (int i = 0; i < 1000; i++) {
@@ -30,9 +24,8 @@ static void text_grows_and_stays_terminated(void **state)
     assert_null(buf.data);
 }
 
-static void bytes_may_be_zero(void **state)
+TEST(bytes_may_be_zero)
 {
-    (void)state;
     kprof_strbuf buf = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&buf, "a\0b", 3);
     kprof_strbuf_append(&buf, NULL, 0);
@@ -41,9 +34,8 @@ static void bytes_may_be_zero(void **state)
     kprof_strbuf_free(&buf);
 }
 
-static void take_hands_the_text_over(void **state)
+TEST(take_hands_the_text_over)
 {
-    (void)state;
     kprof_strbuf buf = KPROF_STRBUF_INIT;
     char *empty = kprof_strbuf_take(&buf);
     assert_string_equal(empty, "");
@@ -56,9 +48,8 @@ static void take_hands_the_text_over(void **state)
     free(text);
 }
 
-static void a_failure_is_remembered(void **state)
+TEST(a_failure_is_remembered)
 {
-    (void)state;
     kprof_strbuf buf = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&buf, "text");
     kprof_strbuf_append(&buf, "", SIZE_MAX - 2);
@@ -69,9 +60,8 @@ static void a_failure_is_remembered(void **state)
     assert_false(buf.failed);
 }
 
-static void lists_keep_order_and_uniqueness(void **state)
+TEST(lists_keep_order_and_uniqueness)
 {
-    (void)state;
     kprof_strlist list = KPROF_STRLIST_INIT;
     char text[16];
     for (int i = 0; i < 100; i++) {
@@ -103,9 +93,8 @@ static const char *nearest(const char *text)
     return kprof_nearest(text, items, sizeof items / sizeof *items);
 }
 
-static void typing_errors_find_their_word(void **state)
+TEST(typing_errors_find_their_word)
 {
-    (void)state;
     assert_string_equal(nearest("defualt"), "default");
     assert_string_equal(nearest("ful"), "full");
     assert_string_equal(nearest("VECTORADD"), "vectorAdd");
@@ -115,9 +104,8 @@ static void typing_errors_find_their_word(void **state)
     assert_string_equal(nearest("dram_bytes_read.sum"), "dram__bytes_read.sum");
 }
 
-static void several_words_are_near(void **state)
+TEST(several_words_are_near)
 {
-    (void)state;
     static const char *const words[] = {"dram__bytes_write.sum", "sm__cycles_active.avg", "dram__bytes_read.sum",
                                         "dram__bytes.sum.per_second", "dram__byte.sum"};
     kprof_strlist items = KPROF_STRLIST_INIT, found = KPROF_STRLIST_INIT;
@@ -138,9 +126,8 @@ static void several_words_are_near(void **state)
     kprof_strlist_free(&items);
 }
 
-static void a_spelling_must_be_nearer(void **state)
+TEST(a_spelling_must_be_nearer)
 {
-    (void)state;
     static const char *const words[] = {"export", "import", "report", "kernel"};
     assert_string_equal(kprof_nearest("port", words, 4), "export");
     assert_null(kprof_nearest_spelling("port", words, 4));
@@ -149,27 +136,24 @@ static void a_spelling_must_be_nearer(void **state)
     assert_string_equal(kprof_nearest_spelling("kernal", words, 4), "kernel");
 }
 
-static void a_part_finds_the_shortest_whole(void **state)
+TEST(a_part_finds_the_shortest_whole)
 {
-    (void)state;
     static const char *const kernels[] = {"ampere_sgemm_128x64_tn_long", "ampere_sgemm_128x64_tn", "reduce_kernel"};
     assert_string_equal(kprof_nearest("GEMM", kernels, 3), "ampere_sgemm_128x64_tn");
     assert_null(kprof_nearest("mm", kernels, 3));
     assert_string_equal(nearest("sum"), "dram__bytes.sum");
 }
 
-static void unrelated_words_find_nothing(void **state)
+TEST(unrelated_words_find_nothing)
 {
-    (void)state;
     assert_null(nearest("x"));
     assert_null(nearest(""));
     assert_null(nearest("occupancy"));
     assert_null(kprof_nearest("full", NULL, 0));
 }
 
-static void very_long_words_are_bounded(void **state)
+TEST(very_long_words_are_bounded)
 {
-    (void)state;
     char *text = malloc(100001);
     assert_non_null(text);
     memset(text, 'a', 100000);
@@ -187,9 +171,8 @@ static void note_end(void)
     ends++;
 }
 
-static void test_memory_that_runs_out(void **state)
+TEST(test_memory_that_runs_out)
 {
-    (void)state;
     kprof_strbuf text = KPROF_STRBUF_INIT, other = KPROF_STRBUF_INIT;
     kprof_memory_end_with(note_end);
     kprof_strbuf_puts(&text, "a");
@@ -204,13 +187,5 @@ static void test_memory_that_runs_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_grows_and_stays_terminated), cmocka_unit_test(bytes_may_be_zero),
-        cmocka_unit_test(take_hands_the_text_over),        cmocka_unit_test(a_failure_is_remembered),
-        cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
-        cmocka_unit_test(several_words_are_near),          cmocka_unit_test(a_spelling_must_be_nearer),
-        cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
-        cmocka_unit_test(very_long_words_are_bounded),     cmocka_unit_test(test_memory_that_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* The names that torch.autograd.profiler.emit_nvtx gives to ranges, and what a launch in them is of. */
 #include "core/torch.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void ranges_are_read(void **state)
+TEST(ranges_are_read)
 {
-    (void)state;
     static const struct {
         const char *text;
         kprof_torch_kind kind;
@@ -47,9 +41,8 @@ static void ranges_are_read(void **state)
     }
 }
 
-static void launches_are_of_modules(void **state)
+TEST(launches_are_of_modules)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"", ""},
         {"step 3/", ""},
@@ -72,6 +65,5 @@ static void launches_are_of_modules(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_read), cmocka_unit_test(launches_are_of_modules)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -7,16 +7,11 @@
 #include "cupti/driver.h"
 
 #include "sim/clock.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define FAKE_QUEUE 16
 

@@ -4,16 +4,11 @@
 #include "cupti/call_records.h"
 #include "host/load.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MOST_NAMES 64
 #define MOST_TAKEN 32
@@ -269,9 +264,8 @@ static void complete(filled *out)
     cupti.complete(NULL, 0, out->buffer, out->size, out->valid);
 }
 
-static void what_runs_on_the_gpu(void **state)
+TEST(what_runs_on_the_gpu)
 {
-    (void)state;
     filled buffer = request();
     const CUpti_ActivityKernel10 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                            .registersPerThread = 40,
@@ -357,9 +351,8 @@ static CUpti_ActivityAPI call_of(CUpti_ActivityKind kind, uint32_t id, uint64_t 
 }
 
 /* What the runtime's call does through the driver is a part of it; what else the driver is asked for is not. */
-static void calls(void **state)
+TEST(calls)
 {
-    (void)state;
     filled buffer = request();
     const CUpti_ActivityAPI inner =
                                 call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 110, 190),
@@ -388,9 +381,8 @@ static void calls(void **state)
 }
 
 /* Buffers end anywhere, and threads have their own. */
-static void parts_of_calls_in_other_buffers(void **state)
+TEST(parts_of_calls_in_other_buffers)
 {
-    (void)state;
     filled first = request(), second = request();
     const CUpti_ActivityAPI load = call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, 110, 120),
                             inner =
@@ -445,9 +437,8 @@ static void get_a_kernel(void)
 }
 
 /* A record more makes each launch slower. */
-static void launches_by_the_runtime_are_recorded_once(void **state)
+TEST(launches_by_the_runtime_are_recorded_once)
 {
-    (void)state;
     cupti.launches = true;
     launch_by_the_runtime(1999);
     assert_true(kprof_activities_save() && cupti.launches);
@@ -473,9 +464,8 @@ static void launches_by_the_runtime_are_recorded_once(void **state)
     assert_true(cupti.launches);
 }
 
-static void launches_of_cuda_13_have_their_name(void **state)
+TEST(launches_of_cuda_13_have_their_name)
 {
-    (void)state;
     filled buffer = request();
     const CUpti_ActivityAPI inner =
                                 call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 110, 190),
@@ -499,9 +489,8 @@ static void launch_by_the_driver(void)
 }
 
 /* One launch by the driver does not mean that more follow, but kprof looks whether they do. */
-static void launches_by_the_driver_are_found(void **state)
+TEST(launches_by_the_driver_are_found)
 {
-    (void)state;
     cupti.launches = true;
     launch_by_the_driver();
     launch_by_the_runtime(1999);
@@ -522,9 +511,8 @@ static void launches_by_the_driver_are_found(void **state)
     assert_non_null(strstr(log_seen.last, "launches kernels through the driver, too"));
 }
 
-static void all_else(void **state)
+TEST(all_else)
 {
-    (void)state;
     filled buffer = request();
     const CUpti_ActivityOverhead3 overhead = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
                                               .overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING,
@@ -553,9 +541,8 @@ static void all_else(void **state)
 }
 
 /* CUPTI reads no further once it has met a record that it cannot tell. */
-static void rest_of_a_buffer_that_cannot_be_read(void **state)
+TEST(rest_of_a_buffer_that_cannot_be_read)
 {
-    (void)state;
     const CUpti_ActivityAPI call = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 2, 320, 400),
                             broken = {.kind = CUPTI_ACTIVITY_KIND_INVALID, .cbid = 7},
                             nothing = {.kind = CUPTI_ACTIVITY_KIND_INVALID};
@@ -576,9 +563,8 @@ static void rest_of_a_buffer_that_cannot_be_read(void **state)
                                        "its records (error 21)");
 }
 
-static void managed_memory(void **state)
+TEST(managed_memory)
 {
-    (void)state;
     assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER]);
     cupti.managed = CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
     assert_int_equal(kprof_activities_follow_managed(), KPROF_UNSUPPORTED);
@@ -614,9 +600,8 @@ static void managed_memory(void **state)
 }
 
 /* However many threads ask, there is an end to the memory; what comes back is used again. */
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
-    (void)state;
     enum { MANY = 400 };
     static filled buffers[MANY];
     size_t bytes = 0, count = 0;
@@ -640,9 +625,8 @@ static void memory_is_bounded(void **state)
     cupti.complete(NULL, 0, NULL, 0, 0); /* as CUPTI answers a request that was declined */
 }
 
-static void nothing_is_taken_for_granted(void **state)
+TEST(nothing_is_taken_for_granted)
 {
-    (void)state;
     cupti.registered = CUPTI_ERROR_NOT_COMPATIBLE;
     assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_UNSUPPORTED);
     assert_non_null(strstr(log_seen.last, "does another tool trace this process?"));
@@ -658,9 +642,8 @@ static void nothing_is_taken_for_granted(void **state)
     assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_GRAPHS), KPROF_UNSUPPORTED);
 }
 
-static void kernels_alone(void **state)
+TEST(kernels_alone)
 {
-    (void)state;
     memset(cupti.enabled, 0, sizeof cupti.enabled);
     cupti.driver_calls = 0;
     assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_KERNELS), KPROF_OK);
@@ -670,9 +653,8 @@ static void kernels_alone(void **state)
 }
 
 /* CUPTI's own records of memory, and of waits, would make each launch slower. */
-static void memory_is_told_by_calls(void **state)
+TEST(memory_is_told_by_calls)
 {
-    (void)state;
     const kprof_memory_activity memory = {
         .device = 1, .context = 2, .stream = -1, .correlation = 3, .address = INT64_C(0x7f0000000000), .bytes = 512};
     assert_true(kprof_activities_want_memory());
@@ -686,9 +668,8 @@ static void memory_is_told_by_calls(void **state)
 }
 
 /* Calls go on: enabling them anew would enable those that only ask. */
-static void pauses(void **state)
+TEST(pauses)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         kprof_activities_pause(true);
         assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] ||
@@ -716,25 +697,8 @@ static int set_up(void **state)
     return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(what_runs_on_the_gpu),
-        TEST(calls),
-        TEST(parts_of_calls_in_other_buffers),
-        TEST(launches_by_the_runtime_are_recorded_once),
-        TEST(launches_by_the_driver_are_found),
-        TEST(launches_of_cuda_13_have_their_name),
-        TEST(all_else),
-        TEST(memory_is_bounded),
-        TEST(memory_is_told_by_calls),
-        TEST(nothing_is_taken_for_granted),
-        TEST(kernels_alone),
-        TEST(pauses),
-        TEST(rest_of_a_buffer_that_cannot_be_read),
-        TEST(managed_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

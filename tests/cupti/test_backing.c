@@ -3,6 +3,7 @@
 #include "core/config.h"
 #include "cupti/backing.h"
 #include "fake_device.h"
+#include "test.h"
 
 #define MEBIBYTE ((size_t)1 << 20)
 #define GIBIBYTE ((size_t)1 << 30)
@@ -32,16 +33,14 @@ static void reserve(size_t bytes, size_t largest)
     assert_int_equal(kprof_backing_reserve(&backing, &api, bytes, largest), KPROF_OK);
 }
 
-static void test_nothing_reserved(void **state)
+TEST(test_nothing_reserved)
 {
-    (void)state;
     assert_int_equal(kprof_backing_take(&backing, 1), 0);
     assert_int_equal(fake.chunks, 0);
 }
 
-static void test_pieces_lie_apart(void **state)
+TEST(test_pieces_lie_apart)
 {
-    (void)state;
     static const size_t sizes[] = {1, 255, 256, 257, 65536, 3};
     uint64_t end = 0;
     reserve(MEBIBYTE, 65536);
@@ -54,9 +53,8 @@ static void test_pieces_lie_apart(void **state)
 }
 
 /* However they are cut: what one chunk has left is too little for the largest. */
-static void test_all_that_was_reserved(void **state)
+TEST(test_all_that_was_reserved)
 {
-    (void)state;
     const size_t piece = 65536;
     reserve(20 * MEBIBYTE, piece);
     assert_true(kprof_backing_take(&backing, 5 * MEBIBYTE) != 0);
@@ -67,9 +65,8 @@ static void test_all_that_was_reserved(void **state)
     assert_true(kprof_backing_take(&backing, piece) != 0); /* the one more */
 }
 
-static void test_space_is_used_again(void **state)
+TEST(test_space_is_used_again)
 {
-    (void)state;
     reserve(20 * MEBIBYTE, 65536);
     size_t taken_bytes = fake.taken_bytes;
     CUdeviceptr first = kprof_backing_take(&backing, MEBIBYTE);
@@ -79,18 +76,16 @@ static void test_space_is_used_again(void **state)
     assert_int_equal(kprof_backing_take(&backing, MEBIBYTE), first);
 }
 
-static void test_no_space_left(void **state)
+TEST(test_no_space_left)
 {
-    (void)state;
     reserve(MEBIBYTE, 0);
     assert_int_equal(kprof_backing_take(&backing, GIBIBYTE), 0);
     assert_true(kprof_backing_take(&backing, MEBIBYTE) != 0);
 }
 
 /* The application may need more memory later. */
-static void test_reserve_of_the_device(void **state)
+TEST(test_reserve_of_the_device)
 {
-    (void)state;
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES + 64 * MEBIBYTE;
     assert_int_equal(kprof_backing_reserve(&backing, &api, 64 * MEBIBYTE, 0), KPROF_NO_MEMORY);
     assert_int_equal(fake.chunks, 0);
@@ -102,9 +97,8 @@ static void test_reserve_of_the_device(void **state)
     assert_int_equal(kprof_backing_reserve(&backing, &api, 1, 0), KPROF_NO_MEMORY);
 }
 
-static void test_driver_that_fails(void **state)
+TEST(test_driver_that_fails)
 {
-    (void)state;
     fake.alloc_result = CUDA_ERROR_OUT_OF_MEMORY;
     assert_int_equal(kprof_backing_reserve(&backing, &api, 1, 0), KPROF_NO_MEMORY);
     fake.alloc_result = CUDA_ERROR_UNKNOWN;
@@ -116,9 +110,8 @@ static void test_driver_that_fails(void **state)
 }
 
 /* Memory of a context that is gone cannot be freed. */
-static void test_context_that_is_gone(void **state)
+TEST(test_context_that_is_gone)
 {
-    (void)state;
     reserve(MEBIBYTE, 0);
     CUdeviceptr address = kprof_backing_take(&backing, 1);
     kprof_backing_release(&backing, &api, false);
@@ -129,15 +122,6 @@ static void test_context_that_is_gone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_nothing_reserved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_pieces_lie_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_all_that_was_reserved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_space_is_used_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_space_left, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_reserve_of_the_device, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_driver_that_fails, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_context_that_is_gone, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

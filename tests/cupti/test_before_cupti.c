@@ -1,14 +1,10 @@
 /* The preloaded library between a framework and its copy of CUPTI, both loaded for themselves as Python does it: the
  * copy is called where kprof uses another one or none, and kprof where it uses this one. */
 #include "cupti/guests.h"
+#include "test.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int (*call_cupti)(int, void *);
 static CUptiResult (*own_subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
@@ -86,7 +82,7 @@ static void expect(const int *results)
         assert_int_equal(call_cupti(which, &handle), results[which]);
 }
 
-static void test_calls(void **state)
+TEST(test_calls)
 {
     static const int of_copy[] = {101, 102, 103, 108, 204, 301, 401, 501, 104, 0};
     static const int of_kprof[] = {1, 2, 10, 12, 9, 7, 8, 9, CUPTI_ERROR_NOT_SUPPORTED, 0};
@@ -113,6 +109,6 @@ static void test_calls(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_calls, open_framework)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(open_framework, NULL);
+    return run_all_tests(NULL, NULL);
 }

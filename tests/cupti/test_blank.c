@@ -1,14 +1,9 @@
 /* Blank counter data: images made up of a head, blocks and an end. */
 #include "cupti/blank.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct made_image {
     size_t head, end, ranges, range_bytes, size;
@@ -62,9 +57,8 @@ static void assert_restored(made_image *m)
     kprof_blank_free(blank);
 }
 
-static void test_any_number(void **state)
+TEST(test_any_number)
 {
-    (void)state;
     static const size_t shapes[][4] = {
         {96, 10, 1000, 40}, {5000, 30, 300, 0}, {0, 3, 64, 0}, {200, 1, 50, 9}, {1, 2, 9, 3}};
     for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
@@ -76,9 +70,8 @@ static void test_any_number(void **state)
 }
 
 /* Even whole blocks do not tell where the head ends. */
-static void test_head_like_blocks(void **state)
+TEST(test_head_like_blocks)
 {
-    (void)state;
     static const size_t heads[] = {316, 1000, 2000, 3000};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         made_image m = make(heads[i], 30, 300, 0);
@@ -90,9 +83,8 @@ static void test_head_like_blocks(void **state)
 }
 
 /* CUPTI may write beyond the ranges that were used, or number them in another way one day. */
-static void test_written_beyond(void **state)
+TEST(test_written_beyond)
 {
-    (void)state;
     made_image m = make(96, 10, 1000, 40);
     kprof_blank *blank = kprof_blank_keep(m.bytes, m.size, m.ranges, m.range_bytes);
     assert_non_null(blank);
@@ -104,9 +96,8 @@ static void test_written_beyond(void **state)
     release(&m);
 }
 
-static void test_no_such_image(void **state)
+TEST(test_no_such_image)
 {
-    (void)state;
     made_image m = make(96, 10, 1000, 40);
     assert_null(kprof_blank_keep(m.bytes, m.size, 0, 1000));
     assert_null(kprof_blank_keep(m.bytes, m.size, 10, 0));
@@ -120,11 +111,5 @@ static void test_no_such_image(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_number),
-        cmocka_unit_test(test_head_like_blocks),
-        cmocka_unit_test(test_written_beyond),
-        cmocka_unit_test(test_no_such_image),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,12 +3,9 @@
 #include "cupti/allocations.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -69,9 +66,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     return KPROF_OK;
 }
 
-static void test_calls_that_share(void **state)
+TEST(test_calls_that_share)
 {
-    (void)state;
     static const struct {
         CUpti_CallbackId id;
         unsigned shared;
@@ -111,9 +107,8 @@ static void test_calls_that_share(void **state)
         assert_int_equal(kprof_call_sharing(rows[i].id, NULL), rows[i].shared);
 }
 
-static void test_calls_that_share_nothing(void **state)
+TEST(test_calls_that_share_nothing)
 {
-    (void)state;
     static const CUpti_CallbackId ids[] = {
         ID(INVALID), ID(cuMemAlloc_v2), ID(cuMemsetD8_v2), ID(cuLaunchKernel), ID(cuGraphLaunch), ID(cuMemFreeHost),
     };
@@ -122,9 +117,8 @@ static void test_calls_that_share_nothing(void **state)
 }
 
 /* Memory that is allocated in a capture is a graph's. */
-static void test_memory_of_captures(void **state)
+TEST(test_memory_of_captures)
 {
-    (void)state;
     cuMemAllocAsync_params plain = {.bytesize = 64};
     cuMemAllocFromPoolAsync_params captured = {.bytesize = 64, .hStream = (CUstream)(void *)&captured_stream};
     assert_int_equal(kprof_call_sharing(ID(cuMemAllocAsync), &plain), 0);
@@ -138,9 +132,8 @@ static kprof_call_kind kind_of(CUpti_CallbackId id, const void *parameters)
 }
 
 /* The engine looks for new sharing after calls that it keeps out of a replay, not after others. */
-static void test_calls_that_share_are_kept_apart(void **state)
+TEST(test_calls_that_share_are_kept_apart)
 {
-    (void)state;
     static const uint64_t no_parameters[16] = {0};
     for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
         kprof_call_kind kind = kind_of(id, no_parameters);
@@ -150,9 +143,8 @@ static void test_calls_that_share_are_kept_apart(void **state)
 }
 
 /* A call that only a newer driver has closes a batch, and may share with everybody. */
-static void test_unknown_calls(void **state)
+TEST(test_unknown_calls)
 {
-    (void)state;
     static const CUpti_CallbackId ids[] = {CUPTI_DRIVER_TRACE_CBID_SIZE, CUPTI_DRIVER_TRACE_CBID_SIZE + 1, 100000,
                                            ID(FORCE_INT), UINT32_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -164,9 +156,8 @@ static void test_unknown_calls(void **state)
 }
 
 /* What is not seen must bring nothing, take nothing away and share nothing. */
-static void test_calls_that_may_go_unseen(void **state)
+TEST(test_calls_that_may_go_unseen)
 {
-    (void)state;
     static const uint64_t no_parameters[16] = {0};
     static const CUpti_CallbackId unseen[] = {ID(cuLaunchKernel),      ID(cuLaunchKernelEx_ptsz), ID(cuGraphLaunch),
                                               ID(cuStreamSynchronize), ID(cuEventRecord),         ID(cuCtxGetCurrent)};
@@ -192,9 +183,8 @@ static void test_calls_that_may_go_unseen(void **state)
 }
 
 /* CUPTI never tells of these: kprof's own events and what frameworks ask at each launch are among them. */
-static void test_calls_that_are_ignored(void **state)
+TEST(test_calls_that_are_ignored)
 {
-    (void)state;
     static const CUpti_CallbackId ignored[] = {ID(cuStreamIsCapturing), ID(cuEventCreate), ID(cuCtxGetCurrent),
                                                ID(cuFuncGetAttribute), ID(cuThreadExchangeStreamCaptureMode)};
     static const CUpti_CallbackId ordering[] = {ID(cuStreamWaitEvent), ID(cuEventRecord),
@@ -215,9 +205,8 @@ static void test_calls_that_are_ignored(void **state)
         assert_true(!kprof_call_is_ignored(id, false) || kprof_call_may_go_unseen(id));
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     static const uint64_t no_parameters[16] = {0};
     static const struct {
         CUpti_CallbackId id;
@@ -295,9 +284,8 @@ static void test_kinds(void **state)
 }
 
 /* Another user of a context changes nothing, a new context may. */
-static void test_retaining_a_context(void **state)
+TEST(test_retaining_a_context)
 {
-    (void)state;
     cuDevicePrimaryCtxRetain_params used = {.dev = USED_DEVICE}, unused = {.dev = USED_DEVICE + 1};
     assert_int_equal(kind_of(ID(cuDevicePrimaryCtxRetain), &used), KPROF_CALL_HARMLESS);
     assert_int_equal(kind_of(ID(cuDevicePrimaryCtxRetain), &unused), KPROF_CALL_OTHER);
@@ -312,9 +300,8 @@ static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value
     return kind;
 }
 
-static void test_calls_that_change_settings(void **state)
+TEST(test_calls_that_change_settings)
 {
-    (void)state;
     const cuFuncSetAttribute_params limit = {.attrib = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES};
     const cuFuncSetAttribute_params carveout = {.attrib = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT};
     const cuKernelSetAttribute_params policy = {.attrib = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
@@ -325,9 +312,8 @@ static void test_calls_that_change_settings(void **state)
 }
 
 /* A replay of a launch has the limits that it had, and puts back those of now: nobody may change them meanwhile. */
-static void test_function_attributes(void **state)
+TEST(test_function_attributes)
 {
-    (void)state;
     static const CUfunction_attribute limits[] = {
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
         CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
@@ -340,9 +326,8 @@ static void test_function_attributes(void **state)
 }
 
 /* What the pool is told to keep decides later, where a batch is open, and not the call. */
-static void test_frees_to_pools(void **state)
+TEST(test_frees_to_pools)
 {
-    (void)state;
     static const CUpti_CallbackId ids[] = {ID(cuMemFreeAsync), ID(cuMemFreeAsync_ptsz)};
     cuMemFreeAsync_params p = {.dptr = OWN_MEMORY};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -362,9 +347,8 @@ static kprof_call_kind kind_of_question(CUmemPool_attribute attribute)
 }
 
 /* kprof changes what a pool keeps, and so what it has, but not what the application uses of that. */
-static void test_questions_of_pools(void **state)
+TEST(test_questions_of_pools)
 {
-    (void)state;
     assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD), KPROF_CALL_MEMORY_INFO);
     assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), KPROF_CALL_MEMORY_INFO);
     assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), KPROF_CALL_MEMORY_INFO);
@@ -380,9 +364,8 @@ static void note_memory(CUpti_CallbackId id, const void *parameters)
 }
 
 /* Memory that is mapped a second time may be saved at its first address. */
-static void test_mappings(void **state)
+TEST(test_mappings)
 {
-    (void)state;
     CUmemGenericAllocationHandle handle = 77;
     cuMemCreate_params create = {.handle = &handle};
     cuMemMap_params map = {.ptr = OWN_MEMORY, .size = MEMORY_BYTES, .handle = handle};
@@ -394,9 +377,8 @@ static void test_mappings(void **state)
 }
 
 /* The stream in whose order memory comes. */
-static void test_allocations_in_streams(void **state)
+TEST(test_allocations_in_streams)
 {
-    (void)state;
     CUstream stream = (CUstream)0x100;
     cuMemAllocAsync_params own = {.hStream = stream}, of_default = {.hStream = NULL};
     cuMemAllocFromPoolAsync_params from_pool = {.hStream = stream}, of_pool = {.hStream = NULL};
@@ -410,9 +392,8 @@ static void test_allocations_in_streams(void **state)
     assert_null(kprof_allocation_stream(ID(cuMemAlloc_v2), &own));
 }
 
-static void test_streams_that_wait(void **state)
+TEST(test_streams_that_wait)
 {
-    (void)state;
     kprof_decoded_call decoded;
     cuStreamWaitEvent_params own = {.hStream = (CUstream)0x100}, of_default = {.hStream = NULL};
     assert_int_equal(kprof_call_decode(ID(cuStreamWaitEvent), &own, &decoded), KPROF_CALL_ORDER);
@@ -442,9 +423,8 @@ static void test_streams_that_wait(void **state)
 }
 
 /* A batch stays open over those that wait alone, or write one value. */
-static void test_operations_on_values(void **state)
+TEST(test_operations_on_values)
 {
-    (void)state;
     static const CUpti_CallbackId ids[] = {ID(cuStreamBatchMemOp), ID(cuStreamBatchMemOp_ptsz),
                                            ID(cuStreamBatchMemOp_v2), ID(cuStreamBatchMemOp_v2_ptsz)};
     enum { WAIT = CU_STREAM_MEM_OP_WAIT_VALUE_32, LONG_WAIT = CU_STREAM_MEM_OP_WAIT_VALUE_64, NEW = 1000 };
@@ -489,9 +469,8 @@ static void test_operations_on_values(void **state)
     }
 }
 
-static void test_transfers(void **state)
+TEST(test_transfers)
 {
-    (void)state;
     kprof_transfer t;
     CUstream stream = (CUstream)0x100;
     cuMemsetD2D16Async_params rows = {.dstDevice = 64, .dstPitch = 512, .us = 7, .Width = 30, .Height = 4};
@@ -512,9 +491,8 @@ static void test_transfers(void **state)
 }
 
 /* Such a write is a set of one value. */
-static void test_values_that_are_written_in_the_order_of_a_stream(void **state)
+TEST(test_values_that_are_written_in_the_order_of_a_stream)
 {
-    (void)state;
     kprof_transfer t;
     CUstream stream = (CUstream)0x100;
     cuStreamWriteValue32_params of4 = {.stream = stream, .addr = 64, .value = 4000000000u};
@@ -537,9 +515,8 @@ static void test_values_that_are_written_in_the_order_of_a_stream(void **state)
 }
 
 /* The host's side is none of the device's addresses. */
-static void test_transfers_from_and_to_the_host(void **state)
+TEST(test_transfers_from_and_to_the_host)
 {
-    (void)state;
     char host;
     kprof_transfer t;
     CUstream stream = (CUstream)0x100;
@@ -676,9 +653,8 @@ static CUDA_MEMCPY3D as_layer(const CUDA_MEMCPY2D *p)
 }
 
 /* Each of them, in both forms. */
-static void test_copies_of_rows(void **state)
+TEST(test_copies_of_rows)
 {
-    (void)state;
     const CUDA_MEMCPY2D rows = example_rows();
     const CUDA_MEMCPY3D layer = as_layer(&rows);
     cuMemcpy2DAsync_v2_params flat = {&rows, (CUstream)0x100};
@@ -711,9 +687,8 @@ static bool is_read(const CUDA_MEMCPY2D *rows)
 }
 
 /* Arrays have no address, and rows that overlap are an error. */
-static void test_copies_of_rows_that_are_not_read(void **state)
+TEST(test_copies_of_rows_that_are_not_read)
 {
-    (void)state;
     CUDA_MEMCPY2D rows = example_rows();
     rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
     assert_true(is_read(&rows));
@@ -734,9 +709,8 @@ static void test_copies_of_rows_that_are_not_read(void **state)
     assert_false(is_read(&rows));
 }
 
-static void test_copies_of_layers(void **state)
+TEST(test_copies_of_layers)
 {
-    (void)state;
     const CUDA_MEMCPY2D rows = example_rows();
     CUDA_MEMCPY3D layers = as_layer(&rows);
     cuMemcpy3D_v2_params p = {&layers};
@@ -752,9 +726,8 @@ static void test_copies_of_layers(void **state)
 }
 
 /* Each of them, in both forms, with a stream and with none. */
-static void test_each_transfer(void **state)
+TEST(test_each_transfer)
 {
-    (void)state;
     CUstream streams[] = {NULL, CU_STREAM_LEGACY, (CUstream)0x100};
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         assert_sets(streams[i]);
@@ -764,9 +737,8 @@ static void test_each_transfer(void **state)
 }
 
 /* All that a replay repeats in place of launches can be read. */
-static void test_transfers_are_read(void **state)
+TEST(test_transfers_are_read)
 {
-    (void)state;
     uint64_t parameters[16] = {0};
     kprof_transfer t;
     for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
@@ -782,9 +754,8 @@ static void assert_access_shares(const CUmemAccessDesc *access, size_t count, un
     assert_int_equal(kprof_call_sharing(ID(cuMemPoolSetAccess), &pool), shared);
 }
 
-static void test_access(void **state)
+TEST(test_access)
 {
-    (void)state;
     static const CUmemAccessDesc access[] = {
         {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}},
         {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}},
@@ -806,9 +777,8 @@ static unsigned sharing_of_range(CUdeviceptr start, size_t size)
 }
 
 /* The current device may be given another one's memory, which its own snapshots lack. */
-static void test_access_to_memory_of_others(void **state)
+TEST(test_access_to_memory_of_others)
 {
-    (void)state;
     static const CUmemAccessDesc own = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}};
     cuMemPoolSetAccess_params pool = {.map = &own, .count = 1};
     device_count = 2;
@@ -822,9 +792,8 @@ static void test_access_to_memory_of_others(void **state)
 }
 
 /* A range may begin and end with memory of its own device, and have another one's in between. */
-static void test_access_to_several_devices(void **state)
+TEST(test_access_to_several_devices)
 {
-    (void)state;
     device_count = 2;
     assert_int_equal(sharing_of_range(MORE_OWN_MEMORY, MEMORY_BYTES), 0);
     assert_int_equal(sharing_of_range(OWN_MEMORY, 3 * MEMORY_BYTES), KPROF_SHARES_WITH_DEVICES);
@@ -850,9 +819,8 @@ static void assert_graph_shares(const CUmemAccessDesc *access, CUmemLocationType
     assert_int_equal(kprof_call_sharing(ID(cuGraphAddNode_v2), &with_edges), shared | any_node);
 }
 
-static void test_memory_of_graphs(void **state)
+TEST(test_memory_of_graphs)
 {
-    (void)state;
     static const CUmemAccessDesc peer = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}};
     CUgraphNodeParams kernel = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
     cuGraphAddNode_params general = {.nodeParams = &kernel};
@@ -879,9 +847,8 @@ static void assert_memory_shares(CUmemAllocationType type, CUmemLocationType whe
 }
 
 /* A network card writes without a call that tells of it. */
-static void test_memory_for_network_cards(void **state)
+TEST(test_memory_for_network_cards)
 {
-    (void)state;
     cuPointerSetAttribute_params ordered = {.attribute = CU_POINTER_ATTRIBUTE_SYNC_MEMOPS};
     cuPointerSetAttribute_params other = {.attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID};
     assert_int_equal(kprof_call_sharing(ID(cuPointerSetAttribute), &ordered), KPROF_SHARES_WITH_DEVICES);
@@ -902,9 +869,8 @@ static unsigned registered_sharing(int mapping, unsigned flags)
 }
 
 /* Other processes may write what they share, and devices what is theirs. */
-static void test_registered_memory(void **state)
+TEST(test_registered_memory)
 {
-    (void)state;
     assert_int_equal(registered_sharing(MAP_PRIVATE, 0), KPROF_SHARES_WITH_HOST);
     assert_int_equal(registered_sharing(MAP_PRIVATE, CU_MEMHOSTREGISTER_DEVICEMAP), KPROF_SHARES_WITH_HOST);
     assert_int_equal(registered_sharing(MAP_SHARED, 0), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
@@ -913,9 +879,8 @@ static void test_registered_memory(void **state)
 }
 
 /* Memory of the host needs no access to be given to it. */
-static void test_location(void **state)
+TEST(test_location)
 {
-    (void)state;
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, 0);
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST,
                          KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST);
@@ -925,9 +890,8 @@ static void test_location(void **state)
                          KPROF_MANAGED | KPROF_MAY_NOT_SAVE);
 }
 
-static void test_access_without_a_context(void **state)
+TEST(test_access_without_a_context)
 {
-    (void)state;
     static const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}};
     context_result = CUDA_ERROR_INVALID_CONTEXT;
     assert_access_shares(&access, 1, KPROF_SHARES_WITH_DEVICES);
@@ -963,9 +927,8 @@ static void assert_shape(CUpti_CallbackId id, const void *parameters, bool coope
 }
 
 /* Each way to launch, and its form for per-thread default streams. */
-static void test_launches(void **state)
+TEST(test_launches)
 {
-    (void)state;
     CUfunction function = (CUfunction)0x200;
     CUstream stream = (CUstream)0x100;
     cuLaunchKernel_params plain = {function, 2, 3, 4, 5, 6, 7, 8, stream, NULL, NULL};
@@ -984,9 +947,8 @@ static void test_launches(void **state)
     assert_ptr_equal(decode(ID(cuLaunchGridAsync), &old).launch.function, function);
 }
 
-static void test_launch_attributes(void **state)
+TEST(test_launch_attributes)
 {
-    (void)state;
     CUlaunchAttribute attributes[] = {
         {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
         {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 3},
@@ -1002,9 +964,8 @@ static void test_launch_attributes(void **state)
 }
 
 /* The driver refuses it, and the application runs on. */
-static void test_launches_without_a_configuration(void **state)
+TEST(test_launches_without_a_configuration)
 {
-    (void)state;
     CUlaunchConfig config = {2, 3, 4, 5, 6, 7, 8, (CUstream)0x100, NULL, 3};
     cuLaunchKernelEx_params nothing = {.f = (CUfunction)0x200}, no_attributes = {.config = &config};
     assert_three(shape_of(ID(cuLaunchKernelEx), &nothing).grid, 0, 0, 0);
@@ -1022,9 +983,8 @@ static void assert_default_stream(CUpti_CallbackId id, const void *parameters, b
     assert_ptr_equal(decoded.stream, per_thread ? CU_STREAM_PER_THREAD : NULL);
 }
 
-static void test_per_thread_streams(void **state)
+TEST(test_per_thread_streams)
 {
-    (void)state;
     CUlaunchConfig config = {.gridDimX = 1};
     cuLaunchKernel_params plain = {.gridDimX = 1};
     cuLaunchKernelEx_params extended = {.config = &config};
@@ -1041,9 +1001,8 @@ static void test_per_thread_streams(void **state)
 }
 
 /* An event in the legacy default stream has streams that block wait for one another, and one elsewhere does not. */
-static void test_calls_that_order_streams(void **state)
+TEST(test_calls_that_order_streams)
 {
-    (void)state;
     const CUstream own = (CUstream)0x400;
     const cuEventRecord_params event = {.hStream = NULL}, in_own = {.hStream = own};
     const cuEventRecordWithFlags_params legacy = {.hStream = CU_STREAM_LEGACY};
@@ -1068,9 +1027,8 @@ static void test_calls_that_order_streams(void **state)
 }
 
 /* The places of the arguments, for the calls that take them. */
-static void test_launch_arguments(void **state)
+TEST(test_launch_arguments)
 {
-    (void)state;
     void *arguments[1], *extra[1];
     CUlaunchConfig config = {.gridDimX = 1};
     cuLaunchKernel_params plain = {.kernelParams = arguments, .extra = extra};
@@ -1087,9 +1045,8 @@ static void test_launch_arguments(void **state)
     assert_false(shape_of(ID(cuLaunch), &old).has_arguments);
 }
 
-static void test_graph_launches(void **state)
+TEST(test_graph_launches)
 {
-    (void)state;
     cuGraphLaunch_params graph = {.hGraph = (CUgraphExec)0x300, .hStream = (CUstream)0x100};
     CUDA_LAUNCH_PARAMS launches[] = {{.hStream = (CUstream)0x200}, {.hStream = (CUstream)0x400}};
     cuLaunchCooperativeKernelMultiDevice_params several = {.launchParamsList = launches, .numDevices = 2};
@@ -1105,9 +1062,8 @@ static void test_graph_launches(void **state)
 }
 
 /* As a call enters, and as it leaves. */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     CUstream stream = (CUstream)0x100;
     cuMemAllocAsync_params in_order = {.bytesize = 4096, .hStream = stream};
     cuMemAllocPitch_v2_params rows = {.WidthInBytes = 100, .Height = 3};
@@ -1135,9 +1091,8 @@ static void test_allocations(void **state)
 }
 
 /* The library that is unloaded has to be the one that the variables were noted for. */
-static void test_modules_and_variables(void **state)
+TEST(test_modules_and_variables)
 {
-    (void)state;
     CUdeviceptr variable = 0x1000;
     size_t size = 24, size_bytes = 0;
     uint64_t address = 0;
@@ -1162,9 +1117,8 @@ static void test_modules_and_variables(void **state)
 }
 
 /* All at once, as a call leaves. */
-static void test_results(void **state)
+TEST(test_results)
 {
-    (void)state;
     CUdeviceptr address = 0x1000;
     size_t size = 24;
     cuMemAlloc_v2_params allocation = {.dptr = &address, .bytesize = 4096};
@@ -1188,50 +1142,5 @@ static void test_results(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls_that_share),
-        cmocka_unit_test(test_calls_that_share_nothing),
-        cmocka_unit_test(test_memory_of_captures),
-        cmocka_unit_test(test_calls_that_share_are_kept_apart),
-        cmocka_unit_test(test_unknown_calls),
-        cmocka_unit_test(test_calls_that_may_go_unseen),
-        cmocka_unit_test(test_calls_that_are_ignored),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_access),
-        cmocka_unit_test(test_access_to_memory_of_others),
-        cmocka_unit_test(test_access_to_several_devices),
-        cmocka_unit_test(test_memory_of_graphs),
-        cmocka_unit_test(test_memory_for_network_cards),
-        cmocka_unit_test(test_registered_memory),
-        cmocka_unit_test(test_retaining_a_context),
-        cmocka_unit_test(test_calls_that_change_settings),
-        cmocka_unit_test(test_function_attributes),
-        cmocka_unit_test(test_frees_to_pools),
-        cmocka_unit_test(test_questions_of_pools),
-        cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_allocations_in_streams),
-        cmocka_unit_test(test_streams_that_wait),
-        cmocka_unit_test(test_operations_on_values),
-        cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_values_that_are_written_in_the_order_of_a_stream),
-        cmocka_unit_test(test_transfers_from_and_to_the_host),
-        cmocka_unit_test(test_each_transfer),
-        cmocka_unit_test(test_copies_of_rows),
-        cmocka_unit_test(test_copies_of_rows_that_are_not_read),
-        cmocka_unit_test(test_copies_of_layers),
-        cmocka_unit_test(test_transfers_are_read),
-        cmocka_unit_test(test_location),
-        cmocka_unit_test(test_access_without_a_context),
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_launch_attributes),
-        cmocka_unit_test(test_launches_without_a_configuration),
-        cmocka_unit_test(test_per_thread_streams),
-        cmocka_unit_test(test_calls_that_order_streams),
-        cmocka_unit_test(test_launch_arguments),
-        cmocka_unit_test(test_graph_launches),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_modules_and_variables),
-        cmocka_unit_test(test_results),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,14 +2,9 @@
  * stream that it still is. */
 #include "cupti/capturing.h"
 #include "cupti/driver.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 #define MANY     100
@@ -67,9 +62,8 @@ static int set_up(void **state)
     return kprof_capturing() ? -1 : 0;
 }
 
-static void test_captures_of_two_streams(void **state)
+TEST(test_captures_of_two_streams)
 {
-    (void)state;
     begin_in(&context, stream(0));
     begin_in(&context, stream(1));
     end(stream(0), CUDA_SUCCESS);
@@ -78,9 +72,8 @@ static void test_captures_of_two_streams(void **state)
     assert_false(kprof_capturing());
 }
 
-static void test_calls_that_fail(void **state)
+TEST(test_calls_that_fail)
 {
-    (void)state;
     cuStreamBeginCapture_v2_params p = {.hStream = stream(0)};
     kprof_capturing_note(ID(cuStreamBeginCapture_v2), &p, &context, CUDA_ERROR_ILLEGAL_STATE);
     assert_false(kprof_capturing());
@@ -99,9 +92,8 @@ static void test_calls_that_fail(void **state)
 }
 
 /* A capture may have begun by a call that is not known: its end must not hide the next one's beginning. */
-static void test_end_of_a_capture_that_is_not_known(void **state)
+TEST(test_end_of_a_capture_that_is_not_known)
 {
-    (void)state;
     end(stream(0), CUDA_SUCCESS);
     begin_in(&context, stream(0));
     end(stream(1), CUDA_SUCCESS);
@@ -110,9 +102,8 @@ static void test_end_of_a_capture_that_is_not_known(void **state)
     assert_false(kprof_capturing());
 }
 
-static void test_stream_that_goes_while_it_is_captured(void **state)
+TEST(test_stream_that_goes_while_it_is_captured)
 {
-    (void)state;
     begin_in(&context, stream(0));
     destroy(stream(1), CUDA_SUCCESS);
     assert_true(kprof_capturing());
@@ -120,9 +111,8 @@ static void test_stream_that_goes_while_it_is_captured(void **state)
     assert_false(kprof_capturing());
 }
 
-static void test_context_that_goes_while_a_stream_is_captured(void **state)
+TEST(test_context_that_goes_while_a_stream_is_captured)
 {
-    (void)state;
     begin_in(&context, stream(0));
     begin_in(&other_context, stream(1));
     kprof_capturing_forget(&context);
@@ -152,9 +142,8 @@ static void *capture_in_thread(void *unused)
 }
 
 /* Each thread has one. */
-static void test_default_streams_of_threads(void **state)
+TEST(test_default_streams_of_threads)
 {
-    (void)state;
     pthread_t thread;
     begin_of_thread();
     assert_int_equal(pthread_create(&thread, NULL, capture_in_thread, NULL), 0);
@@ -163,9 +152,8 @@ static void test_default_streams_of_threads(void **state)
     assert_false(kprof_capturing());
 }
 
-static void test_many_captures(void **state)
+TEST(test_many_captures)
 {
-    (void)state;
     for (unsigned i = 0; i < MANY; i++)
         begin_in(&context, stream(i));
     for (unsigned i = 0; i < MANY; i++) {
@@ -177,14 +165,6 @@ static void test_many_captures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_captures_of_two_streams, set_up),
-        cmocka_unit_test_setup(test_calls_that_fail, set_up),
-        cmocka_unit_test_setup(test_end_of_a_capture_that_is_not_known, set_up),
-        cmocka_unit_test_setup(test_stream_that_goes_while_it_is_captured, set_up),
-        cmocka_unit_test_setup(test_context_that_goes_while_a_stream_is_captured, set_up),
-        cmocka_unit_test_setup(test_default_streams_of_threads, set_up),
-        cmocka_unit_test_setup(test_many_captures, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* Which control calls of the driver are left out while counters are kept on. The calls go to a device of this file. */
 #include "cupti/counting.h"
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define RM_CONTROL   0xc020462aUL
 #define EXEC_REG_OPS 0xb0cc010aU
@@ -128,9 +123,8 @@ static int teardown(void **state)
 }
 
 /* On, off, on, off, ... reaches the device as on; off follows at the end. */
-static void test_kept_on(void **state)
+TEST(test_kept_on)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(switch_counters(BITS), 0);
         assert_int_equal(switch_counters(0), 0);
@@ -141,9 +135,8 @@ static void test_kept_on(void **state)
     kprof_counting_keep(true);
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
-    (void)state;
     interruptions = 1;
     assert_int_equal(switch_counters(BITS), -1); /* the driver tries again */
     assert_int_equal(switch_counters(BITS), 0);
@@ -154,9 +147,8 @@ static void test_interrupted(void **state)
     kprof_counting_keep(true);
 }
 
-static void test_ends_switched_on(void **state)
+TEST(test_ends_switched_on)
 {
-    (void)state;
     assert_int_equal(switch_counters(BITS), 0);
     kprof_counting_keep(false);
     expect_reached(1, (uint32_t[]){BITS}); /* the driver has not asked for off */
@@ -164,9 +156,8 @@ static void test_ends_switched_on(void **state)
 }
 
 /* A call that is left out looks as one that succeeded. */
-static void test_answer(void **state)
+TEST(test_answer)
 {
-    (void)state;
     device_call call;
     assert_int_equal(switch_counters(BITS), 0);
     assert_int_equal(issue(make_call(&call, 0x424808, 0)), 0);
@@ -178,9 +169,8 @@ static void test_answer(void **state)
 }
 
 /* Any other call to the profiler finds the counters off, if the driver has switched them off. */
-static void test_other_calls(void **state)
+TEST(test_other_calls)
 {
-    (void)state;
     device_call call;
     switch_counters(BITS);
     switch_counters(0);
@@ -194,9 +184,8 @@ static void test_other_calls(void **state)
     expect_reached(3, (uint32_t[]){BITS, 5, 0});
 }
 
-static void test_other_registers(void **state)
+TEST(test_other_registers)
 {
-    (void)state;
     device_call call;
     switch_counters(BITS);
     switch_counters(0);
@@ -213,9 +202,8 @@ static void test_other_registers(void **state)
     expect_reached(3, (uint32_t[]){BITS, 0, BITS});
 }
 
-static void test_what_is_no_switch(void **state)
+TEST(test_what_is_no_switch)
 {
-    (void)state;
     device_call call;
     switch_counters(BITS);
     make_call(&call, 0x424808, 0)->ops[12] = 0; /* a read */
@@ -231,9 +219,8 @@ static void test_what_is_no_switch(void **state)
     expect_reached(5, (uint32_t[]){BITS, 0, 0, 0, 0});
 }
 
-static void test_call_that_fails(void **state)
+TEST(test_call_that_fails)
 {
-    (void)state;
     status_of_device = 31;
     assert_int_equal(switch_counters(BITS), 0);
     assert_int_equal(switch_counters(0), 0);
@@ -246,9 +233,8 @@ static void test_call_that_fails(void **state)
 }
 
 /* The call itself succeeds, in the mode that goes on behind a register which cannot be written. */
-static void test_register_that_fails(void **state)
+TEST(test_register_that_fails)
 {
-    (void)state;
     device_call call;
     status_of_registers = 4;
     assert_int_equal(switch_counters(BITS), 0);
@@ -265,9 +251,8 @@ static void *switch_in_thread(void *unused)
     return unused;
 }
 
-static void test_other_threads(void **state)
+TEST(test_other_threads)
 {
-    (void)state;
     pthread_t thread;
     switch_counters(BITS);
     switch_counters(0);
@@ -277,9 +262,8 @@ static void test_other_threads(void **state)
 }
 
 /* A handler of the application may fork while counters are kept. */
-static void test_forked(void **state)
+TEST(test_forked)
 {
-    (void)state;
     switch_counters(BITS);
     switch_counters(0);
     kprof_counting_forget();
@@ -298,9 +282,8 @@ static int switch_whole(uint32_t value)
     return issue(&call);
 }
 
-static void test_start_behind_kept_counters(void **state)
+TEST(test_start_behind_kept_counters)
 {
-    (void)state;
     kprof_counting_program();
     assert_true(kprof_counting_programmed());
     assert_int_equal(switch_whole(~0U), 0);
@@ -315,33 +298,16 @@ static void test_start_behind_kept_counters(void **state)
     kprof_counting_keep(true);
 }
 
-static void test_not_asked(void **state)
+TEST(test_not_asked)
 {
-    (void)state;
     kprof_counting_keep(false);
     assert_int_equal(switch_counters(BITS), -2);
     kprof_counting_keep(true);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_kept_on),
-        TEST(test_ends_switched_on),
-        TEST(test_answer),
-        TEST(test_other_calls),
-        TEST(test_other_registers),
-        TEST(test_what_is_no_switch),
-        TEST(test_call_that_fails),
-        TEST(test_register_that_fails),
-        TEST(test_other_threads),
-        TEST(test_not_asked),
-        TEST(test_interrupted),
-        TEST(test_forked),
-        TEST(test_start_behind_kept_counters),
-    };
     kprof_counting_find();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(setup, teardown);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,14 +3,10 @@
 #include "cupti/driver.h"
 #include "cupti/flush.h"
 #include "cupti/resources.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MEBIBYTE ((size_t)1 << 20)
 #define L2_BYTES (50 * MEBIBYTE)
@@ -356,9 +352,8 @@ static kprof_flush *make_ready(bool empties)
 }
 
 /* Its source fills L2 with lines that nobody has written since; all of it and of the window is there. */
-static void test_copy(void **state)
+TEST(test_copy)
 {
-    (void)state;
     kprof_flush *flush = make_ready(false);
     assert_true(source_bytes > L2_BYTES && clean_bytes == source_bytes);
     assert_true(mapped_bytes == window_bytes && accessible_bytes == window_bytes);
@@ -375,9 +370,8 @@ static void test_copy(void **state)
     kprof_flush_close(flush);
 }
 
-static void test_waits_for_the_work_before(void **state)
+TEST(test_waits_for_the_work_before)
 {
-    (void)state;
     kprof_flush *flush = make_ready(false);
     assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
     assert_null(waiting);
@@ -390,9 +384,8 @@ static void test_waits_for_the_work_before(void **state)
     kprof_flush_close(flush);
 }
 
-static void test_run_fails(void **state)
+TEST(test_run_fails)
 {
-    (void)state;
     enum { STEPS = 2 }; /* wait, copy */
     kprof_flush *flush = make_ready(false);
     fails_at = call + 1;
@@ -408,9 +401,8 @@ static void test_run_fails(void **state)
 }
 
 /* The driver empties L2 behind the work of the stream, and loads code once more. */
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     kprof_flush *flush = make_ready(true);
     for (unsigned i = 1; i <= 3; i++) {
         synchronized = NULL;
@@ -425,9 +417,8 @@ static void test_empty(void **state)
 }
 
 /* As many lines as ncu leaves dirty in L2, of memory that nothing else reads. */
-static void test_leaves_dirty_lines(void **state)
+TEST(test_leaves_dirty_lines)
 {
-    (void)state;
     kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(copied.WidthInBytes * copied.Height * copied.Depth, 2400 << 10);
@@ -440,9 +431,8 @@ static void test_leaves_dirty_lines(void **state)
     kprof_flush_close(flush);
 }
 
-static void test_leaves_few_dirty_lines_in_a_small_cache(void **state)
+TEST(test_leaves_few_dirty_lines_in_a_small_cache)
 {
-    (void)state;
     l2_bytes = SMALL_L2;
     kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
@@ -452,9 +442,8 @@ static void test_leaves_few_dirty_lines_in_a_small_cache(void **state)
 }
 
 /* Where the driver does not empty L2, it is flushed by copying, and only that. */
-static void test_cannot_empty(void **state)
+TEST(test_cannot_empty)
 {
-    (void)state;
     has_resources = false;
     cannot_compile = true;
     kprof_flush *flush = make_ready(true);
@@ -467,9 +456,8 @@ static void test_cannot_empty(void **state)
     kprof_flush_close(flush);
 }
 
-static void test_refused_later(void **state)
+TEST(test_refused_later)
 {
-    (void)state;
     kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     refuses = true;
@@ -483,9 +471,8 @@ static void test_refused_later(void **state)
     kprof_flush_close(flush);
 }
 
-static void test_code_cannot_be_loaded(void **state)
+TEST(test_code_cannot_be_loaded)
 {
-    (void)state;
     kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     fails_at = call + 2; /* behind the stream's end */
@@ -496,9 +483,8 @@ static void test_code_cannot_be_loaded(void **state)
     kprof_flush_close(flush);
 }
 
-static void test_stream_fails(void **state)
+TEST(test_stream_fails)
 {
-    (void)state;
     kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     fails_at = call + 1;
@@ -526,34 +512,19 @@ static void assert_undone(kprof_status expected)
     }
 }
 
-static void test_not_possible(void **state)
+TEST(test_not_possible)
 {
-    (void)state;
     assert_undone(KPROF_UNSUPPORTED);
 }
 
-static void test_no_space(void **state)
+TEST(test_no_space)
 {
-    (void)state;
     error = CUDA_ERROR_OUT_OF_MEMORY;
     assert_undone(KPROF_NO_MEMORY);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_copy, set_up),
-        cmocka_unit_test_setup(test_waits_for_the_work_before, set_up),
-        cmocka_unit_test_setup(test_run_fails, set_up),
-        cmocka_unit_test_setup(test_not_possible, set_up),
-        cmocka_unit_test_setup(test_no_space, set_up),
-        cmocka_unit_test_setup(test_empty, set_up),
-        cmocka_unit_test_setup(test_leaves_dirty_lines, set_up),
-        cmocka_unit_test_setup(test_leaves_few_dirty_lines_in_a_small_cache, set_up),
-        cmocka_unit_test_setup(test_cannot_empty, set_up),
-        cmocka_unit_test_setup(test_refused_later, set_up),
-        cmocka_unit_test_setup(test_code_cannot_be_loaded, set_up),
-        cmocka_unit_test_setup(test_stream_fails, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -4,14 +4,9 @@
 #include "core/config.h"
 #include "cupti/allocations.h"
 #include "cupti/redirect.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define FIRST  0x10000
 #define SECOND 0x10001
@@ -112,9 +107,8 @@ static void check_not_kept(CUdeviceptr address)
     assert_int_equal(freed.bytes, 0);
 }
 
-static void test_kept(void **state)
+TEST(test_kept)
 {
-    (void)state;
     CUdeviceptr first = FIRST, second = SECOND;
     assert_true(kprof_freed_keep(&freed, &context, &first));
     assert_true(kprof_freed_keep(&freed, &context, &second));
@@ -136,18 +130,16 @@ static void test_kept(void **state)
     assert_int_equal(freed.bytes, 0);
 }
 
-static void test_nothing_to_free(void **state)
+TEST(test_nothing_to_free)
 {
-    (void)state;
     CUdeviceptr argument = 0;
     assert_true(kprof_freed_keep(&freed, &context, &argument));
     assert_int_equal(argument, 0);
     assert_int_equal(freed.count, 0);
 }
 
-static void test_not_kept(void **state)
+TEST(test_not_kept)
 {
-    (void)state;
     check_not_kept(NONE); /* of no context, managed, or no allocation at all */
     alloc_result = CUDA_ERROR_OUT_OF_MEMORY;
     check_not_kept(FIRST);
@@ -157,9 +149,8 @@ static void test_not_kept(void **state)
     assert_int_equal(freed_count, 0);
 }
 
-static void test_too_little_space(void **state)
+TEST(test_too_little_space)
 {
-    (void)state;
     CUdeviceptr first = FIRST, second = SECOND;
     free_bytes = KPROF_DEVICE_RESERVE_BYTES;
     check_not_kept(FIRST);
@@ -170,9 +161,8 @@ static void test_too_little_space(void **state)
     assert_int_equal(freed_count, 1);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     for (size_t i = 0; i < 200; i++) {
         CUdeviceptr argument = FIRST + i;
         assert_true(kprof_freed_keep(&freed, &context, &argument));
@@ -181,9 +171,8 @@ static void test_many(void **state)
     assert_int_equal(freed_count, 200);
 }
 
-static void test_context_that_is_not_current(void **state)
+TEST(test_context_that_is_not_current)
 {
-    (void)state;
     CUdeviceptr first = FIRST;
     assert_true(kprof_freed_keep(&freed, &context, &first));
     current = (CUcontext)(void *)&other;
@@ -197,13 +186,6 @@ static void test_context_that_is_not_current(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_to_free, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_not_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_too_little_space, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_context_that_is_not_current, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

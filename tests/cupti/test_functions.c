@@ -1,14 +1,9 @@
 /* Whose name kprof trusts: that of a handle that the driver takes. The driver is the test's, and CUPTI's name for a
  * handle that is none is where nobody may read. */
 #include "cupti/functions.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { KERNELS = 2000 };
 
@@ -70,9 +65,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static void test_asks_once(void **state)
+TEST(test_asks_once)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_string_equal(name_of(&functions[1], "first"), "first");
         assert_string_equal(name_of(&kernels[1], "second"), "second");
@@ -80,7 +74,7 @@ static void test_asks_once(void **state)
     assert_int_equal(asked, 2);
 }
 
-static void test_no_kernel(void **state)
+TEST(test_no_kernel)
 {
     char other;
     (void)state;
@@ -90,18 +84,16 @@ static void test_no_kernel(void **state)
     assert_null(kprof_function_find(&driver, (CUfunction)(void *)&other));
 }
 
-static void test_nothing_to_trust(void **state)
+TEST(test_nothing_to_trust)
 {
-    (void)state;
     assert_string_equal(name_of(NULL, WILD), "(unnamed kernel)");
     assert_string_equal(name_of(&functions[1], NULL), "(unnamed kernel)");
     assert_int_equal(asked, 0);
 }
 
 /* What was unloaded is none, until the driver gives the same handle again. */
-static void test_unloaded(void **state)
+TEST(test_unloaded)
 {
-    (void)state;
     assert_string_equal(name_of(&kernels[1], "old"), "old");
     is_loaded = false;
     kprof_functions_forget();
@@ -110,9 +102,8 @@ static void test_unloaded(void **state)
     assert_string_equal(name_of(&kernels[1], "new"), "new");
 }
 
-static void test_more_than_places(void **state)
+TEST(test_more_than_places)
 {
-    (void)state;
     for (int i = 0; i < 2 * KERNELS; i++) {
         char other;
         assert_string_equal(name_of(&functions[i % KERNELS], "one"), "one");
@@ -120,9 +111,8 @@ static void test_more_than_places(void **state)
     }
 }
 
-static void test_resolved(void **state)
+TEST(test_resolved)
 {
-    (void)state;
     assert_ptr_equal(kprof_function_find(&driver, (CUfunction)(void *)&functions[3]), &functions[3]);
     assert_ptr_equal(kprof_function_find(&driver, (CUfunction)(void *)&kernels[3]), &functions[3]);
     assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -130,10 +120,6 @@ static void test_resolved(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_asks_once, set_up),        cmocka_unit_test_setup(test_no_kernel, set_up),
-        cmocka_unit_test_setup(test_nothing_to_trust, set_up), cmocka_unit_test_setup(test_unloaded, set_up),
-        cmocka_unit_test_setup(test_more_than_places, set_up), cmocka_unit_test_setup(test_resolved, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

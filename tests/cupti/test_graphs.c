@@ -5,14 +5,10 @@
 #include "cupti/graphs.h"
 #include "cupti/node_notes.h"
 #include "host/load.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -266,9 +262,8 @@ static void assert_visited(const char *nodes, bool all)
     assert_string_equal(text, nodes);
 }
 
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
-    (void)state;
     size_t count;
     const char *why;
     template_graph t = example();
@@ -317,9 +312,8 @@ static void replace_child(template_graph *t, template_graph *by)
 }
 
 /* A child's nodes stand in the place of its node, and changes of them are followed. */
-static void test_child_graphs(void **state)
+TEST(test_child_graphs)
 {
-    (void)state;
     template_graph child = pair_of_kernels("a", "b"), other = pair_of_kernels("c", "d");
     template_graph t = example_with_child(&child);
     instantiate(&t);
@@ -346,9 +340,8 @@ static void test_child_graphs(void **state)
     assert_obstacle("replaced by one of another kind", true);
 }
 
-static void test_child_graph_of_a_child(void **state)
+TEST(test_child_graph_of_a_child)
 {
-    (void)state;
     template_graph innermost = pair_of_kernels("a", "b"), child = example_with_child(&innermost);
     template_graph t = example_with_child(&child);
     instantiate(&t);
@@ -362,9 +355,8 @@ static void test_child_graph_of_a_child(void **state)
 }
 
 /* The calls that do the same as the nodes. */
-static void test_calls_of_nodes(void **state)
+TEST(test_calls_of_nodes)
 {
-    (void)state;
     size_t count;
     const char *why;
     template_graph t = example();
@@ -434,9 +426,8 @@ static void assert_not_followed(const template_node *nodes, size_t node_count, c
 }
 
 /* kprof keeps what comes from the host before the graph is launched, and what goes there when it has ended. */
-static void test_copies_of_the_host(void **state)
+TEST(test_copies_of_the_host)
 {
-    (void)state;
     const unsigned read = KPROF_NODE_READS_PAGEABLE, told = KPROF_NODE_IS_TOLD, hidden = KPROF_NODE_HIDES_OUTPUT;
     const unsigned results = KPROF_NODE_READS_RESULTS;
     template_node both[] = {input_node, kernel_node, output_node};
@@ -457,9 +448,8 @@ static void test_copies_of_the_host(void **state)
 }
 
 /* What the host may have changed, or the graph itself, is not what was there before the launch. */
-static void test_copies_of_what_the_graph_changes(void **state)
+TEST(test_copies_of_what_the_graph_changes)
 {
-    (void)state;
     const template_node behind_function[] = {host_node, input_node, kernel_node};
     assert_not_followed(behind_function, 3, "its functions of the host");
     const template_node behind_event[] = {wait_node, pageable_node, kernel_node};
@@ -472,9 +462,8 @@ static void test_copies_of_what_the_graph_changes(void **state)
     assert_traits(behind_output, 3, (unsigned[]){0, KPROF_NODE_HIDES_OUTPUT, 0}, 3);
 }
 
-static void test_copies_that_are_too_large(void **state)
+TEST(test_copies_that_are_too_large)
 {
-    (void)state;
     const size_t most = (size_t)1 << 20; /* rows */
     template_node input[] = {input_node, kernel_node}, output[] = {kernel_node, output_node, kernel_node};
     input[0].rows = output[1].rows = most;
@@ -487,9 +476,8 @@ static void test_copies_that_are_too_large(void **state)
 }
 
 /* There its launches wait for each other, and what is kept of their copies does not. */
-static void test_copies_in_another_stream(void **state)
+TEST(test_copies_in_another_stream)
 {
-    (void)state;
     template_graph t;
     kprof_call elsewhere = launch;
     const template_node nodes[] = {input_node, kernel_node, output_node};
@@ -508,9 +496,8 @@ static void test_copies_in_another_stream(void **state)
 }
 
 /* It becomes a node of another graph then, and does not run. */
-static void test_launch_that_is_captured_between_launches(void **state)
+TEST(test_launch_that_is_captured_between_launches)
 {
-    (void)state;
     template_graph t;
     kprof_call captured = launch;
     size_t count;
@@ -528,9 +515,8 @@ static void test_launch_that_is_captured_between_launches(void **state)
 }
 
 /* A node that is disabled changes nothing. */
-static void test_disabled_nodes_beside_copies(void **state)
+TEST(test_disabled_nodes_beside_copies)
 {
-    (void)state;
     size_t count;
     const char *why;
     template_graph t;
@@ -546,9 +532,8 @@ static void test_disabled_nodes_beside_copies(void **state)
     assert_int_equal(calls[1].call.node_traits, KPROF_NODE);
 }
 
-static void test_copies_of_rows(void **state)
+TEST(test_copies_of_rows)
 {
-    (void)state;
     size_t count;
     const char *why;
     template_graph t;
@@ -563,9 +548,8 @@ static void test_copies_of_rows(void **state)
     assert_not_followed(layers, 2, "several layers at once");
 }
 
-static void test_graph_that_is_not_known(void **state)
+TEST(test_graph_that_is_not_known)
 {
-    (void)state;
     size_t count;
     const char *why;
     assert_null(kprof_graphs_find(&launch, &count, &why));
@@ -576,9 +560,8 @@ static void test_graph_that_is_not_known(void **state)
 
 /* The nodes are told from the last to the first, each of which has to wait for the next one. To look through all edges
  * for each of them would take hours. */
-static void test_large_graph(void **state)
+TEST(test_large_graph)
 {
-    (void)state;
     size_t count;
     const char *why;
     template_node *nodes = calloc(LARGE, sizeof *nodes);
@@ -596,9 +579,8 @@ static void test_large_graph(void **state)
     free(nodes);
 }
 
-static void test_dependencies_that_go_round(void **state)
+TEST(test_dependencies_that_go_round)
 {
-    (void)state;
     template_graph t = example();
     t.goes_round = true;
     instantiate(&t);
@@ -607,9 +589,8 @@ static void test_dependencies_that_go_round(void **state)
 }
 
 /* By the names of kernels, and what comes between them; what they are given changes nothing. */
-static void test_identity(void **state)
+TEST(test_identity)
 {
-    (void)state;
     template_graph t = example(), other = example();
     instantiate(&t);
     uint32_t number = identify(2);
@@ -624,9 +605,8 @@ static void test_identity(void **state)
     assert_int_not_equal(identify(0), 0);
 }
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
-    (void)state;
     template_graph t = example(), other = example();
     instantiate(&t);
     uint32_t number = identify(2);
@@ -647,9 +627,8 @@ static void test_changes(void **state)
 }
 
 /* Each entry point that makes or updates an executable graph has parameters of its own. */
-static void test_entry_points(void **state)
+TEST(test_entry_points)
 {
-    (void)state;
     template_graph t = pair_of_kernels("a", "b"), other = pair_of_kernels("c", "d");
     CUgraph graph = (CUgraph)(void *)&t, with = (CUgraph)(void *)&other;
     CUgraphExec exec = exec_graph();
@@ -682,9 +661,8 @@ static void set_any(CUgraphNode node, CUgraphNodeParams params)
 }
 
 /* The one call that changes nodes of all kinds. */
-static void test_changes_of_any_node(void **state)
+TEST(test_changes_of_any_node)
 {
-    (void)state;
     size_t count;
     const char *why;
     template_graph child = pair_of_kernels("a", "b"), other = pair_of_kernels("c", "d"), t = example();
@@ -722,9 +700,8 @@ static void test_changes_of_any_node(void **state)
     assert_visited("first c d last ", true);
 }
 
-static void test_change_of_a_copy(void **state)
+TEST(test_change_of_a_copy)
 {
-    (void)state;
     template_graph t = example();
     instantiate(&t);
     assert_repeatable();
@@ -738,9 +715,8 @@ static void test_change_of_a_copy(void **state)
 }
 
 /* A node of another kind. */
-static void test_obstacles(void **state)
+TEST(test_obstacles)
 {
-    (void)state;
     static const struct {
         template_node node;
         const char *why;
@@ -773,9 +749,8 @@ static void test_obstacles(void **state)
 }
 
 /* What the host gives such a node lasts until a kernel changes it again. */
-static void test_node_that_kernels_change(void **state)
+TEST(test_node_that_kernels_change)
 {
-    (void)state;
     template_graph t = example();
     t.nodes[0].updatable = true;
     instantiate(&t);
@@ -788,9 +763,8 @@ static void test_node_that_kernels_change(void **state)
 }
 
 /* Memory that a graph allocates is no launch, and no reason to say that kernels are left out. */
-static void test_graph_without_kernels(void **state)
+TEST(test_graph_without_kernels)
 {
-    (void)state;
     static const CUgraphNodeType types[] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_CONDITIONAL,
                                             CU_GRAPH_NODE_TYPE_KERNEL};
     size_t count;
@@ -807,29 +781,6 @@ static void test_graph_without_kernels(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_nodes, destroy),
-        cmocka_unit_test_teardown(test_child_graphs, destroy),
-        cmocka_unit_test_teardown(test_child_graph_of_a_child, destroy),
-        cmocka_unit_test_teardown(test_calls_of_nodes, destroy),
-        cmocka_unit_test_teardown(test_copies_of_the_host, destroy),
-        cmocka_unit_test_teardown(test_copies_of_what_the_graph_changes, destroy),
-        cmocka_unit_test_teardown(test_copies_in_another_stream, destroy),
-        cmocka_unit_test_teardown(test_launch_that_is_captured_between_launches, destroy),
-        cmocka_unit_test_teardown(test_copies_that_are_too_large, destroy),
-        cmocka_unit_test_teardown(test_disabled_nodes_beside_copies, destroy),
-        cmocka_unit_test_teardown(test_copies_of_rows, destroy),
-        cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
-        cmocka_unit_test_teardown(test_large_graph, destroy),
-        cmocka_unit_test_teardown(test_dependencies_that_go_round, destroy),
-        cmocka_unit_test_teardown(test_identity, destroy),
-        cmocka_unit_test_teardown(test_changes, destroy),
-        cmocka_unit_test_teardown(test_entry_points, destroy),
-        cmocka_unit_test_teardown(test_changes_of_any_node, destroy),
-        cmocka_unit_test_teardown(test_change_of_a_copy, destroy),
-        cmocka_unit_test_teardown(test_obstacles, destroy),
-        cmocka_unit_test_teardown(test_node_that_kernels_change, destroy),
-        cmocka_unit_test_teardown(test_graph_without_kernels, destroy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(NULL, destroy);
+    return run_all_tests(NULL, NULL);
 }

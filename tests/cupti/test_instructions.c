@@ -7,18 +7,13 @@
 #include "cupti/target.h"
 #include "host/load.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define REASONS 3
 #define MANY    5000 /* more instructions than one call gives */
@@ -292,9 +287,8 @@ static kprof_instructions *open_counters(uint32_t device, char **names, size_t c
     return opened;
 }
 
-static void counters_are_given_by_instruction(void **state)
+TEST(counters_are_given_by_instruction)
 {
-    (void)state;
     char *names[] = {(char *)"a", (char *)"zero", (char *)"b"};
     kprof_instruction_data data;
     kprof_instructions *counters = open_counters(0, names, 3);
@@ -324,9 +318,8 @@ static void counters_are_given_by_instruction(void **state)
 }
 
 /* A second configuration, or one for a context that has gone, would end the process or leave nothing that works. */
-static void a_device_is_configured_once(void **state)
+TEST(a_device_is_configured_once)
 {
-    (void)state;
     char *names[] = {(char *)"a"};
     kprof_strlist list = {names, 1, 1};
     const kprof_instructions_place there = {&place, 3, "GH100", &list};
@@ -342,9 +335,8 @@ static void a_device_is_configured_once(void **state)
     kprof_instructions_close(other);
 }
 
-static void other_contexts_than_the_primary_one_are_refused(void **state)
+TEST(other_contexts_than_the_primary_one_are_refused)
 {
-    (void)state;
     char *names[] = {(char *)"a"};
     kprof_strlist list = {names, 1, 1};
     kprof_instructions *opened;
@@ -356,9 +348,8 @@ static void other_contexts_than_the_primary_one_are_refused(void **state)
     assert_int_equal(kprof_instructions_open(&there, &opened), KPROF_UNSUPPORTED);
 }
 
-static void metrics_that_no_chip_has_are_refused(void **state)
+TEST(metrics_that_no_chip_has_are_refused)
 {
-    (void)state;
     char *names[] = {(char *)"z"};
     kprof_strlist list = {names, 1, 1};
     kprof_instructions *opened;
@@ -390,9 +381,8 @@ static void close_samples(kprof_pc_samples *samples)
     kprof_pc_samples_close(samples);
 }
 
-static void samples_are_given_by_instruction(void **state)
+TEST(samples_are_given_by_instruction)
 {
-    (void)state;
     kprof_instruction_data data;
     kprof_pc_samples *samples = open_samples();
     assert_int_equal(kprof_pc_samples_arm(samples, 8), KPROF_OK);
@@ -413,9 +403,8 @@ static void samples_are_given_by_instruction(void **state)
 }
 
 /* A pass of counters would end the process where they had been started, or fail where kernels were launched since. */
-static void samples_are_enabled_anew_each_time(void **state)
+TEST(samples_are_enabled_anew_each_time)
 {
-    (void)state;
     kprof_pc_samples *samples = open_samples();
     assert_int_equal(kprof_pc_samples_arm(samples, 9), KPROF_OK);
     cupti.enable = CUPTI_ERROR_UNKNOWN;
@@ -435,9 +424,8 @@ static void samples_are_enabled_anew_each_time(void **state)
     close_samples(samples);
 }
 
-static void what_cannot_be_enabled_is_told(void **state)
+TEST(what_cannot_be_enabled_is_told)
 {
-    (void)state;
     kprof_pc_samples *samples = open_samples();
     cupti.enable = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(kprof_pc_samples_arm(samples, 8), KPROF_NO_PERMISSION);
@@ -448,9 +436,8 @@ static void what_cannot_be_enabled_is_told(void **state)
     close_samples(samples);
 }
 
-static void launches_without_samples_tell_why(void **state)
+TEST(launches_without_samples_tell_why)
 {
-    (void)state;
     kprof_instruction_data data;
     kprof_pc_samples *samples = open_samples();
     assert_int_equal(kprof_pc_samples_arm(samples, 8), KPROF_OK);
@@ -473,9 +460,8 @@ static void launches_without_samples_tell_why(void **state)
 }
 
 /* CUPTI is asked for checksums when somebody looks for a cubin, and never as one is loaded. */
-static void cubins_are_found_by_their_checksum(void **state)
+TEST(cubins_are_found_by_their_checksum)
 {
-    (void)state;
     size_t size = 0;
     char code[] = {1, 2, 3, 77};
     kprof_codes_add(code, sizeof code);
@@ -499,9 +485,8 @@ static void cubins_are_found_by_their_checksum(void **state)
 }
 
 /* The thread that loads one has CUPTI's locks. */
-static void cubins_are_loaded_while_one_is_looked_for(void **state)
+TEST(cubins_are_loaded_while_one_is_looked_for)
 {
-    (void)state;
     size_t size = 0;
     const char code[] = {1, 2, 3, 78};
     kprof_codes_keep();
@@ -524,21 +509,8 @@ static int set_up(void **state)
     return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(counters_are_given_by_instruction),
-        TEST(a_device_is_configured_once),
-        TEST(other_contexts_than_the_primary_one_are_refused),
-        TEST(metrics_that_no_chip_has_are_refused),
-        TEST(samples_are_given_by_instruction),
-        TEST(samples_are_enabled_anew_each_time),
-        TEST(what_cannot_be_enabled_is_told),
-        TEST(launches_without_samples_tell_why),
-        TEST(cubins_are_found_by_their_checksum),
-        TEST(cubins_are_loaded_while_one_is_looked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -6,15 +6,11 @@
 #include "cupti/graphs.h"
 #include "cupti/managed.h"
 #include "cupti/operation.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -401,9 +397,8 @@ static void assert_kept(void *of)
     assert_true(c->sharedMemBytes == 1024 && c->numAttrs == 0 && (void *)c->hStream == &replay_stream);
 }
 
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
-    (void)state;
     assert_kept(&function);
     assert_kept(&handle);
 }
@@ -421,9 +416,8 @@ static kprof_operation *keep_policy(CUpti_CallbackId id, CUstream of, CUlaunchCo
 }
 
 /* The stream of replays has no policy for the lines of L2: what the application's stream has goes with the launch. */
-static void test_policy_of_the_stream(void **state)
+TEST(test_policy_of_the_stream)
 {
-    (void)state;
     CUstream own = (CUstream)(void *)&own_stream;
     repeat(keep_policy(ID(cuLaunchKernel), own, NULL));
     assert_int_equal(launched.config.numAttrs, 1);
@@ -446,9 +440,8 @@ static void test_policy_of_the_stream(void **state)
     assert_int_equal(launched.attributes[1].value.accessPolicyWindow.num_bytes, 0);
 }
 
-static void test_packed_arguments(void **state)
+TEST(test_packed_arguments)
 {
-    (void)state;
     const arguments given = {7, 0x123456789abcdef0, {1, 2, 3}};
     arguments own = given;
     size_t size = sizeof own;
@@ -461,9 +454,8 @@ static void test_packed_arguments(void **state)
     assert_arguments(&given);
 }
 
-static void test_no_arguments(void **state)
+TEST(test_no_arguments)
 {
-    (void)state;
     size_t size = 0;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &size, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
     cuLaunchKernel_params p = {.gridDimX = 2};
@@ -476,9 +468,8 @@ static void test_no_arguments(void **state)
 
 /* A newer driver may define more, and the oldest calls have their arguments set by others before. The driver may refuse
  * a launch for another reason than that an argument is nowhere. */
-static void test_arguments_that_cannot_be_copied(void **state)
+TEST(test_arguments_that_cannot_be_copied)
 {
-    (void)state;
     char value;
     void *extra[] = {(void *)(uintptr_t)0x77, &value, CU_LAUNCH_PARAM_END};
     void *no_size[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &value, CU_LAUNCH_PARAM_BUFFER_SIZE, NULL, CU_LAUNCH_PARAM_END};
@@ -494,9 +485,8 @@ static void test_arguments_that_cannot_be_copied(void **state)
 }
 
 /* A launch by a CUkernel runs in the context of its stream, whose memory a snapshot of the current one lacks. */
-static void test_streams_of_others(void **state)
+TEST(test_streams_of_others)
 {
-    (void)state;
     cuLaunchKernel_params p = {.gridDimX = 2};
     void *const strange[] = {&other_stream, &lost_stream};
     void *const own[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, &own_stream};
@@ -511,9 +501,8 @@ static void test_streams_of_others(void **state)
     }
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
-    (void)state;
     CUlaunchAttribute own[2] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}},
                                 {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -3}};
     CUlaunchConfig config = {.gridDimX = 8, .blockDimX = 64, .attrs = own, .numAttrs = 2};
@@ -532,9 +521,8 @@ static void test_attributes(void **state)
 }
 
 /* The application may have lowered a limit since: it is raised for the replay alone. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 4, 1}};
     CUlaunchConfig config = {
         .gridDimX = 16, .blockDimX = 64, .sharedMemBytes = 65536, .attrs = &cluster, .numAttrs = 1};
@@ -561,9 +549,8 @@ static void test_limits(void **state)
 }
 
 /* Launches before the application set something for the first time have what a function has by itself. */
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     cuLaunchKernel_params p = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
     for (unsigned of_kernel = 0; of_kernel < 2; of_kernel++) {
         limits_of_kernel = of_kernel;
@@ -589,9 +576,8 @@ static void test_settings(void **state)
 }
 
 /* An event that has happened must not become one that has not. */
-static void test_attributes_that_record_events(void **state)
+TEST(test_attributes_that_record_events)
 {
-    (void)state;
     CUlaunchAttribute own[ATTRIBUTES] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT},
                                          {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION},
                                          {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT},
@@ -608,9 +594,8 @@ static void test_attributes_that_record_events(void **state)
 }
 
 /* The driver refuses it then, and it goes from the batch. Until then its copy has no shape, and no attributes. */
-static void test_no_configuration(void **state)
+TEST(test_no_configuration)
 {
-    (void)state;
     CUlaunchConfig config = {.numAttrs = 3};
     cuLaunchKernelEx_params p[] = {{.config = NULL}, {.config = &config}};
     for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
@@ -622,9 +607,8 @@ static void test_no_configuration(void **state)
 }
 
 /* Its blocks wait for each other: without the attribute the driver may not run them all at a time. */
-static void test_cooperative(void **state)
+TEST(test_cooperative)
 {
-    (void)state;
     cuLaunchCooperativeKernel_params p = {.gridDimX = 8, .blockDimX = 64};
     repeat(keep(ID(cuLaunchCooperativeKernel), &p));
     assert_int_equal(launched.config.gridDimX, 8);
@@ -633,9 +617,8 @@ static void test_cooperative(void **state)
     assert_int_equal(launched.attributes[0].value.cooperative, 1);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     cuLaunchKernel_params p = {.gridDimX = 2};
     kprof_operation *operation = keep(ID(cuLaunchKernel), &p);
     assert_non_null(operation);
@@ -664,9 +647,8 @@ static bool sees_host(uint64_t first, uint64_t second)
     return sees;
 }
 
-static void test_host_memory_that_cuda_knows(void **state)
+TEST(test_host_memory_that_cuda_knows)
 {
-    (void)state;
     assert_true(sees_host(on_host, on_device));
     assert_true(sees_host(on_device, on_host));
     assert_false(sees_host(on_device, on_device));
@@ -680,9 +662,8 @@ static bool leads_to_host(uint64_t first, uint64_t second)
     return leads;
 }
 
-static void test_host_memory_that_memory_of_the_device_names(void **state)
+TEST(test_host_memory_that_memory_of_the_device_names)
 {
-    (void)state;
     is_readable = true;
     assert_false(leads_to_host(on_device, 7));
     device_words[2] = on_host;
@@ -695,9 +676,8 @@ static void test_host_memory_that_memory_of_the_device_names(void **state)
 }
 
 /* The GPU reaches all that the process has mapped. */
-static void test_host_memory_of_the_process(void **state)
+TEST(test_host_memory_of_the_process)
 {
-    (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pages, MAP_FAILED);
@@ -739,9 +719,8 @@ static kprof_call decode_node(CUpti_CallbackId id, const void *parameters, kprof
     return call;
 }
 
-static void test_graph(void **state)
+TEST(test_graph)
 {
-    (void)state;
     unsigned char odd[3] = {0};
     uint32_t number = 0;
     uint64_t first = on_device, second = on_host;
@@ -765,9 +744,8 @@ static void test_graph(void **state)
     assert_ptr_equal(launched.graph_stream, &replay_stream);
 }
 
-static void test_graph_that_cannot_be_repeated(void **state)
+TEST(test_graph_that_cannot_be_repeated)
 {
-    (void)state;
     char value;
     void *extra[] = {(void *)(uintptr_t)0x77, &value, CU_LAUNCH_PARAM_END};
     cuLaunchKernel_params p = {.extra = extra};
@@ -797,9 +775,8 @@ static bool is_saved(CUdeviceptr to, CUdeviceptr from)
     return saved;
 }
 
-static void test_graph_that_sets_and_copies(void **state)
+TEST(test_graph_that_sets_and_copies)
 {
-    (void)state;
     assert_true(is_saved(on_device, 0));
     assert_true(is_saved(on_device + 0x1000 - 0x340, 0)); /* four rows, the last one is shorter */
     assert_false(is_saved(on_device + 0x1000 - 0x33f, 0));
@@ -810,26 +787,6 @@ static void test_graph_that_sets_and_copies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_arguments, set_up),
-        cmocka_unit_test_setup(test_packed_arguments, set_up),
-        cmocka_unit_test_setup(test_policy_of_the_stream, set_up),
-        cmocka_unit_test_setup(test_no_arguments, set_up),
-        cmocka_unit_test_setup(test_arguments_that_cannot_be_copied, set_up),
-        cmocka_unit_test_setup(test_streams_of_others, set_up),
-        cmocka_unit_test_setup(test_attributes, set_up),
-        cmocka_unit_test_setup(test_attributes_that_record_events, set_up),
-        cmocka_unit_test_setup(test_limits, set_up),
-        cmocka_unit_test_setup(test_settings, set_up),
-        cmocka_unit_test_setup(test_no_configuration, set_up),
-        cmocka_unit_test_setup(test_cooperative, set_up),
-        cmocka_unit_test_setup(test_refused, set_up),
-        cmocka_unit_test_setup(test_host_memory_that_cuda_knows, set_up),
-        cmocka_unit_test_setup(test_host_memory_that_memory_of_the_device_names, set_up),
-        cmocka_unit_test_setup(test_host_memory_of_the_process, set_up),
-        cmocka_unit_test_setup(test_graph, set_up),
-        cmocka_unit_test_setup(test_graph_that_cannot_be_repeated, set_up),
-        cmocka_unit_test_setup(test_graph_that_sets_and_copies, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,14 +3,9 @@
 
 #include "cupti/mappings.h"
 #include "cupti/variables.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define PAGE     UINT64_C(0x1000)
 #define FIRST    UINT64_C(0x100000)
@@ -85,9 +80,8 @@ static void check(const kprof_span *wanted, size_t wanted_count)
     free(found);
 }
 
-static void test_touched(void **state)
+TEST(test_touched)
 {
-    (void)state;
     check(NULL, 0);
     use(FIRST);
     use(FIRST + 3 * PAGE);
@@ -108,9 +102,8 @@ static void check_unknown(void)
     assert_int_equal(count, 0);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
-    (void)state;
     use(FIRST);
     spans_known = false;
     check_unknown();
@@ -127,9 +120,6 @@ static void test_unknown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_touched, set_up),
-        cmocka_unit_test_setup(test_unknown, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

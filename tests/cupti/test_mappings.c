@@ -2,14 +2,10 @@
 #include "cupti/mappings.h"
 
 #include "descriptor_limit.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { SIZE = 1 << 16 };
 
@@ -20,9 +16,8 @@ static char *map(int flags)
     return memory;
 }
 
-static void test_shared(void **state)
+TEST(test_shared)
 {
-    (void)state;
     char *memory = map(MAP_SHARED);
     assert_true(kprof_mappings_shared(memory, SIZE));
     assert_true(kprof_mappings_shared(memory + 1, 1));
@@ -30,9 +25,8 @@ static void test_shared(void **state)
     munmap(memory, SIZE);
 }
 
-static void test_private(void **state)
+TEST(test_private)
 {
-    (void)state;
     char *memory = map(MAP_PRIVATE);
     int local = 0;
     assert_false(kprof_mappings_shared(memory, SIZE));
@@ -41,9 +35,8 @@ static void test_private(void **state)
 }
 
 /* A part of a private range that others share. */
-static void test_partly_shared(void **state)
+TEST(test_partly_shared)
 {
-    (void)state;
     char *memory = map(MAP_PRIVATE), *middle = memory + SIZE / 2;
     assert_ptr_equal(mmap(middle, SIZE / 4, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0), middle);
     assert_true(kprof_mappings_shared(memory, SIZE));
@@ -67,9 +60,8 @@ static bool find(const char *memory, size_t begin, size_t end, found_range *out)
 }
 
 /* Once the page was used. */
-static void test_present(void **state)
+TEST(test_present)
 {
-    (void)state;
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), bytes = 5000 * page_bytes; /* read in two parts */
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
@@ -98,18 +90,16 @@ static void test_present(void **state)
     munmap(memory, bytes);
 }
 
-static void test_named(void **state)
+TEST(test_named)
 {
-    (void)state;
     assert_true(kprof_mappings_named("/")); /* the program itself */
     assert_true(kprof_mappings_named("[stack"));
     assert_false(kprof_mappings_named("/[aio]"));
 }
 
 /* Other code has memory there, too. */
-static void test_general(void **state)
+TEST(test_general)
 {
-    (void)state;
     char *memory = map(MAP_PRIVATE), *heap = sbrk(SIZE);
     assert_true(heap != (void *)-1);
     assert_false(kprof_mappings_general(memory, SIZE));
@@ -120,9 +110,8 @@ static void test_general(void **state)
 }
 
 /* A list that cannot be read may have the mapping. */
-static void test_nothing_can_be_read(void **state)
+TEST(test_nothing_can_be_read)
 {
-    (void)state;
     char *memory = map(MAP_PRIVATE);
     rlim_t before = limit_descriptors(0);
     found_range range;
@@ -144,14 +133,5 @@ static void test_nothing_can_be_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_private),
-        cmocka_unit_test(test_partly_shared),
-        cmocka_unit_test(test_named),
-        cmocka_unit_test(test_general),
-        cmocka_unit_test(test_present),
-        cmocka_unit_test(test_nothing_can_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,12 +3,7 @@
 #include "core/monotonic.h"
 #include "cupti/driver.h"
 #include "cupti/marks.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define MOST 1023 /* marks ahead that a context has, as in marks.c */
 
@@ -92,9 +87,8 @@ static void pass_newest(void)
     events[event_count - 1].is_passed = true;
 }
 
-static void test_what_is_short(void **state)
+TEST(test_what_is_short)
 {
-    (void)state;
     int first, second;
     assert_null(set_behind(&first));
     pass_newest();
@@ -114,9 +108,8 @@ static void test_what_is_short(void **state)
 }
 
 /* The GPU is asked ever more seldom. */
-static void test_gpu_that_is_far_behind(void **state)
+TEST(test_gpu_that_is_far_behind)
 {
-    (void)state;
     int launched;
     queries = 0;
     for (unsigned i = 0; i < 500; i++)
@@ -144,9 +137,8 @@ static void assert_first(uint64_t number)
 }
 
 /* The oldest mark that is ahead has the same number for as long as it is, also when the ring begins anew. */
-static void test_first(void **state)
+TEST(test_first)
 {
-    (void)state;
     assert_first(0);
     for (uint64_t number = 1; number < 2 * MOST; number += 2) {
         set(0, &contexts[0]);
@@ -160,9 +152,8 @@ static void test_first(void **state)
     assert_int_equal(kprof_marks_look(NULL).first, 0);
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
-    (void)state;
     assert_progress(&contexts[0], 0, 0);
     assert_progress(NULL, 0, 0);
     set(0, &contexts[0]);
@@ -185,9 +176,8 @@ static void test_contexts(void **state)
     assert_progress(NULL, 2, 0);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     for (unsigned i = 0; i < MOST + 5; i++)
         set(0, NULL);
     assert_progress(&contexts[0], 0, MOST);
@@ -207,9 +197,8 @@ static void test_many(void **state)
     assert_true(event_count <= MOST + 1); /* the same again and again */
 }
 
-static void test_driver_that_fails(void **state)
+TEST(test_driver_that_fails)
 {
-    (void)state;
     create_result = CUDA_ERROR_OUT_OF_MEMORY;
     set(0, NULL);
     assert_progress(&contexts[0], 0, 0);
@@ -225,12 +214,8 @@ static void test_driver_that_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_first, set_up),         cmocka_unit_test_setup(test_contexts, set_up),
-        cmocka_unit_test_setup(test_many, set_up),          cmocka_unit_test_setup(test_driver_that_fails, set_up),
-        cmocka_unit_test_setup(test_what_is_short, set_up), cmocka_unit_test_setup(test_gpu_that_is_far_behind, set_up),
-    };
-    int result = cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    int result = run_all_tests(NULL, NULL);
     (void)set_up(NULL);
     return result;
 }

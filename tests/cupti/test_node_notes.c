@@ -1,19 +1,13 @@
 /* Numbers of graph nodes, as callbacks of several threads keep and forget them. */
 #include "cupti/node_notes.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static char nodes[5000];
 
-static void numbers_are_kept_until_they_are_forgotten(void **state)
+TEST(numbers_are_kept_until_they_are_forgotten)
 {
-    (void)state;
     assert_int_equal(kprof_node_notes_find(&nodes[0]), 0);
     for (uint32_t i = 0; i < sizeof nodes; i++)
         kprof_node_notes_set(&nodes[i * 7 % sizeof nodes], i + 1);
@@ -28,9 +22,8 @@ static void numbers_are_kept_until_they_are_forgotten(void **state)
         assert_int_equal(kprof_node_notes_find(&nodes[i]) > 0, i % 2);
 }
 
-static void too_many_get_none(void **state)
+TEST(too_many_get_none)
 {
-    (void)state;
     char *many = malloc(KPROF_NODE_NOTES_MAX + 1);
     assert_non_null(many);
     for (size_t i = 0; i <= KPROF_NODE_NOTES_MAX; i++)
@@ -46,7 +39,5 @@ static void too_many_get_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_kept_until_they_are_forgotten),
-                                       cmocka_unit_test(too_many_get_none)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

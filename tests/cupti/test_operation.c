@@ -7,15 +7,11 @@
 #include "cupti/graphs.h"
 #include "cupti/managed.h"
 #include "cupti/operation.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -413,9 +409,8 @@ static const char *repeat_copy(CUdeviceptr to, CUdeviceptr from, void *stream)
     return repeat(ID(cuMemcpyAsync), &p);
 }
 
-static void test_sets(void **state)
+TEST(test_sets)
 {
-    (void)state;
     cuMemsetD8_v2_params p8 = {.dstDevice = DEVICE + 1, .uc = 200, .N = 5};
     assert_string_equal(repeat(ID(cuMemsetD8_v2), &p8), "repeated: set8 10001 0 200 5 1;");
     cuMemsetD16Async_params p16 = {.dstDevice = DEVICE, .us = 60000, .N = 6, .hStream = (void *)&own_stream};
@@ -435,9 +430,8 @@ static void test_sets(void **state)
 }
 
 /* A set of several rows is repeated with as many rows. */
-static void test_sets_of_rows(void **state)
+TEST(test_sets_of_rows)
 {
-    (void)state;
     CUstream stream = (CUstream)(void *)&own_stream;
     cuMemsetD2D8Async_params r8 = {DEVICE, 512, 1, 9, 3, stream};
     assert_string_equal(repeat(ID(cuMemsetD2D8Async), &r8), "repeated: set8 10000 512 1 9 3;");
@@ -463,9 +457,8 @@ static const char *repeat_counted(CUpti_CallbackId id, const void *parameters, k
     return done;
 }
 
-static void test_by_the_driver(void **state)
+TEST(test_by_the_driver)
 {
-    (void)state;
     CUstream stream = (CUstream)(void *)&own_stream;
     cuMemsetD8_v2_params p8 = {.dstDevice = DEVICE + 1, .uc = 200, .N = 5};
     cuMemsetD16Async_params p16 = {.dstDevice = DEVICE, .us = 60000, .N = 6, .hStream = stream};
@@ -514,9 +507,8 @@ static CUDA_MEMCPY2D rows_between(CUdeviceptr to, CUdeviceptr from)
 }
 
 /* The driver would copy within the device by a kernel. */
-static void test_by_the_driver_from_and_to_the_host(void **state)
+TEST(test_by_the_driver_from_and_to_the_host)
 {
-    (void)state;
     char host[1000];
     CUstream stream = (CUstream)(void *)&own_stream;
     cuMemcpyHtoDAsync_v2_params in = {DEVICE, host, 64, stream};
@@ -545,9 +537,8 @@ static void test_by_the_driver_from_and_to_the_host(void **state)
 }
 
 /* A call that sets or copies nothing is not repeated: the driver may refuse an empty one in another form. */
-static void test_nothing_to_do(void **state)
+TEST(test_nothing_to_do)
 {
-    (void)state;
     cuMemsetD8_v2_params none = {.dstDevice = DEVICE};
     cuMemsetD2D8_v2_params no_rows = {.dstDevice = DEVICE, .dstPitch = 512, .Width = 9};
     cuMemcpyDtoD_v2_params no_copy = {.dstDevice = DEVICE, .srcDevice = POOL};
@@ -563,9 +554,8 @@ static void test_nothing_to_do(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     cuMemcpyDtoD_v2_params p = {.dstDevice = DEVICE, .srcDevice = POOL, .ByteCount = 64};
     kprof_operation *operation = keep(ID(cuMemcpyDtoD_v2), &p);
     assert_non_null(operation);
@@ -575,17 +565,15 @@ static void test_refused(void **state)
     kprof_operation_free(operation);
 }
 
-static void test_copies(void **state)
+TEST(test_copies)
 {
-    (void)state;
     assert_string_equal(repeat_copy(DEVICE, POOL, NULL), "repeated: copy 10000 20000 64 replay;");
     assert_string_equal(repeat_copy(POOL, DEVICE, &own_stream), "repeated: copy 20000 10000 64 replay;");
 }
 
 /* Data from the host is there when the call returns, or later in its stream: it is kept right after. */
-static void test_copies_from_the_host(void **state)
+TEST(test_copies_from_the_host)
 {
-    (void)state;
     char host;
     cuMemcpyHtoDAsync_v2_params async = {DEVICE, &host, 64, (CUstream)(void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemcpyHtoDAsync_v2), &async),
@@ -600,9 +588,8 @@ static void test_copies_from_the_host(void **state)
 }
 
 /* Data that goes to the host is kept before: when the call returns, other streams may have changed it. */
-static void test_copies_to_the_host(void **state)
+TEST(test_copies_to_the_host)
 {
-    (void)state;
     char host;
     cuMemcpyDtoHAsync_v2_params async = {&host, DEVICE, 64, (CUstream)(void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemcpyDtoHAsync_v2), &async),
@@ -633,9 +620,8 @@ static kprof_awaited await(CUpti_CallbackId id, const void *parameters)
     return result;
 }
 
-static void test_work_before_a_copy_that_waits(void **state)
+TEST(test_work_before_a_copy_that_waits)
 {
-    (void)state;
     enum { LARGE_IN = (64 << 10) + 1 };
     char host;
     CUstream stream = (CUstream)(void *)&own_stream;
@@ -683,9 +669,8 @@ static void test_work_before_a_copy_that_waits(void **state)
 }
 
 /* Pinned memory CUDA knows, other memory of the host it does not. */
-static void test_copies_that_do_not_tell_the_host(void **state)
+TEST(test_copies_that_do_not_tell_the_host)
 {
-    (void)state;
     static const CUdeviceptr host[] = {HOST, 0x70000, 0x7f0000001234};
     for (size_t i = 0; i < sizeof host / sizeof *host; i++) {
         assert_string_equal(repeat_copy(DEVICE, host[i], &own_stream),
@@ -703,9 +688,8 @@ static const char *repeat_rows(const CUDA_MEMCPY2D *rows)
 }
 
 /* The bytes between the rows are neither kept nor written. */
-static void test_copies_of_rows(void **state)
+TEST(test_copies_of_rows)
 {
-    (void)state;
     CUDA_MEMCPY2D rows = rows_between(DEVICE, POOL);
     cuMemcpy2D_v2_params sync = {&rows};
     assert_string_equal(repeat_rows(&rows), "repeated: copy 101f7+500 200c9+100 13 6 replay;");
@@ -728,9 +712,8 @@ static void test_copies_of_rows(void **state)
 }
 
 /* Copies of memory that the call says to be the host's, pinned, pageable or managed. */
-static void test_copies_of_rows_of_the_host(void **state)
+TEST(test_copies_of_rows_of_the_host)
 {
-    (void)state;
     char host[1000];
     CUDA_MEMCPY2D in = rows_between(DEVICE, FOREIGN), out = rows_between(FOREIGN, POOL);
     in.srcMemoryType = out.dstMemoryType = CU_MEMORYTYPE_HOST;
@@ -753,9 +736,8 @@ static void test_copies_of_rows_of_the_host(void **state)
 }
 
 /* All rows must be there, and the last one is as long as the others. */
-static void test_copies_of_rows_that_leave_the_memory(void **state)
+TEST(test_copies_of_rows_that_leave_the_memory)
 {
-    (void)state;
     const size_t most_to = 503 + 5 * 500 + 13, most_from = 201 + 5 * 100 + 13;
     CUDA_MEMCPY2D rows = rows_between(DEVICE + PLACE - most_to, POOL + PLACE - most_from);
     assert_string_not_equal(repeat_rows(&rows), "");
@@ -792,9 +774,8 @@ static const char *repeat_node(const kprof_transfer *node, unsigned traits)
 }
 
 /* A copy from the host is kept before the graph is launched, and one to the host when it has ended. */
-static void test_nodes_of_graphs(void **state)
+TEST(test_nodes_of_graphs)
 {
-    (void)state;
     char host[128], expected[256];
     kprof_transfer in = {KPROF_TRANSFER_IN, .destination = DEVICE, .source = HOST, .width = 64, .height = 1};
     assert_string_equal(repeat_node(&in, 0), "space 64;bring 90000 0x50000 64 own;launch;"
@@ -814,9 +795,8 @@ static void test_nodes_of_graphs(void **state)
 }
 
 /* Nor does a copy between devices become one from the host, when its memory is gone. */
-static void test_nodes_that_are_not_repeated(void **state)
+TEST(test_nodes_that_are_not_repeated)
 {
-    (void)state;
     kprof_transfer in = {KPROF_TRANSFER_IN, .destination = PEER, .source = HOST, .width = 64, .height = 1};
     assert_string_equal(repeat_node(&in, 0), "");
     in.destination = DEVICE;
@@ -841,9 +821,8 @@ static void test_nodes_that_are_not_repeated(void **state)
     assert_string_equal(repeat_node(&copy_node, 0), "");
 }
 
-static void test_a_copy_to_the_host_of_something_else(void **state)
+TEST(test_a_copy_to_the_host_of_something_else)
 {
-    (void)state;
     char host;
     cuMemcpyDtoH_v2_params p = {&host, DEVICE, 64};
     kprof_operation *operation = keep(ID(cuMemcpyDtoH_v2), &p);
@@ -855,9 +834,8 @@ static void test_a_copy_to_the_host_of_something_else(void **state)
     kprof_operation_free(operation);
 }
 
-static void test_no_space_to_keep_them(void **state)
+TEST(test_no_space_to_keep_them)
 {
-    (void)state;
     char host;
     cuMemcpyHtoD_v2_params in = {LARGE, &host, 256 << 20};
     cuMemcpyDtoH_v2_params out = {&host, LARGE, 256 << 20};
@@ -890,9 +868,8 @@ static void test_no_space_to_keep_them(void **state)
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
 }
 
-static void test_copies_that_cannot_be_kept(void **state)
+TEST(test_copies_that_cannot_be_kept)
 {
-    (void)state;
     char host;
     cuMemcpyHtoD_v2_params in = {DEVICE, &host, 64};
     cuMemcpyDtoH_v2_params out = {&host, DEVICE, 64};
@@ -907,9 +884,8 @@ static void test_copies_that_cannot_be_kept(void **state)
 }
 
 /* No snapshot holds it. */
-static void test_memory_of_others(void **state)
+TEST(test_memory_of_others)
 {
-    (void)state;
     static const CUdeviceptr others[] = {FOREIGN, PEER, MANAGED};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         assert_string_equal(repeat_copy(DEVICE, others[i], NULL), "");
@@ -925,9 +901,8 @@ static void test_memory_of_others(void **state)
 }
 
 /* Their last row counts, too, and the size of an element. */
-static void test_rows_that_leave_the_memory(void **state)
+TEST(test_rows_that_leave_the_memory)
 {
-    (void)state;
     cuMemsetD2D32_v2_params p = {.dstDevice = POOL, .dstPitch = PLACE / 4, .ui = 3, .Width = PLACE / 16, .Height = 4};
     assert_string_not_equal(repeat(ID(cuMemsetD2D32_v2), &p), "");
     p.Width++;
@@ -938,24 +913,21 @@ static void test_rows_that_leave_the_memory(void **state)
 }
 
 /* No batch is open. */
-static void test_nothing_saved(void **state)
+TEST(test_nothing_saved)
 {
-    (void)state;
     cuMemsetD8_v2_params p = {.dstDevice = DEVICE, .N = 5};
     assert_null(keep_in(NULL, ID(cuMemsetD8_v2), &p));
 }
 
-static void test_streams_of_others(void **state)
+TEST(test_streams_of_others)
 {
-    (void)state;
     assert_string_equal(repeat_copy(DEVICE, POOL, &other_stream), "");
     assert_string_equal(repeat_copy(DEVICE, POOL, &captured_stream), "");
 }
 
 /* A replay writes it by one kernel, and compares nothing. */
-static void test_what_the_host_did(void **state)
+TEST(test_what_the_host_did)
 {
-    (void)state;
     kprof_operation *operation;
     touched_known = true;
     touched_count = 0;
@@ -993,9 +965,8 @@ static void test_what_the_host_did(void **state)
     wanted_host = 0;
 }
 
-static void test_what_the_host_did_cannot_be_kept(void **state)
+TEST(test_what_the_host_did_cannot_be_kept)
 {
-    (void)state;
     kprof_operation *operation;
     touched_known = false;
     assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_UNSUPPORTED);
@@ -1009,32 +980,6 @@ static void test_what_the_host_did_cannot_be_kept(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_what_the_host_did, set_up),
-        cmocka_unit_test_setup(test_what_the_host_did_cannot_be_kept, set_up),
-        cmocka_unit_test_setup(test_sets, set_up),
-        cmocka_unit_test_setup(test_sets_of_rows, set_up),
-        cmocka_unit_test_setup(test_by_the_driver, set_up),
-        cmocka_unit_test_setup(test_by_the_driver_from_and_to_the_host, set_up),
-        cmocka_unit_test_setup(test_nothing_to_do, set_up),
-        cmocka_unit_test_setup(test_copies, set_up),
-        cmocka_unit_test_setup(test_refused, set_up),
-        cmocka_unit_test_setup(test_copies_from_the_host, set_up),
-        cmocka_unit_test_setup(test_copies_to_the_host, set_up),
-        cmocka_unit_test_setup(test_work_before_a_copy_that_waits, set_up),
-        cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
-        cmocka_unit_test_setup(test_copies_of_rows, set_up),
-        cmocka_unit_test_setup(test_copies_of_rows_of_the_host, set_up),
-        cmocka_unit_test_setup(test_copies_of_rows_that_leave_the_memory, set_up),
-        cmocka_unit_test_setup(test_nodes_of_graphs, set_up),
-        cmocka_unit_test_setup(test_nodes_that_are_not_repeated, set_up),
-        cmocka_unit_test_setup(test_a_copy_to_the_host_of_something_else, set_up),
-        cmocka_unit_test_setup(test_no_space_to_keep_them, set_up),
-        cmocka_unit_test_setup(test_copies_that_cannot_be_kept, set_up),
-        cmocka_unit_test_setup(test_memory_of_others, set_up),
-        cmocka_unit_test_setup(test_rows_that_leave_the_memory, set_up),
-        cmocka_unit_test_setup(test_nothing_saved, set_up),
-        cmocka_unit_test_setup(test_streams_of_others, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

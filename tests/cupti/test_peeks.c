@@ -4,13 +4,9 @@
 #include "cupti/modules.h"
 #include "cupti/peeks.h"
 #include "cupti/subscriber.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { FIRST = 307, SECOND = 442, MOST_LAUNCHES = 4096 };
 
@@ -65,9 +61,8 @@ static void begin(void)
     assert_true(runs());
 }
 
-static void test_until_variables_are_noted(void **state)
+TEST(test_until_variables_are_noted)
 {
-    (void)state;
     begin();
     assert_false(want("of an old module"));
     assert_false(kprof_peeks_want(&(kprof_call){.failed = true, .kernel_name = "of a new module"}));
@@ -81,18 +76,16 @@ static void test_until_variables_are_noted(void **state)
     assert_int_equal(turns, 4);
 }
 
-static void test_nothing_to_note(void **state)
+TEST(test_nothing_to_note)
 {
-    (void)state;
     kprof_peeks_allow(true);
     kprof_peeks_begin(); /* the module has no variables */
     assert_false(runs());
     assert_int_equal(turns, 0);
 }
 
-static void test_in_vain(void **state)
+TEST(test_in_vain)
 {
-    (void)state;
     begin();
     for (int i = 0; i < MOST_LAUNCHES - 1; i++)
         assert_false(want("of an old module"));
@@ -106,9 +99,8 @@ static void test_in_vain(void **state)
     assert_true(want("of a new module"));
 }
 
-static void test_launches_are_followed(void **state)
+TEST(test_launches_are_followed)
 {
-    (void)state;
     unnoted = 1;
     kprof_peeks_begin();
     assert_false(runs());
@@ -125,11 +117,6 @@ static void test_launches_are_followed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_until_variables_are_noted, set_up),
-        cmocka_unit_test_setup(test_nothing_to_note, set_up),
-        cmocka_unit_test_setup(test_in_vain, set_up),
-        cmocka_unit_test_setup(test_launches_are_followed, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

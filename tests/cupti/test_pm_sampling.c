@@ -5,16 +5,11 @@
 #include "host/host.h"
 #include "host/load.h"
 #include "log_capture.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* An image is a head of one byte and a block for each sample. */
 #define SAMPLE_BYTES 7
@@ -269,7 +264,7 @@ static kprof_status sample(kprof_pm_sampling *s, kprof_pm_data *data)
     return status == KPROF_OK ? kprof_pm_sampling_read(s, data) : status;
 }
 
-static void test_launches_have_samples_of_their_own(void **state)
+TEST(test_launches_have_samples_of_their_own)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -292,7 +287,7 @@ static void test_launches_have_samples_of_their_own(void **state)
     end(s);
 }
 
-static void test_samples_are_read_while_they_come(void **state)
+TEST(test_samples_are_read_while_they_come)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -310,7 +305,7 @@ static void test_samples_are_read_while_they_come(void **state)
 }
 
 /* CUPTI makes an image blank again where kprof cannot tell what was written. */
-static void test_an_image_is_made_once(void **state)
+TEST(test_an_image_is_made_once)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -336,7 +331,7 @@ static void test_an_image_is_made_once(void **state)
 }
 
 /* What comes before and behind a launch is not evaluated. */
-static void test_samples_of_a_launch_alone(void **state)
+TEST(test_samples_of_a_launch_alone)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -372,7 +367,7 @@ static void read_launch(kprof_pm_sampling *s, size_t expected, kprof_pm_data *da
 }
 
 /* At 20 us, 2 and 8 samples more are allowed for. */
-static void test_what_is_behind_a_launch_is_not_decoded(void **state)
+TEST(test_what_is_behind_a_launch_is_not_decoded)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -413,7 +408,7 @@ static void test_what_is_behind_a_launch_is_not_decoded(void **state)
     end(s);
 }
 
-static void test_each_setup_has_an_object_of_its_own(void **state)
+TEST(test_each_setup_has_an_object_of_its_own)
 {
     kprof_pm_sampling *s = open_on("TU102");
     (void)state;
@@ -427,7 +422,7 @@ static void test_each_setup_has_an_object_of_its_own(void **state)
     end(s);
 }
 
-static void test_more_samples_than_the_buffers_hold(void **state)
+TEST(test_more_samples_than_the_buffers_hold)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -446,7 +441,7 @@ static void test_more_samples_than_the_buffers_hold(void **state)
     end(s);
 }
 
-static void test_decoding_ends(void **state)
+TEST(test_decoding_ends)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
@@ -464,7 +459,7 @@ static void test_decoding_ends(void **state)
     end(s);
 }
 
-static void test_what_cupti_refuses_is_told(void **state)
+TEST(test_what_cupti_refuses_is_told)
 {
     kprof_pm_sampling *s;
     kprof_pm_data data;
@@ -493,7 +488,7 @@ static void test_what_cupti_refuses_is_told(void **state)
     end(s);
 }
 
-static void test_disabling_stops_what_runs(void **state)
+TEST(test_disabling_stops_what_runs)
 {
     kprof_pm_sampling *s = open_on("GH100");
     (void)state;
@@ -505,17 +500,6 @@ static void test_disabling_stops_what_runs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_launches_have_samples_of_their_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_samples_are_read_while_they_come, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_image_is_made_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_samples_of_a_launch_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_behind_a_launch_is_not_decoded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_setup_has_an_object_of_its_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_more_samples_than_the_buffers_hold, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_decoding_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_cupti_refuses_is_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_disabling_stops_what_runs, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

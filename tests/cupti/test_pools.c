@@ -3,15 +3,10 @@
 
 #include "cupti/driver.h"
 #include "cupti/redirect.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -171,9 +166,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static void test_held(void **state)
+TEST(test_held)
 {
-    (void)state;
     for (size_t i = 0; i < POOLS; i++) {
         assert_false(kprof_pools_keep(OF_POOL + i));
         assert_true(kprof_pools_hold(OF_POOL + i));
@@ -191,9 +185,8 @@ static void test_held(void **state)
 }
 
 /* The GPU may still use what is freed: the driver gives it back later. */
-static void test_work_goes_on(void **state)
+TEST(test_work_goes_on)
 {
-    (void)state;
     assert_true(kprof_pools_hold(OF_POOL + 3));
     kprof_pools_let_go(false);
     assert_int_equal(pools[3].threshold, 300);
@@ -202,9 +195,8 @@ static void test_work_goes_on(void **state)
     assert_int_equal(pools[3].trimmed_to, SIZE_MAX);
 }
 
-static void test_pool_that_keeps_all(void **state)
+TEST(test_pool_that_keeps_all)
 {
-    (void)state;
     pools[1].threshold = UINT64_MAX;
     assert_true(kprof_pools_keep(OF_POOL + 1));
     assert_true(kprof_pools_hold(OF_POOL + 1));
@@ -214,9 +206,8 @@ static void test_pool_that_keeps_all(void **state)
     assert_int_equal(pools[1].trimmed_to, SIZE_MAX);
 }
 
-static void test_cannot_be_held(void **state)
+TEST(test_cannot_be_held)
 {
-    (void)state;
     assert_false(kprof_pools_hold(OF_NO_POOL));
     assert_false(kprof_pools_keep(OF_NO_POOL));
     set_result = CUDA_ERROR_NOT_SUPPORTED; /* as of a pool of another process */
@@ -231,9 +222,8 @@ static void note_set(size_t i, CUmemPool_attribute attribute)
 }
 
 /* What the application says holds, whatever kprof has done to the pool. */
-static void test_told(void **state)
+TEST(test_told)
 {
-    (void)state;
     assert_true(kprof_pools_hold(OF_POOL + 1));
     assert_true(kprof_pools_hold(OF_POOL + 2));
     pools[1].threshold = 7;
@@ -255,9 +245,8 @@ static void destroy(size_t i)
     use(pool)->is_destroyed = true;
 }
 
-static void test_destroyed_while_held(void **state)
+TEST(test_destroyed_while_held)
 {
-    (void)state;
     assert_true(kprof_pools_hold(OF_POOL + 1));
     destroy(1);
     assert_false(kprof_pools_are_held());
@@ -267,9 +256,8 @@ static void test_destroyed_while_held(void **state)
     kprof_pools_let_go(true);
 }
 
-static void test_destroyed_in_use(void **state)
+TEST(test_destroyed_in_use)
 {
-    (void)state;
     pools[1].used_bytes = pools[2].used_bytes = 1;
     destroy(1);
     assert_true(empty.is_destroyed);
@@ -283,9 +271,8 @@ static void test_destroyed_in_use(void **state)
 }
 
 /* The batch closes only after that, and its replays use what was freed. */
-static void test_held_pool_destroyed_in_use(void **state)
+TEST(test_held_pool_destroyed_in_use)
 {
-    (void)state;
     assert_true(kprof_pools_hold(OF_POOL + 1));
     pools[1].used_bytes = 1;
     destroy(1);
@@ -301,9 +288,8 @@ static void test_held_pool_destroyed_in_use(void **state)
 }
 
 /* As the driver has it where nobody looks: it refuses the one, and has the device use its own pool after the other. */
-static void test_pools_of_devices(void **state)
+TEST(test_pools_of_devices)
 {
-    (void)state;
     CUmemoryPool pool = handle(DEFAULTS + 1);
     pools[DEFAULTS + 1].used_bytes = pools[1].used_bytes = 1;
     kprof_pools_let_outlive(&pool);
@@ -316,9 +302,8 @@ static void test_pools_of_devices(void **state)
     destroy(2);
 }
 
-static void test_destroyed_twice(void **state)
+TEST(test_destroyed_twice)
 {
-    (void)state;
     CUmemoryPool pool = handle(1);
     pools[1].used_bytes = 1;
     destroy(1);
@@ -329,9 +314,8 @@ static void test_destroyed_twice(void **state)
 }
 
 /* Pools may go with their device's context. */
-static void test_context_ends(void **state)
+TEST(test_context_ends)
 {
-    (void)state;
     pools[1].used_bytes = 1;
     destroy(1);
     kprof_pools_forget();
@@ -339,9 +323,8 @@ static void test_context_ends(void **state)
     destroy(2);
 }
 
-static void test_driver_takes_no_other(void **state)
+TEST(test_driver_takes_no_other)
 {
-    (void)state;
     is_refused = true;
     pools[1].used_bytes = 1;
     destroy(1);
@@ -350,19 +333,6 @@ static void test_driver_takes_no_other(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_held, set_up),
-        cmocka_unit_test_setup(test_work_goes_on, set_up),
-        cmocka_unit_test_setup(test_pool_that_keeps_all, set_up),
-        cmocka_unit_test_setup(test_cannot_be_held, set_up),
-        cmocka_unit_test_setup(test_told, set_up),
-        cmocka_unit_test_setup(test_destroyed_while_held, set_up),
-        cmocka_unit_test_setup(test_destroyed_in_use, set_up),
-        cmocka_unit_test_setup(test_held_pool_destroyed_in_use, set_up),
-        cmocka_unit_test_setup(test_pools_of_devices, set_up),
-        cmocka_unit_test_setup(test_destroyed_twice, set_up),
-        cmocka_unit_test_setup(test_context_ends, set_up),
-        cmocka_unit_test_setup(test_driver_takes_no_other, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

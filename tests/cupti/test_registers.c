@@ -1,18 +1,14 @@
 /* What reaches the registers of a device of this file while passes start and stop: at each call that is made at once
  * they hold what they would hold if every call were made as it comes. */
 #include "cupti/registers.h"
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SELECT  0x180050U /* of the first monitor: it stays as it was written */
 #define STATE   0x1800c8U /* of the same one: writing it does something */
@@ -145,9 +141,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void test_unchanged_left_out(void **state)
+TEST(test_unchanged_left_out)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     assert_int_equal(calls, 0); /* it waits */
     trigger();
@@ -166,9 +161,8 @@ static void test_unchanged_left_out(void **state)
 }
 
 /* State that the hardware changes, registers that are no monitor's, and bits of a register are always written. */
-static void test_always_written(void **state)
+TEST(test_always_written)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         begin_call();
         put(STATE, 0x100, ~0U);
@@ -186,9 +180,8 @@ static void test_always_written(void **state)
     assert_int_equal(held(SELECT + 4), 2);
 }
 
-static void test_other_calls_come_behind(void **state)
+TEST(test_other_calls_come_behind)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     kprof_registers_write();
     assert_int_equal(held(SELECT), 5);
@@ -210,9 +203,8 @@ static void test_other_calls_come_behind(void **state)
     assert_int_equal(held(SELECT), 6);
 }
 
-static void test_other_object(void **state)
+TEST(test_other_object)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     trigger();
     begin_call();
@@ -226,9 +218,8 @@ static void test_other_object(void **state)
 }
 
 /* Reads, other widths, other modes and more operations than there is room for are not kprof's to leave out. */
-static void test_not_understood(void **state)
+TEST(test_not_understood)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     trigger();
     calls = 0;
@@ -251,9 +242,8 @@ static void test_not_understood(void **state)
     }
 }
 
-static void test_outside_of_a_pass_start(void **state)
+TEST(test_outside_of_a_pass_start)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     assert_true(kprof_registers_end());
     assert_int_equal(held(SELECT), 5);
@@ -272,9 +262,8 @@ static void *write_in_thread(void *unused)
     return unused;
 }
 
-static void test_other_thread(void **state)
+TEST(test_other_thread)
 {
-    (void)state;
     pthread_t thread;
     write_register(SELECT, 5, ~0U);
     assert_int_equal(pthread_create(&thread, NULL, write_in_thread, NULL), 0);
@@ -306,9 +295,8 @@ static void *write_meanwhile(void *ends)
     return NULL;
 }
 
-static void test_other_thread_meanwhile(void **state)
+TEST(test_other_thread_meanwhile)
 {
-    (void)state;
     pthread_t thread;
     atomic_bool ends = false;
     assert_int_equal(pthread_create(&thread, NULL, write_meanwhile, &ends), 0);
@@ -339,9 +327,8 @@ static void expect_failure(void)
     assert_int_equal(held(SELECT), 5);
 }
 
-static void test_failure(void **state)
+TEST(test_failure)
 {
-    (void)state;
     result_of_device = -1;
     errno = EIO;
     expect_failure();
@@ -357,9 +344,8 @@ static void test_failure(void **state)
     expect_failure();
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     interruptions = 2;
     assert_true(kprof_registers_end());
@@ -374,9 +360,8 @@ static void handle(int number)
 }
 
 /* A handler of the application runs on the thread only when that has let go of the registers. */
-static void test_handler_that_calls_ioctl(void **state)
+TEST(test_handler_that_calls_ioctl)
 {
-    (void)state;
     struct sigaction mine = {.sa_handler = handle}, before;
     assert_int_equal(sigaction(SIGUSR1, &mine, &before), 0);
     alarm(5); /* it would wait for itself */
@@ -395,9 +380,8 @@ static void test_handler_that_calls_ioctl(void **state)
     assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 }
 
-static void test_forked(void **state)
+TEST(test_forked)
 {
-    (void)state;
     write_register(SELECT, 5, ~0U);
     kprof_registers_forget_forked(); /* the write is its parent's */
     assert_true(kprof_registers_end());
@@ -413,9 +397,8 @@ static uint32_t random_below(uint32_t end)
 }
 
 /* Calls of any kind, by the passes of one thread: at each that cannot wait the device is as without kprof. */
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     random_state = 1;
     unsigned asked = 0;
     for (int step = 0; step < 20000; step++) {
@@ -446,24 +429,8 @@ static void test_random(void **state)
     kprof_registers_begin();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_unchanged_left_out),
-        TEST(test_always_written),
-        TEST(test_other_calls_come_behind),
-        TEST(test_other_object),
-        TEST(test_not_understood),
-        TEST(test_outside_of_a_pass_start),
-        TEST(test_other_thread),
-        TEST(test_other_thread_meanwhile),
-        TEST(test_failure),
-        TEST(test_interrupted),
-        TEST(test_handler_that_calls_ioctl),
-        TEST(test_forked),
-        TEST(test_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(setup, teardown);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* What the driver's kernel module is asked, with a module of this file in its place: it checks each call by offsets. */
 #include "cupti/resources.h"
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { CLIENT = 0xc1d00042, FIRST_GPU = 0x100, SECOND_GPU = 0x1b00 };
 
@@ -133,9 +129,8 @@ static int set_up(void **state)
 
 static const kprof_bus_place second = {.domain = 1, .bus = 0x1b, .slot = 2};
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     const char *reason;
     kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
     assert_non_null(resources);
@@ -149,9 +144,8 @@ static void test_empty(void **state)
 }
 
 /* The application closes all files and opens one of its own, which gets the number. */
-static void test_file_of_application(void **state)
+TEST(test_file_of_application)
 {
-    (void)state;
     const char *reason;
     kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
     assert_non_null(resources);
@@ -166,9 +160,8 @@ static void test_file_of_application(void **state)
     close(other);
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
-    (void)state;
     const char *reason;
     interrupted = true;
     kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
@@ -196,7 +189,7 @@ static void refuse(unsigned number, bool in_module)
     assert_int_equal(calls, number);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     enum { STEPS = 7 }; /* client, list, two places, GPU, device, subdevice */
     (void)state;
@@ -206,9 +199,8 @@ static void test_refused(void **state)
     }
 }
 
-static void test_not_there(void **state)
+TEST(test_not_there)
 {
-    (void)state;
     const char *reason = NULL;
     const kprof_bus_place third = {.domain = 2, .bus = 0x1b, .slot = 2};
     assert_null(kprof_resources_open("/dev/null", &third, &reason));
@@ -220,10 +212,6 @@ static void test_not_there(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_empty, set_up),       cmocka_unit_test_setup(test_file_of_application, set_up),
-        cmocka_unit_test_setup(test_interrupted, set_up), cmocka_unit_test_setup(test_refused, set_up),
-        cmocka_unit_test_setup(test_not_there, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

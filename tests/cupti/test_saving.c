@@ -7,6 +7,7 @@
 #include "cupti/variables.h"
 #include "fake_device.h"
 #include "no_frees.h"
+#include "test.h"
 
 #define BLOCK    ((size_t)FAKE_BLOCK_BYTES)
 #define BYTES    (8 * BLOCK)
@@ -216,9 +217,8 @@ static void assert_saved_around(void (*run)(void))
 }
 
 /* Memory of the host is saved where that is asked for. */
-static void test_memory_of_the_host(void **state)
+TEST(test_memory_of_the_host)
 {
-    (void)state;
     spans[0] = (kprof_span){at(0), BLOCK};
     span_count = 1;
     host_memory = (kprof_span){at(4 * BLOCK), BLOCK};
@@ -248,9 +248,8 @@ static void change_two_bytes(void)
     memory[3 * BLOCK] ^= 1;
 }
 
-static void test_all_of_memory(void **state)
+TEST(test_all_of_memory)
 {
-    (void)state;
     add_span(0, BYTES);
     assert_saved_around(change_all);
     assert_saved_around(change_nothing);
@@ -258,9 +257,8 @@ static void test_all_of_memory(void **state)
 }
 
 /* The own run goes on after replays, and leaves another end. What the first one took is free again. */
-static void test_second_end(void **state)
+TEST(test_second_end)
 {
-    (void)state;
     add_span(0, BYTES);
     void *start = copy_of_memory();
     take();
@@ -284,9 +282,8 @@ static void change_first_span(void)
 }
 
 /* Neither begin nor length need be multiples of anything; what is beside is nobody's. */
-static void test_odd_places(void **state)
+TEST(test_odd_places)
 {
-    (void)state;
     static const size_t places[][2] = {
         {1, 1}, {5, 15}, {16, 17}, {BLOCK - 1, 2}, {7, 3 * BLOCK}, {BLOCK + 8, BLOCK}, {32, 2 * BLOCK + 16}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -296,9 +293,8 @@ static void test_odd_places(void **state)
     }
 }
 
-static void test_nothing_allocated(void **state)
+TEST(test_nothing_allocated)
 {
-    (void)state;
     assert_saved_around(change_nothing);
     assert_int_equal(fake.chunks, 0);
     assert_int_equal(fake.launches[FAKE_SCAN], 0);
@@ -318,9 +314,8 @@ static void break_patterns(void)
 }
 
 /* Memory that was never written takes no space, but that for the list. */
-static void test_uniform_blocks(void **state)
+TEST(test_uniform_blocks)
 {
-    (void)state;
     memset(memory, 0, BLOCK);
     set_pattern(BLOCK, BLOCK, "sixteen letters!");
     memset(memory + 2 * BLOCK, 0xff, BLOCK + 32);
@@ -338,9 +333,8 @@ static void test_uniform_blocks(void **state)
 }
 
 /* A block that looks like a pattern for its first bytes only. */
-static void test_nearly_uniform_block(void **state)
+TEST(test_nearly_uniform_block)
 {
-    (void)state;
     memset(memory, 0, 2 * BLOCK);
     memory[BLOCK - 1] = 1;
     memory[BLOCK + 8] = 1; /* the second half of the first 16 bytes */
@@ -349,9 +343,8 @@ static void test_nearly_uniform_block(void **state)
 }
 
 /* As large as what a device has, of which little was written: a table, and little else. */
-static void test_space_that_uniform_blocks_take(void **state)
+TEST(test_space_that_uniform_blocks_take)
 {
-    (void)state;
     memset(memory, 0, BYTES);
     add_span(0, BYTES);
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES + 40 * MEBIBYTE;
@@ -364,9 +357,8 @@ static void test_space_that_uniform_blocks_take(void **state)
 }
 
 /* Ranges may overlap, touch, and lie in each other. */
-static void test_overlapping_ranges(void **state)
+TEST(test_overlapping_ranges)
 {
-    (void)state;
     static const size_t ranges[][SPANS][2] = {
         {{0, 2 * BLOCK}, {BLOCK, 2 * BLOCK}, {100, 7}, {3 * BLOCK, BLOCK}},
         {{3 * BLOCK, BLOCK}, {0, BLOCK}, {BLOCK, BLOCK}, {2 * BLOCK, BLOCK}},
@@ -384,9 +376,8 @@ static void test_overlapping_ranges(void **state)
     }
 }
 
-static void test_what_is_held(void **state)
+TEST(test_what_is_held)
 {
-    (void)state;
     add_span(BLOCK, BLOCK);
     add_span(4 * BLOCK, 100);
     take();
@@ -401,9 +392,8 @@ static void test_what_is_held(void **state)
 }
 
 /* It is saved as it comes, beside and around what is saved; what changed meanwhile is not saved again. */
-static void test_memory_that_comes_later(void **state)
+TEST(test_memory_that_comes_later)
 {
-    (void)state;
     unsigned char *start = copy_of_memory();
     add_span(2 * BLOCK, BLOCK);
     take();
@@ -443,9 +433,8 @@ static void allocate(unsigned char *large, size_t blocks)
 }
 
 /* The list grows with it, on the device too. */
-static void test_much_memory_that_comes_later(void **state)
+TEST(test_much_memory_that_comes_later)
 {
-    (void)state;
     unsigned char *large = make_large(MANY, 7);
     add_span(0, BLOCK);
     take();
@@ -463,9 +452,8 @@ static void test_much_memory_that_comes_later(void **state)
 }
 
 /* A stream that waits for the host would have the application wait for itself. */
-static void test_busy_stream(void **state)
+TEST(test_busy_stream)
 {
-    (void)state;
     add_span(0, BLOCK);
     take();
     add_span(2 * BLOCK, BLOCK);
@@ -480,9 +468,8 @@ static void test_busy_stream(void **state)
 }
 
 /* Nor may a look at memory wait for what the host is to write. What comes too late goes where nobody looks. */
-static void test_peek(void **state)
+TEST(test_peek)
 {
-    (void)state;
     const unsigned char *seen = kprof_snapshot_peek(snapshot, at(16), 64);
     assert_non_null(seen);
     assert_memory_equal(seen, memory + 16, 64);
@@ -510,9 +497,8 @@ static CUmemoryPool pool_of_memory(const kprof_call **out)
 }
 
 /* Pools keep what is freed as long as it is saved. */
-static void test_frees_to_pools(void **state)
+TEST(test_frees_to_pools)
 {
-    (void)state;
     const kprof_call *call;
     memory_pool = pool_of_memory(&call);
     add_span(0, BLOCK);
@@ -531,9 +517,8 @@ static void test_frees_to_pools(void **state)
 }
 
 /* For want of space nothing is saved, and the application's memory is as it was. */
-static void test_no_space_on_the_device(void **state)
+TEST(test_no_space_on_the_device)
 {
-    (void)state;
     add_span(0, BYTES);
     void *start = copy_of_memory();
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
@@ -549,9 +534,8 @@ static void test_no_space_on_the_device(void **state)
 }
 
 /* Not while it is in use. */
-static void test_space_is_not_given_back_too_early(void **state)
+TEST(test_space_is_not_given_back_too_early)
 {
-    (void)state;
     add_span(0, BYTES);
     take();
     kprof_snapshot_release(snapshot);
@@ -559,9 +543,8 @@ static void test_space_is_not_given_back_too_early(void **state)
 }
 
 /* The end takes as much space as what has changed; where that is missing, nothing has been put back. */
-static void test_no_space_for_the_end(void **state)
+TEST(test_no_space_for_the_end)
 {
-    (void)state;
     enum { BLOCKS = 640 };
     unsigned char *large = make_large(BLOCKS, 0);
     allocate(large, BLOCKS);
@@ -577,9 +560,8 @@ static void test_no_space_for_the_end(void **state)
 }
 
 /* Replays write it at its place among the launches. */
-static void test_what_the_host_did(void **state)
+TEST(test_what_the_host_did)
 {
-    (void)state;
     const kprof_span used[] = {{at(100), 50}, {at(2 * BLOCK - 64), BLOCK}};
     kprof_kept_memory *kept;
     add_span(0, 4 * BLOCK);
@@ -600,9 +582,8 @@ static void test_what_the_host_did(void **state)
     free(then);
 }
 
-static void test_what_the_host_did_cannot_be_kept(void **state)
+TEST(test_what_the_host_did_cannot_be_kept)
 {
-    (void)state;
     const kprof_span beyond = {at(3 * BLOCK), 2 * BLOCK}, within = {at(0), 2 * BLOCK};
     kprof_kept_memory *kept;
     add_span(0, 4 * BLOCK);
@@ -619,9 +600,8 @@ static void test_what_the_host_did_cannot_be_kept(void **state)
     assert_null(kept);
 }
 
-static void test_end_that_was_not_recorded(void **state)
+TEST(test_end_that_was_not_recorded)
 {
-    (void)state;
     add_span(0, BLOCK);
     take();
     memory[0] ^= 1;
@@ -633,9 +613,8 @@ static void test_end_that_was_not_recorded(void **state)
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL);
 }
 
-static void test_driver_that_fails(void **state)
+TEST(test_driver_that_fails)
 {
-    (void)state;
     add_span(0, BLOCK);
     fake.launch_result = CUDA_ERROR_UNKNOWN;
     assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
@@ -658,9 +637,8 @@ static void test_driver_that_fails(void **state)
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
 }
 
-static void test_driver_that_takes_no_code(void **state)
+TEST(test_driver_that_takes_no_code)
 {
-    (void)state;
     kprof_snapshot *none;
     fake.module_result = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     assert_int_equal(kprof_snapshot_open(&context, &none), KPROF_UNSUPPORTED);
@@ -669,9 +647,8 @@ static void test_driver_that_takes_no_code(void **state)
 }
 
 /* Each batch tries again, and must not take more of the device each time. */
-static void test_driver_that_makes_no_stream(void **state)
+TEST(test_driver_that_makes_no_stream)
 {
-    (void)state;
     kprof_snapshot *none;
     kprof_snapshot_close(snapshot, true);
     snapshot = NULL;
@@ -682,9 +659,8 @@ static void test_driver_that_makes_no_stream(void **state)
     assert_false(fake.streams || fake.events || fake.modules);
 }
 
-static void test_memory_that_is_not_known(void **state)
+TEST(test_memory_that_is_not_known)
 {
-    (void)state;
     add_span(0, BLOCK);
     all_listed = false;
     assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
@@ -699,9 +675,8 @@ static kprof_status compare(uint64_t address, uint64_t kept, size_t size_bytes, 
     return kprof_snapshot_compare(snapshot, &row, same);
 }
 
-static void test_comparing(void **state)
+TEST(test_comparing)
 {
-    (void)state;
     static const size_t sizes[] = {1, 16, 4096, 4099, 3 * BLOCK};
     bool same;
     add_span(0, BYTES);
@@ -731,9 +706,8 @@ static void test_comparing(void **state)
 }
 
 /* Rows lie apart in memory, and are kept one behind the other. */
-static void test_comparing_rows(void **state)
+TEST(test_comparing_rows)
 {
-    (void)state;
     static const kprof_rows shapes[] = {{.from_pitch_bytes = 100, .width = 13, .height = 7},
                                         {.from_pitch_bytes = 64, .width = 64, .height = 5},
                                         {.from_pitch_bytes = 2 * BLOCK, .width = BLOCK + 8, .height = 3}};
@@ -759,9 +733,8 @@ static void test_comparing_rows(void **state)
     }
 }
 
-static void test_copying_rows(void **state)
+TEST(test_copying_rows)
 {
-    (void)state;
     add_span(0, BYTES);
     take();
     unsigned char *wanted = copy_of_memory();
@@ -777,9 +750,8 @@ static void test_copying_rows(void **state)
 }
 
 /* A quarter of what is free: what the batch changes has to be kept at its end. */
-static void test_space_for_transfers_has_a_bound(void **state)
+TEST(test_space_for_transfers_has_a_bound)
 {
-    (void)state;
     add_span(0, BLOCK);
     fake.free_bytes = 4096 * MEBIBYTE;
     for (int batch = 0; batch < 2; batch++) {
@@ -794,9 +766,8 @@ static void test_space_for_transfers_has_a_bound(void **state)
 
 /* Only of what is no address any more is it known that it is gone. */
 /* 1 GiB, and no space of the device. What nobody needs lies in one place. */
-static void test_page_locked_space_has_a_bound(void **state)
+TEST(test_page_locked_space_has_a_bound)
 {
-    (void)state;
     take();
     const unsigned first = fake.pinned_count, chunks = fake.chunks;
     for (int batch = 0; batch < 2; batch++) {
@@ -822,9 +793,8 @@ static void test_page_locked_space_has_a_bound(void **state)
 #define ALL ((1u << KPROF_LANES) - 1)
 
 /* They are made as they are needed, and one waits for those that are there. */
-static void test_lanes(void **state)
+TEST(test_lanes)
 {
-    (void)state;
     void *const first = kprof_snapshot_lane(snapshot, (kprof_lane){0, ALL});
     assert_ptr_equal(first, &fake_stream);
     assert_int_equal(fake.lanes, 0);
@@ -849,9 +819,8 @@ static void test_lanes(void **state)
 }
 
 /* The program and others need the rest. */
-static void test_page_locked_space_of_a_small_machine(void **state)
+TEST(test_page_locked_space_of_a_small_machine)
 {
-    (void)state;
     take();
     fake.host_bytes = 400 * MEBIBYTE;
     assert_int_equal(kprof_snapshot_locked_space(snapshot, 101 * MEBIBYTE, false), 0);
@@ -861,9 +830,8 @@ static void test_page_locked_space_of_a_small_machine(void **state)
 }
 
 /* A launch that was submitted after memory was saved, and ends later: what it leaves is the start. */
-static void test_launch_that_is_followed(void **state)
+TEST(test_launch_that_is_followed)
 {
-    (void)state;
     add_span(16, 3 * BLOCK);
     memset(memory + BLOCK + 16, 7, BLOCK); /* a block that takes no space */
     take();
@@ -885,9 +853,8 @@ static void test_launch_that_is_followed(void **state)
 }
 
 /* Memory of the host is saved for a launch, and not put back behind it. */
-static void test_memory_of_the_host_that_is_left(void **state)
+TEST(test_memory_of_the_host_that_is_left)
 {
-    (void)state;
     add_span(0, BLOCK);
     host_memory = (kprof_span){at(2 * BLOCK), BLOCK};
     assert_int_equal(kprof_snapshot_take(snapshot, true), KPROF_OK);
@@ -926,9 +893,8 @@ static bool changes_when_watched(bool is_start, size_t offset)
     return changed;
 }
 
-static void test_launch_that_is_watched(void **state)
+TEST(test_launch_that_is_watched)
 {
-    (void)state;
     add_span(0, 4 * BLOCK);
     memset(memory + 3 * BLOCK, 7, BLOCK); /* a block that takes no space */
     take();
@@ -950,9 +916,8 @@ static void test_launch_that_is_watched(void **state)
 }
 
 /* The application takes memory away before the launch has ended: what is behind that finds nothing to look at. */
-static void test_following_that_is_stopped(void **state)
+TEST(test_following_that_is_stopped)
 {
-    (void)state;
     add_span(0, 3 * BLOCK);
     take();
     memory[5]++;
@@ -975,9 +940,8 @@ static void test_following_that_is_stopped(void **state)
 }
 
 /* Without space nothing is watched. */
-static void test_watching_without_space(void **state)
+TEST(test_watching_without_space)
 {
-    (void)state;
     add_span(0, 3 * BLOCK);
     take();
     memory[5]++;
@@ -989,9 +953,8 @@ static void test_watching_without_space(void **state)
 }
 
 /* There is no space for the start that it leaves. */
-static void test_followed_launch_that_writes_uniform_memory(void **state)
+TEST(test_followed_launch_that_writes_uniform_memory)
 {
-    (void)state;
     add_span(0, 2 * BLOCK);
     memset(memory, 7, 2 * BLOCK);
     take();
@@ -1010,9 +973,8 @@ static void test_followed_launch_that_writes_uniform_memory(void **state)
     kprof_snapshot_drop(snapshot, true);
 }
 
-static void test_launch_that_cannot_be_followed(void **state)
+TEST(test_launch_that_cannot_be_followed)
 {
-    (void)state;
     add_span(0, BLOCK);
     fill(0, BLOCK, 1);
     take();
@@ -1023,9 +985,8 @@ static void test_launch_that_cannot_be_followed(void **state)
 }
 
 /* The list of blocks that the launch's changes are noted in stays where it is. */
-static void test_memory_that_comes_behind_a_followed_launch(void **state)
+TEST(test_memory_that_comes_behind_a_followed_launch)
 {
-    (void)state;
     add_span(0, BLOCK);
     fill(0, BLOCK, 1);
     take();
@@ -1038,9 +999,8 @@ static void test_memory_that_comes_behind_a_followed_launch(void **state)
     free(large);
 }
 
-static void test_variable_that_cannot_be_read(void **state)
+TEST(test_variable_that_cannot_be_read)
 {
-    (void)state;
     known_count = 1;
     variable_result = CUDA_ERROR_UNKNOWN;
     assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
@@ -1051,9 +1011,8 @@ static void test_variable_that_cannot_be_read(void **state)
     assert_false(kprof_snapshot_holds(snapshot, at(0), 1));
 }
 
-static void test_variables_within_allocations(void **state)
+TEST(test_variables_within_allocations)
 {
-    (void)state;
     known_count = 2;
     add_span(16, 32); /* a part of the first */
     add_span(BLOCK, BLOCK);
@@ -1072,9 +1031,8 @@ static void test_variables_within_allocations(void **state)
     free(end);
 }
 
-static void test_variables_that_become_known(void **state)
+TEST(test_variables_that_become_known)
 {
-    (void)state;
     take();
     known_count = 1;
     variable_result = CUDA_ERROR_UNKNOWN;
@@ -1092,9 +1050,8 @@ static void test_variables_that_become_known(void **state)
 }
 
 /* Nothing has been learnt since. */
-static void test_variables_that_stay_unknown(void **state)
+TEST(test_variables_that_stay_unknown)
 {
-    (void)state;
     take();
     known_count = 1;
     variable_result = CUDA_ERROR_UNKNOWN;
@@ -1104,9 +1061,8 @@ static void test_variables_that_stay_unknown(void **state)
 }
 
 /* Memory that was saved before can be put back, and memory that could not be saved is left alone. */
-static void test_memory_that_comes_later_and_finds_no_space(void **state)
+TEST(test_memory_that_comes_later_and_finds_no_space)
 {
-    (void)state;
     unsigned char *large = make_large(MANY, 7);
     add_span(0, BLOCK);
     take();
@@ -1130,56 +1086,8 @@ static void test_memory_that_comes_later_and_finds_no_space(void **state)
     free(large);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_all_of_memory),
-        TEST(test_second_end),
-        TEST(test_memory_of_the_host),
-        TEST(test_odd_places),
-        TEST(test_nothing_allocated),
-        TEST(test_uniform_blocks),
-        TEST(test_nearly_uniform_block),
-        TEST(test_space_that_uniform_blocks_take),
-        TEST(test_overlapping_ranges),
-        TEST(test_what_is_held),
-        TEST(test_memory_that_comes_later),
-        TEST(test_much_memory_that_comes_later),
-        TEST(test_busy_stream),
-        TEST(test_peek),
-        TEST(test_frees_to_pools),
-        TEST(test_no_space_on_the_device),
-        TEST(test_space_is_not_given_back_too_early),
-        TEST(test_no_space_for_the_end),
-        TEST(test_what_the_host_did),
-        TEST(test_what_the_host_did_cannot_be_kept),
-        TEST(test_end_that_was_not_recorded),
-        TEST(test_driver_that_fails),
-        TEST(test_driver_that_takes_no_code),
-        TEST(test_driver_that_makes_no_stream),
-        TEST(test_memory_that_is_not_known),
-        TEST(test_comparing),
-        TEST(test_comparing_rows),
-        TEST(test_copying_rows),
-        TEST(test_space_for_transfers_has_a_bound),
-        TEST(test_page_locked_space_has_a_bound),
-        TEST(test_page_locked_space_of_a_small_machine),
-        TEST(test_lanes),
-        TEST(test_launch_that_is_followed),
-        TEST(test_memory_of_the_host_that_is_left),
-        TEST(test_launch_that_is_watched),
-        TEST(test_following_that_is_stopped),
-        TEST(test_watching_without_space),
-        TEST(test_followed_launch_that_writes_uniform_memory),
-        TEST(test_launch_that_cannot_be_followed),
-        TEST(test_memory_that_comes_behind_a_followed_launch),
-        TEST(test_variable_that_cannot_be_read),
-        TEST(test_variables_within_allocations),
-        TEST(test_variables_that_become_known),
-        TEST(test_variables_that_stay_unknown),
-        TEST(test_memory_that_comes_later_and_finds_no_space),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* The carve-out rule against launches recorded on an H200. */
 #include "cupti/smem.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -27,9 +23,8 @@ static uint32_t configured(const uint32_t row[6], int carveout_pct)
     return kprof_smem_configured_bytes(&request);
 }
 
-static void test_recorded_launches(void **state)
+TEST(test_recorded_launches)
 {
-    (void)state;
     FILE *file = fopen(KPROF_TESTS_DIR "/fixtures/h200-smem-config.csv", "r");
     assert_non_null(file);
     char line[256];
@@ -46,9 +41,8 @@ static void test_recorded_launches(void **state)
 }
 
 /* 128 threads without and with 8 KB, and 1,024 threads with 8 KB, as recorded for each preference. */
-static void test_preferred_carveouts(void **state)
+TEST(test_preferred_carveouts)
 {
-    (void)state;
     static const struct {
         int pct;
         uint32_t none_kb, some_kb, large_kb;
@@ -63,19 +57,13 @@ static void test_preferred_carveouts(void **state)
     }
 }
 
-static void test_unknown_chip(void **state)
+TEST(test_unknown_chip)
 {
-    (void)state;
     kprof_smem_request request = {.cc_major = 8, .threads_per_block = 128, .max_blocks_per_sm = 16, .carveout_pct = -1};
     assert_int_equal(kprof_smem_configured_bytes(&request), 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_launches),
-        cmocka_unit_test(test_preferred_carveouts),
-        cmocka_unit_test(test_unknown_chip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * program has the slot of the preloaded library. */
 #include "cupti/guests.h"
 #include "cupti/subscriber.h"
+#include "test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { IDS = 1000, LAUNCH = 307, MODULE = CUPTI_CBID_RESOURCE_MODULE_LOADED };
 
@@ -136,9 +132,8 @@ static bool route(CUpti_CallbackDomain domain, CUpti_CallbackId id)
     return kprof_subscriber_route(false, domain, id, &call);
 }
 
-static void test_each_is_told_what_it_asks_for(void **state)
+TEST(test_each_is_told_what_it_asks_for)
 {
-    (void)state;
     uint32_t on = 7;
     assert_true(route(CUPTI_CB_DOMAIN_RESOURCE, MODULE));
     assert_int_equal(told, 0);
@@ -166,9 +161,8 @@ static void tell_of(uint32_t correlation, CUpti_ApiCallbackSite site)
 }
 
 /* Of calls within calls, too. */
-static void test_each_keeps_its_own_of_a_call(void **state)
+TEST(test_each_keeps_its_own_of_a_call)
 {
-    (void)state;
     assert_int_equal(guests()->enable_callback(1, guest, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH), CUPTI_SUCCESS);
     assert_true(kprof_subscriber_follow(true, CUPTI_CB_DOMAIN_DRIVER_API, LAUNCH) == CUPTI_SUCCESS);
     tell_of(1, CUPTI_API_ENTER);
@@ -188,9 +182,8 @@ static void test_each_keeps_its_own_of_a_call(void **state)
     assert_int_equal(told, 100);
 }
 
-static void test_neither_takes_from_the_other(void **state)
+TEST(test_neither_takes_from_the_other)
 {
-    (void)state;
     assert_int_equal(guests()->enable_domain(1, guest, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
     assert_int_equal(kprof_subscriber_follow(false, CUPTI_CB_DOMAIN_RESOURCE, MODULE), CUPTI_SUCCESS);
     assert_true(is_on[CUPTI_CB_DOMAIN_RESOURCE][MODULE]);
@@ -213,9 +206,8 @@ static void test_neither_takes_from_the_other(void **state)
     assert_int_equal(guests()->subscribe(&guest, on_guests, &told), CUPTI_SUCCESS);
 }
 
-static void test_while_kprof_measures(void **state)
+TEST(test_while_kprof_measures)
 {
-    (void)state;
     CUpti_SubscriberHandle other = NULL;
     assert_int_equal(guests()->subscribe(&other, on_guests, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     assert_int_equal(guests()->unsubscribe(guest), CUPTI_SUCCESS);
@@ -237,9 +229,8 @@ static void test_while_kprof_measures(void **state)
     assert_true(kprof_subscriber_close());
 }
 
-static void test_code_comes_while_activities_change(void **state)
+TEST(test_code_comes_while_activities_change)
 {
-    (void)state;
     loads = true;
     assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
     assert_true(is_on[CUPTI_CB_DOMAIN_DRIVER_API][LAUNCH]);
@@ -253,9 +244,8 @@ static void *follow_in_thread(void *unused)
     return unused;
 }
 
-static void test_guest_of_a_forked_child(void **state)
+TEST(test_guest_of_a_forked_child)
 {
-    (void)state;
     pthread_t thread;
     int status = -1;
     atomic_store(&holds, true);
@@ -273,9 +263,8 @@ static void test_guest_of_a_forked_child(void **state)
     assert_int_equal(status, 0);
 }
 
-static void test_refused_activity(void **state)
+TEST(test_refused_activity)
 {
-    (void)state;
     activity_result = CUPTI_ERROR_NOT_COMPATIBLE;
     assert_int_equal(guests()->enable_activity(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_ERROR_NOT_COMPATIBLE);
     assert_true(kprof_subscriber_close());
@@ -290,9 +279,8 @@ static void test_refused_activity(void **state)
     assert_true(kprof_subscriber_close());
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-    (void)state;
     uint32_t on;
     const CUpti_SubscriberHandle stranger = (CUpti_SubscriberHandle)(void *)&on;
     const kprof_guests *of = guests();
@@ -310,15 +298,6 @@ static void test_mistakes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_each_is_told_what_it_asks_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_keeps_its_own_of_a_call, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_neither_takes_from_the_other, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_while_kprof_measures, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_code_comes_while_activities_change, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_guest_of_a_forked_child, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_refused_activity, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* Threads that could be in the middle of a launch: one that runs, one that sleeps, and one that has ended. */
 #include "cupti/unseen.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static atomic_bool ends;
 
@@ -27,9 +22,8 @@ static void *rest(void *unused)
     return unused;
 }
 
-static void threads_that_have_gone_on(void **state)
+TEST(threads_that_have_gone_on)
 {
-    (void)state;
     pthread_t running, resting;
     assert_true(kprof_unseen_await()); /* there is no other */
     assert_int_equal(pthread_create(&running, NULL, run, NULL), 0);
@@ -43,6 +37,5 @@ static void threads_that_have_gone_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_that_have_gone_on)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

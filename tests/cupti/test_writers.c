@@ -2,16 +2,12 @@
 #include "cupti/writers.h"
 
 #include "descriptor_limit.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/kprof-writers-XXXXXX";
 
@@ -38,9 +34,8 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-static void test_device_files(void **state)
+TEST(test_device_files)
 {
-    (void)state;
     assert_true(kprof_writers_is_device_file("/dev/infiniband/uverbs0"));
     assert_true(kprof_writers_is_device_file("/dev/gdrdrv"));
     assert_false(kprof_writers_is_device_file("/dev/nvidia0"));
@@ -49,9 +44,8 @@ static void test_device_files(void **state)
     assert_null(kprof_writers_devices());
 }
 
-static void test_open_devices(void **state)
+TEST(test_open_devices)
 {
-    (void)state;
     static const char *const devices[] = {"/dev/infiniband/uverbs0", "/dev/nvidia-fs3", "/dev/vfio/12"};
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         const char *why = open_device(devices[i]);
@@ -64,9 +58,8 @@ static void test_open_devices(void **state)
 }
 
 /* A folder that cannot be listed may have such a file. */
-static void test_no_descriptor_left(void **state)
+TEST(test_no_descriptor_left)
 {
-    (void)state;
     rlim_t before = limit_descriptors(0);
     const char *why = kprof_writers_devices();
     limit_descriptors(before);
@@ -75,10 +68,5 @@ static void test_no_descriptor_left(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_files),
-        cmocka_unit_test(test_open_devices),
-        cmocka_unit_test(test_no_descriptor_left),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return run_all_tests(make_folder, remove_folder);
 }

@@ -1,15 +1,12 @@
 /* The store of answers: what is written is read again, and nothing else is. */
 #include "host/answers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cache_folder.h"
+#include "test.h"
 
 enum { COUNT_BYTES = 8, ROW_BYTES = 24 }; /* the file ends with rows of the index and their number */
 
@@ -71,9 +68,8 @@ static kprof_answers *read_back(const char *bytes, size_t size)
     return NULL;
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     kprof_answers *answers = fill();
     kprof_strbuf bytes = KPROF_STRBUF_INIT, more = KPROF_STRBUF_INIT;
     assert_filled(answers);
@@ -94,9 +90,8 @@ static void test_round_trip(void **state)
     kprof_strbuf_free(&more);
 }
 
-static void test_first_answer_stays(void **state)
+TEST(test_first_answer_stays)
 {
-    (void)state;
     kprof_answers *answers = fill();
     kprof_answers_put(answers, 'k', "none", &all);
     assert_filled(answers);
@@ -110,9 +105,8 @@ static int count_found(kprof_answers *answers)
 }
 
 /* A cut is refused: the end tells where the index is. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     kprof_answers *answers = fill();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
@@ -143,9 +137,8 @@ static void assert_mended(kprof_answers *damaged)
 }
 
 /* A damaged answer alone is lost, and with a damaged index perhaps others; none is wrong, and all are written anew. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     kprof_answers *answers = fill();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
@@ -175,9 +168,8 @@ static void test_damaged(void **state)
 }
 
 /* An index that says of each answer that it is where another one is, or that there are more of them than are kept. */
-static void test_wrong_index(void **state)
+TEST(test_wrong_index)
 {
-    (void)state;
     kprof_answers *answers = fill();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     char row[ROW_BYTES];
@@ -201,9 +193,8 @@ static void test_wrong_index(void **state)
 }
 
 /* Another process replaces the file while this one reads. */
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
-    (void)state;
     kprof_answers *answers = fill();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
@@ -225,9 +216,8 @@ static void put_many(kprof_answers *answers, char kind, int count)
 }
 
 /* If all answers are too many, only the latest are written; too many new ones are not written at all. */
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     kprof_answers *answers = kprof_answers_new();
     kprof_strbuf bytes = KPROF_STRBUF_INIT, more = KPROF_STRBUF_INIT;
     put_many(answers, 'b', 5000);
@@ -266,10 +256,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_first_answer_stays), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_wrong_index),        cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_many),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

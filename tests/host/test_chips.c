@@ -1,12 +1,7 @@
 /* What is said of words for chips that are no chip's name. */
 #include "host/host.h"
 #include "log_capture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static char *names[] = {"TU102", "TU104", "GA100", "GA102", "GA103", "GA104", "GA106",
                         "GA107", "GA10B", "AD102", "GH100", "GB100", "GB202", "GB20B"};
@@ -29,9 +24,8 @@ static void assert_meant(const char *word, const char *hint)
     assert_answer(word, KPROF_UNKNOWN_NAME, answer);
 }
 
-static void names_of_gpus(void **state)
+TEST(names_of_gpus)
 {
-    (void)state;
     assert_meant("A100", "\"GA100\"");
     assert_meant("t4", "\"TU104\"");
     assert_meant("RTX4090", "\"AD102\"");
@@ -41,9 +35,8 @@ static void names_of_gpus(void **state)
     assert_meant("Orin", "\"GA10B\"");
 }
 
-static void capabilities_and_architectures(void **state)
+TEST(capabilities_and_architectures)
 {
-    (void)state;
     for (size_t i = 0; i < 6; i++)
         assert_meant(((const char *[]){"sm_80", "SM80", "compute_80", "8.0", "80", "cc 8.0"})[i], "\"GA100\"");
     assert_meant("sm_90a", "\"GH100\"");
@@ -54,9 +47,8 @@ static void capabilities_and_architectures(void **state)
     assert_meant("turing", "\"TU102\" or \"TU104\"");
 }
 
-static void misspelled_names(void **state)
+TEST(misspelled_names)
 {
-    (void)state;
     assert_meant("gh10", "\"GH100\"");
     assert_meant("NVIDIA H100", "\"GH100\"");
     for (size_t i = 0; i < 8; i++)
@@ -66,9 +58,8 @@ static void misspelled_names(void **state)
     assert_int_equal(kprof_chip_check("nonsense", NULL), KPROF_OK);
 }
 
-static void what_is_too_old(void **state)
+TEST(what_is_too_old)
 {
-    (void)state;
     assert_answer("gv100", KPROF_UNSUPPORTED,
                   "chip GV100 has compute capability 7.0, and kprof supports 7.5 and higher");
     static const char *const volta[] = {"V100", "Titan V", "sm_70", "Volta"};
@@ -80,11 +71,5 @@ static void what_is_too_old(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_gpus),
-        cmocka_unit_test(capabilities_and_architectures),
-        cmocka_unit_test(misspelled_names),
-        cmocka_unit_test(what_is_too_old),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

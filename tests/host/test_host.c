@@ -3,12 +3,9 @@
 #include "host/nvpw.h"
 #include "host_test.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_host *host;
 
@@ -25,9 +22,8 @@ static int close_host(void **state)
     return 0;
 }
 
-static void test_chips(void **state)
+TEST(test_chips)
 {
-    (void)state;
     kprof_strlist chips = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
     assert_true(kprof_strlist_contains(&chips, "TU102"));
@@ -36,9 +32,8 @@ static void test_chips(void **state)
     assert_string_equal(kprof_host_chip(host), "GH100");
 }
 
-static void test_unknown_chip(void **state)
+TEST(test_unknown_chip)
 {
-    (void)state;
     log_capture capture;
     kprof_host *none;
     log_capture_start(&capture);
@@ -48,9 +43,8 @@ static void test_unknown_chip(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     kprof_strlist bases = KPROF_STRLIST_INIT, suffixes = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, &bases), KPROF_OK);
     /* CUPTI itself would list them twice the second time. */
@@ -69,9 +63,8 @@ static void test_names(void **state)
     kprof_strlist_free(&suffixes);
 }
 
-static void test_units(void **state)
+TEST(test_units)
 {
-    (void)state;
     static const struct {
         const char *name, *unit;
         kprof_metric_type type;
@@ -103,9 +96,8 @@ static void test_units(void **state)
     }
 }
 
-static void test_unknown_metric(void **state)
+TEST(test_unknown_metric)
 {
-    (void)state;
     log_capture capture;
     kprof_metric_info info;
     kprof_strlist list = KPROF_STRLIST_INIT;
@@ -117,9 +109,8 @@ static void test_unknown_metric(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_breakdown(void **state)
+TEST(test_breakdown)
 {
-    (void)state;
     kprof_strlist members = KPROF_STRLIST_INIT;
     assert_int_equal(
         kprof_host_breakdown(host, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", &members),
@@ -133,9 +124,8 @@ static void test_breakdown(void **state)
 }
 
 /* Answers of a group must be those of each name alone. */
-static void test_can_collect(void **state)
+TEST(test_can_collect)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool can;
@@ -172,9 +162,8 @@ static void test_can_collect(void **state)
     kprof_strlist_free(&names);
 }
 
-static void test_config_image(void **state)
+TEST(test_config_image)
 {
-    (void)state;
     char *one[] = {(char *)"dram__bytes.sum"};
     char *bad[] = {(char *)"dram__bytes.sum", (char *)"no__such.sum"};
     kprof_strlist none = {NULL, 0, 0}, single = {one, 1, 1}, wrong = {bad, 2, 2};
@@ -194,10 +183,5 @@ static void test_config_image(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chips),       cmocka_unit_test(test_unknown_chip),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_units),       cmocka_unit_test(test_unknown_metric), cmocka_unit_test(test_breakdown),
-        cmocka_unit_test(test_can_collect), cmocka_unit_test(test_config_image),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, open_host, close_host) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(open_host, close_host) : SKIPPED;
 }

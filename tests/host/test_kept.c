@@ -1,17 +1,13 @@
 /* The answers on disk: found again for exactly the same question, and never able to give a wrong one, whatever is in
  * the folder; and the libraries, which wait until somebody asks anything else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cache_folder.h"
 #include "host/nvpw.h"
 #include "host_test.h"
+#include "test.h"
 
 #include <sys/stat.h>
 
@@ -35,9 +31,8 @@ static int tear_down(void **state)
 }
 
 /* Names that run together in one key would not do so in another. */
-static void test_names_are_kept_apart(void **state)
+TEST(test_names_are_kept_apart)
 {
-    (void)state;
     char *pair[] = {(char *)"a", (char *)"b"}, *single[] = {(char *)"ab"}, *broken[] = {(char *)"a\nb"};
     kprof_strlist lists[] = {{pair, 2, 2}, {single, 1, 1}, {broken, 1, 1}};
     kprof_host_question question = {host, "test", &lists[0]};
@@ -53,9 +48,8 @@ static void test_names_are_kept_apart(void **state)
     kprof_strbuf_free(&found);
 }
 
-static void test_library_is_identified(void **state)
+TEST(test_library_is_identified)
 {
-    (void)state;
     kprof_strbuf text = KPROF_STRBUF_INIT;
     assert_true(kprof_cupti_identify(&text));
     assert_non_null(strstr(text.data, "CUPTI 1"));
@@ -104,9 +98,8 @@ static void plant_answers(const kprof_strlist *names, size_t most)
     kprof_strbuf_free(&bytes);
 }
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
-    (void)state;
     kprof_strlist names = many_names();
     char path[512];
     struct stat before, after;
@@ -134,9 +127,8 @@ static void rename_chip(kprof_host *of, const char *name)
 }
 
 /* The libraries could not be opened this time: later runs ask again. */
-static void test_failure_is_no_answer(void **state)
+TEST(test_failure_is_no_answer)
 {
-    (void)state;
     kprof_host *asked;
     char *known[] = {(char *)"dram__bytes.max"};
     plant_answers(&(kprof_strlist){known, 1, 1}, SIZE_MAX);
@@ -151,9 +143,8 @@ static void test_failure_is_no_answer(void **state)
 }
 
 /* Inside an application nothing is read and nothing written. */
-static void test_host_apart(void **state)
+TEST(test_host_apart)
 {
-    (void)state;
     kprof_host *apart;
     char *names[] = {(char *)"dram__bytes.sum"};
     const kprof_strlist dram = {names, 1, 1};
@@ -167,9 +158,8 @@ static void test_host_apart(void **state)
 }
 
 /* kprof asks anew where what it has kept of a metric cannot be of one. */
-static void test_info_that_is_not_whole(void **state)
+TEST(test_info_that_is_not_whole)
 {
-    (void)state;
     static char *texts[] = {"0", "planted", "", "planted", ""}, *kinds[] = {"3", "planted", "", "planted"};
     const kprof_strlist lists[] = {{texts, 4, 4}, {texts, 3, 3}, {texts, 5, 5}, {kinds, 4, 4}, {texts, 0, 0}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -236,9 +226,8 @@ static int act_warm(void)
     return good ? 0 : 1;
 }
 
-static void test_libraries_wait_for_a_new_question(void **state)
+TEST(test_libraries_wait_for_a_new_question)
 {
-    (void)state;
     assert_true(ask_all());
     int status = await(start_as("warm"));
     if (status == SKIPPED)
@@ -250,14 +239,6 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "warm") == 0)
         return act_warm();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_names_are_kept_apart, clear_cache),
-        cmocka_unit_test_teardown(test_library_is_identified, clear_cache),
-        cmocka_unit_test_teardown(test_answers, clear_cache),
-        cmocka_unit_test_teardown(test_failure_is_no_answer, clear_cache),
-        cmocka_unit_test_teardown(test_host_apart, clear_cache),
-        cmocka_unit_test_teardown(test_info_that_is_not_whole, clear_cache),
-        cmocka_unit_test_teardown(test_libraries_wait_for_a_new_question, clear_cache),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
+    around_each(NULL, clear_cache);
+    return cupti_is_here() ? run_all_tests(set_up, tear_down) : SKIPPED;
 }

@@ -15,20 +15,16 @@
 #include "sim/backend.h"
 #include "sim/device.h"
 #include "spool/spool.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #ifndef PASSES
 #define PASSES 2

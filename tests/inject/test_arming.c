@@ -8,6 +8,7 @@
 #include "inject/idle.h"
 #include "inject/launch_state.h"
 #include "inject/range.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -48,9 +49,8 @@ static int arm_again(void **state)
 }
 
 /* CUPTI tells of the launch as it enters, and of its end no more: nothing must wait for that. */
-static void test_launch_that_enters_as_measuring_stops(void **state)
+TEST_WITH(test_launch_that_enters_as_measuring_stops, NULL, arm_again)
 {
-    (void)state;
     const sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = ++last_tag};
     kprof_call call = sim_describe(&step);
     meanwhile = stop;
@@ -76,9 +76,8 @@ static kprof_status follow(bool follows)
 }
 
 /* Nobody is told of the launch's end, as the callbacks are still off then. */
-static void test_launch_that_is_told_late(void **state)
+TEST_WITH(test_launch_that_is_told_late, NULL, arm_again)
 {
-    (void)state;
     const kprof_control_wish wish = {1, true, 0};
     set_armed(false);
     is_late = true;
@@ -90,9 +89,8 @@ static void test_launch_that_is_told_late(void **state)
 
 /* A child that is forked within a range may end it. The engine stays as it is there: no thread begins, and no lock of
  * the parent's is waited for. */
-static void test_range_that_ends_in_a_forked_child(void **state)
+TEST(test_range_that_ends_in_a_forked_child)
 {
-    (void)state;
     int status = 0;
     kprof_engine.process.config.replay_choice = KPROF_RANGES;
     assert_true(kprof_range_begin("", "forward"));
@@ -131,9 +129,8 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*run
 }
 
 /* kprof ctl is answered that the process takes no commands, and does not wait for it. */
-static void test_no_thread_to_be_had(void **state)
+TEST(test_no_thread_to_be_had)
 {
-    (void)state;
     const char *reason;
     kprof_control control;
     has_no_threads = true;
@@ -148,11 +145,5 @@ static void test_no_thread_to_be_had(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_launch_that_enters_as_measuring_stops, arm_again),
-        cmocka_unit_test_teardown(test_launch_that_is_told_late, arm_again),
-        cmocka_unit_test(test_range_that_ends_in_a_forked_child),
-        cmocka_unit_test(test_no_thread_to_be_had),
-    };
-    return cmocka_run_group_tests(tests, start, remove_folder);
+    return run_all_tests(start, remove_folder);
 }

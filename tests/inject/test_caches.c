@@ -3,6 +3,7 @@
 #include "engine_test.h"
 #include "inject/batch.h"
 #include "inject/engine.h"
+#include "test.h"
 
 #include <stdatomic.h>
 
@@ -86,18 +87,16 @@ static int new_context(void **state)
     return 0;
 }
 
-static void test_emptied(void **state)
+TEST(test_emptied)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     close_batch();
     assert_measured(first);
     assert_true(caches.prepared > 0);
 }
 
-static void test_emptied_in_part(void **state)
+TEST(test_emptied_in_part)
 {
-    (void)state;
     caches.shortfall = "L2 was flushed by copying, not emptied: refused (test)";
     unsigned first = launch(SIM_ADD);
     close_batch();
@@ -106,17 +105,15 @@ static void test_emptied_in_part(void **state)
 }
 
 /* The launch before is known to end. */
-static void test_emptied_in_own_runs(void **state)
+TEST(test_emptied_in_own_runs)
 {
-    (void)state;
     (void)launch(SIM_PRINT); /* it is watched */
     assert_measured_once(launch(SIM_PRINT), "");
     assert_true(caches.prepared > 0 && caches.emptied > 0 && caches.copied == 0);
 }
 
-static void test_emptied_in_part_in_own_runs(void **state)
+TEST(test_emptied_in_part_in_own_runs)
 {
-    (void)state;
     caches.shortfall = "L2 was flushed by copying, not emptied: refused (test)";
     (void)launch(SIM_PRINT);
     assert_measured_once(launch(SIM_PRINT),
@@ -127,9 +124,8 @@ static void test_emptied_in_part_in_own_runs(void **state)
 #define COPIED "; before the launch L2 was flushed by copying, and other caches were left alone: "
 
 /* How caches are emptied beside what writes then is only known of some GPUs. */
-static void test_not_emptied_beside_others(void **state)
+TEST(test_not_emptied_beside_others)
 {
-    (void)state;
     caches.sharing = KPROF_SHARES_WITH_DEVICES;
     for (unsigned i = 0; i < 2; i++)
         (void)launch(SIM_ADD); /* they are watched */
@@ -144,9 +140,8 @@ static void test_not_emptied_beside_others(void **state)
 }
 
 /* The window's other launches are not told so. */
-static void test_not_emptied_while_the_gpu_is_busy(void **state)
+TEST(test_not_emptied_while_the_gpu_is_busy)
 {
-    (void)state;
     (void)launch(SIM_PRINT); /* it may be watched */
     unsigned before = launch(SIM_PRINT);
     caches.busy = true;
@@ -161,18 +156,16 @@ static void test_not_emptied_while_the_gpu_is_busy(void **state)
     assert_int_equal(caches.copied, 1);
 }
 
-static void test_only_l2_in_own_runs(void **state)
+TEST(test_only_l2_in_own_runs)
 {
-    (void)state;
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_L2;
     (void)launch(SIM_PRINT);
     assert_measured_once(launch(SIM_PRINT), "");
     assert_true(caches.prepared == 0 && caches.emptied == 0 && caches.copied > 0);
 }
 
-static void test_only_l2(void **state)
+TEST(test_only_l2)
 {
-    (void)state;
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_L2;
     caches.shortfall = "nothing";
     unsigned first = launch(SIM_ADD);
@@ -181,18 +174,16 @@ static void test_only_l2(void **state)
     assert_int_equal(caches.prepared, 0);
 }
 
-static void test_no_space(void **state)
+TEST(test_no_space)
 {
-    (void)state;
     caches.no_space = true;
     unsigned first = launch(SIM_ADD);
     close_batch();
     assert_report(first, METRICS, "caches were not flushed before the launch: no space (test)");
 }
 
-static void test_no_space_in_own_runs(void **state)
+TEST(test_no_space_in_own_runs)
 {
-    (void)state;
     caches.no_space = true;
     (void)launch(SIM_PRINT); /* it is watched */
     unsigned prints = launch(SIM_PRINT);
@@ -217,17 +208,6 @@ static int start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_emptied, new_context),
-        cmocka_unit_test_setup(test_emptied_in_part, new_context),
-        cmocka_unit_test_setup(test_emptied_in_own_runs, new_context),
-        cmocka_unit_test_setup(test_emptied_in_part_in_own_runs, new_context),
-        cmocka_unit_test_setup(test_not_emptied_beside_others, new_context),
-        cmocka_unit_test_setup(test_not_emptied_while_the_gpu_is_busy, new_context),
-        cmocka_unit_test_setup(test_only_l2_in_own_runs, new_context),
-        cmocka_unit_test_setup(test_only_l2, new_context),
-        cmocka_unit_test_setup(test_no_space, new_context),
-        cmocka_unit_test_setup(test_no_space_in_own_runs, new_context),
-    };
-    return cmocka_run_group_tests(tests, start, remove_folder);
+    around_each(new_context, NULL);
+    return run_all_tests(start, remove_folder);
 }

@@ -4,12 +4,7 @@
 #include "inject/contexts.h"
 #include "inject/engine.h"
 #include "inject/process.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define RESERVED 192 /* launches of 1 MiB, for which counter data is made before it is known how many there will be */
 
@@ -40,9 +35,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static void test_as_many_as_fit(void **state)
+TEST(test_as_many_as_fit)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     assert_int_equal(kprof_capacity_choose(&context, false), 4 * RESERVED);
     launch_bytes = 1 << 17;
@@ -50,9 +44,8 @@ static void test_as_many_as_fit(void **state)
     assert_int_equal(kprof_capacity_choose(&context, true), 512);
 }
 
-static void test_reserves_more_once_full_batches_have_cost_enough(void **state)
+TEST(test_reserves_more_once_full_batches_have_cost_enough)
 {
-    (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
     assert_int_equal(kprof_capacity_choose(&context, true), RESERVED);
     kprof_capacity_note(&context, true, 400);
@@ -68,9 +61,8 @@ static void test_reserves_more_once_full_batches_have_cost_enough(void **state)
     assert_int_equal(kprof_capacity_choose(&context, true), 4 * RESERVED);
 }
 
-static void test_a_batch_that_is_not_full_begins_anew(void **state)
+TEST(test_a_batch_that_is_not_full_begins_anew)
 {
-    (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
     kprof_capacity_note(&context, true, 400);
     kprof_capacity_note(&context, false, 400);
@@ -79,9 +71,8 @@ static void test_a_batch_that_is_not_full_begins_anew(void **state)
 }
 
 /* A new measurement takes time, and so does each range that it can hold. */
-static void test_measurements_grow(void **state)
+TEST(test_measurements_grow)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     assert_int_equal(kprof_capacity_make(&context, 1, 768), RESERVED);
     assert_int_equal(kprof_capacity_make(&context, RESERVED, 768), RESERVED);
@@ -93,18 +84,16 @@ static void test_measurements_grow(void **state)
 }
 
 /* The user allows many launches, which need not come. */
-static void test_measurements_where_many_may_come(void **state)
+TEST(test_measurements_where_many_may_come)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     kprof_engine.process.config.replay_batch = 2048;
     assert_int_equal(kprof_capacity_make(&context, 1, 2048), RESERVED);
 }
 
 /* It would be made anew after each turn. */
-static void test_measurements_of_contexts_that_take_turns(void **state)
+TEST(test_measurements_of_contexts_that_take_turns)
 {
-    (void)state;
     kprof_profiled_context context = {.takes_turns = true};
     assert_int_equal(kprof_capacity_make(&context, 3, 768), 3);
     assert_int_equal(kprof_capacity_make(&context, 4, 768), 6); /* this time it kept the counters */
@@ -112,9 +101,8 @@ static void test_measurements_of_contexts_that_take_turns(void **state)
 
 /* There will be no more launches. */
 /* No other batch comes behind that of a process which ends. */
-static void test_measurements_at_the_end(void **state)
+TEST(test_measurements_at_the_end)
 {
-    (void)state;
     kprof_profiled_context context = {0}, other = {0};
     assert_int_equal(kprof_capacity_make(&other, 1, 768), RESERVED);
     atomic_store(&kprof_engine.process.ending, true);
@@ -125,9 +113,8 @@ static void test_measurements_at_the_end(void **state)
     atomic_store(&kprof_engine.process.ending, false);
 }
 
-static void test_measurements_of_few(void **state)
+TEST(test_measurements_of_few)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     kprof_engine.process.config.filter.launch_count = 5;
     kprof_engine.process.config.filter.filter_mode = KPROF_FILTER_PER_CONFIG; /* five of each kernel */
@@ -137,17 +124,15 @@ static void test_measurements_of_few(void **state)
     assert_int_equal(kprof_capacity_make(&context, 8, 768), 10); /* others in between are ranges, too */
 }
 
-static void test_measurements_of_one(void **state)
+TEST(test_measurements_of_one)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     assert_int_equal(kprof_capacity_make(&context, 1, 1), 1);
 }
 
 /* The application needs what there is, however much was asked for. */
-static void test_a_machine_with_little_memory(void **state)
+TEST(test_a_machine_with_little_memory)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     available_bytes = 8 * 100 * launch_bytes;
     assert_int_equal(kprof_capacity_choose(&context, false), 100);
@@ -159,9 +144,8 @@ static void test_a_machine_with_little_memory(void **state)
     assert_int_equal(kprof_capacity_choose(&context, false), 16);
 }
 
-static void test_as_asked(void **state)
+TEST(test_as_asked)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     kprof_engine.process.config.replay_batch = 3;
     assert_int_equal(kprof_capacity_choose(&context, false), 3);
@@ -172,18 +156,16 @@ static void test_as_asked(void **state)
     assert_int_equal(kprof_capacity_choose(&context, false), 5);
 }
 
-static void test_counter_data_of_each_launch(void **state)
+TEST(test_counter_data_of_each_launch)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     kprof_engine.process.config.counter_data_dir = (char *)"/tmp";
     assert_int_equal(kprof_capacity_choose(&context, false), 1);
 }
 
 /* Until the batch is told of, what was measured of their instructions is in memory. */
-static void test_instructions_of_each_launch(void **state)
+TEST(test_instructions_of_each_launch)
 {
-    (void)state;
     kprof_profiled_context context = {0};
     launch_bytes = 1 << 17;
     kprof_engine.process.config.samples = true;
@@ -195,20 +177,6 @@ static void test_instructions_of_each_launch(void **state)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_as_many_as_fit, set_up),
-        cmocka_unit_test_setup(test_reserves_more_once_full_batches_have_cost_enough, set_up),
-        cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),
-        cmocka_unit_test_setup(test_measurements_grow, set_up),
-        cmocka_unit_test_setup(test_measurements_where_many_may_come, set_up),
-        cmocka_unit_test_setup(test_measurements_of_contexts_that_take_turns, set_up),
-        cmocka_unit_test_setup(test_measurements_at_the_end, set_up),
-        cmocka_unit_test_setup(test_measurements_of_few, set_up),
-        cmocka_unit_test_setup(test_measurements_of_one, set_up),
-        cmocka_unit_test_setup(test_a_machine_with_little_memory, set_up),
-        cmocka_unit_test_setup(test_as_asked, set_up),
-        cmocka_unit_test_setup(test_counter_data_of_each_launch, set_up),
-        cmocka_unit_test_setup(test_instructions_of_each_launch, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

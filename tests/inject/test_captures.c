@@ -6,6 +6,7 @@
 #include "inject/engine.h"
 #include "inject/exec.h"
 #include "inject/launch.h"
+#include "test.h"
 
 #define OTHER_STREAM 1 /* of the same context */
 #define MANAGED_SLOT 0
@@ -52,9 +53,8 @@ static void make_known(void)
         capture();
 }
 
-static void test_first_captures_close_the_batch(void **state)
+TEST(test_first_captures_close_the_batch)
 {
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         unsigned tag = launch(SIM_ADD);
         begin();
@@ -72,9 +72,8 @@ static void test_first_captures_close_the_batch(void **state)
     assert_measured(after);
 }
 
-static void test_what_runs_beside_a_capture(void **state)
+TEST(test_what_runs_beside_a_capture)
 {
-    (void)state;
     make_known();
     unsigned before = launch(SIM_ADD);
     begin();
@@ -89,9 +88,8 @@ static void test_what_runs_beside_a_capture(void **state)
     end();
 }
 
-static void test_memory_allocated_beside_a_capture(void **state)
+TEST(test_memory_allocated_beside_a_capture)
 {
-    (void)state;
     make_known();
     unsigned before = launch(SIM_ADD);
     begin();
@@ -102,9 +100,8 @@ static void test_memory_allocated_beside_a_capture(void **state)
 }
 
 /* The memory goes later: the driver would wait for all work before it frees any. */
-static void test_freed_memory_that_a_lost_batch_has_kept(void **state)
+TEST(test_freed_memory_that_a_lost_batch_has_kept)
 {
-    (void)state;
     make_known();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned before = launch(SIM_ADD);
@@ -117,9 +114,8 @@ static void test_freed_memory_that_a_lost_batch_has_kept(void **state)
 }
 
 /* Nothing of kprof's takes its place meanwhile: to allocate that could end the capture. */
-static void test_memory_freed_beside_a_capture(void **state)
+TEST(test_memory_freed_beside_a_capture)
 {
-    (void)state;
     make_known();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned before = launch(SIM_ADD);
@@ -130,9 +126,8 @@ static void test_memory_freed_beside_a_capture(void **state)
 }
 
 /* The process may end before the capture does. */
-static void test_exec_during_a_capture(void **state)
+TEST(test_exec_during_a_capture)
 {
-    (void)state;
     make_known();
     unsigned before = launch(SIM_ADD);
     begin();
@@ -142,9 +137,8 @@ static void test_exec_during_a_capture(void **state)
 }
 
 /* Nobody has waited for its kernels, which may have ended in time. This test is the last, as the memory stays. */
-static void test_managed_memory_of_a_lost_batch(void **state)
+TEST(test_managed_memory_of_a_lost_batch)
 {
-    (void)state;
     make_known();
     sim.managed = true;
     do_call((sim_step){.op = SIM_ALLOC, .a = MANAGED_SLOT, .shared = true});
@@ -160,9 +154,8 @@ static void test_managed_memory_of_a_lost_batch(void **state)
 }
 
 /* They run when their graph is launched, if ever. */
-static void test_captured_launches_are_not_counted(void **state)
+TEST(test_captured_launches_are_not_counted)
 {
-    (void)state;
     uint64_t before = atomic_load(&kprof_engine.process.launches);
     capture();
     assert_int_equal(atomic_load(&kprof_engine.process.launches), before);
@@ -171,9 +164,8 @@ static void test_captured_launches_are_not_counted(void **state)
 }
 
 /* The first captures of a program that launches beside them teach nothing. */
-static void test_captures_that_are_not_quiet(void **state)
+TEST(test_captures_that_are_not_quiet)
 {
-    (void)state;
     for (unsigned i = 0; i < 5; i++) {
         begin();
         assert_unmeasured(launch_beside(), "a stream was being captured");
@@ -186,9 +178,8 @@ static void test_captures_that_are_not_quiet(void **state)
 }
 
 /* Such a call may have ended no capture. */
-static void test_ends_that_fail(void **state)
+TEST(test_ends_that_fail)
 {
-    (void)state;
     const sim_step step = {.op = SIM_END_CAPTURE};
     for (unsigned i = 0; i < 3; i++) {
         kprof_call call = sim_describe(&step);
@@ -203,9 +194,8 @@ static void test_ends_that_fail(void **state)
 }
 
 /* Launches of the batch, and those of the graph that was captured meanwhile, are repeated in their order. */
-static void test_graph_captured_while_a_batch_is_open(void **state)
+TEST(test_graph_captured_while_a_batch_is_open)
 {
-    (void)state;
     make_known();
     unsigned before = launch(SIM_ADD);
     capture();
@@ -220,18 +210,6 @@ static void test_graph_captured_while_a_batch_is_open(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_first_captures_close_the_batch, set_up),
-        cmocka_unit_test_setup(test_what_runs_beside_a_capture, set_up),
-        cmocka_unit_test_setup(test_memory_allocated_beside_a_capture, set_up),
-        cmocka_unit_test_setup(test_freed_memory_that_a_lost_batch_has_kept, set_up),
-        cmocka_unit_test_setup(test_memory_freed_beside_a_capture, set_up),
-        cmocka_unit_test_setup(test_exec_during_a_capture, set_up),
-        cmocka_unit_test_setup(test_captured_launches_are_not_counted, set_up),
-        cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
-        cmocka_unit_test_setup(test_ends_that_fail, set_up),
-        cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
-        cmocka_unit_test_setup(test_managed_memory_of_a_lost_batch, set_up),
-    };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    around_each(set_up, NULL);
+    return run_all_tests(start_engine, remove_folder);
 }

@@ -10,16 +10,11 @@
 #include "inject/process.h"
 #include "inject/recording.h"
 #include "log_capture.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MOST_WRITTEN 32
 
@@ -80,9 +75,8 @@ static void write_all(void)
     kprof_census_end();
 }
 
-static void rows_are_written_as_they_grow(void **state)
+TEST(rows_are_written_as_they_grow)
 {
-    (void)state;
     assert_int_equal(scope, KPROF_ACTIVITIES_OF_KERNELS);
     launch("first", 8, 30);
     launch("first", 8, 10);
@@ -107,9 +101,8 @@ static void rows_are_written_as_they_grow(void **state)
 }
 
 /* Names take the places of others in a small table, and kernels keep their numbers. */
-static void many_names(void **state)
+TEST(many_names)
 {
-    (void)state;
     char name[16];
     const unsigned before = announced;
     for (int i = 0; i < 6000; i++) {
@@ -122,9 +115,8 @@ static void many_names(void **state)
     assert_int_equal(written[0].launches, 2);
 }
 
-static void further_shapes_are_told_together(void **state)
+TEST(further_shapes_are_told_together)
 {
-    (void)state;
     for (uint32_t i = 0; i < KPROF_CENSUS_SHAPES + 10; i++)
         launch("shapes", 1000 + i, 3);
     launch("last", 5, 4);
@@ -141,9 +133,8 @@ static void further_shapes_are_told_together(void **state)
     assert_int_equal(written[1].launches, 2);
 }
 
-static void each_turn_has_as_many_shapes(void **state)
+TEST(each_turn_has_as_many_shapes)
 {
-    (void)state;
     launch("shapes", 1, 3);
     write_all();
     const uint32_t last = written[0].row;
@@ -156,9 +147,8 @@ static void each_turn_has_as_many_shapes(void **state)
     assert_true(written[0].row > last);
 }
 
-static void losses_are_told_once(void **state)
+TEST(losses_are_told_once)
 {
-    (void)state;
     const uint64_t before = kprof_engine.process.launches;
     kprof_engine.process.config.only_records = false;
     launch("first", 8, 1); /* which the call has counted */
@@ -200,9 +190,8 @@ static void note_variables(const kprof_call *call)
     (void)call;
 }
 
-static void kernels_with_most_time_are_chosen(void **state)
+TEST(kernels_with_most_time_are_chosen)
 {
-    (void)state;
     const int64_t much = 1000000000;
     kprof_engine.device = &(kprof_device_ops){
         .activities_flush = activities_flush, .target_kernel = ask_registers, .target_note_variables = note_variables};
@@ -224,9 +213,8 @@ static void kernels_with_most_time_are_chosen(void **state)
     kprof_engine.device = &device;
 }
 
-static void nothing_is_counted_in_a_forked_child(void **state)
+TEST(nothing_is_counted_in_a_forked_child)
 {
-    (void)state;
     kprof_recording_forget();
     launch("first", 8, 1);
     write_all();
@@ -246,14 +234,5 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_written_as_they_grow),
-        cmocka_unit_test(many_names),
-        cmocka_unit_test(further_shapes_are_told_together),
-        cmocka_unit_test(each_turn_has_as_many_shapes),
-        cmocka_unit_test(losses_are_told_once),
-        cmocka_unit_test(kernels_with_most_time_are_chosen),
-        cmocka_unit_test(nothing_is_counted_in_a_forked_child),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return run_all_tests(set_up, NULL);
 }

@@ -9,14 +9,9 @@
 #include "inject/wait.h"
 
 #include "cupti/target.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char places[20];
 static unsigned waits[sizeof places]; /* for each context */
@@ -253,43 +248,38 @@ static int forget_all(void **state)
     return 0;
 }
 
-static void test_every_other_context(void **state)
+TEST(test_every_other_context)
 {
-    (void)state;
     assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
     for (size_t i = 0; i < sizeof places; i++)
         assert_int_equal(waits[i], i != 3);
 }
 
-static void test_a_context_that_has_ended(void **state)
+TEST(test_a_context_that_has_ended)
 {
-    (void)state;
     kprof_contexts_forget(&places[5], false);
     assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
     assert_int_equal(waits[5], 0);
     assert_int_equal(waits[sizeof places - 1], 1);
 }
 
-static void test_work_that_does_not_end(void **state)
+TEST(test_work_that_does_not_end)
 {
-    (void)state;
     late = &places[7];
     assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_NOT_COLLECTED);
     assert_int_equal(kprof_contexts_wait_for_others(&places[7]), KPROF_OK);
 }
 
-static void test_a_context_in_error_does_nothing(void **state)
+TEST(test_a_context_in_error_does_nothing)
 {
-    (void)state;
     broken = &places[7];
     assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
     assert_int_equal(waits[sizeof places - 1], 1);
 }
 
 /* CUPTI would wait for its work without a limit. */
-static void test_counters_of_a_busy_context(void **state)
+TEST(test_counters_of_a_busy_context)
 {
-    (void)state;
     kprof_profiled_context *out;
     assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_OK);
     const kprof_profiled_context *first = out;
@@ -319,9 +309,8 @@ static void open_one(void *context)
 }
 
 /* What a context has learnt stays; its counters are those of the next launch's plan. */
-static void test_another_plan(void **state)
+TEST(test_another_plan)
 {
-    (void)state;
     static const kprof_chip_metrics other;
     kprof_profiled_context *out;
     assert_true(kprof_contexts_change_plan()); /* nothing was measured yet */
@@ -348,9 +337,8 @@ static void test_another_plan(void **state)
 }
 
 /* CUPTI gives back the counters of the current context, and the thread may be the application's. */
-static void test_thread_keeps_its_context(void **state)
+TEST(test_thread_keeps_its_context)
 {
-    (void)state;
     open_one(&places[1]);
     kprof_contexts_release();
     assert_int_equal(given_back, 1);
@@ -362,9 +350,8 @@ static void test_thread_keeps_its_context(void **state)
     assert_null(entered);
 }
 
-static void test_counters_of_another_device(void **state)
+TEST(test_counters_of_another_device)
 {
-    (void)state;
     open_one(&places[1]);
     device = 1;
     late = &places[1]; /* which nobody waits for */
@@ -374,9 +361,8 @@ static void test_counters_of_another_device(void **state)
 }
 
 /* A context that could not be opened is not there the next time. */
-static void test_not_opened(void **state)
+TEST(test_not_opened)
 {
-    (void)state;
     kprof_profiled_context *out;
     open_status = KPROF_UNSUPPORTED;
     assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_UNSUPPORTED);
@@ -387,9 +373,8 @@ static void test_not_opened(void **state)
 }
 
 /* CUPTI takes the next context at the address for this one, and waits for ever where a pass is under way. */
-static void test_ends_with_counters(void **state)
+TEST(test_ends_with_counters)
 {
-    (void)state;
     open_one(&places[1]);
     kprof_contexts_forget(&places[1], false);
     assert_true(released);
@@ -401,9 +386,8 @@ static void test_ends_with_counters(void **state)
 }
 
 /* Work that did not end when its batch was closed has ended by now; the pass around it is of no use. */
-static void test_pass_that_was_left_open(void **state)
+TEST(test_pass_that_was_left_open)
 {
-    (void)state;
     kprof_profiled_context *context;
     assert_int_equal(kprof_contexts_open(&places[1], NULL, &context), KPROF_OK);
     context->left_in_pass = true;
@@ -417,9 +401,8 @@ static void test_pass_that_was_left_open(void **state)
 }
 
 /* No pass of counters comes before samples are enabled: not the first, and none after the counters were given back. */
-static void test_samples_of_instructions(void **state)
+TEST(test_samples_of_instructions)
 {
-    (void)state;
     open_one(&places[1]);
     assert_int_equal(sampling.opened, 0); /* nobody wants any */
     kprof_engine.process.config.samples = true;
@@ -441,9 +424,8 @@ static void test_samples_of_instructions(void **state)
 }
 
 /* Where the driver keeps samples from the user, everything else goes on. */
-static void test_samples_that_are_not_there(void **state)
+TEST(test_samples_that_are_not_there)
 {
-    (void)state;
     kprof_profiled_context *context;
     kprof_engine.process.config.samples = true;
     sampling.opening = KPROF_UNSUPPORTED;
@@ -463,9 +445,8 @@ static void test_samples_that_are_not_there(void **state)
     assert_false(sampling.enabled);
 }
 
-static void test_all_idle(void **state)
+TEST(test_all_idle)
 {
-    (void)state;
     assert_true(kprof_contexts_idle());
     open_one(&places[1]);
     open_one(&places[2]);
@@ -482,9 +463,8 @@ static void test_all_idle(void **state)
 }
 
 /* The driver tells then, in that thread, that its contexts end. */
-static void test_exit_within_a_wait(void **state)
+TEST(test_exit_within_a_wait)
 {
-    (void)state;
     kprof_profiled_context *out;
     assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_OK);
     exits = true;
@@ -496,22 +476,6 @@ static void test_exit_within_a_wait(void **state)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_other_context, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_a_context_that_has_ended, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_work_that_does_not_end, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_a_context_in_error_does_nothing, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_counters_of_a_busy_context, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_thread_keeps_its_context, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_counters_of_another_device, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_not_opened, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_ends_with_counters, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_another_plan, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_pass_that_was_left_open, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_samples_of_instructions, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_samples_that_are_not_there, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_all_idle, note_all, forget_all),
-        cmocka_unit_test_setup_teardown(test_exit_within_a_wait, note_all, forget_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(note_all, forget_all);
+    return run_all_tests(NULL, NULL);
 }

@@ -6,13 +6,9 @@
 #include "inject/kernels.h"
 #include "inject/process.h"
 #include "inject/recording.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct kprof_operation {
     bool sees_host;
@@ -185,9 +181,8 @@ static void assert_unchosen(kprof_decision_kind kind, const char *why)
     assert_decided(choose_for(2, false), kind, why);
 }
 
-static void test_memory_of_the_device(void **state)
+TEST(test_memory_of_the_device)
 {
-    (void)state;
     assert_false(kprof_decision_needs_proof());
     assert_chosen(1, KPROF_LIVE, "");
     assert_chosen(2, KPROF_REPLAYED, "");
@@ -195,9 +190,8 @@ static void test_memory_of_the_device(void **state)
 }
 
 /* A chip without the proof's counters can be told nothing by them, and needs them for host memory only. */
-static void test_no_proof(void **state)
+TEST(test_no_proof)
 {
-    (void)state;
     seen.without_proof = true;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sharing = KPROF_SHARES_WITH_HOST;
@@ -206,9 +200,8 @@ static void test_no_proof(void **state)
 }
 
 /* The GPU reaches all memory of the process, with no call that tells. */
-static void test_pageable_memory(void **state)
+TEST(test_pageable_memory)
 {
-    (void)state;
     seen.sees_host = true;
     assert_chosen(2, KPROF_REPLAYED, ""); /* whatever it is, the GPU does not reach it */
     seen.reaches_pageable = true;
@@ -221,9 +214,8 @@ static void test_pageable_memory(void **state)
     assert_chosen(2, KPROF_REPLAYED, "");
 }
 
-static void test_launches_that_cannot_be_repeated(void **state)
+TEST(test_launches_that_cannot_be_repeated)
 {
-    (void)state;
     seen.side_effect = "it prints (test)";
     assert_chosen(1, KPROF_LIVE, "");
     assert_watched(1, 2, KPROF_MULTIPLEXED, "the kernel cannot be replayed: it prints (test)");
@@ -237,7 +229,7 @@ static void test_launches_that_cannot_be_repeated(void **state)
 }
 
 /* Its values would be those of a context in which nothing ran. */
-static void test_launches_in_another_context(void **state)
+TEST(test_launches_in_another_context)
 {
     static const char why[] = "in a stream of another context";
     (void)state;
@@ -249,9 +241,8 @@ static void test_launches_in_another_context(void **state)
 }
 
 /* Replays of a kernel that prints are unheard, where the driver's output is seen and nobody else prints. */
-static void test_launches_that_print(void **state)
+TEST(test_launches_that_print)
 {
-    (void)state;
     seen.side_effect = "it prints (test)";
     seen.only_prints = seen.sees_output = true;
     assert_chosen(1, KPROF_LIVE, "");
@@ -274,9 +265,8 @@ static void test_launches_that_print(void **state)
     assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
 }
 
-static void test_graphs(void **state)
+TEST(test_graphs)
 {
-    (void)state;
     seen.is_graph = true;
     assert_chosen(1, KPROF_LIVE, "");
     assert_chosen(2, KPROF_REPLAYED, "");
@@ -295,9 +285,8 @@ static const char *find_node_obstacle(uint32_t passes)
 }
 
 /* They are repeated, however many passes there are. */
-static void test_kernels_of_graphs(void **state)
+TEST(test_kernels_of_graphs)
 {
-    (void)state;
     seen.graph_node = 1;
     for (uint32_t passes = 1; passes <= 2; passes++) {
         assert_null(find_node_obstacle(passes));
@@ -312,18 +301,16 @@ static void test_kernels_of_graphs(void **state)
 }
 
 /* CUPTI did not tell the number of its node: it is among others all the same. */
-static void test_kernel_of_a_graph_without_number(void **state)
+TEST(test_kernel_of_a_graph_without_number)
 {
-    (void)state;
     assert_null(find_node_obstacle(2));
     seen.side_effect = "it prints";
     seen.only_prints = seen.sees_output = true;
     assert_non_null(find_node_obstacle(2));
 }
 
-static void test_graph_that_may_wait(void **state)
+TEST(test_graph_that_may_wait)
 {
-    (void)state;
     seen.is_graph = seen.awaits = true;
     seen.side_effect = "it calls a function of the host (test)";
     for (uint32_t passes = 1; passes <= 2; passes++) {
@@ -336,9 +323,8 @@ static void test_graph_that_may_wait(void **state)
 }
 
 /* The proof tells which launches reach it. */
-static void test_memory_of_the_host(void **state)
+TEST(test_memory_of_the_host)
 {
-    (void)state;
     seen.sharing = KPROF_SHARES_WITH_HOST;
     assert_true(kprof_decision_needs_proof());
     assert_chosen(1, KPROF_REPLAYED, "");
@@ -359,9 +345,8 @@ static void test_memory_of_the_host(void **state)
 }
 
 /* Seen once, it may have been for the sake of its arguments. */
-static void test_kernel_that_reached_host_memory(void **state)
+TEST(test_kernel_that_reached_host_memory)
 {
-    (void)state;
     seen.sharing = KPROF_SHARES_WITH_HOST;
     atomic_store(&kernel.reaches_host, 1);
     assert_chosen(2, KPROF_REPLAYED, "");
@@ -374,9 +359,8 @@ static void test_kernel_that_reached_host_memory(void **state)
 }
 
 /* While no code of the application can run, memory of the host can be put back as well. */
-static void test_memory_of_the_host_that_is_saved(void **state)
+TEST(test_memory_of_the_host_that_is_saved)
 {
-    (void)state;
     seen.sharing = KPROF_SHARES_WITH_HOST;
     seen.host_obstacle = NULL;
     assert_int_equal(choose_for(2, true).needs, 0); /* nothing tells that the kernel takes some */
@@ -397,9 +381,8 @@ static void test_memory_of_the_host_that_is_saved(void **state)
     assert_watched(2, 2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
 }
 
-static void test_managed_memory(void **state)
+TEST(test_managed_memory)
 {
-    (void)state;
     seen.sharing = KPROF_MANAGED;
     assert_chosen(1, KPROF_REPLAYED, ""); /* its own run would have to be watched first */
     assert_chosen(2, KPROF_REPLAYED, "");
@@ -414,16 +397,14 @@ static void test_managed_memory(void **state)
     assert_chosen(2, KPROF_REPLAYED, "");
 }
 
-static void test_managed_memory_that_may_not_be_saved(void **state)
+TEST(test_managed_memory_that_may_not_be_saved)
 {
-    (void)state;
     seen.sharing = KPROF_MANAGED | KPROF_MAY_NOT_SAVE;
     assert_watched(2, 2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
 }
 
-static void test_memory_of_other_devices(void **state)
+TEST(test_memory_of_other_devices)
 {
-    (void)state;
     seen.sharing = KPROF_SHARES_WITH_DEVICES;
     assert_chosen(1, KPROF_LIVE, "");
     assert_watched(2, 2, KPROF_MULTIPLEXED, "other GPUs or other processes reach the memory");
@@ -433,9 +414,8 @@ static void test_memory_of_other_devices(void **state)
     assert_watched(2, 2, KPROF_MULTIPLEXED, "it prints (test)");
 }
 
-static void test_memory_that_may_not_be_saved(void **state)
+TEST(test_memory_that_may_not_be_saved)
 {
-    (void)state;
     seen.sharing = KPROF_MAY_NOT_SAVE;
     assert_chosen(1, KPROF_LIVE, "");
     assert_watched(1, 2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
@@ -444,9 +424,8 @@ static void test_memory_that_may_not_be_saved(void **state)
 }
 
 /* As for want of device memory. */
-static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
+TEST(test_a_launch_that_turns_out_not_to_be_repeatable)
 {
-    (void)state;
     kprof_chip_metrics metrics = {.pass_count = 2};
     kprof_batch_launch launch = {.kernel = &kernel, .metrics = &metrics, .chosen = true};
     atomic_store(&kernel.watched_ends, 1);
@@ -457,9 +436,8 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     assert_decided(kprof_decision_unrepeated(&launch, "no space (test)"), KPROF_WATCHED, "only watched");
 }
 
-static void test_replay_mode_kernel(void **state)
+TEST(test_replay_mode_kernel)
 {
-    (void)state;
     kprof_engine.process.config.replay_choice = KPROF_REPLAY_ONLY;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.side_effect = "it prints (test)";
@@ -468,9 +446,8 @@ static void test_replay_mode_kernel(void **state)
 }
 
 /* A pass that counts the launch's own run would keep its time, and others', out of the census. */
-static void test_beside_a_census(void **state)
+TEST(test_beside_a_census)
 {
-    (void)state;
     seen.records = kprof_engine.process.config.census = true;
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_chosen(1, KPROF_REPLAYED, "");
@@ -479,9 +456,8 @@ static void test_beside_a_census(void **state)
     assert_chosen(1, KPROF_REFUSED, "it prints (test)");
 }
 
-static void test_replay_mode_multiplex(void **state)
+TEST(test_replay_mode_multiplex)
 {
-    (void)state;
     kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
     assert_watched(1, 2, KPROF_MULTIPLEXED, "");
     assert_chosen(1, KPROF_MULTIPLEXED, "");
@@ -500,28 +476,6 @@ static void test_replay_mode_multiplex(void **state)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_memory_of_the_device, forget_all),
-        cmocka_unit_test_setup(test_no_proof, forget_all),
-        cmocka_unit_test_setup(test_pageable_memory, forget_all),
-        cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
-        cmocka_unit_test_setup(test_launches_in_another_context, forget_all),
-        cmocka_unit_test_setup(test_launches_that_print, forget_all),
-        cmocka_unit_test_setup(test_graphs, forget_all),
-        cmocka_unit_test_setup(test_kernels_of_graphs, forget_all),
-        cmocka_unit_test_setup(test_kernel_of_a_graph_without_number, forget_all),
-        cmocka_unit_test_setup(test_graph_that_may_wait, forget_all),
-        cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
-        cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),
-        cmocka_unit_test_setup(test_memory_of_the_host_that_is_saved, forget_all),
-        cmocka_unit_test_setup(test_managed_memory, forget_all),
-        cmocka_unit_test_setup(test_managed_memory_that_may_not_be_saved, forget_all),
-        cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),
-        cmocka_unit_test_setup(test_memory_that_may_not_be_saved, forget_all),
-        cmocka_unit_test_setup(test_replay_mode_kernel, forget_all),
-        cmocka_unit_test_setup(test_beside_a_census, forget_all),
-        cmocka_unit_test_setup(test_replay_mode_multiplex, forget_all),
-        cmocka_unit_test_setup(test_a_launch_that_turns_out_not_to_be_repeatable, forget_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(forget_all, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,15 +3,11 @@
 #include "inject/engine.h"
 #include "inject/evaluate.h"
 #include "inject/process.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { METRICS = 15, WITNESSES = 3 };
 
@@ -102,9 +98,8 @@ static void assert_values(bool is_scaled)
     assert_int_equal(told.count, 1);
 }
 
-static void test_lead_is_left_out(void **state)
+TEST(test_lead_is_left_out)
 {
-    (void)state;
     kprof_deliver(&metrics, &evaluation, &record, "why");
     assert_values(true);
     assert_int_equal(record.range_lead_ns, 5000);
@@ -115,9 +110,8 @@ static void test_lead_is_left_out(void **state)
 }
 
 /* A metric that is collected is no witness. */
-static void test_time_is_collected(void **state)
+TEST(test_time_is_collected)
 {
-    (void)state;
     metric_names[4] = (char *)KPROF_TIME_WITNESS;
     witness_names[1] = (char *)"another";
     values[4] = RANGE_NS;
@@ -129,9 +123,8 @@ static void test_time_is_collected(void **state)
 }
 
 /* CUPTI's range begins with its kernel, whatever the witnesses tell. */
-static void test_range_of_cupti(void **state)
+TEST(test_range_of_cupti)
 {
-    (void)state;
     evaluation.automatic = true;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(false);
@@ -142,9 +135,8 @@ static void test_range_of_cupti(void **state)
 }
 
 /* Launches of a sample may take differently long: what counts is the pass with the time of the range. */
-static void test_kernel_of_the_same_pass(void **state)
+TEST(test_kernel_of_the_same_pass)
 {
-    (void)state;
     evaluation.witnesses[0].mean = 2 * RANGE_CYCLES;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(true);
@@ -152,9 +144,8 @@ static void test_kernel_of_the_same_pass(void **state)
 }
 
 /* A kernel that takes all of its range, and more by noise, leaves nothing out. */
-static void test_no_lead(void **state)
+TEST(test_no_lead)
 {
-    (void)state;
     evaluation.witnesses[2].beside = RANGE_CYCLES - 1000;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(false);
@@ -172,9 +163,8 @@ static void assert_early(const char *before)
     assert_string_equal(told.reason, expected);
 }
 
-static void test_unknown_lead_is_told(void **state)
+TEST(test_unknown_lead_is_told)
 {
-    (void)state;
     metrics.witnesses.count = 2; /* a chip, or a plan, without the counter */
     assert_early("why");
     set_up(NULL);
@@ -189,17 +179,15 @@ static void test_unknown_lead_is_told(void **state)
 }
 
 /* Between the kernels of a graph the GPU executes none, either. */
-static void test_graph(void **state)
+TEST(test_graph)
 {
-    (void)state;
     record = (kprof_launch_record){.graph_node = 0};
     assert_true(kprof_launch_is_graph(&record));
     assert_early("");
 }
 
-static void test_no_times(void **state)
+TEST(test_no_times)
 {
-    (void)state;
     metrics.witnesses.count = 2;
     metrics.metrics = (kprof_strlist){metric_names + 3, 2, 2};
     kprof_deliver(&metrics, &evaluation, &record, "");
@@ -209,15 +197,6 @@ static void test_no_times(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lead_is_left_out, set_up),
-        cmocka_unit_test_setup(test_time_is_collected, set_up),
-        cmocka_unit_test_setup(test_range_of_cupti, set_up),
-        cmocka_unit_test_setup(test_kernel_of_the_same_pass, set_up),
-        cmocka_unit_test_setup(test_no_lead, set_up),
-        cmocka_unit_test_setup(test_unknown_lead_is_told, set_up),
-        cmocka_unit_test_setup(test_graph, set_up),
-        cmocka_unit_test_setup(test_no_times, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -5,15 +5,11 @@
 #include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/threads.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { LAUNCHES = 100, METRICS = 4, WITNESSES = 2, BROKEN = 37 };
 
@@ -151,9 +147,8 @@ static void assert_values(const kprof_evaluations *evaluations, const bool *pres
 }
 
 /* Earlier a metric lacks counters; CUPTI may fail for it, and the launch with it. */
-static void test_pass_by_pass(void **state)
+TEST_WITH(test_pass_by_pass, set_up, NULL)
 {
-    (void)state;
     kprof_evaluations evaluations = make(&metrics);
     assert_values(&evaluations, (const bool[]){false, false, false, false});
     evaluate(&evaluations, 0, 1);
@@ -174,9 +169,8 @@ static void test_pass_by_pass(void **state)
 }
 
 /* Only the second pass has the range. The means over passes are of 9, 1 and 8 cycles of the kernel. */
-static void test_kernel_in_the_pass_of_its_range(void **state)
+TEST_WITH(test_kernel_in_the_pass_of_its_range, set_up, NULL)
 {
-    (void)state;
     static char *names[] = {(char *)KPROF_KERNEL_CYCLES, (char *)KPROF_RANGE_CYCLES};
     static kprof_chip_metrics of_ranges;
     of_ranges = (kprof_chip_metrics){.witnesses = {names, 2, 2}, .witness_passes = {7, 2}, .pass_count = 3};
@@ -192,9 +186,8 @@ static void test_kernel_in_the_pass_of_its_range(void **state)
     kprof_evaluations_free(&evaluations);
 }
 
-static void test_several_passes_at_once(void **state)
+TEST_WITH(test_several_passes_at_once, set_up, NULL)
 {
-    (void)state;
     kprof_evaluations evaluations = make(&metrics);
     evaluate(&evaluations, 0, 2);
     assert_asked((const int[]){0, 1, 3, 4, -1});
@@ -203,9 +196,8 @@ static void test_several_passes_at_once(void **state)
     kprof_evaluations_free(&evaluations);
 }
 
-static void test_one_that_cannot_be_evaluated(void **state)
+TEST_WITH(test_one_that_cannot_be_evaluated, set_up, NULL)
 {
-    (void)state;
     kprof_evaluations evaluations = make(&metrics);
     one_is_broken = true;
     evaluate(&evaluations, 0, 1);
@@ -223,9 +215,8 @@ static void test_one_that_cannot_be_evaluated(void **state)
 }
 
 /* Its readers know other counters. */
-static void test_another_chip(void **state)
+TEST_WITH(test_another_chip, set_up, NULL)
 {
-    (void)state;
     kprof_evaluations evaluations = make(&of_another_chip), once_more = make(&metrics);
     opens = 0;
     evaluate(&evaluations, 0, 1);
@@ -237,9 +228,8 @@ static void test_another_chip(void **state)
 }
 
 /* Then there is nothing to read with. */
-static void test_no_reader(void **state)
+TEST_WITH(test_no_reader, set_up, NULL)
 {
-    (void)state;
     static kprof_chip_metrics of_a_third_chip;
     of_a_third_chip = metrics;
     kprof_evaluations evaluations = make(&of_a_third_chip);
@@ -265,9 +255,8 @@ static kprof_witness witness_of(const double *values, unsigned count)
     return witness;
 }
 
-static void test_witness_of_equal_passes(void **state)
+TEST(test_witness_of_equal_passes)
 {
-    (void)state;
     const double values[] = {10485760, 10485760, 10485760, 10485760, 10485760, 10485760, 10485760};
     kprof_witness witness = witness_of(values, 7);
     assert_true(witness.low == 10485760 && witness.high == 10485760);
@@ -275,18 +264,16 @@ static void test_witness_of_equal_passes(void **state)
 }
 
 /* As seen on an H200, with a kernel that does more in each pass: means 5913600, 8764800, 11616000. */
-static void test_witness_of_different_passes(void **state)
+TEST(test_witness_of_different_passes)
 {
-    (void)state;
     const double values[] = {5913600, 11616000, 17318400};
     kprof_witness witness = witness_of(values, 3);
     assert_true(fabs(witness.low - 5913600) < 1 && fabs(witness.high - 17318400) < 1);
     assert_true(fabs(kprof_witness_spread_pct(&witness) - 98.1818) < 0.001);
 }
 
-static void test_passes_without_the_witness(void **state)
+TEST(test_passes_without_the_witness)
 {
-    (void)state;
     kprof_witness witness = {0};
     assert_true(isnan(kprof_witness_add(&witness, NAN)));
     assert_int_equal(witness.passes, 0);
@@ -294,9 +281,8 @@ static void test_passes_without_the_witness(void **state)
     assert_true(isnan(kprof_witness_spread_pct(&witness))); /* one pass cannot disagree */
 }
 
-static void test_witness_that_counts_nothing(void **state)
+TEST(test_witness_that_counts_nothing)
 {
-    (void)state;
     const double values[] = {0, 0};
     kprof_witness witness = witness_of(values, 2);
     assert_true(isnan(kprof_witness_spread_pct(&witness)));
@@ -305,17 +291,5 @@ static void test_witness_that_counts_nothing(void **state)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_pass_by_pass, set_up),
-        cmocka_unit_test_setup(test_kernel_in_the_pass_of_its_range, set_up),
-        cmocka_unit_test_setup(test_several_passes_at_once, set_up),
-        cmocka_unit_test_setup(test_one_that_cannot_be_evaluated, set_up),
-        cmocka_unit_test_setup(test_another_chip, set_up),
-        cmocka_unit_test_setup(test_no_reader, set_up),
-        cmocka_unit_test(test_witness_of_equal_passes),
-        cmocka_unit_test(test_witness_of_different_passes),
-        cmocka_unit_test(test_passes_without_the_witness),
-        cmocka_unit_test(test_witness_that_counts_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

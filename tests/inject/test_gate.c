@@ -2,18 +2,14 @@
 #include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/wait.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define ENDLESS_MS 3600000 /* longer than a test may run */
 #define LONG_MS    60000
@@ -86,9 +82,8 @@ static void end_visit(visitor *v)
     pthread_join(v->thread, NULL);
 }
 
-static void test_exclusive_at_once_when_empty(void **state)
+TEST(test_exclusive_at_once_when_empty)
 {
-    (void)state;
     assert_true(kprof_gate_enter_exclusive(0));
     kprof_gate_leave_exclusive();
     kprof_gate_enter_shared();
@@ -97,9 +92,8 @@ static void test_exclusive_at_once_when_empty(void **state)
     kprof_gate_leave_exclusive();
 }
 
-static void test_exclusive_gives_up(void **state)
+TEST(test_exclusive_gives_up)
 {
-    (void)state;
     visitor v;
     start_visit(&v, 1);
     await_inside(&v);
@@ -112,9 +106,8 @@ static void test_exclusive_gives_up(void **state)
     kprof_gate_leave_exclusive();
 }
 
-static void test_shared_waits_for_exclusive(void **state)
+TEST(test_shared_waits_for_exclusive)
 {
-    (void)state;
     visitor v;
     assert_true(kprof_gate_enter_exclusive(0));
     start_visit(&v, 1);
@@ -131,9 +124,8 @@ static void *try_without_waiting(void *user)
     return NULL;
 }
 
-static void test_exclusive_with_no_time_waits_for_nobody(void **state)
+TEST(test_exclusive_with_no_time_waits_for_nobody)
 {
-    (void)state;
     pthread_t other;
     bool entered = true;
     assert_true(kprof_gate_enter_exclusive(0));
@@ -150,9 +142,8 @@ static void *let_go_soon(void *user)
     return NULL;
 }
 
-static void test_exclusive_waits_for_shared(void **state)
+TEST(test_exclusive_waits_for_shared)
 {
-    (void)state;
     visitor v;
     pthread_t helper;
     start_visit(&v, 1);
@@ -165,9 +156,8 @@ static void test_exclusive_waits_for_shared(void **state)
     pthread_join(v.thread, NULL);
 }
 
-static void test_waits_in_vain_once_only(void **state)
+TEST(test_waits_in_vain_once_only)
 {
-    (void)state;
     visitor v;
     pthread_t helper;
     start_visit(&v, 1);
@@ -196,9 +186,8 @@ static void *let_go_late(void *user)
 }
 
 /* The thread inside may wait for that work, and that for this very thread. */
-static void test_gives_up_where_no_work_ends(void **state)
+TEST(test_gives_up_where_no_work_ends)
 {
-    (void)state;
     visitor v;
     start_visit(&v, 1);
     await_inside(&v);
@@ -212,9 +201,8 @@ static void test_gives_up_where_no_work_ends(void **state)
 }
 
 /* A call that has waited for work waits for the gate only as long as it still may, and then for nothing else. */
-static void test_waits_of_a_call_share_their_time(void **state)
+TEST(test_waits_of_a_call_share_their_time)
 {
-    (void)state;
     visitor v;
     start_visit(&v, 1);
     await_inside(&v);
@@ -240,9 +228,8 @@ static void *let_go_after_many_looks(void *user)
 }
 
 /* The thread inside may wait for that launch, too. */
-static void test_gives_up_behind_a_launch_without_a_mark(void **state)
+TEST(test_gives_up_behind_a_launch_without_a_mark)
 {
-    (void)state;
     visitor v;
     pthread_t helper;
     start_visit(&v, 1);
@@ -275,9 +262,8 @@ static void wait_long_for_another(void)
     pthread_join(v.thread, NULL);
 }
 
-static void test_waits_on_where_work_ends(void **state)
+TEST(test_waits_on_where_work_ends)
 {
-    (void)state;
     atomic_store(&ahead, 1);
     atomic_store(&moves, true);
     wait_long_for_another();
@@ -285,9 +271,8 @@ static void test_waits_on_where_work_ends(void **state)
     atomic_store(&ahead, 0);
 }
 
-static void test_waits_on_where_there_is_no_work(void **state)
+TEST(test_waits_on_where_there_is_no_work)
 {
-    (void)state;
     wait_long_for_another();
 }
 
@@ -308,9 +293,8 @@ static void *replay_shortly(void *user)
     return NULL;
 }
 
-static void test_awaits_the_end_of_a_replay(void **state)
+TEST(test_awaits_the_end_of_a_replay)
 {
-    (void)state;
     replay r = {.begun = false};
     assert_int_equal(pthread_create(&r.thread, NULL, replay_shortly, &r), 0);
     while (!atomic_load(&r.begun))
@@ -332,9 +316,8 @@ static void *replay_until_told(void *user)
     return NULL;
 }
 
-static void test_awaits_nothing_for_ever(void **state)
+TEST(test_awaits_nothing_for_ever)
 {
-    (void)state;
     visitor v;
     replay r = {.begun = false};
     kprof_gate_await_exclusive(ENDLESS_MS);
@@ -359,9 +342,8 @@ static void *ask_whose(void *user)
     return NULL;
 }
 
-static void test_knows_its_owner(void **state)
+TEST(test_knows_its_owner)
 {
-    (void)state;
     visitor v;
     pthread_t other;
     bool is_others = true;
@@ -380,9 +362,8 @@ static void test_knows_its_owner(void **state)
     end_visit(&v);
 }
 
-static void test_nested_calls_count_once(void **state)
+TEST(test_nested_calls_count_once)
 {
-    (void)state;
     visitor v;
     start_visit(&v, 3);
     await_inside(&v);
@@ -405,9 +386,8 @@ static void *nest_while_awaited(void *user)
     return NULL;
 }
 
-static void test_nesting_does_not_wait(void **state)
+TEST(test_nesting_does_not_wait)
 {
-    (void)state;
     visitor v = {.depth = 1};
     assert_int_equal(pthread_create(&v.thread, NULL, nest_while_awaited, &v), 0);
     await_inside(&v);
@@ -416,9 +396,8 @@ static void test_nesting_does_not_wait(void **state)
     pthread_join(v.thread, NULL);
 }
 
-static void test_owner_passes_its_own_gate(void **state)
+TEST(test_owner_passes_its_own_gate)
 {
-    (void)state;
     assert_true(kprof_gate_enter_exclusive(0));
     kprof_gate_enter_shared();
     kprof_gate_leave_shared();
@@ -427,17 +406,15 @@ static void test_owner_passes_its_own_gate(void **state)
     kprof_gate_leave_exclusive();
 }
 
-static void test_leaving_twice_is_harmless(void **state)
+TEST(test_leaving_twice_is_harmless)
 {
-    (void)state;
     kprof_gate_leave_shared();
     assert_true(kprof_gate_enter_exclusive(0));
     kprof_gate_leave_exclusive();
 }
 
-static void test_forked_child_starts_empty(void **state)
+TEST(test_forked_child_starts_empty)
 {
-    (void)state;
     int status;
     visitor v;
     start_visit(&v, 1);
@@ -482,9 +459,8 @@ static void *interrupt_and_let_go(void *user)
     return NULL;
 }
 
-static void test_handler_within_the_wait(void **state)
+TEST(test_handler_within_the_wait)
 {
-    (void)state;
     visitor v;
     pthread_t helper;
     interruption i = {pthread_self(), &v};
@@ -528,9 +504,8 @@ static void *jostle(void *user)
     return NULL;
 }
 
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
-    (void)state;
     pthread_t threads[8];
     unsigned numbers[8];
     for (unsigned i = 0; i < 8; i++) {
@@ -545,30 +520,7 @@ static void test_crowd(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exclusive_at_once_when_empty),
-        cmocka_unit_test(test_exclusive_gives_up),
-        cmocka_unit_test(test_exclusive_with_no_time_waits_for_nobody),
-        cmocka_unit_test(test_shared_waits_for_exclusive),
-        cmocka_unit_test(test_exclusive_waits_for_shared),
-        cmocka_unit_test(test_waits_in_vain_once_only),
-        cmocka_unit_test(test_gives_up_where_no_work_ends),
-        cmocka_unit_test(test_waits_of_a_call_share_their_time),
-        cmocka_unit_test(test_gives_up_behind_a_launch_without_a_mark),
-        cmocka_unit_test(test_waits_on_where_work_ends),
-        cmocka_unit_test(test_waits_on_where_there_is_no_work),
-        cmocka_unit_test(test_awaits_the_end_of_a_replay),
-        cmocka_unit_test(test_awaits_nothing_for_ever),
-        cmocka_unit_test(test_knows_its_owner),
-        cmocka_unit_test(test_nested_calls_count_once),
-        cmocka_unit_test(test_nesting_does_not_wait),
-        cmocka_unit_test(test_owner_passes_its_own_gate),
-        cmocka_unit_test(test_leaving_twice_is_harmless),
-        cmocka_unit_test(test_forked_child_starts_empty),
-        cmocka_unit_test(test_handler_within_the_wait),
-        cmocka_unit_test(test_crowd),
-    };
     kprof_engine.device = &device_ops;
     kprof_engine.waits.hold_ns = HOLD_MS * MS_NS;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #define GRAPHS KPROF_GRAPH_WHOLE
 #include "engine_test.h"
 #include "inject/engine.h"
+#include "test.h"
 
 /* Have a graph of three kernels, the last of which is `last`. */
 static void capture(sim_kernel last)
@@ -27,9 +28,8 @@ static void read_memory(uint64_t words[SIM_WORDS])
 }
 
 /* Kernels and graphs share a batch, and no replay leaves a trace. */
-static void test_graph_among_launches(void **state)
+TEST(test_graph_among_launches)
 {
-    (void)state;
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
     capture(SIM_COUNT);
     unsigned first = launch(SIM_SCALE);
@@ -53,9 +53,8 @@ static void test_graph_among_launches(void **state)
 }
 
 /* The graph that is launched in replays must be the one that was launched then. */
-static void test_graph_that_is_changed(void **state)
+TEST(test_graph_that_is_changed)
 {
-    (void)state;
     kprof_call call = {.kind = KPROF_CALL_GRAPH_CHANGE, .name = "change of a graph", .context = &sim.contexts[0]};
     capture(SIM_ADD);
     unsigned graph = launch_graph(false);
@@ -65,9 +64,8 @@ static void test_graph_that_is_changed(void **state)
     sim.hooks->leave(&call);
 }
 
-static void test_graph_that_is_not_repeated(void **state)
+TEST(test_graph_that_is_not_repeated)
 {
-    (void)state;
     capture(SIM_PRINT);
     unsigned before = launch(SIM_ADD);
     unsigned graph = launch_graph(false);
@@ -78,9 +76,8 @@ static void test_graph_that_is_not_repeated(void **state)
 }
 
 /* Found out when the batch is open, since that is when memory is saved. */
-static void test_graph_whose_memory_is_not_saved(void **state)
+TEST(test_graph_whose_memory_is_not_saved)
 {
-    (void)state;
     static const char why[] = "the graph sets or copies memory that a replay cannot restore";
     capture(SIM_ADD);
     assert_measured_once(launch_graph(true), why);
@@ -93,9 +90,8 @@ static void test_graph_whose_memory_is_not_saved(void **state)
     assert_measured(graph);
 }
 
-static void test_graph_that_may_wait(void **state)
+TEST(test_graph_that_may_wait)
 {
-    (void)state;
     capture(SIM_PRINT);
     sim.awaits = true;
     for (unsigned ends = 0; ends < 2; ends++)
@@ -105,9 +101,8 @@ static void test_graph_that_may_wait(void **state)
 }
 
 /* Nothing may be synchronised meanwhile, and a captured launch does not run. */
-static void test_graph_beside_a_capture(void **state)
+TEST(test_graph_beside_a_capture)
 {
-    (void)state;
     capture(SIM_ADD);
     do_call((sim_step){.op = SIM_BEGIN_CAPTURE, .stream = 1});
     assert_unmeasured(launch_graph(false), "a stream was being captured");
@@ -115,9 +110,8 @@ static void test_graph_beside_a_capture(void **state)
 }
 
 /* They see nothing of a graph, and all of the launches beside it. */
-static void test_counters_of_patched_code(void **state)
+TEST(test_counters_of_patched_code)
 {
-    (void)state;
     uint32_t *patched = kprof_engine.process.config.chips[0].patched;
     patched[1] = 1;
     capture(SIM_ADD);
@@ -130,11 +124,5 @@ static void test_counters_of_patched_code(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_among_launches),       cmocka_unit_test(test_graph_that_is_changed),
-        cmocka_unit_test(test_graph_that_is_not_repeated), cmocka_unit_test(test_graph_whose_memory_is_not_saved),
-        cmocka_unit_test(test_graph_that_may_wait),        cmocka_unit_test(test_graph_beside_a_capture),
-        cmocka_unit_test(test_counters_of_patched_code),
-    };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    return run_all_tests(start_engine, remove_folder);
 }

@@ -2,15 +2,11 @@
 #include "inject/engine.h"
 #include "inject/idle.h"
 #include "sim/clock.h"
+#include "test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define MOST_NOTED 1024
 
@@ -80,9 +76,8 @@ static void assert_noted(unsigned number, unsigned calls, bool lasted)
     assert_int_equal(noted[number].lasted, lasted);
 }
 
-static void test_counts_quarters_of_a_second_until_all_is_given_back(void **state)
+TEST(test_counts_quarters_of_a_second_until_all_is_given_back)
 {
-    (void)state;
     begin(0);
     kprof_idle_start(give_back);
     kprof_idle_watch();
@@ -95,9 +90,8 @@ static void test_counts_quarters_of_a_second_until_all_is_given_back(void **stat
     assert_int_equal(atomic_load(&note_count), count);
 }
 
-static void test_a_launch_meanwhile_begins_anew(void **state)
+TEST(test_a_launch_meanwhile_begins_anew)
 {
-    (void)state;
     begin(2);
     kprof_idle_watch();
     await_notes(4);
@@ -109,9 +103,8 @@ static void test_a_launch_meanwhile_begins_anew(void **state)
 }
 
 /* As when a signal is about to end the process: the function is asked while launches go on, too. */
-static void test_is_called_while_launches_go_on(void **state)
+TEST(test_is_called_while_launches_go_on)
 {
-    (void)state;
     begin(0);
     for (unsigned i = 0, asked = 0; asked < 2; wait_ms(1)) {
         kprof_idle_watch();
@@ -124,9 +117,8 @@ static void test_is_called_while_launches_go_on(void **state)
 }
 
 /* As before an exec: the function may not be able to act yet, and is called again. */
-static void test_is_asked_and_answers(void **state)
+TEST(test_is_asked_and_answers)
 {
-    (void)state;
     begin(0);
     kprof_idle_watch();
     kprof_idle_ask();
@@ -137,9 +129,8 @@ static void test_is_asked_and_answers(void **state)
 }
 
 /* A thread that asks does not wait for ever, and work that nobody waits for is not begun. */
-static void test_a_request_in_vain_ends(void **state)
+TEST(test_a_request_in_vain_ends)
 {
-    (void)state;
     atomic_store(&refusals, UINT_MAX);
     kprof_idle_ask();
     assert_false(kprof_idle_begin());
@@ -147,9 +138,8 @@ static void test_a_request_in_vain_ends(void **state)
     end();
 }
 
-static void test_nothing_after_the_stop(void **state)
+TEST(test_nothing_after_the_stop)
 {
-    (void)state;
     kprof_idle_watch();
     kprof_idle_stop();
     unsigned count = atomic_load(&note_count);
@@ -158,9 +148,8 @@ static void test_nothing_after_the_stop(void **state)
 }
 
 /* The application's signal handler exits where its thread has the lock. */
-static void test_stop_within_a_call(void **state)
+TEST(test_stop_within_a_call)
 {
-    (void)state;
     pthread_mutex_lock(&kprof_the_idle.mutex);
     kprof_idle_stop();
     assert_int_equal(pthread_mutex_unlock(&kprof_the_idle.mutex), 0);
@@ -168,14 +157,5 @@ static void test_stop_within_a_call(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts_quarters_of_a_second_until_all_is_given_back),
-        cmocka_unit_test(test_a_launch_meanwhile_begins_anew),
-        cmocka_unit_test(test_is_called_while_launches_go_on),
-        cmocka_unit_test(test_is_asked_and_answers),
-        cmocka_unit_test(test_a_request_in_vain_ends),
-        cmocka_unit_test(test_nothing_after_the_stop),
-        cmocka_unit_test(test_stop_within_a_call),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,16 +2,12 @@
  * by many threads. */
 #include "inject/engine.h"
 #include "inject/kernels.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define MANY 3000
 #define SLOW 16 /* registers of kernels that take long to announce */
@@ -97,9 +93,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_found_again(void **state)
+TEST(test_found_again)
 {
-    (void)state;
     assert_true(is_new(handle(0), "keep_a", 8));
     assert_false(is_new(handle(0), "keep_a", 8));
     kprof_kernel *kernel = find(handle(0), "keep_a", 8);
@@ -109,17 +104,15 @@ static void test_found_again(void **state)
     assert_false(find(handle(1), "leave_b", 8)->matches);
 }
 
-static void test_one_kernel_by_several_handles(void **state)
+TEST(test_one_kernel_by_several_handles)
 {
-    (void)state;
     kprof_kernel *kernel = find(handle(2), "keep_c", 8);
     assert_ptr_equal(find(handle(3), "keep_c", 8), kernel); /* the same in another context */
     assert_ptr_not_equal(find(handle(4), "keep_c", 9), kernel);
 }
 
-static void test_reused_handle(void **state)
+TEST(test_reused_handle)
 {
-    (void)state;
     kprof_kernel *before = find(handle(5), "keep_d", 8);
     kprof_kernel *other = find(handle(5), "keep_e", 8); /* nobody told, but the name did */
     assert_ptr_not_equal(other, before);
@@ -132,9 +125,8 @@ static void test_reused_handle(void **state)
 }
 
 /* A kernel of a library has one handle, and variables in each context. */
-static void test_variables_noted_for_each_context(void **state)
+TEST(test_variables_noted_for_each_context)
 {
-    (void)state;
     kprof_kernel *kernel = find_in(handle(0), handle(7), "keep_g", 8);
     atomic_store(&noted, 0);
     assert_ptr_equal(find_in(handle(1), handle(7), "keep_g", 8), kernel);
@@ -152,9 +144,8 @@ static void count_kernel(kprof_kernel *kernel)
     atomic_fetch_add(&kernel->launches, 1000);
 }
 
-static void test_many_and_visit(void **state)
+TEST(test_many_and_visit)
 {
-    (void)state;
     char name[32];
     kprof_kernel *kernels[MANY];
     for (unsigned i = 0; i < MANY; i++) {
@@ -174,9 +165,8 @@ static void test_many_and_visit(void **state)
 }
 
 /* The application's signal handler exits, and counts are written, where its thread holds the lock. */
-static void test_visit_within_a_search(void **state)
+TEST(test_visit_within_a_search)
 {
-    (void)state;
     find(handle(0), "before", 8);
     visited = 0;
     assert_non_null(find(handle(1), "interrupted", INTERRUPTED));
@@ -186,9 +176,8 @@ static void test_visit_within_a_search(void **state)
 }
 
 /* Longer each time, and not any more after the third: then it is known. */
-static void test_patience(void **state)
+TEST(test_patience)
 {
-    (void)state;
     kprof_kernel *kernel = find(handle(0), "keep_patient", 8);
     for (int64_t ms = 20; ms <= 80; ms *= 2) {
         assert_int_equal(kprof_kernel_patience_ns(kernel), ms * 1000000);
@@ -215,9 +204,8 @@ static void *launch_all(void *unused)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
-    (void)state;
     char name[32];
     pthread_t threads[8];
     unsigned before = atomic_load(&announced);
@@ -239,9 +227,8 @@ static void *find_slow(void *unannounced)
     return NULL;
 }
 
-static void test_announced_before_anybody_finds_it(void **state)
+TEST(test_announced_before_anybody_finds_it)
 {
-    (void)state;
     pthread_t threads[2];
     bool unannounced[2];
     atomic_store(&announced, 0);
@@ -256,12 +243,5 @@ static void test_announced_before_anybody_finds_it(void **state)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_one_kernel_by_several_handles),
-        cmocka_unit_test(test_reused_handle),  cmocka_unit_test(test_variables_noted_for_each_context),
-        cmocka_unit_test(test_many_and_visit), cmocka_unit_test(test_visit_within_a_search),
-        cmocka_unit_test(test_patience),       cmocka_unit_test(test_announced_before_anybody_finds_it),
-        cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -3,6 +3,7 @@
 #include "inject/batch.h"
 #include "inject/gate.h"
 #include "inject/launch.h"
+#include "test.h"
 
 #define GROUPS 200 /* more than fit without more memory */
 
@@ -18,9 +19,8 @@ void *__wrap_calloc(size_t count, size_t size)
 }
 
 /* Each launch here has a shape of its own. Those that are told apart already are measured all the same. */
-static void test_no_memory_for_more_groups(void **state)
+TEST(test_no_memory_for_more_groups)
 {
-    (void)state;
     (void)launch(SIM_PRINT); /* it is watched */
     refused_bytes = 128 * sizeof(void *);
     unsigned first = launch(SIM_PRINT), last = 0;
@@ -32,25 +32,9 @@ static void test_no_memory_for_more_groups(void **state)
     assert_true(look_up(last).count <= 1);
 }
 
-/* The application's signal handler exits while its thread may be evaluating samples: these are left alone. */
-static void test_end_within_a_replay(void **state)
-{
-    (void)state;
-    unsigned open = launch(SIM_PRINT);
-    close_batch();
-    assert_true(kprof_gate_enter_exclusive(1000));
-    kprof_batch_close("a test");
-    kprof_launch_finish();
-    assert_pending(open);
-    kprof_gate_leave_exclusive();
-    kprof_launch_finish();
-    assert_report(open, 1, "measured in 1 of 2 passes");
-}
-
 /* CUDA ends its contexts then, within the handler. */
-static void test_context_that_ends_within_a_replay(void **state)
+TEST(test_context_that_ends_within_a_replay)
 {
-    (void)state;
     (void)launch(SIM_PRINT);
     unsigned open = launch(SIM_PRINT);
     assert_true(kprof_batch_is_open());
@@ -64,11 +48,22 @@ static void test_context_that_ends_within_a_replay(void **state)
     close_batch();
 }
 
+/* The application's signal handler exits while its thread may be evaluating samples: these are left alone.
+ * The last test: nothing is measured after. */
+TEST(test_end_within_a_replay)
+{
+    unsigned open = launch(SIM_PRINT);
+    close_batch();
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_batch_close("a test");
+    kprof_launch_finish();
+    assert_pending(open);
+    kprof_gate_leave_exclusive();
+    kprof_launch_finish();
+    assert_report(open, 1, "measured in 1 of 2 passes");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_memory_for_more_groups), cmocka_unit_test(test_context_that_ends_within_a_replay),
-        cmocka_unit_test(test_end_within_a_replay), /* the last: nothing is measured after */
-    };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    return run_all_tests(start_engine, remove_folder);
 }

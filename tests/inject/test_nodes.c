@@ -7,6 +7,7 @@
 #include "inject/engine.h"
 #include "inject/kernels.h"
 #include "inject/wait.h"
+#include "test.h"
 
 #include <unistd.h>
 
@@ -132,9 +133,8 @@ static int mend(void **state)
 
 /* Replays find what each launch copied from the host, whatever the host has written there since, and the graph itself.
  * They change nothing that the host has. */
-static void test_copies_among_kernels(void **state)
+TEST(test_copies_among_kernels)
 {
-    (void)state;
     CAPTURE(IN, ADD, SWAP, OUT);
     fill_buffer(5);
     unsigned first = launch_graph();
@@ -158,9 +158,8 @@ static void test_copies_among_kernels(void **state)
 }
 
 /* The host has acted upon what it got when the graph had ended, and not before. */
-static void test_kernel_that_computes_something_else(void **state)
+TEST(test_kernel_that_computes_something_else)
 {
-    (void)state;
     CAPTURE(DICE, OUT, OUT);
     unsigned graph = launch_graph();
     (void)launch(SIM_ADD);
@@ -173,9 +172,8 @@ static void test_kernel_that_computes_something_else(void **state)
     assert_nodes_measured(graph);
 }
 
-static void test_graph_that_shows_a_difference(void **state)
+TEST(test_graph_that_shows_a_difference)
 {
-    (void)state;
     (void)launch(SIM_ADD);
     close_batch();
     kprof_kernels_visit(trust);
@@ -194,9 +192,8 @@ static void test_graph_that_shows_a_difference(void **state)
 }
 
 /* What the host got is not there any more when the graph has ended, so that it is not compared. */
-static void test_output_that_is_written_over(void **state)
+TEST(test_output_that_is_written_over)
 {
-    (void)state;
     CAPTURE(ADD, OUT, SET);
     for (unsigned i = 0; i < 3; i++)
         assert_nodes_measured(launch_graph());
@@ -206,9 +203,8 @@ static void test_output_that_is_written_over(void **state)
 }
 
 /* What the graph has copied to the host before is not there when the graph is launched. */
-static void test_input_that_the_graph_writes(void **state)
+TEST(test_input_that_the_graph_writes)
 {
-    (void)state;
     CAPTURE(ADD, OUT, IN);
     unsigned before = launch(SIM_ADD), graph = launch_graph();
     assert_measured(before);
@@ -218,9 +214,8 @@ static void test_input_that_the_graph_writes(void **state)
 }
 
 /* The driver may read it at once. */
-static void test_pageable_memory(void **state)
+TEST(test_pageable_memory)
 {
-    (void)state;
     sim.pageable = true;
     CAPTURE(IN, ADD, OUT);
     unsigned only = launch_graph();
@@ -238,9 +233,8 @@ static void test_pageable_memory(void **state)
 }
 
 /* What its last launch has copied to the host may still be being kept there. */
-static void test_graph_in_another_stream(void **state)
+TEST(test_graph_in_another_stream)
 {
-    (void)state;
     CAPTURE(ADD, OUT);
     unsigned first = launch_graph();
     close_batch();
@@ -253,9 +247,8 @@ static void test_graph_in_another_stream(void **state)
 }
 
 /* By a function of the host, say, which may write the memory that the graph has copied. */
-static void test_host_that_is_told(void **state)
+TEST(test_host_that_is_told)
 {
-    (void)state;
     sim.tells = true;
     CAPTURE(IN, ADD, OUT);
     unsigned first = launch_graph(), graph = launch_graph();
@@ -271,9 +264,8 @@ static void test_host_that_is_told(void **state)
 }
 
 /* Kernels of a graph that could not be measured then do not count. */
-static void test_count_behind_work_that_waits(void **state)
+TEST(test_count_behind_work_that_waits)
 {
-    (void)state;
     kprof_filter *before = kprof_engine.process.filter, *one;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 1}, &one), KPROF_OK);
     kprof_engine.process.filter = one;
@@ -289,9 +281,8 @@ static void test_count_behind_work_that_waits(void **state)
 }
 
 /* There is space again in the next batch, unless there never is. */
-static void test_no_space_beside_others(void **state)
+TEST(test_no_space_beside_others)
 {
-    (void)state;
     CAPTURE(IN, ADD);
     unsigned before = launch(SIM_ADD);
     no_space = true;
@@ -306,9 +297,8 @@ static void test_no_space_beside_others(void **state)
 }
 
 /* Nothing is saved for a graph that cannot be repeated. */
-static void test_kernel_that_cannot_be_repeated(void **state)
+TEST(test_kernel_that_cannot_be_repeated)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
     do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_PRINT, .a = SLOT, .b = SLOT});
     do_call((sim_step){.op = SIM_END_CAPTURE});
@@ -318,9 +308,8 @@ static void test_kernel_that_cannot_be_repeated(void **state)
 }
 
 /* No batch is opened there, though one is open elsewhere. */
-static void test_device_without_metrics(void **state)
+TEST(test_device_without_metrics)
 {
-    (void)state;
     sim.second_chip = "AD102"; /* which the configuration does not have */
     const sim_step node = {.op = SIM_LAUNCH, .stream = SECOND_STREAM, .a = SECOND_SLOT, .b = SECOND_SLOT};
     do_call((sim_step){.op = SIM_ALLOC, .stream = SECOND_STREAM, .a = SECOND_SLOT});
@@ -352,9 +341,8 @@ static int count_warnings(char *last)
 }
 
 /* A process may have graphs that are refused for different reasons. */
-static void test_refusals_are_told_once(void **state)
+TEST(test_refusals_are_told_once)
 {
-    (void)state;
     static const char *const reasons[] = {"it allocates", "it allocates", "it has conditional nodes", "it allocates"};
     static const int messages[] = {1, 1, 2, 2};
     char last[512];
@@ -370,9 +358,8 @@ static void test_refusals_are_told_once(void **state)
 }
 
 /* Its kernels may leave the addresses of their variables to kernels that are repeated later. */
-static void test_variables_of_a_refused_graph(void **state)
+TEST(test_variables_of_a_refused_graph)
 {
-    (void)state;
     CAPTURE(ADD);
     refusal = "it has conditional nodes";
     named = 0;
@@ -383,21 +370,6 @@ static void test_variables_of_a_refused_graph(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_copies_among_kernels, mend),
-        cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
-        cmocka_unit_test_teardown(test_graph_that_shows_a_difference, mend),
-        cmocka_unit_test_teardown(test_output_that_is_written_over, mend),
-        cmocka_unit_test_teardown(test_input_that_the_graph_writes, mend),
-        cmocka_unit_test_teardown(test_pageable_memory, mend),
-        cmocka_unit_test_teardown(test_graph_in_another_stream, mend),
-        cmocka_unit_test_teardown(test_host_that_is_told, mend),
-        cmocka_unit_test_teardown(test_count_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_no_space_beside_others, mend),
-        cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),
-        cmocka_unit_test_teardown(test_device_without_metrics, mend),
-        cmocka_unit_test_teardown(test_refusals_are_told_once, mend),
-        cmocka_unit_test_teardown(test_variables_of_a_refused_graph, mend),
-    };
-    return cmocka_run_group_tests(tests, start, remove_folder);
+    around_each(NULL, mend);
+    return run_all_tests(start, remove_folder);
 }

@@ -4,16 +4,11 @@
 #include "inject/nvtx_abi.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include <nvtx3/nvToolsExt.h>
-
-#include <cmocka.h>
 
 #define SAME_ID(list, theirs, ours) _Static_assert((int)NVTX_CBID_##list##_##theirs == (int)KPROF_NVTX_##ours, #theirs)
 #define SAME_PLACE(theirs, ours)                                                                                       \
@@ -87,9 +82,8 @@ static int attach(NvtxGetExportTableFunc_t get_table)
     return kprof_nvtx_attach(get_table);
 }
 
-static void calls_arrive(void **state)
+TEST(calls_arrive)
 {
-    (void)state;
     InitializeInjectionNvtx2_fnptr = attach; /* in place of a library that NVTX_INJECTION64_PATH names */
     assert_int_equal(nvtxRangePushA("step"), 0);
     nvtxDomainHandle_t domain = nvtxDomainCreateA("net");
@@ -110,7 +104,6 @@ static void calls_arrive(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_arrive)};
     unsetenv("NVTX_INJECTION64_PATH");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -4,14 +4,10 @@
 #include "inject/launch.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 /* In place of the engine's and of CUPTI's. */
 static atomic_uint begun, loaded;
@@ -37,9 +33,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static void test_the_end_waits(void **state)
+TEST(test_the_end_waits)
 {
-    (void)state;
     kprof_preload_end(); /* for nothing */
     kprof_preload_start();
     kprof_preload_end();
@@ -47,9 +42,8 @@ static void test_the_end_waits(void **state)
     kprof_preload_end();
 }
 
-static void test_not_where_no_counters_are_measured(void **state)
+TEST(test_not_where_no_counters_are_measured)
 {
-    (void)state;
     kprof_engine.process.config.chip_count = 1;
     kprof_preload_start();
     kprof_preload_end();
@@ -59,9 +53,6 @@ static void test_not_where_no_counters_are_measured(void **state)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_the_end_waits, set_up),
-        cmocka_unit_test_setup(test_not_where_no_counters_are_measured, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

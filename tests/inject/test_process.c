@@ -18,19 +18,15 @@
 #include "inject/trace.h"
 #include "inject/trace_limit.h"
 #include "inject/utilization.h"
+#include "test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LAUNCHES, GATE, BATCH, LOCK, IDLE, PRELOAD, PARTS };
 enum { FINISHED = 71, STOPPED }; /* how a process has ended */
@@ -207,15 +203,13 @@ static int start_as_child(void)
 }
 
 /* First: nothing has started yet. */
-static void test_children_not_asked_for(void **state)
+TEST(test_children_not_asked_for)
 {
-    (void)state;
     assert_child(start_as_child, 0);
 }
 
-static void test_started_once(void **state)
+TEST(test_started_once)
 {
-    (void)state;
     kprof_life_begin(&device_ops);
     kprof_life_begin(&device_ops);
     assert_int_equal(started, 1);
@@ -234,9 +228,8 @@ static int look_around(void)
 }
 
 /* The threads that held its locks are not there, CUDA's contexts do not work, and the spool is its parent's. */
-static void test_forked_child(void **state)
+TEST(test_forked_child)
 {
-    (void)state;
     assert_child(look_around, 0);
     for (int part = 0; part < PARTS; part++)
         assert_int_equal(forgotten[part], 0);
@@ -264,9 +257,8 @@ static int end_disarmed(void)
 }
 
 /* CUDA ends after the process' own handlers: by then no thread may use it any more. */
-static void test_exit(void **state)
+TEST(test_exit)
 {
-    (void)state;
     assert_child(end_armed, FINISHED);
     assert_child(end_disarmed, STOPPED);
 }
@@ -288,16 +280,14 @@ static int end_with_libraries(void)
 }
 
 /* The open batch is closed before the libraries that measuring needs end. */
-static void test_exit_before_libraries(void **state)
+TEST(test_exit_before_libraries)
 {
-    (void)state;
     assert_child(end_with_libraries, FINISHED);
 }
 
 /* As on a full disk. From then on nothing is measured. */
-static void test_results_that_cannot_be_written(void **state)
+TEST(test_results_that_cannot_be_written)
 {
-    (void)state;
     struct rlimit before, small;
     kprof_record record = {.type = KPROF_RECORD_MESSAGE};
     record.message = (kprof_message_record){KPROF_LOG_INFO, KPROF_OK, "a message"};
@@ -366,9 +356,8 @@ static int lose_kprof_in_child(void)
     return wrong;
 }
 
-static void test_kprof_is_killed(void **state)
+TEST(test_kprof_is_killed)
 {
-    (void)state;
     assert_child(lose_kprof_in_child, 0);
 }
 
@@ -382,19 +371,12 @@ static int lose_folder(void)
 }
 
 /* kprof has ended in an orderly way, and said that this process still runs. */
-static void test_session_is_removed(void **state)
+TEST(test_session_is_removed)
 {
-    (void)state;
     assert_child(lose_folder, 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_not_asked_for), cmocka_unit_test(test_started_once),
-        cmocka_unit_test(test_forked_child),           cmocka_unit_test(test_exit),
-        cmocka_unit_test(test_exit_before_libraries),  cmocka_unit_test(test_kprof_is_killed),
-        cmocka_unit_test(test_session_is_removed),     cmocka_unit_test(test_results_that_cannot_be_written),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

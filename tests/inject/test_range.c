@@ -1,13 +1,9 @@
 /* The phases of a range that is measured as one. */
 #include "inject/engine.h"
 #include "inject/range.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static unsigned ended;
 
@@ -25,9 +21,8 @@ static int prepare(void **state)
     return 0;
 }
 
-static void measured_from_its_first_launch(void **state)
+TEST(measured_from_its_first_launch)
 {
-    (void)state;
     assert_false(kprof_range_is_awaited());
     assert_null(kprof_range_take(0));
     assert_true(kprof_range_begin("", "step"));
@@ -43,9 +38,8 @@ static void measured_from_its_first_launch(void **state)
 }
 
 /* Another thread may end the range, and begin the next one, while its first launch is described. */
-static void name_of_a_range_that_has_ended(void **state)
+TEST(name_of_a_range_that_has_ended)
 {
-    (void)state;
     assert_true(kprof_range_begin("", "first"));
     const char *name = kprof_range_take(0);
     kprof_range_end();
@@ -54,18 +48,16 @@ static void name_of_a_range_that_has_ended(void **state)
     assert_string_equal(kprof_range_take(0), "second");
 }
 
-static void one_at_a_time(void **state)
+TEST(one_at_a_time)
 {
-    (void)state;
     assert_true(kprof_range_begin("", "outer"));
     assert_false(kprof_range_begin("", "inner"));
     assert_true(kprof_the_range.told_nested);
     assert_string_equal(kprof_range_take(0), "outer");
 }
 
-static void without_a_measurement(void **state)
+TEST(without_a_measurement)
 {
-    (void)state;
     assert_true(kprof_range_begin("", "without launches"));
     kprof_range_end();
     assert_true(kprof_range_begin("", "not measured"));
@@ -82,9 +74,8 @@ static void without_a_measurement(void **state)
     assert_true(kprof_range_is_awaited());
 }
 
-static void launches_on_other_devices(void **state)
+TEST(launches_on_other_devices)
 {
-    (void)state;
     kprof_range_note_launch(1); /* no range is open */
     assert_true(kprof_range_begin("", "two GPUs"));
     kprof_range_note_launch(1); /* the first launch has not come yet */
@@ -101,12 +92,6 @@ static void launches_on_other_devices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(measured_from_its_first_launch, prepare),
-        cmocka_unit_test_setup(name_of_a_range_that_has_ended, prepare),
-        cmocka_unit_test_setup(one_at_a_time, prepare),
-        cmocka_unit_test_setup(without_a_measurement, prepare),
-        cmocka_unit_test_setup(launches_on_other_devices, prepare),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(prepare, NULL);
+    return run_all_tests(NULL, NULL);
 }

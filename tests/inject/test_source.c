@@ -663,26 +663,26 @@ static void early_samples_end_where_nothing_is_measured_any_more(void **state)
     sim.hooks->context_ending(&sim.contexts[0]);
 }
 
-#define TEST(name)  cmocka_unit_test_setup(name, mend)
-#define ALIKE(name) cmocka_unit_test_setup_teardown(name, begin_alike, end_alike)
+#define MENDED(name) cmocka_unit_test_setup(name, mend)
+#define ALIKE(name)  cmocka_unit_test_setup_teardown(name, begin_alike, end_alike)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(early_samples_are_left_to_others), /* the first ones: the context is new */
-        TEST(a_window_beside_early_samples_ends_in_a_pause),
-        TEST(early_samples_end_where_nothing_is_measured_any_more),
-        TEST(what_is_loaded_before_has_samples),
-        TEST(instructions_add_up_to_the_launch),
-        TEST(counters_that_cannot_be_enabled),
-        TEST(counters_that_cannot_be_read),
-        TEST(samples_that_are_not_allowed),
-        TEST(samples_that_cannot_be_started),
-        TEST(samples_that_cannot_be_read),
-        TEST(counters_of_the_launch_that_are_not_allowed),
-        TEST(the_period_follows_from_the_time),
-        TEST(short_launches_have_a_shorter_period),
-        TEST(short_launches_share_the_only_replay),
+        MENDED(early_samples_are_left_to_others), /* the first ones: the context is new */
+        MENDED(a_window_beside_early_samples_ends_in_a_pause),
+        MENDED(early_samples_end_where_nothing_is_measured_any_more),
+        MENDED(what_is_loaded_before_has_samples),
+        MENDED(instructions_add_up_to_the_launch),
+        MENDED(counters_that_cannot_be_enabled),
+        MENDED(counters_that_cannot_be_read),
+        MENDED(samples_that_are_not_allowed),
+        MENDED(samples_that_cannot_be_started),
+        MENDED(samples_that_cannot_be_read),
+        MENDED(counters_of_the_launch_that_are_not_allowed),
+        MENDED(the_period_follows_from_the_time),
+        MENDED(short_launches_have_a_shorter_period),
+        MENDED(short_launches_share_the_only_replay),
         ALIKE(each_kind_is_a_pass_of_a_sample),
         ALIKE(instructions_wait_for_open_samples),
         ALIKE(a_launch_that_the_driver_refuses),
@@ -691,10 +691,10 @@ int main(void)
         ALIKE(the_period_of_own_runs_follows_from_the_samples),
         ALIKE(a_launch_that_goes_on),
         ALIKE(launches_that_cannot_be_repeated_are_measured_so),
-        TEST(what_is_not_asked_for_is_not_told),
-        TEST(the_cubin_is_a_file_of_the_session),
-        TEST(graphs_as_a_whole_tell_why_they_have_none),
-        TEST(samples_that_cannot_be_ended), /* the last one: nothing is measured any more */
+        MENDED(what_is_not_asked_for_is_not_told),
+        MENDED(the_cubin_is_a_file_of_the_session),
+        MENDED(graphs_as_a_whole_tell_why_they_have_none),
+        MENDED(samples_that_cannot_be_ended), /* the last one: nothing is measured any more */
     };
     return cmocka_run_group_tests(tests, start_faulty, remove_folder);
 }

@@ -6,6 +6,7 @@
 #include "inject/batch/span.h"
 #include "inject/kernels.h"
 #include "inject/range.h"
+#include "test.h"
 
 #define OTHER_STREAM 1 /* of the same context */
 
@@ -81,7 +82,7 @@ static int prepare(void **state)
 }
 
 /* The copies and the wait are part of it, and memory is as the program left it. */
-static void repeated_with_all_that_it_has(void **state)
+TEST(repeated_with_all_that_it_has)
 {
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
     (void)state;
@@ -107,9 +108,8 @@ static void repeated_with_all_that_it_has(void **state)
 }
 
 /* Replays copy what the host had at the time, and it is not changed by what they copy to the host. */
-static void copies_from_and_to_the_host(void **state)
+TEST(copies_from_and_to_the_host)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_BUFFER_WRITE, .value = 7});
     assert_true(kprof_range_begin("", "input"));
     const unsigned first = launch(SIM_ADD);
@@ -132,7 +132,7 @@ static kprof_status lock_nothing(kprof_operation *operation, kprof_snapshot *sna
     return kprof_fail(KPROF_NOT_COLLECTED, "no page-locked memory");
 }
 
-static void copies_without_page_locked_memory(void **state)
+TEST(copies_without_page_locked_memory)
 {
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
@@ -148,7 +148,7 @@ static void copies_without_page_locked_memory(void **state)
 }
 
 /* The host waits in it, so that nothing runs beside it. */
-static void copy_in_another_stream(void **state)
+TEST(copy_in_another_stream)
 {
     uint64_t words[SIM_WORDS];
     (void)state;
@@ -179,7 +179,7 @@ static kprof_status write_lane_down(const kprof_operation *operation, kprof_snap
 }
 
 /* They run side by side in replays, too, but where an event, the host or a copy to it orders them. */
-static void work_in_several_streams(void **state)
+TEST(work_in_several_streams)
 {
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
@@ -216,7 +216,7 @@ static unsigned count_waiting(kprof_lanes *lanes)
 }
 
 /* Some share a lane. */
-static void work_in_more_streams_than_lanes(void **state)
+TEST(work_in_more_streams_than_lanes)
 {
     kprof_lanes lanes;
     char streams[KPROF_LANES + 1][4];
@@ -255,7 +255,7 @@ static unsigned note_work(kprof_batch_state *state, void *stream, kprof_kernel *
 }
 
 /* The legacy one and streams that block wait for one another, and others go on beside it. */
-static void default_streams(void **state)
+TEST(default_streams)
 {
     static kprof_kernel kernel;
     static kprof_batch_state batch;
@@ -309,7 +309,7 @@ static bool writes_to_host(const kprof_call *call)
 }
 
 /* After calls that tell the program nothing of the GPU, work goes on side by side. */
-static void calls_that_order_streams(void **state)
+TEST(calls_that_order_streams)
 {
     static const struct {
         kprof_call call;
@@ -350,9 +350,8 @@ static void calls_that_order_streams(void **state)
     }
 }
 
-static void graph_by_its_nodes(void **state)
+TEST(graph_by_its_nodes)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
     do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT});
     do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_SCALE, .a = SLOT, .b = SLOT});
@@ -371,7 +370,7 @@ static void graph_by_its_nodes(void **state)
 }
 
 /* What comes only in the first range keeps no later one from being repeated; what comes twice does. */
-static void cut_short(void **state)
+TEST(cut_short)
 {
     unsigned first[4];
     (void)state;
@@ -390,9 +389,8 @@ static void cut_short(void **state)
     assert_int_equal(look_up_range(first[3]).mode, KPROF_REPLAY_MULTIPLEX);
 }
 
-static void kernel_that_must_not_be_repeated(void **state)
+TEST(kernel_that_must_not_be_repeated)
 {
-    (void)state;
     assert_true(kprof_range_begin("", "prints"));
     const unsigned later = launch(SIM_ADD);
     launch(SIM_PRINT);
@@ -405,9 +403,8 @@ static void kernel_that_must_not_be_repeated(void **state)
     assert_int_equal(look_up_range(first).mode, KPROF_REPLAY_MULTIPLEX);
 }
 
-static void host_gets_something_else(void **state)
+TEST(host_gets_something_else)
 {
-    (void)state;
     assert_true(kprof_range_begin("", "dice"));
     const unsigned first = launch(SIM_DICE);
     do_call((sim_step){.op = SIM_COPY_OUT_ASYNC, .a = SLOT, .b = SLOT});
@@ -415,9 +412,8 @@ static void host_gets_something_else(void **state)
     assert_not_measured(first, "computed something else");
 }
 
-static void refused_first_launch(void **state)
+TEST(refused_first_launch)
 {
-    (void)state;
     assert_true(kprof_range_begin("", "refused"));
     sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = ++last_tag, .refused = true};
     assert_int_not_equal(sim_call(&step, NULL), 0);
@@ -430,20 +426,6 @@ static void refused_first_launch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(repeated_with_all_that_it_has, prepare),
-        cmocka_unit_test_setup(copies_from_and_to_the_host, prepare),
-        cmocka_unit_test_setup(copies_without_page_locked_memory, prepare),
-        cmocka_unit_test_setup(copy_in_another_stream, prepare),
-        cmocka_unit_test_setup(work_in_several_streams, prepare),
-        cmocka_unit_test_setup(work_in_more_streams_than_lanes, prepare),
-        cmocka_unit_test_setup(default_streams, prepare),
-        cmocka_unit_test_setup(calls_that_order_streams, prepare),
-        cmocka_unit_test_setup(graph_by_its_nodes, prepare),
-        cmocka_unit_test_setup(cut_short, prepare),
-        cmocka_unit_test_setup(kernel_that_must_not_be_repeated, prepare),
-        cmocka_unit_test_setup(host_gets_something_else, prepare),
-        cmocka_unit_test_setup(refused_first_launch, prepare),
-    };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    around_each(prepare, NULL);
+    return run_all_tests(start_engine, remove_folder);
 }

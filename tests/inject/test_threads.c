@@ -1,14 +1,10 @@
 /* Threads that kprof starts: under its name, and out of reach of the application's signals. */
 #include "inject/threads.h"
+#include "test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
-
-#include <cmocka.h>
 
 static void *read_name(void *user)
 {
@@ -17,9 +13,8 @@ static void *read_name(void *user)
 }
 
 /* Debuggers and `ps` show whose it is. */
-static void test_name(void **state)
+TEST(test_name)
 {
-    (void)state;
     char name[16] = "", own[16];
     pthread_t thread;
     prctl(PR_GET_NAME, own, 0, 0, 0);
@@ -37,9 +32,8 @@ static void *read_mask(void *user)
 
 /* Signals are the application's: none comes to a thread of kprof's, and the thread that starts it gets the same ones as
  * before. */
-static void test_signals(void **state)
+TEST(test_signals)
 {
-    (void)state;
     sigset_t own, before, after, started;
     pthread_t thread;
     sigemptyset(&own);
@@ -57,6 +51,5 @@ static void test_signals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_name), cmocka_unit_test(test_signals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "inject/contexts.h"
 #include "inject/process.h"
+#include "test.h"
 
 /* What goes wrong until the test is over. */
 static struct {
@@ -164,9 +165,8 @@ static void assert_lacks(unsigned tag, unsigned records, const char *reason)
                  reason);
 }
 
-static void each_launch_has_its_own_samples(void **state)
+TEST(each_launch_has_its_own_samples)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD), second = launch(SIM_COUNT);
     close_batch();
     for (unsigned tag = first; tag <= second; tag++) {
@@ -181,9 +181,8 @@ static void each_launch_has_its_own_samples(void **state)
 }
 
 /* To set another interval up takes 0.2 s, so long and short kernels in turn take two replays for each pass. */
-static void launches_of_one_interval_share_what_is_configured(void **state)
+TEST(launches_of_one_interval_share_what_is_configured)
 {
-    (void)state;
     seen.other_ns = 50000;
     unsigned first = launch(SIM_ADD);
     for (unsigned i = 1; i < 4; i++)
@@ -196,9 +195,8 @@ static void launches_of_one_interval_share_what_is_configured(void **state)
     assert_int_equal(seen.disabled, 1);
 }
 
-static void what_was_cut_is_sampled_again(void **state)
+TEST(what_was_cut_is_sampled_again)
 {
-    (void)state;
     faults.cuts = true;
     unsigned tag = launch(SIM_ADD);
     (void)launch(SIM_COUNT);
@@ -213,7 +211,7 @@ static void what_was_cut_is_sampled_again(void **state)
     assert_int_equal(seen.disabled, 1);
 }
 
-static void the_duration_tells_how_often(void **state)
+TEST(the_duration_tells_how_often)
 {
     static const struct {
         double duration_ns;
@@ -235,9 +233,8 @@ static void the_duration_tells_how_often(void **state)
     }
 }
 
-static void the_user_may_tell_how_often(void **state)
+TEST(the_user_may_tell_how_often)
 {
-    (void)state;
     kprof_engine.process.config.timeline_interval_ns = 1234;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -245,9 +242,8 @@ static void the_user_may_tell_how_often(void **state)
     assert_int_equal(seen.most_samples, KPROF_PM_MOST_SAMPLES);
 }
 
-static void what_cannot_be_opened(void **state)
+TEST(what_cannot_be_opened)
 {
-    (void)state;
     kprof_contexts_forget(&sim.contexts[0], false); /* it has sampled before */
     faults.open = KPROF_UNSUPPORTED;
     unsigned tag = launch(SIM_ADD);
@@ -257,9 +253,8 @@ static void what_cannot_be_opened(void **state)
     assert_int_equal(seen.enabled, 0);
 }
 
-static void what_is_not_allowed(void **state)
+TEST(what_is_not_allowed)
 {
-    (void)state;
     faults.enable = KPROF_NO_PERMISSION;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -272,9 +267,8 @@ static void what_is_not_allowed(void **state)
     assert_has(tag, 5000);
 }
 
-static void what_cannot_be_configured_or_started(void **state)
+TEST(what_cannot_be_configured_or_started)
 {
-    (void)state;
     faults.configure = KPROF_UNSUPPORTED;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -290,9 +284,8 @@ static void what_cannot_be_configured_or_started(void **state)
 }
 
 /* The first pass has samples, and the second none. */
-static void what_cannot_be_read(void **state)
+TEST(what_cannot_be_read)
 {
-    (void)state;
     faults.read = KPROF_NOT_COLLECTED;
     faults.reads = 1;
     unsigned tag = launch(SIM_ADD);
@@ -304,9 +297,8 @@ static void what_cannot_be_read(void **state)
     assert_string_equal(found.reason, "the buffer is full");
 }
 
-static void launches_that_are_not_repeated(void **state)
+TEST(launches_that_are_not_repeated)
 {
-    (void)state;
     kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
     unsigned tag = launch(SIM_ADD);
     end_samples();
@@ -315,9 +307,8 @@ static void launches_that_are_not_repeated(void **state)
     assert_int_equal(seen.enabled, 0);
 }
 
-static void instructions_are_measured_too(void **state)
+TEST(instructions_are_measured_too)
 {
-    (void)state;
     unsigned tag = launch(SIM_ADD);
     close_batch();
     assert_has(tag, 5000);
@@ -327,9 +318,8 @@ static void instructions_are_measured_too(void **state)
 }
 
 /* Nothing is measured any more, and the application runs on. */
-static void samples_that_cannot_be_ended(void **state)
+TEST(samples_that_cannot_be_ended)
 {
-    (void)state;
     faults.disable = KPROF_INTERNAL;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -339,19 +329,6 @@ static void samples_that_cannot_be_ended(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_launch_has_its_own_samples, mend),
-        cmocka_unit_test_setup(launches_of_one_interval_share_what_is_configured, mend),
-        cmocka_unit_test_setup(what_was_cut_is_sampled_again, mend),
-        cmocka_unit_test_setup(the_duration_tells_how_often, mend),
-        cmocka_unit_test_setup(the_user_may_tell_how_often, mend),
-        cmocka_unit_test_setup(what_cannot_be_opened, mend),
-        cmocka_unit_test_setup(what_is_not_allowed, mend),
-        cmocka_unit_test_setup(what_cannot_be_configured_or_started, mend),
-        cmocka_unit_test_setup(what_cannot_be_read, mend),
-        cmocka_unit_test_setup(launches_that_are_not_repeated, mend),
-        cmocka_unit_test_setup(instructions_are_measured_too, mend),
-        cmocka_unit_test_setup(samples_that_cannot_be_ended, mend),
-    };
-    return cmocka_run_group_tests(tests, start_faulty, remove_folder);
+    around_each(mend, NULL);
+    return run_all_tests(start_faulty, remove_folder);
 }

@@ -7,17 +7,12 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static atomic_bool holds;   /* the thread writes a name, and so has the lock of the trace */
 static atomic_bool is_over; /* the trace is about to end */
@@ -106,9 +101,8 @@ static int end_of_child(void)
     return status;
 }
 
-static void end_beside_a_thread_that_adds(void **state)
+TEST(end_beside_a_thread_that_adds)
 {
-    (void)state;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, take_range, NULL), 0);
     while (!atomic_load(&holds))
@@ -120,9 +114,8 @@ static void end_beside_a_thread_that_adds(void **state)
 }
 
 /* What is open as the process is disarmed is measured still, and CUPTI goes on to record. */
-static void nothing_is_recorded_beside_the_last_passes(void **state)
+TEST(nothing_is_recorded_beside_the_last_passes)
 {
-    (void)state;
     kprof_recording_hold();
     atomic_store(&kprof_engine.process.armed, false);
     kprof_recording_hold();
@@ -138,9 +131,8 @@ static void nothing_is_recorded_beside_the_last_passes(void **state)
 }
 
 /* Launches that are measured are launched by kprof, too. */
-static void calls_are_saved_in_a_trace_alone(void **state)
+TEST(calls_are_saved_in_a_trace_alone)
 {
-    (void)state;
     assert_false(kprof_recording_save());
     kprof_engine.process.config.only_records = true;
     assert_true(kprof_recording_save());
@@ -158,10 +150,5 @@ static int start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(end_beside_a_thread_that_adds),
-        cmocka_unit_test(nothing_is_recorded_beside_the_last_passes),
-        cmocka_unit_test(calls_are_saved_in_a_trace_alone),
-    };
-    return cmocka_run_group_tests(tests, start, NULL);
+    return run_all_tests(start, NULL);
 }

@@ -10,17 +10,12 @@
 #include "inject/recording.h"
 #include "inject/trace.h"
 #include "inject/trace_limit.h"
+#include "test.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define INTERVAL  1000000
 #define START     INT64_C(1700000000000000000)
@@ -244,9 +239,8 @@ static void assert_sample(size_t i, int64_t from, int64_t to, double value)
     assert_int_equal(written.items[i].value_millionths, llround(value * 1e6));
 }
 
-static void each_sample_but_the_first_is_written(void **state)
+TEST_WITH(each_sample_but_the_first_is_written, begin, NULL)
 {
-    (void)state;
     assert_false(kprof_utilization_poll()); /* no context, nothing to do */
     see_context(1);                         /* whose chip has no counters */
     assert_false(kprof_utilization_poll());
@@ -275,7 +269,7 @@ static void each_sample_but_the_first_is_written(void **state)
     assert_int_equal(gpu.warnings, 1);
 }
 
-static void many_become_few(void **state)
+TEST_WITH(many_become_few, begin, NULL)
 {
     const size_t first = KPROF_UTILIZATION_SAMPLES, part = first / 2;
     (void)state;
@@ -298,9 +292,8 @@ static void many_become_few(void **state)
     assert_sample(first + 2 * part, 4 * (int64_t)first, 4 * (int64_t)first + 3, (double)(4 * first % 100) + 1);
 }
 
-static void a_sample_that_covers_others_is_left_out(void **state)
+TEST_WITH(a_sample_that_covers_others_is_left_out, begin, NULL)
 {
-    (void)state;
     gpu.endless = 10;
     see_context(0);
     give(21);
@@ -310,9 +303,8 @@ static void a_sample_that_covers_others_is_left_out(void **state)
     assert_sample(10, 11, 12, 11);
 }
 
-static void gaps_stay(void **state)
+TEST_WITH(gaps_stay, begin, NULL)
 {
-    (void)state;
     gpu.lost = 10;
     gpu.lost_count = 5;
     gpu.knows_nothing = true;
@@ -325,7 +317,7 @@ static void gaps_stay(void **state)
     assert_sample(10, 15, 16, 15);
 }
 
-static void no_joined_sample_spans_a_gap(void **state)
+TEST_WITH(no_joined_sample_spans_a_gap, begin, NULL)
 {
     const int64_t first = KPROF_UTILIZATION_SAMPLES;
     (void)state;
@@ -343,7 +335,7 @@ static void no_joined_sample_spans_a_gap(void **state)
     assert_sample((size_t)first + 2, first + 8, first + 10, (double)((first + 8) % 100) + 0.5);
 }
 
-static void a_refusal_is_told_once(void **state)
+TEST_WITH(a_refusal_is_told_once, begin, NULL)
 {
     kprof_status *const faults[] = {&gpu.enables, &gpu.starts, &gpu.reads};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -365,7 +357,7 @@ static void a_refusal_is_told_once(void **state)
     }
 }
 
-static void a_context_that_ends_is_looked_at(void **state)
+TEST_WITH(a_context_that_ends_is_looked_at, begin, NULL)
 {
     const kprof_call stop = {.kind = KPROF_CALL_STOP}, other = {.kind = KPROF_CALL_LAUNCH};
     (void)state;
@@ -377,7 +369,7 @@ static void a_context_that_ends_is_looked_at(void **state)
     assert_int_equal(written.count, 4);
 }
 
-static void a_context_that_is_being_made_is_looked_at_later(void **state)
+TEST_WITH(a_context_that_is_being_made_is_looked_at_later, begin, NULL)
 {
     const kprof_call stop = {.kind = KPROF_CALL_STOP};
     (void)state;
@@ -395,9 +387,8 @@ static void a_context_that_is_being_made_is_looked_at_later(void **state)
     assert_false(kprof_utilization_poll());
 }
 
-static void what_is_lost_is_told_and_samples_begin_anew(void **state)
+TEST_WITH(what_is_lost_is_told_and_samples_begin_anew, begin, NULL)
 {
-    (void)state;
     see_context(0);
     give(11);
     assert_true(kprof_utilization_poll());
@@ -428,7 +419,7 @@ static void pass_time(int64_t ms)
 }
 
 /* As CUPTI gives no sample with their counters, or none but the first, or the buffer becomes full meanwhile. */
-static void links_are_left_out_where_no_sample_comes(void **state)
+TEST_WITH(links_are_left_out_where_no_sample_comes, begin, NULL)
 {
     for (int i = 0; i < 3; i++) {
         begin(state);
@@ -454,9 +445,8 @@ static void links_are_left_out_where_no_sample_comes(void **state)
     }
 }
 
-static void links_are_sampled_where_samples_come(void **state)
+TEST_WITH(links_are_sampled_where_samples_come, begin, NULL)
 {
-    (void)state;
     chip.timelines = passes;
     chip.timeline_count = 2;
     see_context(0);
@@ -481,7 +471,7 @@ static void *poll_in_thread(void *unused)
     return unused;
 }
 
-static void nobody_waits_for_cupti_for_long(void **state)
+TEST_WITH(nobody_waits_for_cupti_for_long, begin, NULL)
 {
     const kprof_call stop = {.kind = KPROF_CALL_STOP};
     const int64_t hold_ns = atomic_exchange(&kprof_engine.waits.hold_ns, 100000);
@@ -502,9 +492,8 @@ static void nobody_waits_for_cupti_for_long(void **state)
     atomic_store(&kprof_engine.waits.hold_ns, hold_ns);
 }
 
-static void nothing_is_sampled_without_a_trace(void **state)
+TEST_WITH(nothing_is_sampled_without_a_trace, begin, NULL)
 {
-    (void)state;
     see_context(0);
     atomic_store(&runs, false);
     assert_false(kprof_utilization_poll());
@@ -539,9 +528,8 @@ static int end_limit(void **state)
     return 0;
 }
 
-static void samples_outside_of_what_is_chosen_are_left_out(void **state)
+TEST_WITH(samples_outside_of_what_is_chosen_are_left_out, begin, end_limit)
 {
-    (void)state;
     limit_trace();
     see_context(0);
     call_profiler(true, 10);
@@ -558,7 +546,7 @@ static void samples_outside_of_what_is_chosen_are_left_out(void **state)
 }
 
 /* More than are kept. What is so long ago that it is not known is not left out. */
-static void many_times_are_chosen(void **state)
+TEST_WITH(many_times_are_chosen, begin, end_limit)
 {
     const int64_t many = 20000;
     (void)state;
@@ -579,22 +567,5 @@ static void many_times_are_chosen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_sample_but_the_first_is_written, begin),
-        cmocka_unit_test_setup(many_become_few, begin),
-        cmocka_unit_test_setup(a_sample_that_covers_others_is_left_out, begin),
-        cmocka_unit_test_setup(gaps_stay, begin),
-        cmocka_unit_test_setup(no_joined_sample_spans_a_gap, begin),
-        cmocka_unit_test_setup(a_refusal_is_told_once, begin),
-        cmocka_unit_test_setup(a_context_that_ends_is_looked_at, begin),
-        cmocka_unit_test_setup(a_context_that_is_being_made_is_looked_at_later, begin),
-        cmocka_unit_test_setup(what_is_lost_is_told_and_samples_begin_anew, begin),
-        cmocka_unit_test_setup(links_are_left_out_where_no_sample_comes, begin),
-        cmocka_unit_test_setup(links_are_sampled_where_samples_come, begin),
-        cmocka_unit_test_setup(nobody_waits_for_cupti_for_long, begin),
-        cmocka_unit_test_setup(nothing_is_sampled_without_a_trace, begin),
-        cmocka_unit_test_setup_teardown(samples_outside_of_what_is_chosen_are_left_out, begin, end_limit),
-        cmocka_unit_test_setup_teardown(many_times_are_chosen, begin, end_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -4,14 +4,10 @@
 #include "cupti/target.h"
 #include "inject/engine.h"
 #include "inject/launch.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HOLD_NS INT64_C(30000000)
 #define LONG_NS INT64_C(60000000000) /* longer than a thread takes on any machine to begin */
@@ -106,9 +102,8 @@ static void set_other(bool is)
     pthread_mutex_unlock(&mutex);
 }
 
-static void test_idle_and_broken(void **state)
+TEST(test_idle_and_broken)
 {
-    (void)state;
     kprof_wait_allow(LONG_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
@@ -127,9 +122,8 @@ static void assert_ends(void *context)
     assert_int_equal(status, KPROF_OK);
 }
 
-static void test_busy(void **state)
+TEST(test_busy)
 {
-    (void)state;
     set_busy(true);
     kprof_wait_allow(HOLD_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
@@ -142,9 +136,8 @@ static void test_busy(void **state)
 }
 
 /* It would end the capture of another thread. */
-static void test_no_wait_begins_within_a_capture(void **state)
+TEST(test_no_wait_begins_within_a_capture)
 {
-    (void)state;
     captures = true;
     kprof_wait_allow(LONG_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
@@ -171,9 +164,8 @@ static int64_t give_up(int64_t limit_ns)
 
 /* All waits of a call together have the limit, work that was waited for in vain is only looked at from then on, and
  * work that ends meanwhile begins the time anew. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
-    (void)state;
     set_busy(true);
     ahead = 1;
     assert_int_equal(give_up(HOLD_NS / 2), HOLD_NS / 2);
@@ -193,9 +185,8 @@ static void test_limit(void **state)
 }
 
 /* Work that ends beside what a wait timed out for tells nothing of that. */
-static void test_progress_beside(void **state)
+TEST(test_progress_beside)
 {
-    (void)state;
     set_busy(true);
     ahead = 2;
     first = 7;
@@ -211,9 +202,8 @@ static void test_progress_beside(void **state)
 }
 
 /* Nor do marks of what comes behind a launch that has none. */
-static void test_unmarked(void **state)
+TEST(test_unmarked)
 {
-    (void)state;
     set_busy(true);
     assert_int_equal(give_up(HOLD_NS), HOLD_NS);
     ahead = 1;
@@ -227,9 +217,8 @@ static void test_unmarked(void **state)
 }
 
 /* It goes on for as long as work ends. */
-static void test_progress(void **state)
+TEST(test_progress)
 {
-    (void)state;
     pthread_t thread;
     set_busy(true);
     ahead = 1;
@@ -251,9 +240,8 @@ static void *end_work(void *user)
 }
 
 /* A wait goes on, and does not concern the next context at that address. */
-static void test_context_that_ends_busy(void **state)
+TEST(test_context_that_ends_busy)
 {
-    (void)state;
     set_busy(true);
     (void)give_up(HOLD_NS);
     kprof_wait_forget(&contexts[BUSY]);
@@ -267,9 +255,8 @@ static void test_context_that_ends_busy(void **state)
 
 /* Last: what is busy from the test before ends meanwhile, and its thread is out of the context before that goes; the
  * one that was forgotten while it was busy may still be there. */
-static void test_context_that_ends(void **state)
+TEST(test_context_that_ends)
 {
-    (void)state;
     pthread_t thread;
     kprof_wait_forget(&contexts[OTHER]);
     assert_int_equal(pthread_create(&thread, NULL, end_work, NULL), 0);
@@ -284,16 +271,5 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     kprof_engine.waits.hold_ns = HOLD_NS;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_and_broken),
-        cmocka_unit_test(test_no_wait_begins_within_a_capture),
-        cmocka_unit_test(test_busy),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_progress_beside),
-        cmocka_unit_test(test_unmarked),
-        cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_context_that_ends_busy),
-        cmocka_unit_test(test_context_that_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

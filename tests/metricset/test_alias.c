@@ -3,15 +3,12 @@
 #include "log_capture.h"
 #include "metricset/alias.h"
 #include "metricset/instruction.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/kprof-alias-XXXXXX";
 
@@ -54,9 +51,8 @@ static kprof_status load_with(const char *aliases, kprof_catalog **out)
     return kprof_catalog_load(&(kprof_strlist){items, 2, 2}, out);
 }
 
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
-    (void)state;
     static const char *const known[] = {"duration",       "dram.bandwidth",    "l2.hit_rate",
                                         "l1.hit_rate",    "sm.throughput",     "occupancy.achieved",
                                         "gld_efficiency", "shared_efficiency", "dram_read_throughput",
@@ -84,9 +80,8 @@ static void test_shipped(void **state)
     kprof_catalog_free(catalog);
 }
 
-static void test_of_a_user(void **state)
+TEST(test_of_a_user)
 {
-    (void)state;
     kprof_catalog *catalog, *shipped;
     assert_int_equal(load_with("", &shipped), KPROF_OK);
     assert_int_equal(load_with("{\"name\": \"duration\", \"metric\": \"a__time.sum\"},"
@@ -113,9 +108,8 @@ static void refuse(const char *aliases, const char *reason)
         fail_msg("\"%s\" has no \"%s\"", capture.last, reason);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     refuse("{\"name\": \"a__b\", \"metric\": \"c__d.sum\"}", "aliases[0].name: must have no \"__\"");
     refuse("{\"name\": \"Upper\", \"metric\": \"c__d.sum\"}", "small letters");
     refuse("{\"name\": \"regex:a\", \"metric\": \"c__d.sum\"}", "small letters");
@@ -149,9 +143,8 @@ static void expect_choice(const kprof_catalog *catalog, kprof_strlist *known, co
 }
 
 /* The first choice of which all is there; a value that was computed itself before what it is computed from. */
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     kprof_catalog *catalog;
     kprof_strlist known = KPROF_STRLIST_INIT;
     assert_int_equal(load_with("{\"name\": \"a\", \"expression\": \"b__c.sum / b__d.sum\","
@@ -171,11 +164,5 @@ static void test_choice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_of_a_user),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_choice),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return run_all_tests(make_folder, remove_folder);
 }

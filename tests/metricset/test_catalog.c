@@ -2,15 +2,12 @@
  */
 #include "log_capture.h"
 #include "metricset/metricset.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/kprof-catalog-XXXXXX";
 
@@ -87,9 +84,8 @@ static bool has_alias(kprof_catalog_entry set, const char *alias)
     return false;
 }
 
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
-    (void)state;
     kprof_catalog *catalog;
     assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
     static const char *const sets[] = {"default", "detailed", "full", "roofline", "source", "pmsampling", "agent"};
@@ -117,9 +113,8 @@ static kprof_status check(const kprof_catalog *catalog, const char *set, const c
     return status;
 }
 
-static void test_selection(void **state)
+TEST(test_selection)
 {
-    (void)state;
     log_capture capture;
     kprof_catalog *catalog;
     assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
@@ -138,9 +133,8 @@ static void test_selection(void **state)
     kprof_catalog_free(catalog);
 }
 
-static void test_user_folder(void **state)
+TEST(test_user_folder)
 {
-    (void)state;
     kprof_catalog *catalog;
     write_file("sections/SpeedOfLight.json", "{\"id\": \"SpeedOfLight\", \"name\": \"Mine\", \"order\": 999}");
     write_file("sets/mine.json",
@@ -177,9 +171,8 @@ static void assert_documented(const char *path)
     free(document);
 }
 
-static void test_documented_example(void **state)
+TEST(test_documented_example)
 {
-    (void)state;
     kprof_catalog *catalog;
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sections/Bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sets/bandwidth.json");
@@ -217,9 +210,8 @@ static void assert_set_fails(const char *text, const char *reason)
     remove_file("sets/mine.json");
 }
 
-static void test_findings_name_what_exists(void **state)
+TEST(test_findings_name_what_exists)
 {
-    (void)state;
     static const char head[] = "{\"id\": \"Mine\", \"name\": \"N\", \"help\": \"H\", \"confidence\": \"low\", "
                                "\"message\": \"M\", \"when\": \"1 > 0\", \"sections\": [\"Occupancy\"]";
     static const char *const ends[][2] = {
@@ -235,9 +227,8 @@ static void test_findings_name_what_exists(void **state)
     }
 }
 
-static void test_wrong_files(void **state)
+TEST(test_wrong_files)
 {
-    (void)state;
     assert_load_fails("/nonexistent/folder",
                       "/nonexistent/folder: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\"");
     assert_section_fails("{\n  \"id\": \"Mine\",\n  oops\n}", "sections/Mine.json: line 3, column 4: not valid JSON");
@@ -261,7 +252,7 @@ static void test_wrong_files(void **state)
 }
 
 /* One kind of files that cannot be read is not left out silently. */
-static void test_folder_that_cannot_be_read(void **state)
+TEST(test_folder_that_cannot_be_read)
 {
     char path[256];
     (void)state;
@@ -271,9 +262,8 @@ static void test_folder_that_cannot_be_read(void **state)
     unlink(path);
 }
 
-static void test_huge_files(void **state)
+TEST(test_huge_files)
 {
-    (void)state;
     enum { DEEP = 500000, LONG = 2 << 20 };
     char *text = malloc(LONG + 1);
     assert_non_null(text);
@@ -288,11 +278,5 @@ static void test_huge_files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped),     cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_user_folder), cmocka_unit_test(test_documented_example),
-        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_findings_name_what_exists),
-        cmocka_unit_test(test_huge_files),  cmocka_unit_test(test_folder_that_cannot_be_read),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return run_all_tests(make_folder, remove_folder);
 }

@@ -2,13 +2,10 @@
 #include "log_capture.h"
 #include "metricset/explain.h"
 #include "metricset/expr.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_catalog *catalog;
 
@@ -35,9 +32,8 @@ static bool has_alias(const kprof_explanation *of, const char *name)
     return false;
 }
 
-static void test_alias(void **state)
+TEST(test_alias)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "l2.hit_rate", &found), KPROF_OK);
     assert_string_equal(found.metric, "lts__t_sector_hit_rate.pct");
@@ -60,9 +56,8 @@ static void test_alias(void **state)
     kprof_explanation_free(&found);
 }
 
-static void test_section(void **state)
+TEST(test_section)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "Occupancy", &found), KPROF_OK);
     assert_string_equal(found.kind, "section");
@@ -75,9 +70,8 @@ static void test_section(void **state)
     kprof_explanation_free(&found);
 }
 
-static void test_finding(void **state)
+TEST(test_finding)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "WarpStall", &found), KPROF_OK);
     assert_string_equal(found.kind, "finding");
@@ -92,9 +86,8 @@ static void test_finding(void **state)
 }
 
 /* What pages show people is explained, too. */
-static void test_words_of_pages(void **state)
+TEST(test_words_of_pages)
 {
-    (void)state;
     static const struct {
         const char *word, *kind, *metric, *description;
     } rows[] = {
@@ -151,9 +144,8 @@ static void test_words_of_pages(void **state)
     kprof_explanation_free(&found);
 }
 
-static void test_base_name(void **state)
+TEST(test_base_name)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "sm__warps_active", &found), KPROF_OK);
     assert_null(found.help); /* kprof's are about one of its full names each */
@@ -162,9 +154,8 @@ static void test_base_name(void **state)
     kprof_explanation_free(&found);
 }
 
-static void test_derived(void **state)
+TEST(test_derived)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "derived__stall_share_barrier.pct", &found), KPROF_OK);
     assert_string_equal(found.kind, "derived");
@@ -190,9 +181,8 @@ static double executed(void *user, const char *name)
     return strstr(name, "hfma") ? *(double *)user : 0;
 }
 
-static void test_moves_are_no_fp16_work(void **state)
+TEST(test_moves_are_no_fp16_work)
 {
-    (void)state;
     kprof_explanation found;
     kprof_expr *expr;
     double few = 900, many = 5000;
@@ -204,9 +194,8 @@ static void test_moves_are_no_fp16_work(void **state)
 }
 
 /* The cycles that a warp waits for each reason add up to those between two of its instructions. */
-static void test_unit_of_stalls(void **state)
+TEST(test_unit_of_stalls)
 {
-    (void)state;
     const char *stall = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio";
     assert_string_equal(kprof_metric_unit(stall, "inst"), "cycle");
     assert_string_equal(kprof_metric_unit("smsp__average_warps_issue_stalled_barrier_per_issue_active.pct", "%"), "%");
@@ -216,9 +205,8 @@ static void test_unit_of_stalls(void **state)
     assert_null(kprof_metric_unit(stall, NULL));
 }
 
-static void test_launch(void **state)
+TEST(test_launch)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "registers", &found), KPROF_OK);
     assert_string_equal(found.metric, "launch__registers_per_thread");
@@ -229,9 +217,8 @@ static void test_launch(void **state)
     kprof_explanation_free(&found);
 }
 
-static void test_nothing_counts_it(void **state)
+TEST(test_nothing_counts_it)
 {
-    (void)state;
     kprof_explanation found;
     assert_int_equal(kprof_explain(catalog, NULL, "inst_replay_overhead", &found), KPROF_OK);
     assert_null(found.metric);
@@ -252,9 +239,8 @@ static void refuse(const char *word, kprof_status status, const char *reason)
         fail_msg("\"%s\" has no \"%s\"", capture.last, reason);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     refuse("occupancy.achievd", KPROF_UNKNOWN_NAME, "did you mean \"occupancy.achieved\"?");
     refuse("tensor.actve", KPROF_UNKNOWN_NAME, "did you mean \"tensor.active\"?");
     refuse("l2.hitrate", KPROF_UNKNOWN_NAME, "did you mean \"l2.hit_rate\"?");
@@ -266,18 +252,5 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alias),
-        cmocka_unit_test(test_base_name),
-        cmocka_unit_test(test_section),
-        cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_derived),
-        cmocka_unit_test(test_unit_of_stalls),
-        cmocka_unit_test(test_moves_are_no_fp16_work),
-        cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_nothing_counts_it),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_words_of_pages),
-    };
-    return cmocka_run_group_tests(tests, load_catalog, free_catalog);
+    return run_all_tests(load_catalog, free_catalog);
 }

@@ -1,14 +1,11 @@
 /* Expressions of the set files: values, missing operands, the names in them, and texts that are none. */
 #include "log_capture.h"
 #include "metricset/expr.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_pool pool; /* of the expressions of one test */
 
@@ -42,9 +39,8 @@ static void assert_value(const char *text, double expected)
         fail_msg("%s is %g, not %g", text, value, expected);
 }
 
-static void test_arithmetic(void **state)
+TEST(test_arithmetic)
 {
-    (void)state;
     assert_value("1 + 2 * 3", 7);
     assert_value("(1 + 2) * 3", 9);
     assert_value("10 - 4 - 3", 3);
@@ -60,9 +56,8 @@ static void test_arithmetic(void **state)
     assert_value("max(min(a, 4), 1)", 4);
 }
 
-static void test_missing_is_never_zero(void **state)
+TEST(test_missing_is_never_zero)
 {
-    (void)state;
     assert_true(isnan(value_of("unknown")));
     assert_true(isnan(value_of("a + unknown")));
     assert_true(isnan(value_of("0 * unknown")));
@@ -78,9 +73,8 @@ static void test_missing_is_never_zero(void **state)
     assert_value("if_missing(zero, 4)", 0);
 }
 
-static void test_conditions(void **state)
+TEST(test_conditions)
 {
-    (void)state;
     assert_value("a > 5", 1);
     assert_value("a >= 6 and a <= 6", 1);
     assert_value("a < 6 or a != 6", 0);
@@ -96,9 +90,8 @@ static void test_conditions(void **state)
 }
 
 /* A condition that a missing value cannot change holds all the same; any other is missing. */
-static void test_missing_conditions(void **state)
+TEST(test_missing_conditions)
 {
-    (void)state;
     assert_true(isnan(value_of("unknown > 1")));
     assert_true(isnan(value_of("1 == unknown")));
     assert_true(isnan(value_of("unknown != unknown")));
@@ -128,9 +121,8 @@ static void mark_slot(void *user, size_t slot)
     ((char *)user)[slot] = 'x';
 }
 
-static void test_bound(void **state)
+TEST(test_bound)
 {
-    (void)state;
     const double values[] = {6, NAN, 2, NAN};
     const char *text = "if_missing(b, a) + if_missing(d, b) * c + (d > c)";
     char missing[] = "....";
@@ -150,9 +142,8 @@ static void test_bound(void **state)
     kprof_pool_free(&pool);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     kprof_expr *expr;
     kprof_strlist names = KPROF_STRLIST_INIT, required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_expr_parse(&pool, "x.sum + if_missing(y.sum * x.sum, z) + max(w, x.sum)", &expr), KPROF_OK);
@@ -184,9 +175,8 @@ static void assert_refused(const char *text, const char *reason)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     assert_refused("", "ends too early");
     assert_refused("a +", "ends too early");
     assert_refused("a b", "character 3: expected an operator");
@@ -212,9 +202,8 @@ static void test_refused(void **state)
     assert_refused("if(a, 1)", "too few arguments");
 }
 
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
-    (void)state;
     enum { DEEP = 4000, LONG = 20000 };
     char *text = malloc(LONG + 1);
     assert_non_null(text);
@@ -243,11 +232,5 @@ static void test_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_missing_is_never_zero),
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bounded),    cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_bound),      cmocka_unit_test(test_missing_conditions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* Reading findings: what is refused and why, and files that are cut off or have the wrong types anywhere. */
 #include "log_capture.h"
 #include "metricset/metricset.h"
+#include "test.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_pool pool; /* of the findings of one test */
 
@@ -47,9 +44,8 @@ static void assert_refused(const char *text, const char *reason)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void refuses_what_is_missing_or_wrong(void **state)
+TEST(refuses_what_is_missing_or_wrong)
 {
-    (void)state;
     assert_refused("[]", "must be an object");
     assert_refused(HEAD "}", "message: is missing");
     assert_refused(MESSAGE ",\"massage\":\"M\"}", "did you mean \"message\"");
@@ -84,16 +80,14 @@ static void refuses_what_is_missing_or_wrong(void **state)
                    "verdict.value: must be the name of a value");
 }
 
-static void refuses_a_symptom_of_nothing(void **state)
+TEST(refuses_a_symptom_of_nothing)
 {
-    (void)state;
     assert_refused(MESSAGE ",\"symptom\":1}", "symptom: must be a string");
     assert_refused(MESSAGE ",\"symptom\":\"w > 0\"}", "symptom: \"w\" is neither");
 }
 
-static void refuses_a_limit_that_is_never_near(void **state)
+TEST(refuses_a_limit_that_is_never_near)
 {
-    (void)state;
     assert_refused(MESSAGE LIMIT "\"near\":{\"when\":\"1 > 0\",\"text\":\"t\"}}}",
                    "near: is only for the line \"limit\"");
     assert_refused(MESSAGE LIMIT "\"value\":\"v\",\"near\":{\"text\":\"t\"}}}", "near.when: is missing");
@@ -104,9 +98,8 @@ static void refuses_a_limit_that_is_never_near(void **state)
                    "near.text: {w} does not stand");
 }
 
-static void refuses_values_that_mean_nothing(void **state)
+TEST(refuses_values_that_mean_nothing)
 {
-    (void)state;
     assert_refused(MESSAGE ",\"values\":[{\"name\":\"v\"}]}", "values[0]: needs an \"expression\"");
     assert_refused(MESSAGE ",\"values\":[{\"name\":\"v__w\",\"expression\":\"1\"}]}", "name: must be a word");
     assert_refused(MESSAGE ",\"values\":[{\"name\":\"Vee\",\"expression\":\"1\"}]}", "name: must be a word");
@@ -128,9 +121,8 @@ static void refuses_values_that_mean_nothing(void **state)
                    "values[0].first[0].when: \"x\" is neither");
 }
 
-static void refuses_texts_that_place_nothing(void **state)
+TEST(refuses_texts_that_place_nothing)
 {
-    (void)state;
     assert_refused(HEAD ",\"message\":\"{v}\"}", "message: {v} does not stand for a value");
     assert_refused(HEAD ",\"message\":\"open {\"}", "does not stand for a value");
     assert_refused(MESSAGE ",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],\"advice\":\"{v.name}\"}",
@@ -143,9 +135,8 @@ static void refuses_texts_that_place_nothing(void **state)
     assert_refused(MESSAGE ",\"next\":\"{x.name}\"}", "next: {x.name} does not stand");
 }
 
-static void takes_a_whole_one(void **state)
+TEST(takes_a_whole_one)
 {
-    (void)state;
     kprof_finding finding;
     assert_int_equal(read_finding(MESSAGE ",\"thresholds\":[{\"name\":\"t\",\"value\":-2.5,\"unit\":\"%\"}],"
                                           "\"values\":[{\"name\":\"v\",\"label\":\"V\",\"smallest\":["
@@ -162,9 +153,8 @@ static void takes_a_whole_one(void **state)
 }
 
 /* More than a finding may have. */
-static void bounds_what_it_reads(void **state)
+TEST(bounds_what_it_reads)
 {
-    (void)state;
     enum { COUNT = 100 };
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&text, MESSAGE ",\"values\":[");
@@ -249,7 +239,7 @@ static void hurt(const char *text)
     cJSON_Delete(root);
 }
 
-static void survives_broken_files(void **state)
+TEST(survives_broken_files)
 {
     static const char *const names[] = {"Bottleneck", "TheoreticalOccupancy", "UncoalescedGlobal", "IssueSlots"};
     (void)state;
@@ -265,9 +255,8 @@ static void survives_broken_files(void **state)
 }
 
 /* Where a finding is worst is told by counts of instructions. */
-static void reads_places(void **state)
+TEST(reads_places)
 {
-    (void)state;
     static const char wait[] = "smsp__pcsamp_warps_issue_stalled_wait";
     kprof_finding finding;
     assert_int_equal(read_finding(MESSAGE "}", &finding), KPROF_OK);
@@ -305,16 +294,5 @@ static void reads_places(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_places),
-        cmocka_unit_test(refuses_what_is_missing_or_wrong),
-        cmocka_unit_test(refuses_a_symptom_of_nothing),
-        cmocka_unit_test(refuses_a_limit_that_is_never_near),
-        cmocka_unit_test(refuses_values_that_mean_nothing),
-        cmocka_unit_test(refuses_texts_that_place_nothing),
-        cmocka_unit_test(takes_a_whole_one),
-        cmocka_unit_test(bounds_what_it_reads),
-        cmocka_unit_test(survives_broken_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* The table of launch metrics: complete rows, each name once, in alphabetical order, found by name. */
 #include "metricset/metricset.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     for (const kprof_launch_metric *row = kprof_launch_metrics; row->name; row++) {
         assert_non_null(row->unit);
         assert_true(strlen(row->description) > 0);
@@ -18,9 +14,8 @@ static void test_rows(void **state)
     }
 }
 
-static void test_names_that_people_know(void **state)
+TEST(test_names_that_people_know)
 {
-    (void)state;
     static const char *const names[] = {"launch__grid_size", "launch__registers_per_thread",
                                         "launch__occupancy_limit_shared_mem", "launch__waves_per_multiprocessor",
                                         "sm__maximum_warps_per_active_cycle_pct"};
@@ -35,6 +30,5 @@ static void test_names_that_people_know(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_names_that_people_know)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

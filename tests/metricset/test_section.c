@@ -2,13 +2,10 @@
 #include "log_capture.h"
 #include "metricset/metricset.h"
 #include "metricset/section.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_pool pool;
 static const kprof_json_place stored = {.name = "stored section", .pool = &pool};
@@ -23,9 +20,8 @@ static const char whole[] =
     "\"peak\":{\"metric\":\"p.sum\",\"label\":\"FP32\"},\"roofs\":[{\"label\":\"DRAM\","
     "\"traffic\":{\"metric\":\"t.sum\",\"label\":\"DRAM\"},\"peak\":{\"metric\":\"q.sum\",\"label\":\"DRAM\"}}]}]}";
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     kprof_section section;
     assert_int_equal(kprof_section_from_json(&stored, whole, &section), KPROF_OK);
     assert_string_equal(section.id, "Demo");
@@ -57,9 +53,8 @@ static void assert_refused(const char *json, const char *reason)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     assert_refused("", "not valid JSON");
     assert_refused("{\"id\":\"A\",", "not valid JSON");
     assert_refused("[]", "must be an object");
@@ -95,9 +90,8 @@ static void test_refused(void **state)
 }
 
 /* No prefix of a good text and no byte of it turned over may crash; most are errors. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     log_capture capture;
     log_capture_start(&capture);
     char copy[sizeof(whole)];
@@ -114,9 +108,8 @@ static void test_damaged(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
-    (void)state;
     enum { DEEP = 100000, LONG = 9 << 20 };
     char *text = malloc(LONG + 1);
     assert_non_null(text);
@@ -135,11 +128,5 @@ static void test_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

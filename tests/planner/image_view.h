@@ -5,12 +5,9 @@
 #include "host/nvpw.h"
 #include "metricset/metricset.h"
 #include "planner/planner.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* NVPW puts this counter into the first pass of every image, whatever pass it is asked for. Peak rates have no other.
  */

@@ -1,14 +1,9 @@
 /* The tables of the parts of throughputs: on counter data recorded on an H200, the first row of one of a section's
  * tables is what each throughput is limited by; and a part that is not collected keeps its row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "planner_test.h"
+#include "test.h"
 
 static kprof_strbuf image = KPROF_STRBUF_INIT;
 
@@ -88,15 +83,13 @@ static void check_throughputs(const char *id, size_t expected)
     kprof_host_close(host);
 }
 
-static void test_speed_of_light(void **state)
+TEST(test_speed_of_light)
 {
-    (void)state;
     check_throughputs("SpeedOfLight", 5);
 }
 
-static void test_sm_busy(void **state)
+TEST(test_sm_busy)
 {
-    (void)state;
     check_throughputs("ComputeWorkloadAnalysis", 1);
 }
 
@@ -111,9 +104,8 @@ static size_t count_rows(const kprof_plan *plan, const char *table)
 }
 
 /* In few passes some parts are not collected: their rows stay, as long as any part is. */
-static void test_not_collected(void **state)
+TEST(test_not_collected)
 {
-    (void)state;
     kprof_host *host = NULL;
     assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
     kprof_plan whole = plan_section("SpeedOfLight", host, 0), part = plan_section("SpeedOfLight", host, 2);
@@ -128,12 +120,7 @@ static void test_not_collected(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_speed_of_light),
-        cmocka_unit_test(test_sm_busy),
-        cmocka_unit_test(test_not_collected),
-    };
     if (!cupti_is_here())
         return SKIPPED;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

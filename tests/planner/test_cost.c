@@ -1,12 +1,6 @@
 /* The sum of the prices: what counts once, for each batch, and for each launch. */
 #include "planner/planner.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* All prices are of GH100, as are the measured times below, and the plans that were measured. */
 static const kprof_effort default_set = {.metric_count = 110, .sm_pass_count = 8, .slow_pass_count = 8};
@@ -24,9 +18,8 @@ static double room_s(double bytes)
     return bytes / 1048576 * kprof_prices.room_ms_per_mib / 1000;
 }
 
-static void test_effort_is_of_the_schedule(void **state)
+TEST(test_effort_is_of_the_schedule)
 {
-    (void)state;
     kprof_schedule_pass passes[] = {{.sm_side = true, .is_slow = true}, {.sm_side = false}, {.sm_side = true}};
     kprof_schedule schedule = {.passes = passes, .pass_count = 3, .metric_count = 6};
     kprof_effort effort = kprof_effort_of(&schedule, 4);
@@ -36,9 +29,8 @@ static void test_effort_is_of_the_schedule(void **state)
     assert_int_equal(effort.other_pass_count, 1);
 }
 
-static void test_one_launch(void **state)
+TEST(test_one_launch)
 {
-    (void)state;
     kprof_workload one = {.launches = 1, .cache_control = KPROF_CACHE_FLUSH_NONE};
     kprof_cost cost = kprof_cost_of(&default_set, &one);
     assert_near(cost.launch_ms, 8 * kprof_prices.slow_pass_ms + 110 * kprof_prices.evaluation_ms);
@@ -50,9 +42,8 @@ static void test_one_launch(void **state)
 }
 
 /* A single pass is no replay, so that `all` flushes there as `l2` does. */
-static void test_cache_control_costs(void **state)
+TEST(test_cache_control_costs)
 {
-    (void)state;
     static const struct {
         const kprof_effort *effort;
         kprof_cache_control cache_control;
@@ -72,9 +63,8 @@ static void test_cache_control_costs(void **state)
     }
 }
 
-static void test_passes_differ(void **state)
+TEST(test_passes_differ)
 {
-    (void)state;
     kprof_workload one = {.launches = 1, .cache_control = KPROF_CACHE_FLUSH_NONE};
     kprof_effort both = {.metric_count = 1, .sm_pass_count = 1, .other_pass_count = 1, .slow_pass_count = 1};
     kprof_cost cheap = kprof_cost_of(&dram_metric, &one), dear = kprof_cost_of(&both, &one);
@@ -84,9 +74,8 @@ static void test_passes_differ(void **state)
     assert_true(cheap.launch_ms < kprof_prices.slow_pass_ms);
 }
 
-static void test_batches(void **state)
+TEST(test_batches)
 {
-    (void)state;
     uint64_t capacity = (uint64_t)(KPROF_BATCH_BYTES / (8 * KPROF_COUNTER_BYTES_PER_PASS));
     kprof_workload fits = {.launches = capacity}, more = {.launches = capacity + 1}, none = {0};
     kprof_workload pairs = {.launches = 1001, .batch = 2}, most = {.launches = 5000, .batch = 100000};
@@ -99,18 +88,16 @@ static void test_batches(void **state)
 }
 
 /* However little counter data a launch has, CUPTI takes so many. */
-static void test_batches_of_few_passes(void **state)
+TEST(test_batches_of_few_passes)
 {
-    (void)state;
     kprof_workload fits = {.launches = KPROF_BATCH_MOST_LAUNCHES}, more = {.launches = KPROF_BATCH_MOST_LAUNCHES + 1};
     assert_int_equal(kprof_cost_of(&dram_metric, &fits).batch_count, 1);
     assert_int_equal(kprof_cost_of(&dram_metric, &more).batch_count, 2);
 }
 
 /* Room is paid for once, for the largest batch. */
-static void test_room(void **state)
+TEST(test_room)
 {
-    (void)state;
     kprof_workload few = {.launches = 10}, many = {.launches = 5000}, pairs = {.launches = 10, .batch = 2};
     double launch_s = room_s(KPROF_COUNTER_BYTES_PER_PASS);
     assert_near(kprof_cost_of(&dram_metric, &few).start_s, kprof_prices.start_s + 10 * launch_s);
@@ -119,9 +106,8 @@ static void test_room(void **state)
                 kprof_prices.start_s + (double)KPROF_BATCH_MOST_LAUNCHES * launch_s);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     kprof_workload pairs = {.launches = 10, .batch = 2}, one = {.launches = 1};
     double batch_s = (kprof_prices.save_ms_per_gib + 9 * kprof_prices.restore_ms_per_gib) / 1000;
     assert_near(kprof_cost_of(&default_set, &one).memory_s_per_gib, batch_s);
@@ -131,9 +117,8 @@ static void test_memory(void **state)
 
 #define GIB 1073741824.0
 
-static void test_size_of_memory(void **state)
+TEST(test_size_of_memory)
 {
-    (void)state;
     kprof_workload unknown = {.launches = 10, .batch = 2}, given = unknown;
     given.allocated_bytes = UINT64_C(60) << 30;
     kprof_cost without = kprof_cost_of(&default_set, &unknown), with = kprof_cost_of(&default_set, &given);
@@ -148,9 +133,8 @@ static void test_size_of_memory(void **state)
     assert_near(one_pass.total_s, kprof_cost_of(&dram_metric, &unknown).total_s);
 }
 
-static void test_memory_that_does_not_fit_twice(void **state)
+TEST(test_memory_that_does_not_fit_twice)
 {
-    (void)state;
     kprof_workload given = {.launches = 10, .batch = 10, .allocated_bytes = UINT64_C(68) << 30};
     assert_true(kprof_cost_of(&default_set, &given).saved_fits);
     given.allocated_bytes = UINT64_C(69) << 30; /* of 139, two of which stay free */
@@ -160,9 +144,8 @@ static void test_memory_that_does_not_fit_twice(void **state)
     assert_true(kprof_cost_of(&default_set, &given).saved_fits);
 }
 
-static void test_counter_data_of_a_batch(void **state)
+TEST(test_counter_data_of_a_batch)
 {
-    (void)state;
     double launch_bytes = 8 * KPROF_COUNTER_BYTES_PER_PASS;
     kprof_workload few = {.launches = 10}, pairs = {.launches = 10, .batch = 2}, many = {.launches = 5000};
     assert_near(kprof_cost_of(&default_set, &few).batch_counter_bytes, 10 * launch_bytes);
@@ -173,9 +156,8 @@ static void test_counter_data_of_a_batch(void **state)
 
 /* The time that a launch takes more in a batch of 200, on the machine of the prices. Room for the counter data of the
  * default set was made with the launch before it, and is not in the figures. */
-static void test_measured_launches(void **state)
+TEST(test_measured_launches)
 {
-    (void)state;
     static const struct {
         const kprof_effort *effort;
         kprof_cache_control cache_control;
@@ -194,9 +176,8 @@ static void test_measured_launches(void **state)
 
 /* Whole processes less the plain ones, on the machine of the prices. The benchmark reads 64 MiB after its first launch,
  * which ends a batch. */
-static void test_measured_processes(void **state)
+TEST(test_measured_processes)
 {
-    (void)state;
     static const struct {
         const kprof_effort *effort;
         uint64_t launches, batch;
@@ -210,9 +191,8 @@ static void test_measured_processes(void **state)
 }
 
 /* Repeating a launch for its instructions costs that, and saving memory for it; samples cost a batch something, too. */
-static void test_instructions(void **state)
+TEST(test_instructions)
 {
-    (void)state;
     const kprof_effort effort = {.metric_count = 1, .other_pass_count = 1};
     kprof_workload workload = {.launches = 100, .allocated_bytes = UINT64_C(1) << 30};
     const kprof_cost plain = kprof_cost_of(&effort, &workload);
@@ -232,9 +212,8 @@ static void test_instructions(void **state)
     assert_int_equal(kprof_cost_of(&nothing, &workload).batch_count, 1);
 }
 
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     kprof_workload endless = {.launches = UINT64_MAX, .batch = 1}, unbounded = {.launches = UINT64_MAX};
     kprof_effort nothing = {0}, huge = {.metric_count = 5000, .sm_pass_count = 100000};
     assert_true(kprof_cost_of(&huge, &endless).total_s > 1e18);
@@ -247,22 +226,5 @@ static void test_extremes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effort_is_of_the_schedule),
-        cmocka_unit_test(test_one_launch),
-        cmocka_unit_test(test_cache_control_costs),
-        cmocka_unit_test(test_passes_differ),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_batches_of_few_passes),
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_size_of_memory),
-        cmocka_unit_test(test_memory_that_does_not_fit_twice),
-        cmocka_unit_test(test_counter_data_of_a_batch),
-        cmocka_unit_test(test_measured_launches),
-        cmocka_unit_test(test_measured_processes),
-        cmocka_unit_test(test_instructions),
-        cmocka_unit_test(test_extremes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

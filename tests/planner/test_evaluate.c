@@ -1,15 +1,12 @@
 /* Counter data recorded on an H200 (c[i] = a[i] + b[i] over 2^24 floats), evaluated here without a GPU: the values must
  * be those that the recording machine printed, and the sections made from them must say what is known by arithmetic. */
 #include "planner_test.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ELEMENTS = 1 << 24, MAX_LINE = 512 };
 
@@ -57,9 +54,8 @@ static void read_expected(kprof_strlist *names, kprof_strlist *texts)
     fclose(file);
 }
 
-static void test_recorded_values(void **state)
+TEST(test_recorded_values)
 {
-    (void)state;
     kprof_strlist names = KPROF_STRLIST_INIT, texts = KPROF_STRLIST_INIT;
     read_expected(&names, &texts);
     assert_int_equal(names.count, 292);
@@ -78,9 +74,8 @@ static void test_recorded_values(void **state)
 }
 
 /* Counters that were not recorded are missing, not 0. */
-static void test_not_measured(void **state)
+TEST(test_not_measured)
 {
-    (void)state;
     char *items[] = {(char *)"lts__t_requests.sum", (char *)"smsp__inst_executed.sum"};
     kprof_strlist names = {items, 2, 2};
     double values[2] = {0, 0};
@@ -155,9 +150,8 @@ static void check_roofline(const kprof_section *section, launch_values *from)
     assert_true(l2 > 0 && l2 < l2_peak);
 }
 
-static void test_sections(void **state)
+TEST(test_sections)
 {
-    (void)state;
     kprof_catalog *catalog = load_shipped_catalog();
     kprof_plan plan = plan_sections(catalog, "SpeedOfLight", "SpeedOfLight_HierarchicalSingleRooflineChart");
     double *values = calloc(plan.collect.count, sizeof(*values));
@@ -174,10 +168,5 @@ static void test_sections(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_values),
-        cmocka_unit_test(test_not_measured),
-        cmocka_unit_test(test_sections),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, open_fixture, close_fixture) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(open_fixture, close_fixture) : SKIPPED;
 }

@@ -3,6 +3,7 @@
 #include "image_view.h"
 #include "planner/pack.h"
 #include "planner_test.h"
+#include "test.h"
 
 /* Metrics of DRAM and time; of L2; of the SMs' pipes, one counter each; of patched code; and a metric that is there
  * already, with another unit. */
@@ -67,9 +68,8 @@ static void release(filled *f)
     kprof_host_close(f->host);
 }
 
-static void test_a_fast_pass_stays_fast(void **state)
+TEST(test_a_fast_pass_stays_fast)
 {
-    (void)state;
     filled f = start(1);
     static const size_t free_of_charge[] = {DRAM, DURATION, L2, THERE};
     for (size_t i = 0; i < 4; i++)
@@ -82,9 +82,8 @@ static void test_a_fast_pass_stays_fast(void **state)
 }
 
 /* Patched code takes no pass that has something else. */
-static void test_a_pass_may_become_dearer(void **state)
+TEST(test_a_pass_may_become_dearer)
 {
-    (void)state;
     filled f = start(1);
     for (size_t i = 0; i < NAMES; i++)
         place(&f, i);
@@ -96,9 +95,8 @@ static void test_a_pass_may_become_dearer(void **state)
 }
 
 /* One pass of three, for patched code: an empty pass does not count. */
-static void test_new_passes_are_made_where_they_help(void **state)
+TEST(test_new_passes_are_made_where_they_help)
 {
-    (void)state;
     filled f = start(3);
     for (size_t i = 0; i < NAMES; i++)
         place(&f, i);
@@ -112,9 +110,8 @@ static void test_new_passes_are_made_where_they_help(void **state)
 }
 
 /* The planner can take the last metric back, and then has room for it again. */
-static void test_placing_is_undone(void **state)
+TEST(test_placing_is_undone)
 {
-    (void)state;
     filled f = start(1);
     place(&f, ALU);
     size_t passes = f.packing.now.pass_count, counter = 0;
@@ -130,11 +127,5 @@ static void test_placing_is_undone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_fast_pass_stays_fast),
-        cmocka_unit_test(test_a_pass_may_become_dearer),
-        cmocka_unit_test(test_new_passes_are_made_where_they_help),
-        cmocka_unit_test(test_placing_is_undone),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, NULL, NULL) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(NULL, NULL) : SKIPPED;
 }

@@ -2,13 +2,10 @@
  * passes cost. */
 #include "log_capture.h"
 #include "planner_test.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_host *host;
 static kprof_catalog *catalog;
@@ -64,9 +61,8 @@ static void assert_plan(const char *words, const char *expected)
     kprof_plan_free(&plan);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     assert_plan("inst_executed", "inst_executed,");
     assert_plan("source:inst_executed", "inst_executed,");
     assert_plan("source:smsp__sass_inst_executed", "inst_executed,");
@@ -90,9 +86,8 @@ static void test_words(void **state)
 }
 
 /* The launch's value of a name that has one, or else its duration. */
-static void test_values_of_the_launch(void **state)
+TEST(test_values_of_the_launch)
 {
-    (void)state;
     static const char *const pairs[][2] = {{"inst_executed", "smsp__inst_executed.sum"},
                                            {"thread_inst_executed_true", "smsp__thread_inst_executed_pred_on.sum"},
                                            {"source:inst_executed", "gpu__time_duration.sum"},
@@ -108,9 +103,8 @@ static void test_values_of_the_launch(void **state)
 }
 
 /* Launches are repeated only where something is collected, so the duration is, though nothing shows it. */
-static void test_nothing_but_the_launch_itself(void **state)
+TEST(test_nothing_but_the_launch_itself)
 {
-    (void)state;
     kprof_plan plan;
     assert_int_equal(plan_words("launch__grid_size", &(kprof_limits){0}, &plan), KPROF_OK);
     assert_int_equal(kprof_plan_pass_count(&plan), 0);
@@ -124,9 +118,8 @@ static void test_nothing_but_the_launch_itself(void **state)
     kprof_plan_free(&plan);
 }
 
-static void test_sections_that_are_left_out(void **state)
+TEST(test_sections_that_are_left_out)
 {
-    (void)state;
     kprof_plan plan, without;
     const kprof_workload workload = {.launches = 100};
     assert_int_equal(plan_words("@SourceCounters,@LaunchStats", &(kprof_limits){0}, &plan), KPROF_OK);
@@ -161,9 +154,8 @@ static void assert_refused(const char *word, const char *reason)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     assert_refused("source:inst_exectued", "did you mean \"source:inst_executed\"?");
     assert_refused("source:smsp__inst_executed", "did you mean \"source:smsp__sass_inst_executed\"?");
     assert_refused("source:smsp__sass_average_branch_targets_threads_uniform", "of instructions is not known");
@@ -182,9 +174,8 @@ static void test_refused(void **state)
 }
 
 /* Every name of a counter is one of the library's; Turing has no policies for L2, and GH100 declines one. */
-static void test_chips(void **state)
+TEST(test_chips)
 {
-    (void)state;
     static const char policy[] = "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_first";
     static const char declined[] = "smsp__sass_thread_inst_executed_op_fp64_pred_on";
     kprof_host *turing = NULL;
@@ -203,9 +194,8 @@ static void test_chips(void **state)
     kprof_host_close(turing);
 }
 
-static void test_section(void **state)
+TEST(test_section)
 {
-    (void)state;
     kprof_plan plan, group;
     assert_int_equal(plan_words("@SourceCounters", &(kprof_limits){0}, &plan), KPROF_OK);
     assert_int_equal(plan.instructions.counters.count, 19);
@@ -220,9 +210,8 @@ static void test_section(void **state)
 }
 
 /* The samples cost less than the counters, which are left out first, and each name that is left out is told. */
-static void test_limits_on_passes(void **state)
+TEST(test_limits_on_passes)
 {
-    (void)state;
     static const struct {
         const char *words;
         uint32_t most;
@@ -254,9 +243,8 @@ static void test_limits_on_passes(void **state)
     }
 }
 
-static void test_budget(void **state)
+TEST(test_budget)
 {
-    (void)state;
     static const struct {
         double budget_s;
         size_t counters;
@@ -275,16 +263,5 @@ static void test_budget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_values_of_the_launch),
-        cmocka_unit_test(test_nothing_but_the_launch_itself),
-        cmocka_unit_test(test_sections_that_are_left_out),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_chips),
-        cmocka_unit_test(test_section),
-        cmocka_unit_test(test_limits_on_passes),
-        cmocka_unit_test(test_budget),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, open_host, close_host) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(open_host, close_host) : SKIPPED;
 }

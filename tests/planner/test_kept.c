@@ -1,17 +1,13 @@
 /* Plans on disk: found again for exactly the same question, and never able to give a wrong one, whatever is in the
  * folder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cache_folder.h"
 #include "planner/pack.h"
 #include "planner_test.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -108,9 +104,8 @@ static void assert_right(const kprof_strlist *names, const kprof_planned *right)
     kprof_planned_free(&planned);
 }
 
-static void test_hit(void **state)
+TEST(test_hit)
 {
-    (void)state;
     char path[512];
     struct stat before, after;
     kprof_planned right = fresh_plan(&dram);
@@ -125,9 +120,8 @@ static void test_hit(void **state)
 }
 
 /* The planner gives the plan that is on disk: the test puts another one there, and gets it. */
-static void test_hit_is_used(void **state)
+TEST(test_hit_is_used)
 {
-    (void)state;
     kprof_planned other = fresh_plan(&sm);
     kprof_planned_keep(&(kprof_host_question){host, plan_question, &dram}, &other);
     assert_right(&dram, &other);
@@ -156,9 +150,8 @@ static void ask_other_host(const char *chip, const kprof_availability *availabil
     kprof_host_close(other);
 }
 
-static void test_each_part_of_the_key_counts(void **state)
+TEST(test_each_part_of_the_key_counts)
 {
-    (void)state;
     static const kprof_strlist *const lists[] = {&dram, &swapped, &sm};
     for (int i = 0; i < 3; i++) {
         kprof_planned planned = plan_on(host, lists[i]);
@@ -178,9 +171,8 @@ static void test_each_part_of_the_key_counts(void **state)
 }
 
 /* Each limit, and each part of the workload that a budget is for, is a question of its own. */
-static void test_limits_are_part_of_the_key(void **state)
+TEST(test_limits_are_part_of_the_key)
 {
-    (void)state;
     static const kprof_limits limits[] = {
         {.max_passes = 1},
         {.budget_s = 100},
@@ -203,9 +195,8 @@ static void test_limits_are_part_of_the_key(void **state)
 }
 
 /* Where no budget limits the plan, all workloads have the same one, with costs of their own. */
-static void test_the_workload_is_none_without_a_budget(void **state)
+TEST(test_the_workload_is_none_without_a_budget)
 {
-    (void)state;
     static const kprof_limits limits[] = {{.max_passes = 0},
                                           {.workload = {.launches = 1000, .batch = 1}},
                                           {.workload = {.launches = 1, .allocated_bytes = UINT64_C(1) << 36}},
@@ -243,9 +234,8 @@ static void assert_damaged(const char *path, const void *data, size_t size)
 }
 
 /* One byte of each part of the file, and cuts within each. */
-static void test_damaged_file_is_made_again(void **state)
+TEST(test_damaged_file_is_made_again)
 {
-    (void)state;
     kprof_planned right = plan_on(host, &dram);
     char path[512];
     assert_int_equal(count_plans(path, sizeof path), 1);
@@ -283,9 +273,8 @@ static void test_damaged_file_is_made_again(void **state)
     kprof_planned_free(&right);
 }
 
-static void test_symlink_is_not_followed(void **state)
+TEST(test_symlink_is_not_followed)
 {
-    (void)state;
     kprof_planned right = plan_on(host, &dram), other = fresh_plan(&sm);
     char path[512], moved[520];
     kprof_planned_keep(&(kprof_host_question){host, plan_question, &dram}, &other);
@@ -302,9 +291,8 @@ static void test_symlink_is_not_followed(void **state)
 static char *two_passes_items[] = {(char *)"l1tex__throughput.avg.pct_of_peak_sustained_elapsed"};
 static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 
-static void test_plans_that_are_not_whole(void **state)
+TEST(test_plans_that_are_not_whole)
 {
-    (void)state;
     static char *names[KPROF_MAX_WITNESSES + 1] = {"a", "b", "c", "d", "e", "f", "g"};
     kprof_planned right = plan_on(host, &two_passes), wrong[8];
     assert_true(right.variants.witnesses.count > 0 && right.variants.proof.count > 0);
@@ -331,9 +319,8 @@ static void test_plans_that_are_not_whole(void **state)
 }
 
 /* Plans that are cut off or have something behind them. */
-static void test_plans_of_another_size(void **state)
+TEST(test_plans_of_another_size)
 {
-    (void)state;
     kprof_host_question question = {host, plan_question, &two_passes};
     kprof_planned right = plan_on(host, &two_passes);
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
@@ -369,9 +356,8 @@ static int act_as_process(void)
     return good ? 0 : 1;
 }
 
-static void test_processes_at_the_same_time(void **state)
+TEST(test_processes_at_the_same_time)
 {
-    (void)state;
     enum { PROCESSES = 4 };
     pid_t pids[PROCESSES];
     for (int i = 0; i < PROCESSES; i++)
@@ -402,9 +388,8 @@ static int act_warm(void)
     return good ? 0 : 1;
 }
 
-static void test_plan_without_libraries(void **state)
+TEST(test_plan_without_libraries)
 {
-    (void)state;
     kprof_host *asked;
     assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
     kprof_planned planned = plan_on(asked, &dram);
@@ -417,18 +402,16 @@ static void test_plan_without_libraries(void **state)
     assert_int_equal(status, 0);
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
-    (void)state;
     kprof_planned planned = fresh_plan(&dram);
     assert_int_equal(count_plans(NULL, 0), 0);
     kprof_planned_free(&planned);
 }
 
 /* Root may write anywhere but where there can be no folder. */
-static void test_unwritable_folder(void **state)
+TEST(test_unwritable_folder)
 {
-    (void)state;
     kprof_planned right = fresh_plan(&dram);
     static const char *const places[] = {"/dev/null", "/proc/self", "/nowhere/at/all", "relative", ""};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -447,20 +430,6 @@ int main(int argc, char **argv)
         return act_as_process();
     if (argc > 1 && strcmp(argv[1], "warm") == 0)
         return act_warm();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_hit, clear_cache),
-        cmocka_unit_test_teardown(test_hit_is_used, clear_cache),
-        cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear_cache),
-        cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear_cache),
-        cmocka_unit_test_teardown(test_the_workload_is_none_without_a_budget, clear_cache),
-        cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear_cache),
-        cmocka_unit_test_teardown(test_symlink_is_not_followed, clear_cache),
-        cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear_cache),
-        cmocka_unit_test_teardown(test_plans_of_another_size, clear_cache),
-        cmocka_unit_test_teardown(test_processes_at_the_same_time, clear_cache),
-        cmocka_unit_test_teardown(test_plan_without_libraries, clear_cache),
-        cmocka_unit_test_teardown(test_off, clear_cache),
-        cmocka_unit_test_teardown(test_unwritable_folder, clear_cache),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
+    around_each(NULL, clear_cache);
+    return cupti_is_here() ? run_all_tests(set_up, tear_down) : SKIPPED;
 }

@@ -3,13 +3,10 @@
 #include "log_capture.h"
 #include "planner/planner.h"
 #include "planner_test.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SM_THROUGHPUT     "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 #define MEMORY_THROUGHPUT "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
@@ -112,9 +109,8 @@ static void assert_sections_measured(const kprof_plan *plan)
     }
 }
 
-static void test_passes_are_kept_to(void **state)
+TEST(test_passes_are_kept_to)
 {
-    (void)state;
     static const struct {
         const char *chip;
         uint32_t passes;
@@ -134,9 +130,8 @@ static void test_passes_are_kept_to(void **state)
     }
 }
 
-static void test_wide_limits_change_nothing(void **state)
+TEST(test_wide_limits_change_nothing)
 {
-    (void)state;
     kprof_plan all = plan_of((request){.chip = "TU102", .set = "default"});
     kprof_limits wide = {.max_passes = 1000, .budget_s = 1e6, .workload = {.launches = 1000}};
     kprof_plan plan = plan_of((request){"TU102", "default", NULL, wide});
@@ -159,9 +154,8 @@ static bool shows_section(const kprof_plan *plan, const char *id)
 
 /* The headlines of a report outweigh what they take the room of: they are kept as soon as the limits have passes for
  * them, and until then something else is kept. */
-static void test_the_most_useful_comes_first(void **state)
+TEST(test_the_most_useful_comes_first)
 {
-    (void)state;
     kprof_plan plan = plan_of((request){"TU102", "default", NULL, {.max_passes = 4}});
     assert_true(kprof_strlist_contains(&plan.collect, SM_THROUGHPUT));
     assert_true(plan.left_out.count > 0);
@@ -184,9 +178,8 @@ static void test_the_most_useful_comes_first(void **state)
 }
 
 /* The compute headline takes seven passes. Where there are fewer, its parts tell a lower bound of it. */
-static void test_headlines_of_gh100(void **state)
+TEST(test_headlines_of_gh100)
 {
-    (void)state;
     static const char issued[] = "sm__inst_executed.avg.pct_of_peak_sustained_elapsed";
     for (uint32_t passes = 4; passes < 7; passes++) {
         kprof_host *host;
@@ -205,9 +198,8 @@ static void test_headlines_of_gh100(void **state)
     }
 }
 
-static void test_named_metrics_come_before_sections(void **state)
+TEST(test_named_metrics_come_before_sections)
 {
-    (void)state;
     static const char tensor[] = "sm__inst_executed_pipe_tensor_op_imma.sum";
     kprof_plan plan = plan_of((request){"TU102", "default", tensor, {.max_passes = 2}});
     assert_true(kprof_strlist_contains(&plan.collect, tensor));
@@ -220,9 +212,8 @@ static void test_named_metrics_come_before_sections(void **state)
 }
 
 /* A headline that is dear comes first, and what is cheap beside it is not lost. */
-static void test_a_dear_headline_is_kept(void **state)
+TEST(test_a_dear_headline_is_kept)
 {
-    (void)state;
     static const char *const kept[] = {"l1tex__t_sector_hit_rate.pct",
                                        "sm__warps_active.avg.pct_of_peak_sustained_active",
                                        "smsp__issue_active.avg.per_cycle_active"};
@@ -242,9 +233,8 @@ static void test_a_dear_headline_is_kept(void **state)
 
 /* A group that is dear as CUPTI schedules it is packed before it gives way to less useful ones. Single metrics get the
  * room that is left. */
-static void test_room_is_used(void **state)
+TEST(test_room_is_used)
 {
-    (void)state;
     if (!tries_chip("GA100"))
         return;
     kprof_plan plan = plan_of((request){"GA100", "full", NULL, {.max_passes = 20}});
@@ -255,9 +245,8 @@ static void test_room_is_used(void **state)
 }
 
 /* A larger budget does not lose what a smaller one paid for, but where it pays for a headline that takes its room. */
-static void test_more_budget_keeps_more(void **state)
+TEST(test_more_budget_keeps_more)
 {
-    (void)state;
     static const double budgets_s[] = {3, 4.5, 7};
     if (!tries_chip("GA100"))
         return;
@@ -276,9 +265,8 @@ static void test_more_budget_keeps_more(void **state)
 
 /* The plan keeps a part of a dear group that would take nearly all of the budget, or more than the passes have room
  * for. */
-static void test_a_budget_is_used(void **state)
+TEST(test_a_budget_is_used)
 {
-    (void)state;
     kprof_limits limits = {.budget_s = 5, .workload = {.launches = 1000}};
     kprof_plan plan = plan_of((request){"TU102", "default", NULL, limits});
     assert_true(plan.collect.count > 70);
@@ -291,9 +279,8 @@ static void test_a_budget_is_used(void **state)
 }
 
 /* Neither witnesses nor a schedule that is made for large batches takes what is planned beyond the budget. */
-static void test_budgets_are_kept_to(void **state)
+TEST(test_budgets_are_kept_to)
 {
-    (void)state;
     static const struct {
         const char *chip, *set;
         uint64_t launches;
@@ -316,9 +303,8 @@ static void test_budgets_are_kept_to(void **state)
 }
 
 /* A fallback stands for what a chip lacks, not for what was left out. */
-static void test_what_is_left_out_has_no_fallback(void **state)
+TEST(test_what_is_left_out_has_no_fallback)
 {
-    (void)state;
     char *items[] = {(char *)KPROF_TESTS_DIR "/fixtures/fallback"};
     kprof_strlist folders = {items, 1, 1};
     kprof_catalog *catalog;
@@ -335,9 +321,8 @@ static void test_what_is_left_out_has_no_fallback(void **state)
     kprof_catalog_free(catalog);
 }
 
-static void test_nothing_fits(void **state)
+TEST(test_nothing_fits)
 {
-    (void)state;
     log_capture capture;
     kprof_plan plan;
     log_capture_start(&capture);
@@ -358,23 +343,9 @@ static void test_nothing_fits(void **state)
 /* Usage: test_planner_limits [TEST] */
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes_are_kept_to),
-        cmocka_unit_test(test_wide_limits_change_nothing),
-        cmocka_unit_test(test_the_most_useful_comes_first),
-        cmocka_unit_test(test_named_metrics_come_before_sections),
-        cmocka_unit_test(test_a_dear_headline_is_kept),
-        cmocka_unit_test(test_headlines_of_gh100),
-        cmocka_unit_test(test_room_is_used),
-        cmocka_unit_test(test_more_budget_keeps_more),
-        cmocka_unit_test(test_a_budget_is_used),
-        cmocka_unit_test(test_budgets_are_kept_to),
-        cmocka_unit_test(test_what_is_left_out_has_no_fallback),
-        cmocka_unit_test(test_nothing_fits),
-    };
     if (!cupti_is_here())
         return SKIPPED;
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog);
+    return run_all_tests(set_up_catalog, tear_down_catalog);
 }

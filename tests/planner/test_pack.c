@@ -4,6 +4,7 @@
 #include "log_capture.h"
 #include "planner/pack.h"
 #include "planner_test.h"
+#include "test.h"
 
 #include <math.h>
 
@@ -147,9 +148,8 @@ static void assert_still_together(const packed *p, const image_view *plain, cons
     assert_true(parts > 3);
 }
 
-static void test_sets(void **state)
+TEST(test_sets)
 {
-    (void)state;
     static const char *const chips[] = {"GH100", "TU102", "GA100", "GB202"};
     static const char *const sets[] = {"default", "detailed", "full"};
     for (size_t i = 0; i < 12; i++) {
@@ -165,9 +165,8 @@ static void test_sets(void **state)
     }
 }
 
-static void test_fewer_passes_on_gh100(void **state)
+TEST(test_fewer_passes_on_gh100)
 {
-    (void)state;
     static const char *const sets[] = {"default", "detailed", "full", "roofline"};
     static const size_t passes[] = {8, 11, 22, 6};
     for (size_t i = 0; i < 4; i++) {
@@ -203,9 +202,8 @@ static void improve(kprof_packing *packing, kprof_goal first, kprof_goal second)
     assert_int_equal(kprof_packing_improve(packing, second), KPROF_OK);
 }
 
-static void test_a_limit_that_does_not_bind_changes_nothing(void **state)
+TEST(test_a_limit_that_does_not_bind_changes_nothing)
 {
-    (void)state;
     packed *p = pack_set("GH100", "default"), *loose = pack_limited("GH100", "default", 9);
     assert_same_bytes(&loose->plan.variants.items[0], &p->plan.variants.items[0]);
 }
@@ -269,9 +267,8 @@ static double gather(const packed *p, double *before_ms)
 }
 
 /* Passes that lose all their counters go. */
-static void test_a_pass_is_emptied(void **state)
+TEST(test_a_pass_is_emptied)
 {
-    (void)state;
     char names[8192];
     if (!tries_chip("GA100"))
         return;
@@ -299,9 +296,8 @@ static void test_a_pass_is_emptied(void **state)
 }
 
 /* Passes cost less where anything can be gathered. */
-static void test_gathering(void **state)
+TEST(test_gathering)
 {
-    (void)state;
     static const struct {
         const char *chip, *set;
         double most_ms;
@@ -320,9 +316,8 @@ static void test_gathering(void **state)
 }
 
 /* CUPTI's schedule is replaced where its passes are as few, but cost more. */
-static void test_as_many_but_cheaper(void **state)
+TEST(test_as_many_but_cheaper)
 {
-    (void)state;
     if (!tries_chip("GA100"))
         return;
     packed *p = pack_set("GA100", "default");
@@ -331,9 +326,8 @@ static void test_as_many_but_cheaper(void **state)
 }
 
 /* Planned by this process or another, and planned anew. */
-static void test_the_same_twice(void **state)
+TEST(test_the_same_twice)
 {
-    (void)state;
     const packed *a = pack_set("GH100", "default");
     setenv("KPROF_CACHE", "off", 1);
     packed b = pack_now("GH100", "default", 0);
@@ -343,9 +337,8 @@ static void test_the_same_twice(void **state)
     release(&b);
 }
 
-static void test_one_pass_stays_as_it_is(void **state)
+TEST(test_one_pass_stays_as_it_is)
 {
-    (void)state;
     char *names[] = {(char *)"dram__bytes.sum", (char *)"lts__t_sectors.sum"}; /* no time, so no witness */
     kprof_strlist list = {names, 2, 2};
     kprof_host *host;
@@ -360,9 +353,8 @@ static void test_one_pass_stays_as_it_is(void **state)
 }
 
 /* A counter that is read in the SMs and in their TPCs at once takes room in both: GB20x chips count threads so. */
-static void test_a_counter_of_sms_and_tpcs(void **state)
+TEST(test_a_counter_of_sms_and_tpcs)
 {
-    (void)state;
     char *names[] = {(char *)"sm__average_threads_launched_per_warp.ratio"};
     kprof_strlist list = {names, 1, 1};
     kprof_host *host;
@@ -376,9 +368,8 @@ static void test_a_counter_of_sms_and_tpcs(void **state)
 }
 
 /* Counters that NVPW does not know on this chip are an error that is told, not a plan. */
-static void test_counters_of_another_chip(void **state)
+TEST(test_counters_of_another_chip)
 {
-    (void)state;
     packed *p = pack_set("GH100", "default");
     kprof_host *other;
     kprof_packing packing;
@@ -394,17 +385,5 @@ static void test_counters_of_another_chip(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_fewer_passes_on_gh100),
-        cmocka_unit_test(test_a_limit_that_does_not_bind_changes_nothing),
-        cmocka_unit_test(test_gathering),
-        cmocka_unit_test(test_a_pass_is_emptied),
-        cmocka_unit_test(test_as_many_but_cheaper),
-        cmocka_unit_test(test_the_same_twice),
-        cmocka_unit_test(test_one_pass_stays_as_it_is),
-        cmocka_unit_test(test_a_counter_of_sms_and_tpcs),
-        cmocka_unit_test(test_counters_of_another_chip),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down) : SKIPPED;
 }

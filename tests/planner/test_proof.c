@@ -2,6 +2,7 @@
 #include "image_view.h"
 #include "log_capture.h"
 #include "planner_test.h"
+#include "test.h"
 
 #define SYSMEM          "lts__t_sectors_srcunit_tex_aperture_sysmem.sum"
 #define SYSMEM_REQUESTS "lts__t_requests_srcunit_tex_aperture_sysmem.sum"
@@ -74,9 +75,8 @@ static void assert_proved(const proved *p, unsigned bits)
     view_free(&after);
 }
 
-static void test_sets_of_gh100(void **state)
+TEST(test_sets_of_gh100)
 {
-    (void)state;
     static const char *const sets[] = {"default", "full"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         proved p = prove_set("GH100", sets[i]);
@@ -86,9 +86,8 @@ static void test_sets_of_gh100(void **state)
     }
 }
 
-static void test_chips(void **state)
+TEST(test_chips)
 {
-    (void)state;
     static const struct {
         const char *chip, *first, *second; /* NULL: no proof */
     } chips[] = {
@@ -121,9 +120,8 @@ static void assert_no_witnesses(const proved *p)
     assert_true(variants->items[0].size > 0);
 }
 
-static void test_one_pass(void **state)
+TEST(test_one_pass)
 {
-    (void)state;
     char *names[] = {"dram__bytes.sum"};
     proved p = prove_names(names, 1);
     assert_int_equal(p.planned.schedule.pass_count, 1);
@@ -133,9 +131,8 @@ static void test_one_pass(void **state)
 }
 
 /* All metrics that could be witnesses are collected. */
-static void test_several_passes_without_witnesses(void **state)
+TEST(test_several_passes_without_witnesses)
 {
-    (void)state;
     char *names[] = {
         KPROF_SM_INSTRUCTIONS,   KPROF_TPC_INSTRUCTIONS, "TPC.TriageCompute.sm__cycles_active.avg",
         "gr__cycles_active.sum", KPROF_TIME_WITNESS,     "sm__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -149,9 +146,8 @@ static void test_several_passes_without_witnesses(void **state)
 }
 
 /* Collected metrics are no proof: in two passes a counter would read as the mean of both. */
-static void test_collected_metrics_are_no_proof(void **state)
+TEST(test_collected_metrics_are_no_proof)
 {
-    (void)state;
     char *names[] = {SYSMEM, "dram__bytes.sum", SYSMEM_REQUESTS};
     proved p = prove_names(names, 2);
     assert_string_equal(p.planned.variants.proof.items[0], SYSMEM_REQUESTS);
@@ -170,9 +166,8 @@ static void test_collected_metrics_are_no_proof(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_nothing_to_collect(void **state)
+TEST(test_nothing_to_collect)
 {
-    (void)state;
     proved p = prove_names(NULL, 0);
     assert_int_equal(p.planned.variants.proof.count, 0);
     for (unsigned bits = 0; bits < KPROF_IMAGES; bits++)
@@ -182,13 +177,5 @@ static void test_nothing_to_collect(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets_of_gh100),
-        cmocka_unit_test(test_chips),
-        cmocka_unit_test(test_one_pass),
-        cmocka_unit_test(test_several_passes_without_witnesses),
-        cmocka_unit_test(test_collected_metrics_are_no_proof),
-        cmocka_unit_test(test_nothing_to_collect),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down_catalog) : SKIPPED;
 }

@@ -2,11 +2,7 @@
  * linker puts the function here in front of the planner's (--wrap). */
 #include "host/nvpw.h"
 #include "planner_test.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static size_t questions;
 
@@ -24,9 +20,8 @@ kprof_status __wrap_kprof_raw_config_takes(const kprof_raw_config *config, const
 
 /* An answer takes some 50 us, and for counters of L1 up to 400 us. Most rows ask for far more than the limits let in.
  * `least`: metrics that are kept all the same. */
-static void test_questions_are_bounded(void **state)
+TEST(test_questions_are_bounded)
 {
-    (void)state;
     static const struct {
         const char *chip, *set, *metric;
         kprof_limits limits;
@@ -67,8 +62,7 @@ static void test_questions_are_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_questions_are_bounded)};
     if (!cupti_is_here())
         return SKIPPED;
-    return cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog);
+    return run_all_tests(set_up_catalog, tear_down_catalog);
 }

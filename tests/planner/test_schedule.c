@@ -3,13 +3,10 @@
 #include "log_capture.h"
 #include "planner/pack.h"
 #include "planner_test.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct scheduled {
     kprof_host *host;
@@ -64,9 +61,8 @@ static void assert_whole(const scheduled *s)
     free(used);
 }
 
-static void test_shipped_sets(void **state)
+TEST(test_shipped_sets)
 {
-    (void)state;
     static const char *const sets[] = {"default", "detailed", "full", "roofline"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         scheduled s = schedule_set("GH100", sets[i]);
@@ -93,9 +89,8 @@ static size_t sm_passes(const kprof_schedule *schedule)
     return count;
 }
 
-static void test_known_metrics(void **state)
+TEST(test_known_metrics)
 {
-    (void)state;
     scheduled s = schedule_set("GH100", "detailed");
     assert_int_equal(passes_of(&s, "gpu__time_duration.sum")->count, 1);
     assert_int_equal(passes_of(&s, "dram__bytes_read.sum")->count, 1);
@@ -120,9 +115,8 @@ static scheduled schedule_names(char **names, size_t count)
     return s;
 }
 
-static void test_kinds_of_passes(void **state)
+TEST(test_kinds_of_passes)
 {
-    (void)state;
     char *memory[] = {(char *)"gpu__time_duration.sum", (char *)"dram__bytes.sum.per_second",
                       (char *)"lts__t_sectors.sum", (char *)"TPC.TriageCompute.sm__cycles_active.avg"};
     char *sm[] = {(char *)"l1tex__t_requests.sum"};
@@ -141,9 +135,8 @@ static void test_kinds_of_passes(void **state)
     release(&s);
 }
 
-static void test_no_names(void **state)
+TEST(test_no_names)
 {
-    (void)state;
     scheduled s = schedule_names(NULL, 0);
     assert_int_equal(s.schedule.pass_count, 0);
     assert_int_equal(s.schedule.metric_count, 0);
@@ -151,9 +144,8 @@ static void test_no_names(void **state)
 }
 
 /* A name of another image: not a schedule with a hole in it. */
-static void test_name_that_the_image_lacks(void **state)
+TEST(test_name_that_the_image_lacks)
 {
-    (void)state;
     char *one[] = {(char *)"dram__bytes.sum"}, *other[] = {(char *)"sm__inst_executed.sum"};
     scheduled s = schedule_names(one, 1);
     kprof_strlist list = {other, 1, 1};
@@ -168,12 +160,5 @@ static void test_name_that_the_image_lacks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_sets),
-        cmocka_unit_test(test_known_metrics),
-        cmocka_unit_test(test_kinds_of_passes),
-        cmocka_unit_test(test_no_names),
-        cmocka_unit_test(test_name_that_the_image_lacks),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down_catalog) : SKIPPED;
 }

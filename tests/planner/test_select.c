@@ -1,13 +1,10 @@
 /* --metrics, --section and --query-metrics resolved for a chip: the words that ncu's users know, and unknown names. */
 #include "log_capture.h"
 #include "planner_test.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_host *host;
 static kprof_catalog *catalog;
@@ -55,9 +52,8 @@ static void assert_shown(const char *word, const char *const *names, size_t coun
         assert_shown(word, names, sizeof(names) / sizeof(names[0]));                                                   \
     } while (0)
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     ASSERT_SHOWN("dram__bytes.sum.per_second", "dram__bytes.sum.per_second");
     ASSERT_SHOWN("dram__bytes", "dram__bytes.avg", "dram__bytes.max", "dram__bytes.min", "dram__bytes.sum");
     ASSERT_SHOWN("l1tex__t_sector_hit_rate", "l1tex__t_sector_hit_rate.pct", "l1tex__t_sector_hit_rate.ratio",
@@ -83,9 +79,8 @@ static void test_words(void **state)
 }
 
 /* The tables of memory that ncu has are those of a section of kprof's, of which all names are to be the same. */
-static void test_groups_of_ncu(void **state)
+TEST(test_groups_of_ncu)
 {
-    (void)state;
     static const char *const tables[] = {"group:memory__chart", "group:memory__dram_table",
                                          "group:memory__shared_table", "group:memory__first_level_cache_table",
                                          "group:memory__l2_cache_table"};
@@ -113,9 +108,8 @@ static void assert_refused(const char *word, kprof_status expected, const char *
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
-    (void)state;
     assert_refused("dram__bytes.sum.per_secnd", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum.per_second\"?");
     assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "kprof list metrics has those that are");
     assert_refused("drom__bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum\"?");
@@ -152,9 +146,8 @@ static void test_unknown(void **state)
 }
 
 /* The planner refuses a selection that CUPTI would take seconds for, and names a way out. */
-static void test_too_much(void **state)
+TEST(test_too_much)
 {
-    (void)state;
     kprof_selection selection = {.metrics = KPROF_STRLIST_INIT};
     log_capture capture;
     kprof_plan plan;
@@ -176,9 +169,8 @@ static void test_too_much(void **state)
     kprof_strlist_free(&selection.metrics);
 }
 
-static void test_every_unknown_is_named(void **state)
+TEST(test_every_unknown_is_named)
 {
-    (void)state;
     char *items[] = {(char *)"foo__one.sum", (char *)"dram__bytes.sum", (char *)"foo__two.sum"};
     kprof_selection selection = {.metrics = {items, 3, 3}};
     log_capture capture;
@@ -189,9 +181,8 @@ static void test_every_unknown_is_named(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_section_and_metric(void **state)
+TEST(test_section_and_metric)
 {
-    (void)state;
     char *sections[] = {(char *)"regex:^Occu"};
     char *metrics[] = {(char *)"dram__bytes.sum", (char *)"launch__block_size", (char *)"dram__bytes.sum"};
     kprof_selection selection = {.sections = {sections, 1, 1}, .metrics = {metrics, 3, 3}};
@@ -210,9 +201,8 @@ static void test_section_and_metric(void **state)
     kprof_plan_free(&plan);
 }
 
-static void test_alternatives(void **state)
+TEST(test_alternatives)
 {
-    (void)state;
     char *sections[] = {(char *)"MemoryWorkloadAnalysis"};
     kprof_selection selection = {.sections = {sections, 1, 1}};
     kprof_host *other;
@@ -249,9 +239,8 @@ static query_count ask(kprof_query_mode mode, const char *name)
     return count;
 }
 
-static void test_query(void **state)
+TEST(test_query)
 {
-    (void)state;
     query_count all = ask(KPROF_QUERY_BASE, NULL);
     assert_true(all.rows > 3000);
     assert_true(all.launch > 40);
@@ -267,9 +256,8 @@ static void test_query(void **state)
 }
 
 /* The words that a run takes. */
-static void test_query_expands(void **state)
+TEST(test_query_expands)
 {
-    (void)state;
     query_count parts = ask(KPROF_QUERY_BASE, "breakdown:gpu__dram_throughput");
     assert_int_equal(parts.rows, 2);
     assert_string_equal(parts.first, "dram__cycles_active");
@@ -298,18 +286,16 @@ static void assert_query_fails(const char *name, const char *reason)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void test_query_unknown(void **state)
+TEST(test_query_unknown)
 {
-    (void)state;
     assert_query_fails("regex:^nothing_like_it$", "matches no metric of chip GH100; kprof list metrics has all");
     assert_query_fails("dram__byte", "did you mean \"dram__bytes\"?");
     assert_query_fails("breakdown:dram__bytes", "is not a throughput metric");
     assert_query_fails("group:Nothing", "there is no section of that name");
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
-    (void)state;
     kprof_set_cost cost;
     assert_int_equal(kprof_set_cost_on(catalog, "basic", host, &cost), KPROF_OK);
     assert_true(cost.pass_count > 0 && cost.metric_count > 40);
@@ -317,18 +303,5 @@ static void test_cost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_groups_of_ncu),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_too_much),
-        cmocka_unit_test(test_every_unknown_is_named),
-        cmocka_unit_test(test_section_and_metric),
-        cmocka_unit_test(test_alternatives),
-        cmocka_unit_test(test_query),
-        cmocka_unit_test(test_query_expands),
-        cmocka_unit_test(test_query_unknown),
-        cmocka_unit_test(test_cost),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, open_host, close_host) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(open_host, close_host) : SKIPPED;
 }

@@ -1,13 +1,10 @@
 /* Passes of samples over time, as CUPTI schedules them on the chips. */
 #include "planner/timeline.h"
 #include "planner_test.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The last two need two passes each, or are not there. */
 static char *const tried[] = {
@@ -96,7 +93,7 @@ static void plan_on(const char *chip)
     kprof_host_close(host);
 }
 
-static void test_each_chip_samples_in_passes(void **state)
+TEST(test_each_chip_samples_in_passes)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     (void)state;
@@ -107,7 +104,7 @@ static void test_each_chip_samples_in_passes(void **state)
     kprof_strlist_free(&chips);
 }
 
-static void test_nothing_takes_no_pass(void **state)
+TEST(test_nothing_takes_no_pass)
 {
     kprof_host *host = open_chip("GH100");
     kprof_strlist none = KPROF_STRLIST_INIT;
@@ -175,7 +172,7 @@ static void sample_program_on(const kprof_catalog *catalog, const char *chip)
     kprof_host_close(host);
 }
 
-static void test_each_chip_samples_programs(void **state)
+TEST(test_each_chip_samples_programs)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_catalog *catalog = load_shipped_catalog();
@@ -198,14 +195,9 @@ static void test_each_chip_samples_programs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_chip_samples_in_passes),
-        cmocka_unit_test(test_nothing_takes_no_pass),
-        cmocka_unit_test(test_each_chip_samples_programs),
-    };
     if (!cupti_is_here()) {
         puts("skipped: libcupti is not installed");
         return SKIPPED;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * is computed from. */
 #include "image_view.h"
 #include "planner_test.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,9 +119,8 @@ static void assert_witnesses(const witnessed *w)
     }
 }
 
-static void test_sets(void **state)
+TEST(test_sets)
 {
-    (void)state;
     static const char *const chips[] = {"TU102", "GA100", "GH100", "AD102", "GB202"};
     static const char *const sets[] = {"default", "detailed", "full", "roofline"};
     for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
@@ -159,9 +159,8 @@ static void assert_instructions_everywhere(const char *set)
     release(&w);
 }
 
-static void test_sets_of_gh100(void **state)
+TEST(test_sets_of_gh100)
 {
-    (void)state;
     assert_instructions_everywhere("default");
     assert_instructions_everywhere("detailed");
     assert_instructions_everywhere("full");
@@ -169,9 +168,8 @@ static void test_sets_of_gh100(void **state)
 
 /* If the SMs' own counter is asked for, that of the TPCs is in all passes. If the TPCs have none, the SMs' is in the
  * passes where it costs nothing. */
-static void test_one_counter_of_instructions(void **state)
+TEST(test_one_counter_of_instructions)
 {
-    (void)state;
     char *names[] = {(char *)SM_COUNTED, (char *)THROUGHPUT};
     witnessed w = witness_names(names, 2);
     assert_true(w.planned.schedule.pass_count > 2);
@@ -187,9 +185,8 @@ static void test_one_counter_of_instructions(void **state)
 }
 
 /* A plan of one pass compares nothing. If it counts time, witnesses tell how much of a range its kernel takes. */
-static void test_one_pass(void **state)
+TEST(test_one_pass)
 {
-    (void)state;
     char *timed[] = {(char *)"gpu__time_duration.sum"}, *per_second[] = {(char *)"dram__bytes.sum.per_second"};
     char *untimed[] = {(char *)"dram__bytes.sum"};
     char **const lists[] = {timed, per_second};
@@ -213,9 +210,8 @@ static void test_one_pass(void **state)
 }
 
 /* A metric that is asked for is no witness: in several passes it would read as their mean. */
-static void test_collected_metrics_are_no_witnesses(void **state)
+TEST(test_collected_metrics_are_no_witnesses)
 {
-    (void)state;
     char *names[] = {(char *)INSTRUCTIONS, (char *)THROUGHPUT, (char *)TIME};
     witnessed w = witness_names(names, 3);
     assert_false(kprof_strlist_contains(&w.planned.variants.witnesses, INSTRUCTIONS));
@@ -224,9 +220,8 @@ static void test_collected_metrics_are_no_witnesses(void **state)
     release(&w);
 }
 
-static void test_nothing_to_compare(void **state)
+TEST(test_nothing_to_compare)
 {
-    (void)state;
     char *one_pass[] = {(char *)"dram__bytes.sum"};
     witnessed w = witness_names(one_pass, 1);
     assert_int_equal(w.planned.variants.witnesses.count, 0);
@@ -240,13 +235,5 @@ static void test_nothing_to_compare(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_sets_of_gh100),
-        cmocka_unit_test(test_one_counter_of_instructions),
-        cmocka_unit_test(test_one_pass),
-        cmocka_unit_test(test_collected_metrics_are_no_witnesses),
-        cmocka_unit_test(test_nothing_to_compare),
-    };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down_catalog) : SKIPPED;
 }

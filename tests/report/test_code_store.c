@@ -1,15 +1,11 @@
 /* What a process measured of instructions, from records to tables, and through merging and choosing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/model/merge.h"
 #include "report/store/code_read.h"
 #include "report/store/store.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -109,9 +105,8 @@ static void expect_sums(int64_t launches)
                      5 * launches);
 }
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     store_code("");
     for (uint64_t i = 0; i < 3; i++) {
         store_launch(i, i == 1 ? 99 : 7);
@@ -132,9 +127,8 @@ static void test_sums(void **state)
 }
 
 /* CUPTI lists as reasons two names that it counts nothing by. */
-static void test_numbers_of_all_samples(void **state)
+TEST(test_numbers_of_all_samples)
 {
-    (void)state;
     const char *const names[] = {"smsp__pcsamp_sample_count", sample_names[0]};
     double sampled[] = {16, 0, 5};
     kprof_record record = rows(0, true, sampled, 3);
@@ -150,9 +144,8 @@ static void test_numbers_of_all_samples(void **state)
     assert_int_equal(number("SELECT value FROM instruction_value"), 5);
 }
 
-static void test_single_launches(void **state)
+TEST(test_single_launches)
 {
-    (void)state;
     kprof_report_keep_launches_apart(report);
     store_code("");
     for (uint64_t i = 0; i < 3; i++) {
@@ -172,9 +165,8 @@ static void lack_rows(uint64_t position, bool sampled, const char *reason)
 }
 
 /* Of launches that are not repeated one was to be sampled, which did not work, and another one is counted. */
-static void test_reason_beside_other_launches(void **state)
+TEST(test_reason_beside_other_launches)
 {
-    (void)state;
     double counted[] = {0, 4, 0};
     store_code("");
     store_launch(0, 7);
@@ -189,9 +181,8 @@ static void test_reason_beside_other_launches(void **state)
                      1);
 }
 
-static void test_reason(void **state)
+TEST(test_reason)
 {
-    (void)state;
     store_launch(0, 7);
     fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_INSTRUCTIONS,
                                           .instructions = {.sampled = 1, .function = "", .reason = "no permission"}});
@@ -208,9 +199,8 @@ static void refuse(const kprof_record *record, const char *why)
     assert_non_null(strstr(said.last, why));
 }
 
-static void test_records_that_do_not_fit(void **state)
+TEST(test_records_that_do_not_fit)
 {
-    (void)state;
     double odd[] = {0, 1, 2, 16}, negative[] = {0, -1, 2}, between[] = {0.5, 1, 2}, far[] = {1e12, 1, 2};
     double *const impossible[] = {negative, between, far};
     store_code("");
@@ -258,9 +248,8 @@ static void read_code(const char *file, const char *function, bool keeps)
     read_code_of(CODE_FOLDER, file, function, keeps);
 }
 
-static void test_code_of_a_cubin(void **state)
+TEST(test_code_of_a_cubin)
 {
-    (void)state;
     read_code("lengths_sm90.cubin", "lengths", false);
     assert_true(number("SELECT count(*) FROM code_instruction") > 10);
     assert_int_equal(number("SELECT bytes=(SELECT 16*count(*) FROM code_instruction) FROM code_function"), 1);
@@ -269,15 +258,14 @@ static void test_code_of_a_cubin(void **state)
     assert_int_equal(number("SELECT count(*) FROM code WHERE line_state='' AND text_state<>'' AND cubin IS NULL"), 1);
 }
 
-static void test_cubin_that_is_kept(void **state)
+TEST(test_cubin_that_is_kept)
 {
-    (void)state;
     read_code("loop.cubin", "walk", true);
     assert_int_equal(number("SELECT count(*) FROM code WHERE substr(cubin,1,4)=x'7f454c46'"), 1);
 }
 
 /* Instructions, lines, inlined frames and the files of a kernel, as the cubin has them. */
-static void test_kinds_of_cubins(void **state)
+TEST(test_kinds_of_cubins)
 {
     static const struct {
         const char *cubin, *kernel, *line_state;
@@ -320,9 +308,8 @@ static void read_codes(const char *from, const char *const *files, size_t count,
 }
 
 /* Launches of kernels of the same name in two modules stay apart. */
-static void test_two_cubins(void **state)
+TEST(test_two_cubins)
 {
-    (void)state;
     read_codes(CODE_FOLDER, (const char *const[]){"plain.cubin", "lengths_sm90.cubin"}, 2, "/bin/false");
     assert_int_equal(number("SELECT count(*) FROM code"), 2);
     assert_int_equal(number("SELECT count(*) FROM code_function WHERE mangled='lengths'"), 2);
@@ -333,9 +320,8 @@ static void test_two_cubins(void **state)
 
 /* nvdisasm runs for several cubins at once, where there are processors: this one waits for another one of its kind. The
  * report is as if they had run one after the other. */
-static void test_cubins_are_read_at_once(void **state)
+TEST(test_cubins_are_read_at_once)
 {
-    (void)state;
     const char *const files[] = {"plain.cubin", "lengths_sm90.cubin", "lengths_sm80.cubin",
                                  "none.cubin",  "loop.cubin",         "lengths_sm100.cubin"};
     char folder[] = "/tmp/kprof-XXXXXX", program[64], command[64];
@@ -369,7 +355,7 @@ static void test_cubins_are_read_at_once(void **state)
 }
 
 /* Whichever table cannot be written to while code is stored, that is told, and nothing more is done. */
-static void test_code_that_cannot_be_stored(void **state)
+TEST(test_code_that_cannot_be_stored)
 {
     static const char *const tables[] = {"code_file", "code_instruction", "code_line", "code_ptx"};
     double counted[] = {0, 4, 0};
@@ -394,9 +380,8 @@ static void test_code_that_cannot_be_stored(void **state)
 }
 
 /* The PTX that the cubin has is a file that is nowhere else. */
-static void test_ptx(void **state)
+TEST(test_ptx)
 {
-    (void)state;
     read_code("softmax.cubin", "softmax_kernel", false);
     assert_int_equal(number("SELECT count(*) FROM code_ptx"), 24);
     assert_int_equal(
@@ -419,9 +404,8 @@ static void test_ptx(void **state)
 }
 
 /* Of the texts that a cubin was linked from, those alone that a measured function is of. */
-static void test_ptx_of_linked_code(void **state)
+TEST(test_ptx_of_linked_code)
 {
-    (void)state;
     read_code("linked.cubin", "quadrupled", false);
     assert_int_equal(number("SELECT count(*) FROM code_ptx"), number("SELECT count(*) FROM code_instruction"));
     assert_int_equal(number("SELECT count(*) FROM code_file WHERE path LIKE '%.ptx'"), 1);
@@ -467,16 +451,14 @@ static void check_source(bool keeps, int64_t expected)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void test_source_that_is_kept(void **state)
+TEST(test_source_that_is_kept)
 {
-    (void)state;
     check_source(true, 1);
 }
 
 /* Cubins of others might name any file. */
-static void test_source_elsewhere_is_not_kept(void **state)
+TEST(test_source_elsewhere_is_not_kept)
 {
-    (void)state;
     char tests[] = KPROF_TESTS_DIR, *folders[] = {tests};
     const kprof_strlist elsewhere = {folders, 1, 1};
     below = &elsewhere;
@@ -484,9 +466,8 @@ static void test_source_elsewhere_is_not_kept(void **state)
     below = NULL;
 }
 
-static void test_source_below_a_folder_is_kept(void **state)
+TEST(test_source_below_a_folder_is_kept)
 {
-    (void)state;
     char all[] = "/tmp/../tmp", *folders[] = {all};
     const kprof_strlist given = {folders, 1, 1};
     below = &given;
@@ -494,16 +475,14 @@ static void test_source_below_a_folder_is_kept(void **state)
     below = NULL;
 }
 
-static void test_source_that_is_not_kept(void **state)
+TEST(test_source_that_is_not_kept)
 {
-    (void)state;
     check_source(false, 0);
 }
 
 /* A part has the profiles of its launches and the code of these, and a merged report those of all. */
-static void test_parts_and_merged_reports(void **state)
+TEST(test_parts_and_merged_reports)
 {
-    (void)state;
     char part[512], both[512];
     snprintf(part, sizeof part, "%s", fixture_path("code-part.kprof"));
     snprintf(both, sizeof both, "%s", fixture_path("code-both.kprof"));
@@ -549,9 +528,8 @@ static void test_parts_and_merged_reports(void **state)
 }
 
 /* Nothing outside of the folder is opened, and what is no cubin is told. */
-static void test_odd_cubins(void **state)
+TEST(test_odd_cubins)
 {
-    (void)state;
     static const char *const odd[] = {"../code/loop.cubin", "..", "no-such-file", "loop.cu"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         read_code(odd[i], "walk", true);
@@ -564,9 +542,8 @@ static void test_odd_cubins(void **state)
     }
 }
 
-static void test_size_of_a_report(void **state)
+TEST(test_size_of_a_report)
 {
-    (void)state;
     enum { LAUNCHES = 30, SHAPES = 10, KERNELS = 2, INSTRUCTIONS = 1500, NAMES = 16 };
     static const char *names[NAMES];
     static double values[INSTRUCTIONS * (NAMES + 1)];
@@ -614,32 +591,8 @@ static void test_size_of_a_report(void **state)
     assert_true(file.st_size < 5000000);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_sums),
-        TEST(test_numbers_of_all_samples),
-        TEST(test_single_launches),
-        TEST(test_reason),
-        TEST(test_reason_beside_other_launches),
-        TEST(test_records_that_do_not_fit),
-        TEST(test_code_of_a_cubin),
-        TEST(test_kinds_of_cubins),
-        TEST(test_two_cubins),
-        TEST(test_cubins_are_read_at_once),
-        TEST(test_code_that_cannot_be_stored),
-        TEST(test_ptx),
-        TEST(test_ptx_of_linked_code),
-        TEST(test_cubin_that_is_kept),
-        TEST(test_source_that_is_kept),
-        TEST(test_source_that_is_not_kept),
-        TEST(test_source_elsewhere_is_not_kept),
-        TEST(test_source_below_a_folder_is_kept),
-        TEST(test_parts_and_merged_reports),
-        TEST(test_odd_cubins),
-        TEST(test_size_of_a_report),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Findings evaluated: every shipped one with values that it is found in, values that it is not, and one missing; how
  * values are chosen; and the verdict. The cases of shipped findings are findings/<id>.json. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "fixture.h"
 #include "report/model/findings.h"
+#include "test.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -211,9 +207,8 @@ static void check_shipped(const kprof_finding *finding)
     free(text);
 }
 
-static void shipped_findings(void **state)
+TEST(shipped_findings)
 {
-    (void)state;
     kprof_finding_list findings;
     kprof_catalog *catalog = fixture_findings_load(true, &findings);
     assert_true(findings.count >= 20);
@@ -265,9 +260,8 @@ static void check_launch(const kprof_finding_list *list, const cJSON *made)
 }
 
 /* A whole launch has exactly these findings, and these rows of the verdict. */
-static void shipped_verdicts(void **state)
+TEST(shipped_verdicts)
 {
-    (void)state;
     kprof_finding_list list;
     kprof_catalog *catalog = fixture_findings_load(true, &list);
     char *text = fixture_read(KPROF_TESTS_DIR "/report/verdicts.json", NULL);
@@ -312,9 +306,8 @@ static void expect_choice(kprof_finding *finding, double a, double b, const char
 }
 
 /* An option without a value does not count; where options are asked in turn, one that is open ends it. */
-static void options_are_chosen(void **state)
+TEST(options_are_chosen)
 {
-    (void)state;
     kprof_finding finding;
     cJSON *json = cJSON_Parse(chooser);
     assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
@@ -328,9 +321,8 @@ static void options_are_chosen(void **state)
 }
 
 /* Each text has the one before it twice, and each value those before it: neither is followed without end. */
-static void growing_texts_are_cut(void **state)
+TEST(growing_texts_are_cut)
 {
-    (void)state;
     enum { LEVELS = 60 };
     kprof_finding finding;
     kprof_rules *rules;
@@ -387,9 +379,8 @@ static void assert_tells(const char *text, kprof_print_options options, const ch
 }
 
 /* They have no placeholders, whatever they look like. */
-static void estimates_are_told_as_they_are(void **state)
+TEST(estimates_are_told_as_they_are)
 {
-    (void)state;
     assert_tells(
         "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
         "\"when\":\"1 > 0\",\"message\":\"M\",\"advice\":\"\",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],"
@@ -402,9 +393,8 @@ static void estimates_are_told_as_they_are(void **state)
 }
 
 /* A share of 0 has no value, though no metric is missing. */
-static void what_divides_by_0_misses_no_metric(void **state)
+TEST(what_divides_by_0_misses_no_metric)
 {
-    (void)state;
     assert_tells("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
                  "\"when\":\"1 / 0 > 1\",\"message\":\"M\"}",
                  (kprof_print_options){.format = KPROF_FORMAT_JSONL},
@@ -422,9 +412,8 @@ static void expect_gain(kprof_finding *finding, double a, double expected)
     free_launch(&launch);
 }
 
-static void gains_are_shares(void **state)
+TEST(gains_are_shares)
 {
-    (void)state;
     kprof_finding finding;
     cJSON *json = cJSON_Parse(chooser);
     assert_int_equal(kprof_finding_read(&(kprof_json_place){.name = "F", .pool = &pool}, json, &finding), KPROF_OK);
@@ -437,9 +426,8 @@ static void gains_are_shares(void **state)
 
 /* A value that no launch can have is no evidence, and a gain of nothing is not worth most. */
 /* "a share of 587,498 % is impossible", in place of the verdict and of the finding; some hundred per cent are told. */
-static void impossible_shares_are_no_evidence(void **state)
+TEST(impossible_shares_are_no_evidence)
 {
-    (void)state;
     static const char text[] =
         "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"low\","
         "\"values\":[{\"name\":\"share\",\"label\":\"Share\",\"unit\":\"%\",\"expression\":\"100 * part__count.sum\"},"
@@ -475,9 +463,8 @@ static void impossible_shares_are_no_evidence(void **state)
     }
 }
 
-static void impossible_values_are_none(void **state)
+TEST(impossible_values_are_none)
 {
-    (void)state;
     static const struct {
         const char *name;
         double value;
@@ -527,9 +514,8 @@ static void expect_row(const kprof_findings *findings, kprof_verdict_row row, co
 
 #define PCT ".avg.pct_of_peak_sustained_elapsed"
 
-static void verdict_tells_what_is_known(void **state)
+TEST(verdict_tells_what_is_known)
 {
-    (void)state;
     kprof_rules *rules;
     made_launch launch = {0};
     kprof_finding_list list;
@@ -565,9 +551,8 @@ static void verdict_tells_what_is_known(void **state)
 }
 
 /* Every id of an unknown finding is an error that names the nearest. */
-static void findings_are_chosen_by_id(void **state)
+TEST(findings_are_chosen_by_id)
 {
-    (void)state;
     static char *ids[] = {(char *)"WarpStall", (char *)"TailEffect"}, *wrong[] = {(char *)"WarpStal"};
     kprof_finding_list all, list;
     kprof_catalog *catalog = fixture_findings_load(true, &all);
@@ -582,18 +567,5 @@ static void findings_are_chosen_by_id(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped_findings),
-        cmocka_unit_test(shipped_verdicts),
-        cmocka_unit_test(options_are_chosen),
-        cmocka_unit_test(gains_are_shares),
-        cmocka_unit_test(impossible_values_are_none),
-        cmocka_unit_test(impossible_shares_are_no_evidence),
-        cmocka_unit_test(verdict_tells_what_is_known),
-        cmocka_unit_test(findings_are_chosen_by_id),
-        cmocka_unit_test(growing_texts_are_cut),
-        cmocka_unit_test(estimates_are_told_as_they_are),
-        cmocka_unit_test(what_divides_by_0_misses_no_metric),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Occupancy against known launches, and that every name of the launch table has a value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "metricset/expr.h"
 #include "report/store/launch_metrics.h"
+#include "test.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -34,9 +30,8 @@ static kprof_occupancy occupancy(const launch_setup *made)
     return kprof_occupancy_compute(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device, 0});
 }
 
-static void test_limited_by_warps(void **state)
+TEST(test_limited_by_warps)
 {
-    (void)state;
     launch_setup made = make(256, 16, 0);
     kprof_occupancy out = occupancy(&made);
     assert_true(out.limit_warps == 8 && out.limit_blocks == 32 && out.limit_registers == 16);
@@ -47,9 +42,8 @@ static void test_limited_by_warps(void **state)
 
 /* 168 registers by 32 are 5,376 a warp; 3 warps fit a quarter of the registers, 12 the SM; a block has 12 warps. As ncu
  * says of the GEMM kernels with 384 threads and 168 registers: one block. */
-static void test_limited_by_registers(void **state)
+TEST(test_limited_by_registers)
 {
-    (void)state;
     launch_setup made = make(384, 168, 0);
     kprof_occupancy out = occupancy(&made);
     assert_true(out.registers_per_thread_allocated == 168);
@@ -57,9 +51,8 @@ static void test_limited_by_registers(void **state)
     assert_true(out.blocks_per_sm == 1 && out.warps_per_sm == 12 && out.warps_pct == 18.75);
 }
 
-static void test_registers_are_rounded(void **state)
+TEST(test_registers_are_rounded)
 {
-    (void)state;
     launch_setup made = make(128, 33, 0); /* 33 * 32 = 1,056: 5 units of 256 */
     kprof_occupancy out = occupancy(&made);
     assert_true(out.registers_per_thread_allocated == 40);
@@ -68,9 +61,8 @@ static void test_registers_are_rounded(void **state)
     assert_true(occupancy(&made).limit_registers == 0);
 }
 
-static void test_limited_by_shared_memory(void **state)
+TEST(test_limited_by_shared_memory)
 {
-    (void)state;
     launch_setup made = make(128, 32, 49000);
     kprof_occupancy out = occupancy(&made);
     assert_true(out.smem_per_block_bytes == 50024);
@@ -82,9 +74,8 @@ static void test_limited_by_shared_memory(void **state)
     assert_true(occupancy(&made).smem_per_block_allocated_bytes == 50176); /* units of 256 */
 }
 
-static void test_driver_wins(void **state)
+TEST(test_driver_wins)
 {
-    (void)state;
     launch_setup made = make(256, 16, 0);
     made.launch.max_blocks_per_sm = 6;
     kprof_occupancy out = occupancy(&made);
@@ -102,9 +93,8 @@ static const kprof_what_if_step *step_of(const kprof_what_if *curve, uint32_t va
 }
 
 /* Each value of a curve is what a launch with that value has, and steps follow each other without a gap. */
-static void test_what_if_agrees_with_launches(void **state)
+TEST(test_what_if_agrees_with_launches)
 {
-    (void)state;
     launch_setup base = make(384, 40, 20000);
     base.kernel.static_smem_bytes = 4000;
     base.launch.max_blocks_per_sm = 5; /* as it is; not if something changes */
@@ -152,9 +142,8 @@ static void test_what_if_agrees_with_launches(void **state)
 /* Only the driver knows of barriers: 4 blocks of two warps fit with 16 barriers each, as on GH100, where all else
  * allows
  * 32. It stays so whatever else is varied. */
-static void test_limited_by_barriers(void **state)
+TEST(test_limited_by_barriers)
 {
-    (void)state;
     launch_setup base = make(64, 16, 0);
     assert_true(isnan(occupancy(&base).limit_barriers));
     base.launch.max_blocks_per_sm = 32;
@@ -171,9 +160,8 @@ static void test_limited_by_barriers(void **state)
 }
 
 /* ncu shows 32 of kernels with one barrier or none on an H200, and 21 of one with three. */
-static void test_limit_by_barriers_of_the_code(void **state)
+TEST(test_limit_by_barriers_of_the_code)
 {
-    (void)state;
     static const struct {
         uint32_t barriers, major, minor, driver;
         double limit; /* NaN: not known */
@@ -194,9 +182,8 @@ static void test_limit_by_barriers_of_the_code(void **state)
     }
 }
 
-static void test_unknown_device(void **state)
+TEST(test_unknown_device)
 {
-    (void)state;
     launch_setup made = make(256, 16, 0);
     memset(&made.device, 0, sizeof made.device);
     kprof_occupancy out = occupancy(&made);
@@ -216,9 +203,8 @@ static double value_of(const launch_setup *made, const char *name)
     return NAN;
 }
 
-static void test_every_name_has_a_value(void **state)
+TEST(test_every_name_has_a_value)
 {
-    (void)state;
     launch_setup made = make(256, 16, 4096);
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
     size_t names = 0;
@@ -228,9 +214,8 @@ static void test_every_name_has_a_value(void **state)
                      names);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     launch_setup made = make(250, 16, 4096);
     made.kernel.static_smem_bytes = 100;
     assert_true(value_of(&made, "launch__grid_size") == 1000);
@@ -274,7 +259,7 @@ static double item_of(launch_setup *made, const char *section, const char *name)
 }
 
 /* 2 blocks of 8 warps in each of 500 clusters take 8,000 of the 132 * 64 slots. */
-static void test_cluster_occupancy(void **state)
+TEST(test_cluster_occupancy)
 {
     static const char name[] = "derived__cluster_occupancy.pct";
     (void)state;
@@ -289,9 +274,8 @@ static void test_cluster_occupancy(void **state)
 
 /* The registers that the compiler counts, those that GH100 gives each thread and those that its SMs set aside are three
  * numbers with three names. */
-static void test_registers_have_names(void **state)
+TEST(test_registers_have_names)
 {
-    (void)state;
     launch_setup made = make(128, 12, 0);
     assert_true(value_of(&made, "launch__registers_per_thread_compiled") == 12);
     assert_true(value_of(&made, "launch__registers_per_thread") == 16);
@@ -307,9 +291,8 @@ static void test_registers_have_names(void **state)
 }
 
 /* It has no shape of its own, nor registers. */
-static void test_graph(void **state)
+TEST(test_graph)
 {
-    (void)state;
     static const char *const told[] = {"launch__context_id", "launch__device_id", "launch__sm_count",
                                        "launch__stream_id"};
     launch_setup made = make(0, 0, 0);
@@ -327,21 +310,5 @@ static void test_graph(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limited_by_warps),
-        cmocka_unit_test(test_limited_by_registers),
-        cmocka_unit_test(test_registers_are_rounded),
-        cmocka_unit_test(test_limited_by_shared_memory),
-        cmocka_unit_test(test_driver_wins),
-        cmocka_unit_test(test_what_if_agrees_with_launches),
-        cmocka_unit_test(test_limited_by_barriers),
-        cmocka_unit_test(test_limit_by_barriers_of_the_code),
-        cmocka_unit_test(test_unknown_device),
-        cmocka_unit_test(test_every_name_has_a_value),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_cluster_occupancy),
-        cmocka_unit_test(test_registers_have_names),
-        cmocka_unit_test(test_graph),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

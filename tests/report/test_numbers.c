@@ -1,14 +1,10 @@
 /* Numbers, units, names made shorter and text made safe. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "core/names.h"
 #include "report/emit/grid.h"
 #include "report/model/number.h"
 #include "report/model/units.h"
+#include "test.h"
 
 #include <locale.h>
 #include <math.h>
@@ -24,9 +20,8 @@ static void expect_exact(double value, const char *expected)
     assert_int_equal(length, strlen(expected));
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
-    (void)state;
     expect_exact(0, "0");
     expect_exact(-0.0, "0");
     expect_exact(-17, "-17");
@@ -47,9 +42,8 @@ static void test_exact(void **state)
 }
 
 /* The texts are those of printf, for many magnitudes; a tie in the last digit may fall to the other side. */
-static void test_exact_agrees_with_printf(void **state)
+TEST(test_exact_agrees_with_printf)
 {
-    (void)state;
     uint64_t random = 88172645463325252u;
     for (int i = 0; i < 200000; i++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
@@ -70,7 +64,7 @@ static void expect_grouped(double value, kprof_number_style style, const char *e
     assert_string_equal(text, expected);
 }
 
-static void test_integers_grouped(void **state)
+TEST(test_integers_grouped)
 {
     static const struct {
         int64_t value;
@@ -91,9 +85,8 @@ static void test_integers_grouped(void **state)
     }
 }
 
-static void test_grouped(void **state)
+TEST(test_grouped)
 {
-    (void)state;
     expect_grouped(4963609951.19, (kprof_number_style){.decimals = 2}, "4,963,609,951.19");
     expect_grouped(123504, (kprof_number_style){.decimals = 2}, "123,504");
     expect_grouped(999.999, (kprof_number_style){.decimals = 2}, "1,000.00");
@@ -107,9 +100,8 @@ static void test_grouped(void **state)
     expect_grouped(NAN, (kprof_number_style){.decimals = 2}, "");
 }
 
-static void test_locale_changes_nothing(void **state)
+TEST(test_locale_changes_nothing)
 {
-    (void)state;
     const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
     for (size_t i = 0; i < 3; i++) {
         if (!setlocale(LC_NUMERIC, locales[i]))
@@ -129,9 +121,8 @@ static void expect_human(double value, const char *unit, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void test_units(void **state)
+TEST(test_units)
 {
-    (void)state;
     expect_human(62464, "ns", "62.46|us");
     expect_human(12, "ns", "12|ns");
     expect_human(2.5e12, "ns", "2,500|s");
@@ -154,9 +145,8 @@ static void test_units(void **state)
 }
 
 /* A number is read in any unit that it may be shown in. */
-static void test_read_units(void **state)
+TEST(test_read_units)
 {
-    (void)state;
     static const struct {
         const char *text, *unit;
         double factor; /* 0: no such unit */
@@ -188,9 +178,8 @@ static void test_read_units(void **state)
     }
 }
 
-static void test_units_like_ncu(void **state)
+TEST(test_units_like_ncu)
 {
-    (void)state;
     char unit[64];
     kprof_units_ncu("cycle/second", unit, sizeof unit);
     assert_string_equal(unit, "hz");
@@ -252,9 +241,8 @@ static void expect_rows(size_t width, const char *expected)
     expect_grid(&grid, expected);
 }
 
-static void test_grid_width(void **state)
+TEST(test_grid_width)
 {
-    (void)state;
     const char *in_full = " Short                                 1 %\n A label of more than thirty letters  22 %\n";
     expect_rows(0, in_full);
     expect_rows(42, in_full);
@@ -282,9 +270,8 @@ static void expect_blocks(size_t width, const char *expected)
 }
 
 /* The further lines of a text with a label stand below its first. */
-static void test_grid_labelled_note(void **state)
+TEST(test_grid_labelled_note)
 {
-    (void)state;
     kprof_grid grid = kprof_grid_make("t");
     grid.width = 26;
     kprof_grid_add(&grid, "row", "");
@@ -294,9 +281,8 @@ static void test_grid_labelled_note(void **state)
                        "               is long\n");
 }
 
-static void test_grid_blocks(void **state)
+TEST(test_grid_blocks)
 {
-    (void)state;
     expect_blocks(100, " Cache    Requests    Sectors  Hit Rate\n"
                        " L1     10 request  40 sector      25 %  [#   ]\n"
                        "   What it is, in words.\n");
@@ -328,9 +314,8 @@ static void expect_wrapped(size_t width, const char *expected)
     expect_grid(&grid, expected);
 }
 
-static void test_grid_wraps(void **state)
+TEST(test_grid_wraps)
 {
-    (void)state;
     expect_wrapped(0, " Metric                    Value  Description\n"
                       " sm__throughput.avg.pct  1.50 MB  The busiest part of the SMs, as a share of its peak\n"
                       " b                          7     Short\n");
@@ -374,9 +359,8 @@ static void expect_folded(size_t width, const char *expected)
     expect_grid(&grid, expected);
 }
 
-static void test_grid_folds(void **state)
+TEST(test_grid_folds)
 {
-    (void)state;
     expect_folded(95, " Metric                  Minimum  Maximum  Kind     Help\n"
                       " sm__throughput.avg.pct  1.50 MB     2 MB  counter  The busiest part of the SMs, as a share of\n"
                       "                                                    its peak\n"
@@ -390,9 +374,8 @@ static void test_grid_folds(void **state)
 }
 
 /* Only a column with a mark is wider for it, and no line ends in spaces. */
-static void test_grid_marks(void **state)
+TEST(test_grid_marks)
 {
-    (void)state;
     kprof_grid grid = kprof_grid_make("tnn");
     kprof_grid_mark(&grid); /* no cell yet */
     grid.headers[0] = "What";
@@ -437,9 +420,8 @@ static void expect_short(const char *const *names, size_t width, const char *con
         __VA_ARGS__, NULL                                                                                              \
     }
 
-static void test_short_names(void **state)
+TEST(test_short_names)
 {
-    (void)state;
     const char *add = "void ns::elementwise_kernel<4, ns::BinaryFunctor<float, float, ns::Add<float>>>(int, float*)";
     const char *mul = "void ns::elementwise_kernel<4, ns::BinaryFunctor<float, float, ns::Mul<float>>>(int, float*)";
     const char *other = "void reduce<512>(float const*, float*)";
@@ -450,9 +432,8 @@ static void test_short_names(void **state)
 }
 
 /* However alike and however narrow the lines: different names stay different, equal ones stay equal. */
-static void test_short_names_differ(void **state)
+TEST(test_short_names_differ)
 {
-    (void)state;
     enum { COUNT = 64 };
     static char texts[COUNT][256];
     const char *names[COUNT];
@@ -485,9 +466,8 @@ static void expect_lines(const char *text, size_t width, const char *const *line
     assert_null(*lines);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     expect_lines("Fits", 4, NAMES("Fits"));
     expect_lines("Some words here", 10, NAMES("Some words", "here"));
     expect_lines("l1tex__throughput.avg.pct", 20, NAMES("l1tex__throughput.", "avg.pct"));
@@ -496,9 +476,8 @@ static void test_lines(void **state)
     expect_lines("ab", 0, NAMES("a", "b"));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static char texts[1000][16];
     kprof_names names = {0};
     assert_true(kprof_names_find(&names, "a") == KPROF_NAMES_NONE);
@@ -520,25 +499,5 @@ static void test_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_integers_grouped),
-        cmocka_unit_test(test_grouped),
-        cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_read_units),
-        cmocka_unit_test(test_units_like_ncu),
-        cmocka_unit_test(test_grid_width),
-        cmocka_unit_test(test_grid_marks),
-        cmocka_unit_test(test_grid_blocks),
-        cmocka_unit_test(test_grid_labelled_note),
-        cmocka_unit_test(test_grid_wraps),
-        cmocka_unit_test(test_grid_folds),
-        cmocka_unit_test(test_short_names),
-        cmocka_unit_test(test_short_names_differ),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Tests the parts of pages and formats: a page of two reports in every format, and a format that has no operations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/page/page.h"
+#include "test.h"
 
 static char paths[2][512];
 static kprof_report *reports[2];
@@ -55,7 +51,7 @@ static kprof_status show(const kprof_page_row *page, kprof_format format, size_t
     return status;
 }
 
-static void two_reports(void **state)
+TEST(two_reports)
 {
     static const char *const expected[] = {
         [KPROF_FORMAT_TEXT] = "Kernel                         Before  After\n"
@@ -96,7 +92,7 @@ static kprof_status print_nothing(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-static void list_without_records(void **state)
+TEST(list_without_records)
 {
     static const kprof_page_row page = {"nothing", 0, print_nothing, NULL};
     static const char *const expected[KPROF_FORMAT_COUNT] = {
@@ -132,7 +128,7 @@ static void list_without_records(void **state)
     }
 }
 
-static void other_numbers_of_reports(void **state)
+TEST(other_numbers_of_reports)
 {
     char *text = NULL;
     (void)state;
@@ -229,7 +225,7 @@ static size_t csv_rows(void)
     return lines - 1;
 }
 
-static void missing_operations(void **state)
+TEST(missing_operations)
 {
     static const kprof_emitter_ops none = {.size = sizeof(kprof_emitter)}, two = {.size = sizeof(counting_emitter),
                                                                                   .record_begin = count_record,
@@ -281,11 +277,5 @@ static int close_reports(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_reports),
-        cmocka_unit_test(list_without_records),
-        cmocka_unit_test(other_numbers_of_reports),
-        cmocka_unit_test(missing_operations),
-    };
-    return cmocka_run_group_tests(tests, open_reports, close_reports);
+    return run_all_tests(open_reports, close_reports);
 }

@@ -1,15 +1,10 @@
 /* Phases of a kernel's time, of utilisations that are known. */
 #include "report/store/phases.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static kprof_phase_input input;
 static kprof_phase phases[KPROF_PHASES_MOST];
@@ -34,18 +29,16 @@ static void assert_phase(size_t i, size_t end, kprof_phase_unit unit, double pct
     assert_true(fabs(phases[i].pct - pct) < 0.01);
 }
 
-static void one_phase(void **state)
+TEST(one_phase)
 {
-    (void)state;
     put(KPROF_PHASE_DRAM, 0, 100, 80);
     put(KPROF_PHASE_TENSOR, 0, 100, 60);
     assert_int_equal(kprof_phases_find(&input, phases), 1);
     assert_phase(0, 100, KPROF_PHASE_DRAM, 80);
 }
 
-static void dram_then_tensor_cores(void **state)
+TEST(dram_then_tensor_cores)
 {
-    (void)state;
     put(KPROF_PHASE_DRAM, 0, 40, 82);
     put(KPROF_PHASE_DRAM, 40, 100, 10);
     put(KPROF_PHASE_TENSOR, 40, 100, 71);
@@ -54,9 +47,8 @@ static void dram_then_tensor_cores(void **state)
     assert_phase(1, 100, KPROF_PHASE_TENSOR, 71);
 }
 
-static void latency_in_between(void **state)
+TEST(latency_in_between)
 {
-    (void)state;
     put(KPROF_PHASE_DRAM, 0, 30, 90);
     put(KPROF_PHASE_L2, 30, 60, 12);
     put(KPROF_PHASE_FMA, 60, 100, 85);
@@ -67,9 +59,8 @@ static void latency_in_between(void **state)
 }
 
 /* Units that take turns all the time, a short part, and one that is not worth a cut. */
-static void no_phases(void **state)
+TEST(no_phases)
 {
-    (void)state;
     for (size_t i = 0; i < 100; i++)
         put(i % 4 < 2 ? KPROF_PHASE_DRAM : KPROF_PHASE_TENSOR, i, i + 1, 90);
     assert_int_equal(kprof_phases_find(&input, phases), 1);
@@ -89,9 +80,8 @@ static void no_phases(void **state)
     assert_phase(0, 100, KPROF_PHASE_NONE, 0);
 }
 
-static void units_of_metrics(void **state)
+TEST(units_of_metrics)
 {
-    (void)state;
     double scale = 0;
     assert_int_equal(kprof_phase_unit_of("dram__throughput.avg.pct_of_peak_sustained_elapsed", &scale),
                      KPROF_PHASE_DRAM);
@@ -105,11 +95,8 @@ static void units_of_metrics(void **state)
     assert_int_equal(kprof_phase_unit_of("lts__t_sectors.sum", &scale), KPROF_PHASE_NONE);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, clear)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(one_phase), TEST(dram_then_tensor_cores), TEST(latency_in_between),
-                                       TEST(no_phases), TEST(units_of_metrics)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(clear, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* Puts a report in its place while another run does so, too: between the look at the name and the rename. */
 #include "report/store/report_file.h"
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OWN "own"
 
@@ -74,33 +69,29 @@ static kprof_status replace_beside(const char *content, bool is_written)
     return status;
 }
 
-static void test_nothing_there(void **state)
+TEST(test_nothing_there)
 {
-    (void)state;
     assert_int_equal(replace_beside(NULL, false), KPROF_OK);
     assert_content(path, OWN);
 }
 
 /* Each run may replace the report of one that has ended, whoever was first. */
-static void test_report_that_came_meanwhile(void **state)
+TEST(test_report_that_came_meanwhile)
 {
-    (void)state;
     assert_int_equal(replace_beside("other", false), KPROF_OK);
     assert_content(path, OWN);
     assert_int_equal(access(draft, F_OK), -1);
 }
 
-static void test_run_that_began_and_gave_up(void **state)
+TEST(test_run_that_began_and_gave_up)
 {
-    (void)state;
     others_leave = true;
     assert_int_equal(replace_beside("", false), KPROF_OK);
     assert_content(path, OWN);
 }
 
-static void test_run_that_began_meanwhile(void **state)
+TEST(test_run_that_began_meanwhile)
 {
-    (void)state;
     assert_int_equal(replace_beside("", false), KPROF_OUTPUT);
     assert_content(path, "");
     assert_content(draft, OWN);
@@ -129,11 +120,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_there),
-        cmocka_unit_test(test_report_that_came_meanwhile),
-        cmocka_unit_test(test_run_that_began_and_gave_up),
-        cmocka_unit_test(test_run_that_began_meanwhile),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return run_all_tests(make_folder, remove_folder);
 }

@@ -1,12 +1,8 @@
 /* Medians, intervals and rank tests: known values, and brute force over all differences and all ways to choose. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "diff_fixture.h"
 #include "report/model/robust.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,9 +40,8 @@ static void draw(uint64_t *state, double *values, size_t count, double range)
 }
 
 /* Conover's tables: the ranks that bound the median. */
-static void median_intervals_of_the_tables(void **state)
+TEST(median_intervals_of_the_tables)
 {
-    (void)state;
     static const struct {
         size_t count;
         double confidence, low, high;
@@ -65,9 +60,8 @@ static void median_intervals_of_the_tables(void **state)
     assert_true(isnan(kprof_median_interval(values, 0, 0.5).low));
 }
 
-static void repeats_are_stable_or_not(void **state)
+TEST(repeats_are_stable_or_not)
 {
-    (void)state;
     double steady[] = {100, 101, NAN, 99, 100, 100, 101, 99, 100};
     kprof_repeats repeats = kprof_repeats_of(steady, 9, 0.99);
     assert_int_equal(repeats.center.count, 8);
@@ -82,9 +76,8 @@ static void repeats_are_stable_or_not(void **state)
     assert_false(kprof_repeats_of(few, 4, 0.5).is_stable);
 }
 
-static void known_rank_tests(void **state)
+TEST(known_rank_tests)
 {
-    (void)state;
     const double low[] = {1, 2, 3, 4, 5}, high[] = {11, 12, 13, 14, 15}, mixed[] = {1.5, 2.5, 3.5, 4.5, 5.5};
     kprof_shift apart = shift_of(low, 5, high, 5);
     assert_near(apart.p, 2.0 / 252);
@@ -132,9 +125,8 @@ static double brute_force_p(const double *from, size_t from_count, const double 
     return fmin(1, 2 * fmin(below, above) / ways);
 }
 
-static void exact_tests_agree_with_brute_force(void **state)
+TEST(exact_tests_agree_with_brute_force)
 {
-    (void)state;
     uint64_t seed = 1;
     for (int i = 0; i < 60; i++) {
         double from[VALUES_MAX], to[VALUES_MAX];
@@ -167,9 +159,8 @@ static double approximate_p(const double *from, size_t from_count, const double 
     return z > 0 ? erfc(z / M_SQRT2) : 1;
 }
 
-static void large_tests_agree_with_the_formula(void **state)
+TEST(large_tests_agree_with_the_formula)
 {
-    (void)state;
     uint64_t seed = 2;
     for (int i = 0; i < 20; i++) {
         double from[VALUES_MAX], to[VALUES_MAX];
@@ -180,9 +171,8 @@ static void large_tests_agree_with_the_formula(void **state)
 }
 
 /* Differences by their ranks: the median, and the ends of an interval. */
-static void shifts_agree_with_brute_force(void **state)
+TEST(shifts_agree_with_brute_force)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int i = 0; i < 200; i++) {
         double from[VALUES_MAX], to[VALUES_MAX], all[VALUES_MAX * VALUES_MAX];
@@ -228,9 +218,8 @@ static bool holds_zero(uint64_t *seed, size_t count)
 }
 
 /* Intervals for samples without a shift hold 0 at least as often as they claim. */
-static void intervals_keep_their_confidence(void **state)
+TEST(intervals_keep_their_confidence)
 {
-    (void)state;
     uint64_t seed = 4;
     static const size_t counts[] = {5, 8, 12, 30};
     for (size_t i = 0; i < 4; i++) {
@@ -241,9 +230,8 @@ static void intervals_keep_their_confidence(void **state)
     }
 }
 
-static void holm_of_a_known_case(void **state)
+TEST(holm_of_a_known_case)
 {
-    (void)state;
     double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
     kprof_holm(p, 5);
     assert_near(p[0], 0.03);
@@ -267,9 +255,8 @@ static double binomial(unsigned n, unsigned k)
 }
 
 /* Two samples without overlap have the least p: 2 of all ways to choose one of them. */
-static void repeats_needed(void **state)
+TEST(repeats_needed)
 {
-    (void)state;
     for (size_t tests = 1; tests < 1000; tests = tests * 3 / 2 + 1) {
         const size_t needed = kprof_repeats_needed(tests, 0.01);
         assert_true(2 / binomial((unsigned)(2 * needed), (unsigned)needed) * (double)tests < 0.01);
@@ -284,16 +271,5 @@ static void repeats_needed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(median_intervals_of_the_tables),
-        cmocka_unit_test(repeats_are_stable_or_not),
-        cmocka_unit_test(known_rank_tests),
-        cmocka_unit_test(exact_tests_agree_with_brute_force),
-        cmocka_unit_test(large_tests_agree_with_the_formula),
-        cmocka_unit_test(shifts_agree_with_brute_force),
-        cmocka_unit_test(intervals_keep_their_confidence),
-        cmocka_unit_test(holm_of_a_known_case),
-        cmocka_unit_test(repeats_needed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

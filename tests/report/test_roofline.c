@@ -1,12 +1,8 @@
 /* The roofline's arithmetic, and its drawing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "report/emit/plot.h"
 #include "report/store/derived.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,9 +13,8 @@ static kprof_roofline_point locate(double work, double traffic)
     return kprof_roofline_locate((kprof_roofline_input){work, 100e12, traffic, 4e12});
 }
 
-static void test_memory_bound(void **state)
+TEST(test_memory_bound)
 {
-    (void)state;
     kprof_roofline_point point = locate(1e12, 2e12);
     assert_true(point.measured && point.has_work && point.memory_bound);
     assert_float_equal(point.intensity, 0.5, 1e-12);
@@ -29,9 +24,8 @@ static void test_memory_bound(void **state)
     assert_float_equal(point.headroom, 2, 1e-12);
 }
 
-static void test_compute_bound(void **state)
+TEST(test_compute_bound)
 {
-    (void)state;
     kprof_roofline_point point = locate(80e12, 1e12);
     assert_true(point.has_work && !point.memory_bound);
     assert_float_equal(point.attainable / 100e12, 1, 1e-12);
@@ -39,9 +33,8 @@ static void test_compute_bound(void **state)
     assert_float_equal(point.headroom, 1.25, 1e-12);
 }
 
-static void test_edges(void **state)
+TEST(test_edges)
 {
-    (void)state;
     kprof_roofline_point ridge = locate(100e12, 4e12);
     assert_false(ridge.memory_bound);
     assert_float_equal(ridge.pct, 100, 1e-9);
@@ -54,9 +47,8 @@ static void test_edges(void **state)
     assert_true(nothing.measured && !nothing.has_work && isnan(nothing.intensity));
 }
 
-static void test_missing(void **state)
+TEST(test_missing)
 {
-    (void)state;
     const kprof_roofline_input inputs[] = {
         {NAN, 1, 1, 1}, {1, NAN, 1, 1}, {1, 1, NAN, 1}, {1, 1, 1, NAN},
         {1, 0, 1, 1},   {1, 1, 1, 0},   {-1, 1, 1, 1},  {INFINITY, 1, 1, 1},
@@ -113,9 +105,8 @@ static void find(const char *text, char mark, size_t at[2])
     fail_msg("no %c in the plot", mark);
 }
 
-static void test_points_stand_where_they_belong(void **state)
+TEST(test_points_stand_where_they_belong)
 {
-    (void)state;
     const drawn_point points[] = {{0.1e12, 1e12}, {0.3e12, 3e12}, {60e12, 1e12}};
     char *text = draw(points, 3, 100);
     assert_non_null(strstr(text, "FP32 100 TFLOP/s"));
@@ -132,9 +123,8 @@ static void test_points_stand_where_they_belong(void **state)
     free(text);
 }
 
-static void test_extremes_are_drawn_inside(void **state)
+TEST(test_extremes_are_drawn_inside)
 {
-    (void)state;
     const double works[] = {1e-300, 1e3, 1e300}, traffics[] = {0, 1e-300, 1e300};
     for (size_t i = 0; i < 9; i++) {
         const drawn_point point = {works[i / 3], traffics[i % 3]};
@@ -145,9 +135,8 @@ static void test_extremes_are_drawn_inside(void **state)
     }
 }
 
-static void test_few_columns_show_no_plot(void **state)
+TEST(test_few_columns_show_no_plot)
 {
-    (void)state;
     const drawn_point point = {0.1e12, 1e12};
     for (unsigned width = 40; width < 100; width++) {
         char *text = draw(&point, 1, width);
@@ -160,14 +149,5 @@ static void test_few_columns_show_no_plot(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_bound),
-        cmocka_unit_test(test_compute_bound),
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_points_stand_where_they_belong),
-        cmocka_unit_test(test_extremes_are_drawn_inside),
-        cmocka_unit_test(test_few_columns_show_no_plot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

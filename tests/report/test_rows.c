@@ -1,14 +1,10 @@
 /* Every field of core/fields.h makes its way from a record through the report into the model, whatever fields there
  * are, and docs/report-schema.md explains every column. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "report/model/model.h"
 #include "report/store/rows.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,9 +93,8 @@ static kprof_status check_launch(void *user, const kprof_model_launch *launch)
     return KPROF_OK;
 }
 
-static void test_every_field_is_stored_and_read(void **state)
+TEST_WITH(test_every_field_is_stored_and_read, set_up, tear_down)
 {
-    (void)state;
     kprof_process_record process = filled_process();
     kprof_device_record device = filled_device();
     kprof_kernel_record kernel = filled_kernel();
@@ -144,9 +139,8 @@ static void test_every_field_is_stored_and_read(void **state)
 /* A column that came with a later version is not in an older report: it is missing, which is not 0 where it can be
  * told.
  */
-static void test_columns_of_a_later_version(void **state)
+TEST(test_columns_of_a_later_version)
 {
-    (void)state;
     const kprof_report old = {.version = 0};
     kprof_model_process process;
     memset(&process, 0x55, sizeof process);
@@ -164,13 +158,7 @@ static void test_columns_of_a_later_version(void **state)
     kprof_strbuf_free(&columns);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_field_is_stored_and_read),
-        cmocka_unit_test(test_columns_of_a_later_version),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

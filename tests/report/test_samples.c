@@ -1,13 +1,9 @@
 /* Medians over samples: what they are of, which launches are joined, and what is left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "report/model/model.h"
 #include "report/model/robust.h"
+#include "test.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -104,9 +100,8 @@ static void assert_center(const double *values, size_t count, kprof_center expec
     assert_true(center.mad == expected.mad || (isnan(center.mad) && isnan(expected.mad)));
 }
 
-static void test_center(void **state)
+TEST(test_center)
 {
-    (void)state;
     assert_center((double[]){5, 1, 3}, 3, (kprof_center){3, 3, 2});
     assert_center((double[]){4, 1, 100, 2}, 4, (kprof_center){4, 3, 1.5});
     assert_center((double[]){7}, 1, (kprof_center){1, 7, 0});
@@ -115,9 +110,8 @@ static void test_center(void **state)
     assert_center((double[]){1e308, 1.5e308}, 2, (kprof_center){2, 1.25e308, 0.25e308});
 }
 
-static void test_center_of_missing_values(void **state)
+TEST(test_center_of_missing_values)
 {
-    (void)state;
     assert_center((double[]){NAN, 5, NAN, 1, 3}, 5, (kprof_center){3, 3, 2});
     assert_center((double[]){NAN, NAN}, 2, (kprof_center){0, NAN, NAN});
     assert_center((double[]){0}, 0, (kprof_center){0, NAN, NAN});
@@ -126,9 +120,8 @@ static void test_center_of_missing_values(void **state)
 }
 
 /* Medians of samples with the factors 1, 1.25 and 0.875; the one with 4 is set apart. */
-static void test_joined(void **state)
+TEST_WITH(test_joined, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     walk(NULL, &result);
     assert_int_equal(result.count, 4);
@@ -149,9 +142,8 @@ static void test_joined(void **state)
 }
 
 /* The last sample lacks passes. */
-static void test_partial_sample(void **state)
+TEST_WITH(test_partial_sample, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     kprof_strbuf note = KPROF_STRBUF_INIT;
     execute("UPDATE launch SET passes=4 WHERE id=(SELECT max(id) FROM launch WHERE id<9 AND measured>0)");
@@ -164,9 +156,8 @@ static void test_partial_sample(void **state)
     kprof_strbuf_free(&note);
 }
 
-static void test_all_set_apart(void **state)
+TEST_WITH(test_all_set_apart, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     walk(NULL, &result);
     assert_int_equal(result.launches[2].id, 9);
@@ -175,9 +166,8 @@ static void test_all_set_apart(void **state)
     assert_true(result.launches[2].duration_ns == DURATION_NS);
 }
 
-static void test_no_whole_sample(void **state)
+TEST_WITH(test_no_whole_sample, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     walk(NULL, &result);
     assert_int_equal(result.launches[3].samples.launches, 1);
@@ -188,9 +178,8 @@ static void test_no_whole_sample(void **state)
 }
 
 /* The first launch that the filter takes gave counters to a sample that it does not take. */
-static void test_filter(void **state)
+TEST_WITH(test_filter, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     char vector_add[] = "vectorAdd";
     kprof_filter_spec filter = {.kernel = vector_add, .launch_skip = 2, .launch_count = 4};
@@ -205,9 +194,8 @@ static void test_filter(void **state)
     assert_non_null(strstr(result.launches[0].reason, "vprintf"));
 }
 
-static void test_missing_values(void **state)
+TEST_WITH(test_missing_values, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     execute("UPDATE value SET value=NULL WHERE launch_id=1 AND metric_id="
             "(SELECT id FROM metric WHERE name='" DURATION "')");
@@ -217,9 +205,8 @@ static void test_missing_values(void **state)
     assert_true(result.launches[1].duration_ns == DURATION_NS * (1.25 + 0.875) / 2);
 }
 
-static void test_shapes_and_processes(void **state)
+TEST_WITH(test_shapes_and_processes, set_up, tear_down)
 {
-    (void)state;
     static const char *const changes[] = {"grid_y=2",    "block_x=32",           "cluster_z=2",
                                           "kernel_id=2", "dynamic_smem_bytes=1", "replay_mode='batch'"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -247,9 +234,8 @@ static void add_launches(int count, const char *grid_x)
     execute(sql);
 }
 
-static void test_many_samples(void **state)
+TEST_WITH(test_many_samples, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     add_launches(3000, "grid_x");
     walk(NULL, &result);
@@ -262,9 +248,8 @@ static void test_many_samples(void **state)
 
 /* Three groups are the fixture's own; the first launch was replayed; launches of groups too many stand for themselves.
  */
-static void test_many_groups(void **state)
+TEST_WITH(test_many_groups, set_up, tear_down)
 {
-    (void)state;
     walk_result result;
     add_launches(2 * KPROF_SAMPLE_GROUPS_MAX, "100000+id/2");
     walk(NULL, &result);
@@ -275,18 +260,5 @@ static void test_many_groups(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_center),
-        cmocka_unit_test(test_center_of_missing_values),
-        cmocka_unit_test_setup_teardown(test_joined, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_partial_sample, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_all_set_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_whole_sample, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_filter, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_missing_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_shapes_and_processes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_samples, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_groups, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* The report file: created safely, readable after a kill or a full disk, and what its tables hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "core/activities.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/store/own_code.h"
 #include "report/store/store.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -74,9 +70,8 @@ static bool exists(const char *suffix)
     return access(name, F_OK) == 0;
 }
 
-static void test_create(void **state)
+TEST(test_create)
 {
-    (void)state;
     kprof_report *report = NULL;
     struct stat info;
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
@@ -91,9 +86,8 @@ static void test_create(void **state)
 }
 
 /* A kprof that is killed while it begins leaves nothing that has to be rolled back before anybody can read it. */
-static void test_no_journal_while_a_report_begins(void **state)
+TEST(test_no_journal_while_a_report_begins)
 {
-    (void)state;
     kprof_report *report = NULL;
     _Alignas(struct inotify_event) char events[4096];
     char folder[600];
@@ -154,9 +148,8 @@ static void remove_drafts(void)
     globfree(&found);
 }
 
-static void test_replaced_when_complete(void **state)
+TEST(test_replaced_when_complete)
 {
-    (void)state;
     kprof_report *first = NULL, *second = NULL;
     fixture_write(path);
     int64_t before = query("SELECT count(*) FROM launch");
@@ -176,9 +169,8 @@ static void test_replaced_when_complete(void **state)
 }
 
 /* One run writes the report of a name in its place; another would replace it, at its start or at its end. */
-static void test_not_replaced_while_written(void **state)
+TEST(test_not_replaced_while_written)
 {
-    (void)state;
     kprof_report *live = NULL, *other = NULL;
     kprof_ingest *ingest = NULL;
     unlink(path);
@@ -205,9 +197,8 @@ static void test_not_replaced_while_written(void **state)
 }
 
 /* A report of the same run and plans, made from what was kept of it before anything was measured. */
-static void test_made_again_from_its_seed(void **state)
+TEST(test_made_again_from_its_seed)
 {
-    (void)state;
     char seed[600];
     kprof_report *report = NULL, *again = NULL;
     kprof_ingest *ingest = begin_storing(&report);
@@ -239,9 +230,8 @@ static void test_made_again_from_its_seed(void **state)
 }
 
 /* A seed that has launches, or is none, makes no report. */
-static void test_seeds_that_are_none(void **state)
+TEST(test_seeds_that_are_none)
 {
-    (void)state;
     char target[600];
     kprof_report *report = NULL;
     fixture_write(path);
@@ -256,9 +246,8 @@ static void test_seeds_that_are_none(void **state)
 }
 
 /* Somebody looks at the report while it is completed: both have all of it. */
-static void test_closed_under_a_reader(void **state)
+TEST(test_closed_under_a_reader)
 {
-    (void)state;
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
     kprof_report *report = NULL;
@@ -283,9 +272,8 @@ static void test_closed_under_a_reader(void **state)
     assert_int_equal(files_of_report(), 1);
 }
 
-static void test_create_where_it_cannot_be(void **state)
+TEST(test_create_where_it_cannot_be)
 {
-    (void)state;
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_create("/", KPROF_CREATE_REPLACE, &run, &report), KPROF_OUTPUT);
     assert_int_equal(kprof_report_create("/nonexistent/run.kprof", KPROF_CREATE_REPLACE, &run, &report), KPROF_OUTPUT);
@@ -293,9 +281,8 @@ static void test_create_where_it_cannot_be(void **state)
     assert_null(report);
 }
 
-static void test_contents(void **state)
+TEST(test_contents)
 {
-    (void)state;
     fixture_write(path);
     assert_int_equal(query("SELECT count(*) FROM launch"), 4);
     assert_int_equal(query("SELECT count(*) FROM kernel"), 2); /* shared by both processes */
@@ -321,9 +308,8 @@ static void test_contents(void **state)
     assert_int_equal(query("SELECT wait_status FROM process WHERE pid=4243"), 9);
 }
 
-static void test_graph_nodes(void **state)
+TEST(test_graph_nodes)
 {
-    (void)state;
     fixture_write(path);
     assert_int_equal(query("SELECT count(*) FROM graph_node"), 2);
     assert_int_equal(query("SELECT node FROM graph_node WHERE launch_id=2"), 17);
@@ -332,9 +318,8 @@ static void test_graph_nodes(void **state)
     assert_int_equal(query("SELECT sum(graph_node IS NULL) FROM launches"), 2);
 }
 
-static void test_nvtx_ranges(void **state)
+TEST(test_nvtx_ranges)
 {
-    (void)state;
     fixture_write(path);
     assert_int_equal(query("SELECT count(*) FROM nvtx"), 2);
     assert_int_equal(query("SELECT ranges='train/step 1/' FROM nvtx WHERE launch_id=2"), 1);
@@ -342,9 +327,8 @@ static void test_nvtx_ranges(void **state)
     assert_int_equal(query("SELECT sum(nvtx IS NULL) FROM launches"), 2);
 }
 
-static void test_passes(void **state)
+TEST(test_passes)
 {
-    (void)state;
     fixture_write(path);
     assert_int_equal(query("SELECT count(*) FROM pass WHERE chip='GH100'"), 9);
     assert_int_equal(query("SELECT sum(sm_side) FROM pass"), 8);
@@ -372,9 +356,8 @@ static void test_passes(void **state)
                 query("SELECT passes FROM metric_passes WHERE metric='derived__roofline_fp32_dram_intensity'"));
 }
 
-static void test_witnesses(void **state)
+TEST(test_witnesses)
 {
-    (void)state;
     fixture_write(path);
     assert_int_equal(query("SELECT count(*) FROM metric WHERE kind='witness'"), 2);
     assert_int_equal(query("SELECT 1000*value FROM launch_metrics WHERE launch=1 AND metric="
@@ -387,9 +370,8 @@ static void test_witnesses(void **state)
     assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=2 AND metric LIKE '%over_passes'"), 0);
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     fixture_write(path);
     kprof_report *report = NULL;
     kprof_report_counts counts;
@@ -408,9 +390,8 @@ static void test_counts(void **state)
 }
 
 /* Print from the report that is being written, as a run without -o does. */
-static void test_print_while_writing(void **state)
+TEST(test_print_while_writing)
 {
-    (void)state;
     kprof_report *report = fixture_create(path, &metrics);
     kprof_ingest *ingest = NULL;
     kprof_status status;
@@ -437,9 +418,8 @@ static void expect_printed(kprof_report *report, kprof_print_options options, co
 }
 
 /* A graph as a whole has no shape: such values are missing in all formats, not 0. */
-static void test_graph_as_a_whole(void **state)
+TEST(test_graph_as_a_whole)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
@@ -467,9 +447,8 @@ static void test_graph_as_a_whole(void **state)
 }
 
 /* A kernel that the compiler gave 12 registers gets 16 from a GH100: the numbers have one name each in all formats. */
-static void test_names_of_registers(void **state)
+TEST(test_names_of_registers)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
@@ -498,9 +477,8 @@ static void expect_bad_spool(kprof_ingest *ingest, const kprof_record *record)
     assert_int_equal(kprof_ingest_record(ingest, record), KPROF_BAD_SPOOL);
 }
 
-static void test_records_that_do_not_fit(void **state)
+TEST(test_records_that_do_not_fit)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
@@ -533,9 +511,8 @@ static void test_records_that_do_not_fit(void **state)
 }
 
 /* A spool from anywhere may tell of a sample twice. That ends no run. */
-static void test_samples_that_are_told_twice(void **state)
+TEST(test_samples_that_are_told_twice)
 {
-    (void)state;
     kprof_report *report;
     static const char *const names[] = {"active", "busy", "busy"};
     static const double values[] = {0, 10, 100, 50, 60};
@@ -563,9 +540,8 @@ static kprof_record activities_of(const char *bytes, uint32_t byte_count, uint32
 }
 
 /* A block, here of numbers that somebody has given to calls, is stored whole or not at all. */
-static void test_traces_that_do_not_fit(void **state)
+TEST(test_traces_that_do_not_fit)
 {
-    (void)state;
     kprof_report *report;
     static const char two[] = {KPROF_ACTIVITY_EXTERNAL, 1, 2, KPROF_ACTIVITY_EXTERNAL, 1, 2},
                       named[] = {KPROF_ACTIVITY_OVERHEAD, 16, 4}, /* name 2 */
@@ -620,9 +596,8 @@ static kprof_record metrics_of(const char *chip)
     return record;
 }
 
-static void test_records_out_of_place(void **state)
+TEST(test_records_out_of_place)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     kprof_record device = {.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
@@ -639,9 +614,8 @@ static void test_records_out_of_place(void **state)
 }
 
 /* The application may use a GPU of another kind after the first launches. */
-static void test_chip_told_of_later(void **state)
+TEST(test_chip_told_of_later)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
@@ -698,9 +672,8 @@ static void store_turns(kprof_ingest *ingest)
 
 /* Of what kprof ctl has started a report has the launches of one plan, and of its later turns alone if that is wanted.
  */
-static void test_turns_of_kprof_ctl(void **state)
+TEST(test_turns_of_kprof_ctl)
 {
-    (void)state;
     static const struct {
         uint32_t plan, first_turn;
         int64_t launches, least, seen;
@@ -720,9 +693,8 @@ static void test_turns_of_kprof_ctl(void **state)
 }
 
 /* A launch is there with its values, or not at all; the next one takes its place. */
-static void test_launch_that_cannot_be_stored(void **state)
+TEST(test_launch_that_cannot_be_stored)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
@@ -748,9 +720,8 @@ static void test_launch_that_cannot_be_stored(void **state)
 }
 
 /* Two threads of the application may hand their kernels over in either order. */
-static void test_kernels_in_any_order(void **state)
+TEST(test_kernels_in_any_order)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
@@ -828,17 +799,15 @@ static void expect_launches(int at_least)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
-static void test_killed_while_writing(void **state)
+TEST(test_killed_while_writing)
 {
-    (void)state;
     int stored = run_child(20, 0);
     assert_int_equal(stored, 20);
     expect_launches(20);
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
-    (void)state;
     const rlim_t sizes[] = {500 * 1024, 700 * 1024, 1024 * 1024};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int stored = run_child(250, sizes[i]);
@@ -866,9 +835,8 @@ static void store_times(kprof_ingest *ingest, uint64_t launch, size_t rows)
     fixture_store(ingest, &record); /* the first one counts */
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
@@ -891,9 +859,8 @@ static void test_times(void **state)
 }
 
 /* DRAM is the busiest for 12 of 30 us, then the tensor cores. */
-static void test_phases(void **state)
+TEST(test_phases)
 {
-    (void)state;
     enum { ROWS = 30, WIDTH = 5 };
     static const char *const names[] = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
                                         "dram__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -928,9 +895,8 @@ static void test_phases(void **state)
 }
 
 /* Each pass tells of all launches of a batch, behind them. */
-static void test_times_of_many_launches(void **state)
+TEST(test_times_of_many_launches)
 {
-    (void)state;
     enum { LAUNCHES = 1000, PASSES = 3 };
     kprof_report *report;
     kprof_ingest *ingest = begin_storing(&report);
@@ -956,9 +922,8 @@ static void refuse_times(kprof_ingest *ingest, kprof_timeline_record record)
                      KPROF_BAD_SPOOL);
 }
 
-static void test_bad_times(void **state)
+TEST(test_bad_times)
 {
-    (void)state;
     static const char *const names[] = {"a", "b"};
     static const double backwards[] = {1000, 10, 1, 500, 10, 1}, odd[] = {0.5, 10, 1}, endless[] = {0, INFINITY, 1};
     kprof_report *report;
@@ -983,9 +948,8 @@ static void test_bad_times(void **state)
     end_storing(report, ingest);
 }
 
-static void test_full_disk_at_creation(void **state)
+TEST(test_full_disk_at_creation)
 {
-    (void)state;
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
@@ -1001,9 +965,8 @@ static void test_full_disk_at_creation(void **state)
     assert_int_equal(status, 0);
 }
 
-static void test_output_that_cannot_be_written(void **state)
+TEST(test_output_that_cannot_be_written)
 {
-    (void)state;
     fixture_write_census(path); /* of which each page and format tells something */
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
@@ -1026,9 +989,8 @@ static void test_output_that_cannot_be_written(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
-static void frames_of_frameworks_are_not_the_users_own(void **state)
+TEST(frames_of_frameworks_are_not_the_users_own)
 {
-    (void)state;
     static const struct {
         const char *file;
         bool is_native, is_installed;
@@ -1059,45 +1021,8 @@ static void frames_of_frameworks_are_not_the_users_own(void **state)
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(frames_of_frameworks_are_not_the_users_own),
-        TEST(test_create),
-        TEST(test_no_journal_while_a_report_begins),
-        TEST(test_replaced_when_complete),
-        TEST(test_not_replaced_while_written),
-        TEST(test_made_again_from_its_seed),
-        TEST(test_seeds_that_are_none),
-        TEST(test_closed_under_a_reader),
-        TEST(test_create_where_it_cannot_be),
-        TEST(test_contents),
-        TEST(test_graph_nodes),
-        TEST(test_nvtx_ranges),
-        TEST(test_passes),
-        TEST(test_witnesses),
-        TEST(test_counts),
-        TEST(test_print_while_writing),
-        TEST(test_graph_as_a_whole),
-        TEST(test_names_of_registers),
-        TEST(test_records_that_do_not_fit),
-        TEST(test_samples_that_are_told_twice),
-        TEST(test_traces_that_do_not_fit),
-        TEST(test_records_out_of_place),
-        TEST(test_chip_told_of_later),
-        TEST(test_turns_of_kprof_ctl),
-        TEST(test_launch_that_cannot_be_stored),
-        TEST(test_kernels_in_any_order),
-        TEST(test_killed_while_writing),
-        TEST(test_full_disk),
-        TEST(test_full_disk_at_creation),
-        TEST(test_times),
-        TEST(test_phases),
-        TEST(test_times_of_many_launches),
-        TEST(test_bad_times),
-        TEST(test_output_that_cannot_be_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

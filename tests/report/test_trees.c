@@ -1,15 +1,11 @@
 /* Reports of some pages that each lead to the same page hundreds of times, so that reading all rows would take for
  * ever: they are refused at the first sign. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/model/merge.h"
 #include "report/model/model.h"
+#include "test.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -125,9 +121,8 @@ static void write_report(const char *table)
     write_image(&file);
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     static const char *const tables[] = {"launch", "nvtx", "graph_node", "message", "process_source", "source"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         kprof_report *report;
@@ -147,9 +142,8 @@ static void test_tables(void **state)
 }
 
 /* A merge copies whole tables. */
-static void test_merge(void **state)
+TEST(test_merge)
 {
-    (void)state;
     static const char *const tables[] = {"launch", "nvtx", "graph_node", "source", "process_source", "left_out"};
     char merged[512];
     snprintf(merged, sizeof merged, "%s", fixture_path("merged.kprof"));
@@ -194,9 +188,8 @@ static void fill_leaf_of_index(unsigned char *page, size_t root)
 }
 
 /* The list of tables, which SQLite reads before anything else, is a tree that begins in the first page. */
-static void test_list_of_tables(void **state)
+TEST(test_list_of_tables)
 {
-    (void)state;
     enum { KIND = 100, LAST_CHILD = 108 };
     kprof_report *report;
     fixture_write(path);
@@ -217,9 +210,8 @@ static void test_list_of_tables(void **state)
 
 /* Rows may also share the pages of a long text, and SQLite takes a text for a value. Reading one such row again and
  * again costs the same as reading many of them. */
-static void test_texts_as_values(void **state)
+TEST(test_texts_as_values)
 {
-    (void)state;
     kprof_report *report;
     kprof_model model;
     kprof_value_reader reader;
@@ -262,11 +254,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_list_of_tables),
-        cmocka_unit_test(test_texts_as_values),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -1,13 +1,9 @@
 /* Tests which values of a launch join passes that disagree, and how its values came about. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 #include "report/model/view.h"
 #include "report/model/witness.h"
+#include "test.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,9 +60,8 @@ static void check_values(const char *path)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
-static void test_joined_values(void **state)
+TEST(test_joined_values)
 {
-    (void)state;
     const char *path = fixture_path("view.kprof");
     fixture_write(path);
     check_values(path);
@@ -75,6 +70,5 @@ static void test_joined_values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_joined_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

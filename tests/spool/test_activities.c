@@ -1,15 +1,10 @@
 /* Blocks of activities: each number survives, a kernel takes few bytes, and what is cut or forged is refused. */
 #include "core/bytes.h"
 #include "spool/activities.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MANY 2000
 
@@ -43,9 +38,8 @@ static kprof_strbuf make_block(void)
     return block;
 }
 
-static void every_number_survives(void **state)
+TEST(every_number_survives)
 {
-    (void)state;
     kprof_strbuf bytes = make_block();
     kprof_activity_block block = {.data = (const uint8_t *)bytes.data, .left = bytes.length};
     kprof_activity read;
@@ -61,9 +55,8 @@ static void every_number_survives(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void a_kernel_takes_few_bytes(void **state)
+TEST(a_kernel_takes_few_bytes)
 {
-    (void)state;
     kprof_strbuf block = KPROF_STRBUF_INIT;
     kprof_activity_history history = {0};
     kprof_activity kernel = {.kind = KPROF_ACTIVITY_KERNEL};
@@ -92,9 +85,8 @@ static size_t count_activities(const uint8_t *data, size_t size, bool *failed)
     return count;
 }
 
-static void a_cut_block_has_no_more(void **state)
+TEST(a_cut_block_has_no_more)
 {
-    (void)state;
     bool failed;
     kprof_strbuf bytes = make_block();
     size_t before = 0;
@@ -107,9 +99,8 @@ static void a_cut_block_has_no_more(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void forged_blocks_do_no_harm(void **state)
+TEST(forged_blocks_do_no_harm)
 {
-    (void)state;
     bool failed;
     static const uint8_t no_kind[] = {KPROF_ACTIVITY_KINDS, 0}, zero[] = {0}, no_field[] = {KPROF_ACTIVITY_EXTERNAL, 8},
                          endless[] = {
@@ -133,11 +124,5 @@ static void forged_blocks_do_no_harm(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_survives),
-        cmocka_unit_test(a_kernel_takes_few_bytes),
-        cmocka_unit_test(a_cut_block_has_no_more),
-        cmocka_unit_test(forged_blocks_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -7,18 +7,13 @@
 #include "spool/format.h"
 #include "spool/spool.h"
 #include "spool_samples.h"
+#include "test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static log_capture log_seen;
 static char spool_path[64];
@@ -74,9 +69,8 @@ static size_t read_samples(kprof_spool_next_result *end, bool *partial)
     return count;
 }
 
-static void every_field_survives(void **state)
+TEST(every_field_survives)
 {
-    (void)state;
     kprof_record_scratch scratch = {0};
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         kprof_strbuf bytes = KPROF_STRBUF_INIT;
@@ -93,9 +87,8 @@ static void every_field_survives(void **state)
 }
 
 /* assert_record_equal would not see a field that is missing from the table: look at the structs themselves. */
-static void the_tables_cover_the_structs(void **state)
+TEST(the_tables_cover_the_structs)
 {
-    (void)state;
     kprof_spool_reader *reader;
     kprof_record record;
     kprof_strbuf bytes = make_spool(NULL);
@@ -142,26 +135,23 @@ static void the_tables_cover_the_structs(void **state)
 }
 
 /* A layout that changes needs another KPROF_SPOOL_VERSION; then this number changes with it. */
-static void the_bytes_are_those_of_the_version(void **state)
+TEST(the_bytes_are_those_of_the_version)
 {
-    (void)state;
     kprof_strbuf bytes = make_spool(NULL);
     assert_int_equal(KPROF_SPOOL_VERSION, 18);
     assert_int_equal(kprof_crc32c(0, bytes.data, bytes.length), 0x75de5500);
     kprof_strbuf_free(&bytes);
 }
 
-static void null_strings_are_empty(void **state)
+TEST(null_strings_are_empty)
 {
-    (void)state;
     kprof_record bare = {.type = KPROF_RECORD_MESSAGE, .message = {KPROF_LOG_INFO, KPROF_OK, NULL}};
     kprof_record empty = {.type = KPROF_RECORD_MESSAGE, .message = {KPROF_LOG_INFO, KPROF_OK, ""}};
     assert_record_equal(&bare, &empty);
 }
 
-static void a_whole_file_reads_to_its_end(void **state)
+TEST(a_whole_file_reads_to_its_end)
 {
-    (void)state;
     kprof_strbuf bytes = make_spool(NULL);
     kprof_spool_next_result end;
     bool partial;
@@ -172,9 +162,8 @@ static void a_whole_file_reads_to_its_end(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void a_cut_at_any_byte_keeps_what_is_whole(void **state)
+TEST(a_cut_at_any_byte_keeps_what_is_whole)
 {
-    (void)state;
     size_t ends[SAMPLE_COUNT];
     kprof_strbuf bytes = make_spool(ends);
     for (size_t size = 0; size < bytes.length; size++) {
@@ -192,9 +181,8 @@ static void a_cut_at_any_byte_keeps_what_is_whole(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void a_flipped_byte_ends_the_spool_there(void **state)
+TEST(a_flipped_byte_ends_the_spool_there)
 {
-    (void)state;
     size_t ends[SAMPLE_COUNT];
     kprof_strbuf bytes = make_spool(ends);
     for (size_t at = KPROF_SPOOL_HEADER_BYTES; at < bytes.length; at++) {
@@ -214,9 +202,8 @@ static void a_flipped_byte_ends_the_spool_there(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void damage_is_logged_once(void **state)
+TEST(damage_is_logged_once)
 {
-    (void)state;
     kprof_strbuf bytes = make_spool(NULL);
     kprof_spool_next_result end;
     bool partial;
@@ -230,9 +217,8 @@ static void damage_is_logged_once(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void a_broken_header_is_refused_at_once(void **state)
+TEST(a_broken_header_is_refused_at_once)
 {
-    (void)state;
     kprof_strbuf bytes = make_spool(NULL);
     kprof_spool_reader *reader;
     for (size_t at = 0; at < KPROF_SPOOL_HEADER_BYTES; at++) {
@@ -250,9 +236,8 @@ static void a_broken_header_is_refused_at_once(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void another_version_is_named(void **state)
+TEST(another_version_is_named)
 {
-    (void)state;
     for (int step = -1; step <= 1; step += 2) {
         char header[] = KPROF_SPOOL_MAGIC "\0\0\0\0\20\0\0", text[32];
         kprof_spool_reader *reader;
@@ -272,9 +257,8 @@ static void another_version_is_named(void **state)
 #define ACTIVITY(number, KIND, kind) #number #kind ":" KPROF_##KIND##_ACTIVITY_FIELDS(VALUE)
 static const char layout[] = KPROF_RECORD_MAP(RECORD) KPROF_ACTIVITY_MAP(ACTIVITY);
 
-static void a_change_of_records_is_a_new_version(void **state)
+TEST(a_change_of_records_is_a_new_version)
 {
-    (void)state;
     static const struct {
         uint32_t version, layout;
     } recorded = {18, 0xfbb148d2};
@@ -295,9 +279,8 @@ static void put_raw(kprof_strbuf *bytes, uint32_t type, const void *payload, siz
     kprof_strbuf_append(bytes, payload, size);
 }
 
-static void unknown_types_are_skipped(void **state)
+TEST(unknown_types_are_skipped)
 {
-    (void)state;
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     kprof_spool_next_result end;
     bool partial;
@@ -315,9 +298,8 @@ static void unknown_types_are_skipped(void **state)
 }
 
 /* A payload with a good checksum but changed content must be refused or read; it must not crash. */
-static void forged_content_does_no_harm(void **state)
+TEST(forged_content_does_no_harm)
 {
-    (void)state;
     kprof_record_scratch scratch = {0};
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         kprof_strbuf bytes = KPROF_STRBUF_INIT;
@@ -339,9 +321,8 @@ static void forged_content_does_no_harm(void **state)
     kprof_spool_scratch_free(&scratch);
 }
 
-static void values_outside_an_enum_are_damage(void **state)
+TEST(values_outside_an_enum_are_damage)
 {
-    (void)state;
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     kprof_spool_next_result end;
     bool partial;
@@ -353,9 +334,8 @@ static void values_outside_an_enum_are_damage(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void huge_lengths_are_not_believed(void **state)
+TEST(huge_lengths_are_not_believed)
 {
-    (void)state;
     static const uint32_t lengths[] = {KPROF_SPOOL_MAX_PAYLOAD_BYTES + 1, UINT32_MAX};
     kprof_spool_next_result end;
     bool partial;
@@ -371,9 +351,8 @@ static void huge_lengths_are_not_believed(void **state)
     }
 }
 
-static void a_growing_file_is_followed(void **state)
+TEST(a_growing_file_is_followed)
 {
-    (void)state;
     size_t ends[SAMPLE_COUNT], next = 0;
     kprof_strbuf bytes = make_spool(ends);
     kprof_spool_reader *reader;
@@ -395,9 +374,8 @@ static void a_growing_file_is_followed(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
-    (void)state;
     kprof_spool_reader *reader;
     char link_path[80];
     assert_int_equal(kprof_spool_reader_open(AT_FDCWD, "/nonexistent/1-0.spool", &reader), KPROF_BAD_SPOOL);
@@ -430,24 +408,5 @@ static int remove_path(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_survives),
-        cmocka_unit_test(the_tables_cover_the_structs),
-        cmocka_unit_test(the_bytes_are_those_of_the_version),
-        cmocka_unit_test(null_strings_are_empty),
-        cmocka_unit_test(a_whole_file_reads_to_its_end),
-        cmocka_unit_test(a_cut_at_any_byte_keeps_what_is_whole),
-        cmocka_unit_test(a_flipped_byte_ends_the_spool_there),
-        cmocka_unit_test(damage_is_logged_once),
-        cmocka_unit_test(a_broken_header_is_refused_at_once),
-        cmocka_unit_test(another_version_is_named),
-        cmocka_unit_test(a_change_of_records_is_a_new_version),
-        cmocka_unit_test(unknown_types_are_skipped),
-        cmocka_unit_test(forged_content_does_no_harm),
-        cmocka_unit_test(values_outside_an_enum_are_damage),
-        cmocka_unit_test(huge_lengths_are_not_believed),
-        cmocka_unit_test(a_growing_file_is_followed),
-        cmocka_unit_test(what_is_no_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_path, remove_path);
+    return run_all_tests(make_path, remove_path);
 }

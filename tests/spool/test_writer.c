@@ -5,23 +5,18 @@
 #include "log_capture.h"
 #include "spool/spool.h"
 #include "spool_samples.h"
+#include "test.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static log_capture log_seen;
 static char dir[32];
@@ -114,9 +109,8 @@ static int writer_fd(int n)
     return -1;
 }
 
-static void all_types_are_written(void **state)
+TEST(all_types_are_written)
 {
-    (void)state;
     char path[64];
     struct stat info;
     kprof_spool_reader *reader;
@@ -138,9 +132,8 @@ static void all_types_are_written(void **state)
     kprof_spool_reader_close(reader);
 }
 
-static void spools_of_one_pid_are_numbered(void **state)
+TEST(spools_of_one_pid_are_numbered)
 {
-    (void)state;
     kprof_spool_writer *first = open_writer(), *second = open_writer();
     assert_int_equal(write_seen(second, 2), KPROF_OK);
     assert_int_equal(write_seen(first, 1), KPROF_OK);
@@ -150,9 +143,8 @@ static void spools_of_one_pid_are_numbered(void **state)
     kprof_spool_writer_close(second);
 }
 
-static void closed_descriptors_are_reopened(void **state)
+TEST(closed_descriptors_are_reopened)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
     assert_true(writer_fd(0) >= 500);
@@ -165,9 +157,8 @@ static void closed_descriptors_are_reopened(void **state)
     assert_spool_holds(0, (const uint32_t[]){1, 2, 3}, 3);
 }
 
-static void a_reused_descriptor_is_left_alone(void **state)
+TEST(a_reused_descriptor_is_left_alone)
 {
-    (void)state;
     char path[64];
     struct stat info;
     kprof_spool_writer *writer = open_writer();
@@ -190,9 +181,8 @@ static void a_reused_descriptor_is_left_alone(void **state)
     assert_spool_holds(0, (const uint32_t[]){1, 2}, 2);
 }
 
-static void the_directory_may_change(void **state)
+TEST(the_directory_may_change)
 {
-    (void)state;
     char *before = getcwd(NULL, 0);
     kprof_spool_writer *writer;
     assert_int_equal(chdir(dir), 0);
@@ -208,9 +198,8 @@ static void the_directory_may_change(void **state)
     assert_spool_holds(0, (const uint32_t[]){1, 2}, 2);
 }
 
-static void a_replaced_file_is_not_written(void **state)
+TEST(a_replaced_file_is_not_written)
 {
-    (void)state;
     char path[64];
     struct stat info;
     kprof_spool_writer *writer = open_writer();
@@ -227,9 +216,8 @@ static void a_replaced_file_is_not_written(void **state)
     kprof_spool_writer_close(writer);
 }
 
-static void a_full_disk_loses_only_what_did_not_fit(void **state)
+TEST(a_full_disk_loses_only_what_did_not_fit)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
     disk.shorten_at = disk.calls + 1;
@@ -256,9 +244,8 @@ static bool lacks_records(void)
     return lacks;
 }
 
-static void readers_see_that_a_record_is_missing(void **state)
+TEST(readers_see_that_a_record_is_missing)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
     assert_false(lacks_records());
@@ -271,18 +258,16 @@ static void readers_see_that_a_record_is_missing(void **state)
     kprof_spool_writer_close(writer);
 }
 
-static void a_spool_that_cannot_begin_is_marked_too(void **state)
+TEST(a_spool_that_cannot_begin_is_marked_too)
 {
-    (void)state;
     kprof_spool_writer *writer;
     disk.full_from = 1;
     assert_int_equal(kprof_spool_writer_open(dir, &writer), KPROF_OUTPUT);
     assert_true(lacks_records());
 }
 
-static void nothing_is_written_after_the_stop(void **state)
+TEST(nothing_is_written_after_the_stop)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
     int number = writer_fd(0);
@@ -296,9 +281,8 @@ static void nothing_is_written_after_the_stop(void **state)
     assert_spool_holds(0, (const uint32_t[]){1}, 1);
 }
 
-static void interruptions_and_short_writes_are_continued(void **state)
+TEST(interruptions_and_short_writes_are_continued)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     disk.interrupt_at = disk.calls + 1;
     disk.shorten_at = disk.calls + 2;
@@ -331,9 +315,8 @@ static void assert_launches(const uint64_t *launches, size_t count)
     kprof_spool_reader_close(reader);
 }
 
-static void launches_that_are_held_are_written_together(void **state)
+TEST(launches_that_are_held_are_written_together)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     const int before = disk.calls;
     kprof_spool_hold(writer);
@@ -353,9 +336,8 @@ static void launches_that_are_held_are_written_together(void **state)
     kprof_spool_writer_close(writer);
 }
 
-static void not_too_much_is_held(void **state)
+TEST(not_too_much_is_held)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     const int before = disk.calls;
     uint64_t launch = 0;
@@ -381,9 +363,8 @@ static size_t launch_bytes(void)
     return (size_t)(one.st_size - empty.st_size);
 }
 
-static void a_full_disk_keeps_the_held_launches_that_fit(void **state)
+TEST(a_full_disk_keeps_the_held_launches_that_fit)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     kprof_spool_hold(writer);
     for (uint64_t i = 1; i <= 5; i++)
@@ -399,9 +380,8 @@ static void a_full_disk_keeps_the_held_launches_that_fit(void **state)
     kprof_spool_writer_close(writer);
 }
 
-static void a_file_size_limit_keeps_the_held_launches_that_fit(void **state)
+TEST(a_file_size_limit_keeps_the_held_launches_that_fit)
 {
-    (void)state;
     const size_t bytes = launch_bytes();
     char path[64];
     struct stat info;
@@ -424,9 +404,8 @@ static void a_file_size_limit_keeps_the_held_launches_that_fit(void **state)
 }
 
 /* Without the writer's own check SIGXFSZ would end this program. */
-static void a_file_size_limit_does_not_kill(void **state)
+TEST(a_file_size_limit_does_not_kill)
 {
-    (void)state;
     struct rlimit before, limit;
     kprof_spool_writer *writer = open_writer();
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
@@ -447,9 +426,8 @@ static void a_file_size_limit_does_not_kill(void **state)
     assert_spool_holds(0, (const uint32_t[]){1, 3}, 2);
 }
 
-static void few_descriptors_are_enough(void **state)
+TEST(few_descriptors_are_enough)
 {
-    (void)state;
     rlim_t before = limit_descriptors(64);
     kprof_spool_writer *writer = open_writer();
     kprof_status status = write_seen(writer, 1);
@@ -459,9 +437,8 @@ static void few_descriptors_are_enough(void **state)
     assert_spool_holds(0, (const uint32_t[]){1}, 1);
 }
 
-static void a_missing_directory_is_named(void **state)
+TEST(a_missing_directory_is_named)
 {
-    (void)state;
     kprof_spool_writer *writer;
     assert_int_equal(kprof_spool_writer_open("/nonexistent/session", &writer), KPROF_OUTPUT);
     assert_null(writer);
@@ -476,9 +453,8 @@ static void sink_into_spool(void *user, kprof_log_level level, const char *messa
     (void)!kprof_spool_write(user, &record);
 }
 
-static void logging_into_a_failing_spool_ends(void **state)
+TEST(logging_into_a_failing_spool_ends)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     kprof_log_set_sink(sink_into_spool, writer);
     disk.full_from = disk.calls + 1;
@@ -509,9 +485,8 @@ static void *write_many(void *user)
     return NULL;
 }
 
-static void threads_write_whole_records(void **state)
+TEST(threads_write_whole_records)
 {
-    (void)state;
     char path[64];
     kprof_spool_reader *reader;
     kprof_record record;
@@ -541,9 +516,8 @@ static void threads_write_whole_records(void **state)
 /* Keeps what the child abandons reachable, or valgrind would call it a leak. */
 static kprof_spool_writer *volatile abandoned;
 
-static void a_forked_child_forgets_the_spool(void **state)
+TEST(a_forked_child_forgets_the_spool)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
     fflush(stdout);
@@ -571,9 +545,8 @@ static int set_up(void **state)
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static void a_handler_within_a_write_does_not_wait(void **state)
+TEST(a_handler_within_a_write_does_not_wait)
 {
-    (void)state;
     kprof_spool_writer *writer = open_writer();
     handler.writer = writer;
     assert_int_equal(write_seen(writer, 1), KPROF_OK);
@@ -594,33 +567,8 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(all_types_are_written),
-        TEST(spools_of_one_pid_are_numbered),
-        TEST(closed_descriptors_are_reopened),
-        TEST(a_reused_descriptor_is_left_alone),
-        TEST(the_directory_may_change),
-        TEST(a_replaced_file_is_not_written),
-        TEST(a_full_disk_loses_only_what_did_not_fit),
-        TEST(readers_see_that_a_record_is_missing),
-        TEST(a_spool_that_cannot_begin_is_marked_too),
-        TEST(nothing_is_written_after_the_stop),
-        TEST(interruptions_and_short_writes_are_continued),
-        TEST(launches_that_are_held_are_written_together),
-        TEST(not_too_much_is_held),
-        TEST(a_full_disk_keeps_the_held_launches_that_fit),
-        TEST(a_file_size_limit_keeps_the_held_launches_that_fit),
-        TEST(a_file_size_limit_does_not_kill),
-        TEST(few_descriptors_are_enough),
-        TEST(a_missing_directory_is_named),
-        TEST(logging_into_a_failing_spool_ends),
-        TEST(threads_write_whole_records),
-        TEST(a_handler_within_a_write_does_not_wait),
-        TEST(a_forked_child_forgets_the_spool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }
