@@ -194,7 +194,7 @@ for path in sys.stdin.read().splitlines():
 
 scripts_are_sound() {
   command -v shellcheck >/dev/null || { echo "shellcheck is missing"; return; }
-  { select_files '\.sh$' && select_files '^\.ci/run$'; } | xargs -r shellcheck -S warning -f gcc
+  select_files '(\.sh|^\.ci/run|^ncu/ncu)$' | xargs -r shellcheck -S warning -f gcc
 }
 
 exec 3>&2

@@ -395,7 +395,8 @@ tree_is_whole() {
               share/doc/kprof/THIRD-PARTY.txt share/bash-completion/completions/kprof share/zsh/site-functions/_kprof \
               share/fish/vendor_completions.d/kprof.fish share/man/man1/kprof-list.1 share/man/man1/kprof-plan.1 \
               share/man/man1/kprof-recover.1 share/man/man1/kprof-explain.1 share/kprof/metricsets/aliases \
-              share/kprof/python/kprof.py share/kprof/python/ncu_report.py; do
+              share/kprof/python/kprof.py share/kprof/python/ncu_report.py share/kprof/ncu/ncu \
+              share/kprof/ncu/extras/python/ncu_report.py; do
     [[ -e $1/$file ]] || { echo "missing: $file"; status=1; }
   done
   return $status

@@ -4,6 +4,8 @@ import csv
 import io
 import re
 import shlex
+import shutil
+import sys
 
 import harness
 from harness import *
@@ -343,6 +345,35 @@ class Scripts(Case):
         for words in (["-i", "a", "--range-filter", ":1:"], ["-i", "a", "--native-include", "main"],
                       ["report", "a.ncu-rep", "--target-processes", "all"]): # what they choose is not known any more
             self.assertIn(" is no option of kprof report; ", self.kprof(*words).err)
+
+    def test_folder_of_a_toolkit(self):
+        """Scripts look for extras/python beside the ncu in PATH, or beside what that leads to."""
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+        for name, target in (("bin/kprof", KPROF), ("share/kprof/python", os.path.join(source, "python"))):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            os.symlink(target, self.path(name))
+        shutil.copytree(os.path.join(source, "ncu"), self.path("share/kprof/ncu"), symlinks=True)
+        os.symlink(self.path("share/kprof/ncu/ncu"), self.path("bin/ncu"))
+        for folder in ("share/kprof/ncu", "bin"):
+            with self.subTest(folder):
+                environment = self.environment({"PATH": self.path(folder) + ":" + os.environ["PATH"]})
+                found = shutil.which("ncu", path=environment["PATH"])
+                words = ["ncu", "--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run", APP]
+                run = subprocess.run([*words, f"launch={SCALE}*3"], env=environment, cwd=self.dir, text=True,
+                                     capture_output=True, timeout=PATIENCE_S)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertIn('==PROF== Profiling "scale"', run.stdout)
+                modules = os.path.join(os.path.dirname(os.path.realpath(found)), "extras/python")
+                text = "import ncu_report; print(len(ncu_report.load_report('run.ncu-rep').range_by_idx(0)))"
+                read = subprocess.run([sys.executable, "-B", "-c", text], env={**environment, "PYTHONPATH": modules},
+                                      cwd=self.dir, text=True, capture_output=True, timeout=PATIENCE_S)
+                self.assertEqual((read.returncode, read.stdout), (0, "3\n"), read.stderr)
+        self.assertTrue(os.path.isfile(self.path("share/kprof/ncu/extras/python/ncu_report.py")))
+        os.unlink(self.path("bin/kprof"))
+        run = subprocess.run([self.path("bin/ncu"), "--version"], env={**environment, "PATH": "/usr/bin:/bin"},
+                             text=True, capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual((run.returncode, run.stdout), (127, ""))
+        self.assertIn("ncu: there is no kprof", run.stderr)
 
     def test_output(self):
         columns = '"Section Name","Metric Name","Metric Unit","Metric Value"'
