@@ -1,5 +1,5 @@
-/* Loads the set files: the JSON files in the folders sections, sets, findings and aliases of each folder, later folders
- * over earlier ones. */
+/* Loads the set files: the JSON files in the folders sections, sets, findings, aliases and words of each folder, later
+ * folders over earlier ones. */
 #include "metricset/catalog.h"
 
 #include "core/log.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_FILE = 1 << 20, MAX_FILES = 1024, MAX_ALIASES = 8192 };
+enum { MAX_FILE = 1 << 20, MAX_FILES = 1024, MAX_ALIASES = 8192, MAX_WORDS = 8192 };
 
 /* Open a regular file; anything else might keep kprof waiting, or never end. */
 static kprof_status open_file(const char *path, FILE **out)
@@ -146,6 +146,40 @@ static kprof_status load_aliases(kprof_catalog *catalog, const kprof_json_place 
     return status;
 }
 
+static kprof_status read_word(const kprof_json_place *place, const cJSON *value, void *element)
+{
+    static const kprof_json_field fields[] = {
+        KPROF_JSON_FIELD(kprof_page_word, "words", TEXTS, words, .is_needed = true),
+        KPROF_JSON_FIELD(kprof_page_word, "meaning", TEXT, meaning, .is_needed = true),
+        {.key = NULL}};
+    return kprof_json_read(place, value, fields, element);
+}
+
+static kprof_status load_words(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
+{
+    struct whole {
+        char *id, *name, *help;
+        kprof_page_word *words;
+        size_t count;
+    } file = {.words = NULL};
+    static const kprof_json_field fields[] = {
+        KPROF_JSON_FIELD(struct whole, "id", TEXT, id, .is_needed = true),
+        KPROF_JSON_FIELD(struct whole, "name", TEXT, name, .is_needed = true),
+        KPROF_JSON_FIELD(struct whole, "help", TEXT, help),
+        KPROF_JSON_LIST(struct whole, "words", words, count, read_word, kprof_page_word),
+        {.key = NULL}};
+    kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
+    KPROF_THEN(status, kprof_json_read(place, value, fields, &file));
+    KPROF_THEN(status, check_id(place, file.id));
+    if (status == KPROF_OK && catalog->word_count + file.count > MAX_WORDS)
+        status = kprof_fail(KPROF_BAD_METRICSET, "words/%s.json: there are more than %d words", file.id, MAX_WORDS);
+    for (size_t i = 0; i < file.count && status == KPROF_OK; i++) {
+        KPROF_POOL_ADD(&catalog->pool, catalog->words, catalog->word_count);
+        catalog->words[catalog->word_count - 1] = file.words[i];
+    }
+    return status;
+}
+
 typedef kprof_status file_loader(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value);
 
 static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loader *load)
@@ -170,7 +204,11 @@ static int is_json(const struct dirent *entry)
 static const struct kind {
     const char *folder;
     file_loader *load;
-} kinds[] = {{"sections", load_section}, {"sets", load_set}, {"findings", load_finding}, {"aliases", load_aliases}};
+} kinds[] = {{"sections", load_section},
+             {"sets", load_set},
+             {"findings", load_finding},
+             {"aliases", load_aliases},
+             {"words", load_words}};
 enum { KIND_COUNT = COUNT_OF(kinds) };
 
 /* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
@@ -205,10 +243,11 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
     for (size_t i = 0; i < KIND_COUNT && status == KPROF_OK; i++)
         status = load_kind(catalog, folder, &kinds[i], &found);
     if (status == KPROF_OK && !found)
-        status = kprof_fail(KPROF_BAD_METRICSET,
-                            "%s: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\" that can be read; "
-                            "kprof's are JSON files, and it does not read ncu's files *.section",
-                            folder);
+        status = kprof_fail(
+            KPROF_BAD_METRICSET,
+            "%s: has no folder \"sets\", \"sections\", \"findings\", \"aliases\" or \"words\" that can be read; "
+            "kprof's are JSON files, and it does not read ncu's files *.section",
+            folder);
     return status;
 }
 

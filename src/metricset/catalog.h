@@ -11,6 +11,12 @@ typedef struct kprof_set_definition {
     int order;
 } kprof_set_definition;
 
+/* What pages call something, in words. */
+typedef struct kprof_page_word {
+    char **words; /* NULL-terminated */
+    char *meaning;
+} kprof_page_word;
+
 struct kprof_catalog {
     kprof_pool pool;            /* has all that follows */
     kprof_set_definition *sets; /* [set_count], by order and id, as the sections are */
@@ -21,6 +27,8 @@ struct kprof_catalog {
     size_t finding_count;
     kprof_alias *aliases; /* [alias_count], in the order of the files */
     size_t alias_count;
+    kprof_page_word *words; /* [word_count], in the order of the files */
+    size_t word_count;
 };
 
 /* Index of the set with this id or alias, or of the section; the count when there is none. */

@@ -3,7 +3,6 @@
 
 #include "core/log.h"
 #include "core/regex.h"
-#include "metricset/page_words.h"
 #include "metricset/select.h"
 
 #include <stdlib.h>
@@ -627,13 +626,28 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     return KPROF_OK;
 }
 
-/* Return what a word of the pages means that no metric and no finding has for a name. */
-static const char *meaning_of(const char *word)
+static bool is_same(const char *name, const char *word)
 {
-    const kprof_page_word *row = kprof_page_words;
-    while (row->word && !is_called(row->word, word))
-        row++;
-    return row->word ? row->meaning : kprof_instruction_label_help(word);
+    return strcasecmp(name, word) == 0;
+}
+
+/* The last file's, as it stands over earlier ones; NULL: no file has the word. */
+static const char *find_meaning(const kprof_catalog *catalog, const char *word,
+                                bool (*is_so)(const char *, const char *))
+{
+    for (size_t i = catalog->word_count; i-- > 0;)
+        for (char **name = catalog->words[i].words; name && *name; name++)
+            if (is_so(*name, word))
+                return catalog->words[i].meaning;
+    return NULL;
+}
+
+/* Return what a word of the pages means that no metric and no finding has for a name. */
+static const char *meaning_of(const kprof_catalog *catalog, const char *word)
+{
+    const char *meaning = find_meaning(catalog, word, is_same);
+    meaning = meaning ? meaning : find_meaning(catalog, word, is_called);
+    return meaning ? meaning : kprof_instruction_label_help(word);
 }
 
 static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
@@ -734,7 +748,7 @@ static void explain_instruction(explainer *by, const kprof_instruction_metric *r
 static void add_meaning(explainer *by, const char *word)
 {
     kprof_explanation *out = by->out;
-    const char *meaning = meaning_of(word), *help = out->help ? out->help : "";
+    const char *meaning = meaning_of(by->catalog, word), *help = out->help ? out->help : "";
     const bool has_it = out->kind && (strcmp(out->kind, "word") == 0 || strcmp(out->kind, "instruction") == 0);
     const char *gap = *help && !kprof_ends_with(help, ".") ? ". " : *help ? " " : "";
     if (meaning && !has_it)
@@ -772,7 +786,7 @@ static kprof_status look_up_page_word(explainer *by, const char *word, bool *is)
         by->out->metric = metric;
         return explain_metric(by, metric);
     }
-    const char *meaning = meaning_of(by->point ? by->point : word);
+    const char *meaning = meaning_of(catalog, by->point ? by->point : word);
     if (status != KPROF_OK || *is || !meaning)
         return status;
     *is = true;
@@ -787,7 +801,12 @@ static kprof_status look_up_page_word(explainer *by, const char *word, bool *is)
 
 static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
 {
-    const kprof_status status = look_up_page_word(by, word, is);
+    kprof_status status = look_up_page_word(by, word, is);
+    const char *unit = strstr(word, " (");
+    if (status == KPROF_OK && !*is && unit && kprof_ends_with(word, ")")) {
+        word = kprof_pool_keep(&by->out->pool, kprof_strndup(word, (size_t)(unit - word)));
+        status = word ? look_up_page_word(by, word, is) : KPROF_NO_MEMORY;
+    }
     if (status == KPROF_OK && *is)
         add_meaning(by, word);
     return status;

@@ -1,6 +1,5 @@
-/* Sets, sections, findings and aliases as data: reads metricsets/sets/<id>.json, metricsets/sections/<id>.json,
- * metricsets/findings/<id>.json and metricsets/aliases/<id>.json, and resolves a selection for one chip into the names
- * to collect. docs/metricsets.md has the file format. */
+/* Sets, sections, findings, aliases and words as data: reads metricsets/sets/<id>.json and the like, and resolves a
+ * selection for one chip into the names to collect. docs/metricsets.md has the file format. */
 #pragma once
 
 #include "core/strbuf.h"

@@ -1,6 +1,7 @@
 /* Set files: the shipped ones, a user's folder over them, the example of docs/metricsets.md, and files that are wrong.
  */
 #include "log_capture.h"
+#include "metricset/explain.h"
 #include "metricset/metricset.h"
 #include "test.h"
 
@@ -178,9 +179,14 @@ TEST(test_documented_example)
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sets/bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/findings/WideStore.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/aliases/mine.json");
+    assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/words/mine.json");
     assert_int_equal(load(KPROF_METRICSETS_DIR, KPROF_TESTS_DIR "/fixtures/metricsets", &catalog), KPROF_OK);
     assert_int_equal(check(catalog, "bandwidth", "Bandwidth"), KPROF_OK);
     assert_non_null(kprof_catalog_find_alias(catalog, "l2.bytes_per_inst"));
+    kprof_explanation of_word;
+    assert_int_equal(kprof_explain_label(catalog, NULL, "directions", &of_word), KPROF_OK);
+    assert_string_equal(of_word.description, "What our kernels read and write, as a table of its own.");
+    kprof_explanation_free(&of_word);
     kprof_catalog_free(catalog);
 }
 
@@ -229,8 +235,9 @@ TEST(test_findings_name_what_exists)
 
 TEST(test_wrong_files)
 {
-    assert_load_fails("/nonexistent/folder",
-                      "/nonexistent/folder: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\"");
+    assert_load_fails(
+        "/nonexistent/folder",
+        "/nonexistent/folder: has no folder \"sets\", \"sections\", \"findings\", \"aliases\" or \"words\"");
     assert_section_fails("{\n  \"id\": \"Mine\",\n  oops\n}", "sections/Mine.json: line 3, column 4: not valid JSON");
     assert_section_fails("{\"id\": \"Other\", \"name\": \"N\"}", "must be the file's name, \"Mine\"");
     assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"item\": []}", "item: is not a key that is known here");
@@ -249,6 +256,37 @@ TEST(test_wrong_files)
     assert_set_fails("{\"id\": \"mine\", \"name\": \"N\"}", "sections: must name at least one section");
     assert_set_fails("{\"id\": \"mine\", \"name\": \"N\", \"sections\": [[]]}", "sections[0]: must be a string");
     assert_set_fails("", "not valid JSON");
+}
+
+/* A word of one's own stands over a shipped one. */
+TEST(test_words)
+{
+    static const struct {
+        const char *text, *reason;
+    } rows[] = {
+        {"{\"id\": \"Mine\", \"name\": \"N\", \"words\": [{\"words\": [\"a\"]}]}", "words[0].meaning: "},
+        {"{\"id\": \"Mine\", \"name\": \"N\", \"words\": [{\"meaning\": \"a\"}]}", "words[0].words: "},
+        {"{\"id\": \"Mine\", \"name\": \"N\", \"words\": {}}", "words: "},
+        {"{\"id\": \"Yours\", \"name\": \"N\"}", "must be the file's name, \"Mine\""},
+    };
+    char path[256];
+    put_path(path, sizeof path, "words");
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_file("words/Mine.json", rows[i].text);
+        assert_load_fails(folder, rows[i].reason);
+    }
+    write_file("words/Mine.json", "{\"id\": \"Mine\", \"name\": \"N\", \"words\": [{\"words\": [\"b\", "
+                                  "\"worth most\"], \"meaning\": \"A lot.\"}]}");
+    kprof_catalog *catalog;
+    kprof_explanation of_word;
+    assert_int_equal(load(KPROF_METRICSETS_DIR, folder, &catalog), KPROF_OK);
+    assert_int_equal(kprof_explain_label(catalog, NULL, "Worth most", &of_word), KPROF_OK);
+    assert_string_equal(of_word.description, "A lot.");
+    kprof_explanation_free(&of_word);
+    kprof_catalog_free(catalog);
+    remove_file("words/Mine.json");
+    rmdir(path);
 }
 
 /* One kind of files that cannot be read is not left out silently. */

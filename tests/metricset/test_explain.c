@@ -110,6 +110,11 @@ TEST(test_words_of_pages)
         {"atomics", "finding", NULL, "What limits the kernel"}, /* not a row of that name */
         {"Worth most", "word", NULL, NULL},
         {"Waits for", "word", NULL, NULL},
+        {"Gain at most", "word", NULL, "The time that could be saved at most. That of several GPUs is added up."},
+        {"Min", "word", NULL, "The least value."}, /* not of "Min (ns)" */
+        {"min (NS)", "word", NULL, "The least of them."},
+        {"cuda_gpu_trace", "word", NULL, "Each kernel, copy and set, in the order of time."},
+        {"SMs Busy (%)", NULL, "sm__cycles_active.avg.pct_of_peak_sustained_elapsed", NULL},
         {"costs", "word", NULL, NULL},
         {"Ideal sectors", "instruction", "source:smsp__sass_sectors_mem_global_ideal", NULL},
         {"Samples", "instruction", "smsp__pcsamp_sample_count", NULL}, /* not what a finding calls so */

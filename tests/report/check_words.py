@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`kprof explain` knows every heading of the pages of reports and comparisons: the titles of lists and tables, and
-what stands above columns and beside values. Markdown has the headings that text has, and HTML those of its lists and of
-web/src. Usage: check_words.py SOURCE_DIR WRITE_FIXTURE KPROF"""
+what stands above columns and beside values. Of traces it knows every table, its headings, causes and findings. Markdown
+has the headings that text has, and HTML those of its lists and of web/src. Usage: check_words.py SOURCE_DIR
+WRITE_FIXTURE KPROF"""
 import json
 import pathlib
 import re
@@ -17,8 +18,7 @@ OF_PAGES = re.compile(r'label: "([A-Z][^"]+)"|head: "([A-Z][^"]+)"|h\("(?:dt|h[1
 OF_SECTIONS = {"details", "raw", "statistics"}
 COLUMNS = {"Value", "Text", "Metric", "Note", "Kernel"}  # second ones, of tables with headings
 OLDER = {f"{unit}: Average" for unit in ("DRAM", "L1", "SMSP")}  # a column that sections had when samples were recorded
-OF_FIXTURE = {"SMs Busy (%)", "DRAM Read (%)"}  # metrics of the made-up trace
-NO_HEADINGS = OLDER | OF_FIXTURE | {"", "This report is damaged", "Not in this report"}  # in place of a page
+NO_HEADINGS = OLDER | {"", "This report is damaged", "Not in this report"}  # in place of a page
 
 
 def run(*words):
@@ -74,6 +74,19 @@ def of_web(source):
         yield from re.findall(r'[\[?(:] ?"([A-Z][^"]+)"[,:\]]', facts[0]) if facts else ()
 
 
+def of_traces(source, kprof, trace):
+    """Names and titles of tables are those that kprof has in one place; a heading is what a column is called."""
+    tables = re.findall(r'^    TABLE\((\w+), "([^"]+)"', (source / "src/report/model/trace_stats.c").read_text(), re.M)
+    assert len(tables) > 30
+    for name, title in tables:
+        yield from (name, title)
+        yield from run(kprof, "stats", trace, "-r", name, "-f", "tsv").stdout.split("\n")[0].split("\t")
+    queries = (source / "src/report/model/trace_stats.sql").read_text()
+    yield from re.findall(r"(?:UNION ALL|found AS \()\s*SELECT (?:\d(?: AS i)?, )?'([A-Z][^']+)'", queries)
+    causes = re.search(r"cause_names\[CAUSES\] = {(.*?)}", (source / "src/report/model/trace_busy.c").read_text(), re.S)
+    yield from re.findall(r'"([^"]+)"', causes[1])
+
+
 def headings(source, write_fixture, kprof, work):
     for kind in ((), ("multiplexed",), ("census",), ("trace",)):
         assert run(write_fixture, work / f"{'-'.join(kind) or 'plain'}.kprof", *kind).returncode == 0
@@ -92,6 +105,7 @@ def headings(source, write_fixture, kprof, work):
         assert run(kprof, "report", report, "-f", "--html", page).returncode == 0
         yield from of_html(page)
     yield from of_web(source)
+    yield from of_traces(source, kprof, work / "trace.kprof")
     pairs = [sorted((source / "samples").glob("transpose-*.kprof")), [work / "before", work / "after"]]
     for kind in pairs[1]:
         assert run(write_fixture, kind, kind.name).returncode == 0
