@@ -212,8 +212,7 @@ OPTION(CLI, CHOICE, metric_title, "print-metric-name", SHOWING,
        .argument = "label|name|label-name", .initial = KPROF_TITLE_LABEL,
        .choices = KPROF_CHOICES({"label", KPROF_TITLE_LABEL}, {"name", KPROF_TITLE_NAME},
                                 {"label-name", KPROF_TITLE_BOTH}))
-OPTION(CLI, STRING, log_file, "log-file", ALL,
-       "write the results to FILE, or to \"stdout\" or \"stderr\". %h %p %q{ENV} %i %% are expanded",
+OPTION(CLI, STRING, log_file, "log-file", ALL, "write the results to FILE, or to \"stdout\" or \"stderr\"",
        .argument = "FILE")
 OPTION(CLI, NUMBER, width, "width", ALL,
        "columns of text, 40 at least; 0: as many as COLUMNS says, or as the terminal has (0)", .letter = 'w',

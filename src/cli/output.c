@@ -350,20 +350,10 @@ static kprof_status check_outputs(const kprof_options *options, const char *log_
     return status;
 }
 
-/* Results replace a file, so that of runs which look for a number at once the one that creates the file has it. */
-static bool is_taken(const char *path, bool is_log)
-{
-    struct stat found;
-    const int file = is_log ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-    const bool is_there = is_log ? file < 0 && errno == EEXIST : lstat(path, &found) == 0;
-    if (file >= 0)
-        close(file);
-    return is_there;
-}
-
 /* Files are written as they are named, but reports, whose %i takes its number as they are made. */
 static kprof_status expand_name(kprof_options *options, const char *option, char **path)
 {
+    struct stat found;
     if (!*path || !strchr(*path, '%'))
         return KPROF_OK;
     for (unsigned number = 1;; number++) {
@@ -371,7 +361,7 @@ static kprof_status expand_name(kprof_options *options, const char *option, char
         kprof_status status = kprof_name_expand(option, *path, number, &name);
         if (status != KPROF_OK)
             return status;
-        if (kprof_name_is_numbered(*path) && is_taken(name, path == &options->log_file))
+        if (kprof_name_is_numbered(*path) && lstat(name, &found) == 0)
             continue;
         *path = kprof_pool_strdup(&options->made_words, name);
         return KPROF_OK;
@@ -382,12 +372,11 @@ kprof_status kprof_outputs_check(kprof_options *options)
 {
     bool makes_report = options->command == kprof_commands || options->command->operand == KPROF_OPERAND_FOLDER ||
                         options->command->operand == KPROF_OPERAND_MANY_REPORTS;
+    bool is_file = options->log_file && kprof_route_report(options).results == KPROF_TO_FILE;
     bool is_report = kprof_command_reads_reports(options->command);
     KPROF_AUTO_FREE char *export_path = NULL;
     KPROF_AUTO(kprof_strlist) inputs = KPROF_STRLIST_INIT;
     kprof_status status = expand_name(options, "--html", &options->html_path);
-    KPROF_THEN(status, expand_name(options, "--log-file", &options->log_file));
-    const bool is_file = options->log_file && kprof_route_report(options).results == KPROF_TO_FILE;
     if (is_export(options))
         KPROF_THEN(status, expand_name(options, "--export", &options->export_path));
     if (makes_report && options->export_path)

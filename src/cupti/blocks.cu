@@ -12,6 +12,11 @@ struct block {
 
 enum { UNIFORM = 1, CHANGED = 2, LOST = 4 };
 
+/* What kprof_compare does with what differs: looks at it, puts back what is kept, or does that only in the groups of
+ * GROUP blocks in which something has differed before. */
+enum { LOOK, PUT_BACK, PUT_BACK_IN_GROUPS };
+#define GROUP 256
+
 typedef unsigned long long word;
 
 __device__ static bool in_words(const block &b)
@@ -64,11 +69,14 @@ extern "C" __global__ void __launch_bounds__(256) kprof_keep(const block *blocks
     }
 }
 
-/* Compares blocks with what is kept of them, marks those that differ, and puts the content back if `repair` is set.
+/* Compares blocks with what is kept of them, and marks those that differ and, unless `groups` is NULL, their groups.
  * What is equal is not written, so that memory that may only be read can be among the blocks. */
-extern "C" __global__ void __launch_bounds__(256) kprof_compare(block *blocks, unsigned count, unsigned repair)
+extern "C" __global__ void __launch_bounds__(256)
+    kprof_compare(block *blocks, unsigned count, unsigned repair, unsigned char *groups)
 {
     for (unsigned i = blockIdx.x; i < count; i += gridDim.x) {
+        if (repair == PUT_BACK_IN_GROUPS && !groups[i / GROUP])
+            continue;
         const block b = blocks[i];
         int changed = 0;
         if (in_words(b)) {
@@ -94,8 +102,11 @@ extern "C" __global__ void __launch_bounds__(256) kprof_compare(block *blocks, u
                 }
         }
         changed = __syncthreads_or(changed);
-        if (threadIdx.x == 0 && changed)
+        if (threadIdx.x == 0 && changed) {
             blocks[i].state = b.state | CHANGED;
+            if (groups)
+                groups[i / GROUP] = 1;
+        }
     }
 }
 

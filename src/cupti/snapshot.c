@@ -48,6 +48,8 @@ typedef struct block {
 } block;
 
 enum { UNIFORM = 1, CHANGED = 2, LOST = 4 };
+enum { LOOK, PUT_BACK, PUT_BACK_IN_GROUPS };
+#define GROUP ((size_t)256)
 
 typedef struct block_table {
     block *items; /* [count] */
@@ -72,6 +74,7 @@ struct kprof_snapshot {
     uint64_t scratch; /* in `locked` */
     size_t scratch_bytes;
     block_table start, end, compared; /* compared: by kprof_snapshot_compare */
+    CUdeviceptr groups;               /* a byte for each GROUP of the start: has something in it changed? 0: none is */
     block_table seen, differing;      /* by _watch: those of `start`, with what differs marked, which is kept apart: */
     uint64_t *places;                 /* [start.count]: where, by block; 0: nowhere */
     size_t place_count;
@@ -265,8 +268,9 @@ static CUresult launch(kprof_snapshot *s, CUfunction kernel, size_t blocks, void
 static CUresult launch_behind(kprof_snapshot *s, CUstream stream, CUfunction kernel, const block_table *table)
 {
     CUdeviceptr blocks = table->device;
-    unsigned count = (unsigned)table->count, repair = 0;
-    void *arguments[] = {&blocks, &count, &repair};
+    CUdeviceptr no_groups = 0;
+    unsigned count = (unsigned)table->count, repair = LOOK;
+    void *arguments[] = {&blocks, &count, &repair, &no_groups};
     if (count == 0)
         return CUDA_SUCCESS;
     return s->driver->cuLaunchKernel_(kernel, grid_for(s, count), 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL);
@@ -275,17 +279,25 @@ static CUresult launch_behind(kprof_snapshot *s, CUstream stream, CUfunction ker
 /* Run a kernel over the blocks from number `from` on; kprof_compare only looks at them. */
 static CUresult run(kprof_snapshot *s, CUfunction kernel, const block_table *table, size_t from)
 {
-    CUdeviceptr blocks = table->device + from * sizeof(block);
-    unsigned count = (unsigned)(table->count - from), repair = 0;
-    return launch(s, kernel, count, (void *[]){&blocks, &count, &repair});
+    CUdeviceptr blocks = table->device + from * sizeof(block), no_groups = 0;
+    unsigned count = (unsigned)(table->count - from), repair = LOOK;
+    return launch(s, kernel, count, (void *[]){&blocks, &count, &repair, &no_groups});
+}
+
+/* Compare all blocks of the start, or those of groups that have changed, and note which groups have. */
+static CUresult compare_start(kprof_snapshot *s, unsigned repair)
+{
+    CUdeviceptr blocks = s->start.device;
+    unsigned count = (unsigned)s->start.count;
+    return launch(s, s->compare, count, (void *[]){&blocks, &count, &repair, &s->groups});
 }
 
 /* Put back what is kept of all blocks. */
 static CUresult put_back(kprof_snapshot *s, const block_table *table)
 {
-    CUdeviceptr blocks = table->device;
-    unsigned count = (unsigned)table->count, repair = 1;
-    return launch(s, s->compare, count, (void *[]){&blocks, &count, &repair});
+    CUdeviceptr blocks = table->device, no_groups = 0;
+    unsigned count = (unsigned)table->count, repair = PUT_BACK;
+    return launch(s, s->compare, count, (void *[]){&blocks, &count, &repair, &no_groups});
 }
 
 /* Give each block from number `from` on that needs it a place to be kept. */
@@ -461,10 +473,9 @@ static kprof_status add_host(kprof_snapshot *s)
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
 }
 
-/* Have `kernel` look at the blocks from number `from` on, and read what it found. */
-static kprof_status inspect(kprof_snapshot *s, CUfunction kernel, size_t from, int64_t limit_ns)
+/* Read what a kernel that was launched with this result finds in the blocks from number `from` on. */
+static kprof_status inspect(kprof_snapshot *s, CUresult result, size_t from, int64_t limit_ns)
 {
-    CUresult result = run(s, kernel, &s->start, from);
     kprof_status status = result == CUDA_SUCCESS ? wait(s, limit_ns) : fail("looking at memory", result);
     if (status != KPROF_OK || s->start.count == from)
         return status;
@@ -494,7 +505,8 @@ static kprof_status save_blocks(kprof_snapshot *s, size_t from, int64_t limit_ns
     if (s->follows && s->start.device_capacity != had)
         return kprof_fail(KPROF_NOT_COLLECTED, "the list of saved memory grew behind a launch that is followed");
     CUresult result = upload(s, &s->start, s->start.device_capacity != had ? 0 : from);
-    status = result == CUDA_SUCCESS ? inspect(s, s->scan, from, limit_ns) : fail("saving memory", result);
+    KPROF_THEN(result, run(s, s->scan, &s->start, from));
+    status = inspect(s, result, from, limit_ns);
     return status == KPROF_OK ? keep_blocks(s, &s->start, from, limit_ns) : status;
 }
 
@@ -920,9 +932,22 @@ static kprof_status list_changed(kprof_snapshot *s)
     return grow_device_table(s, &s->end);
 }
 
+/* Have space for the groups, of which none has changed. */
+static kprof_status clear_groups(kprof_snapshot *s)
+{
+    const size_t count = (s->start.count + GROUP - 1) / GROUP;
+    if (!s->groups)
+        s->groups = take_space(s, (s->start.capacity + GROUP - 1) / GROUP);
+    if (!s->groups)
+        return kprof_fail(KPROF_NO_MEMORY, "no space on the device to list what has changed");
+    return kprof_snapshot_set(s, &(kprof_set){.to = s->groups, .width = count, .height = 1, .element_bytes = 1});
+}
+
 kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
 {
-    kprof_status status = inspect(s, s->compare, 0, IDLE_LIMIT_NS);
+    kprof_status status = s->start.count > 0 ? clear_groups(s) : KPROF_OK;
+    if (status == KPROF_OK)
+        status = inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS);
     KPROF_THEN(status, list_changed(s));
     kprof_backing_mark(&s->backing);
     if (status == KPROF_OK && s->end.count > 0)
@@ -931,9 +956,9 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
     return status;
 }
 
-kprof_status kprof_snapshot_restore_start(kprof_snapshot *s)
+kprof_status kprof_snapshot_restore_start(kprof_snapshot *s, bool everywhere)
 {
-    CUresult result = put_back(s, &s->start);
+    CUresult result = compare_start(s, everywhere || !s->groups ? PUT_BACK : PUT_BACK_IN_GROUPS);
     return result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("restoring memory", result);
 }
 
@@ -961,6 +986,7 @@ void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
     s->seen.count = s->differing.count = s->place_count = 0;
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
     s->seen.device_capacity = s->differing.device_capacity = 0;
+    s->groups = 0;
     s->taken = s->ended = s->follows = s->watches = false;
     s->kept_bytes = s->most_kept_bytes = s->scratch_bytes = 0;
     {

@@ -84,7 +84,9 @@ kprof_status kprof_snapshot_set(kprof_snapshot *snapshot, const kprof_set *set) 
 /* Record the end, as the difference to the start. The context must be idle, here and in what follows. NO_MEMORY when
  * there is no space for it. */
 kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* After _record_end: put the start back. If `everywhere`, all memory is compared with it; else, where most of memory
+ * does not change, only the 16 MiB around what _record_end or an earlier call has found changed. */
+kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot, bool everywhere) KPROF_MUST_CHECK;
 /* After _record_end only. The application's own run may go on then, until its end is recorded once more. */
 kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* The batch is over: forget start and end, and keep kprof's own device memory. What the application has freed meanwhile

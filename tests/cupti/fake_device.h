@@ -22,6 +22,7 @@ typedef struct fake_block {
 } fake_block;
 
 enum { FAKE_UNIFORM = 1, FAKE_CHANGED = 2, FAKE_LOST = 4, FAKE_BLOCK_BYTES = 65536 };
+enum { FAKE_PUT_BACK_IN_GROUPS = 2, FAKE_GROUP = 256 };
 enum { FAKE_SCAN, FAKE_KEEP, FAKE_COMPARE, FAKE_FOLLOW, FAKE_COPY, FAKE_SET, FAKE_KERNELS };
 
 const char *kprof_driver_error(CUresult result)
@@ -34,6 +35,7 @@ typedef struct fake_launch {
     int kernel;
     fake_block *blocks;
     unsigned count, repair;
+    unsigned char *groups;
 } fake_launch;
 
 typedef struct fake_device {
@@ -104,7 +106,7 @@ static inline void fake_keep(fake_block *b)
         memcpy(fake_at(b->backing), fake_at(b->address), b->bytes);
 }
 
-static inline void fake_compare(fake_block *b, unsigned repair)
+static inline void fake_compare(fake_block *b, unsigned repair, unsigned char *group)
 {
     unsigned char *here = fake_at(b->address);
     const unsigned char *kept = b->backing ? fake_at(b->backing) : NULL;
@@ -115,6 +117,8 @@ static inline void fake_compare(fake_block *b, unsigned repair)
         if (here[i] == before)
             continue;
         b->state |= FAKE_CHANGED;
+        if (group)
+            *group = 1;
         if (repair)
             here[i] = before;
     }
@@ -140,8 +144,8 @@ static inline void fake_run(const fake_launch *launch)
             fake_keep(&launch->blocks[i]);
         else if (launch->kernel == FAKE_FOLLOW)
             fake_follow(&launch->blocks[i]);
-        else
-            fake_compare(&launch->blocks[i], launch->repair);
+        else if (launch->repair != FAKE_PUT_BACK_IN_GROUPS || launch->groups[i / FAKE_GROUP])
+            fake_compare(&launch->blocks[i], launch->repair, launch->groups ? &launch->groups[i / FAKE_GROUP] : NULL);
     }
 }
 
@@ -352,7 +356,8 @@ static CUresult CUDAAPI fake_launch_kernel(CUfunction function, unsigned grid, u
     }
     const bool follows = stream == (CUstream)(void *)&fake_app_stream;
     fake_launch launch = {kernel, fake_at(*(const CUdeviceptr *)arguments[0]), *(const unsigned *)arguments[1],
-                          *(const unsigned *)arguments[2]};
+                          *(const unsigned *)arguments[2],
+                          kernel == FAKE_COMPARE ? fake_at(*(const CUdeviceptr *)arguments[3]) : NULL};
     assert_true(follows ? kernel == FAKE_FOLLOW || (kernel == FAKE_COMPARE && launch.repair == 0)
                         : kernel != FAKE_FOLLOW);
     assert_true(grid >= 1 && grid_y == 1 && grid_z == 1 && threads == 256 && block_y == 1 && block_z == 1);

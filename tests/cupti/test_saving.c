@@ -195,7 +195,7 @@ static void assert_replays(const void *start, const unsigned char *end)
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
     assert_memory_equal(memory, end, BYTES);
     for (unsigned replay = 0; replay < 3; replay++) {
-        assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+        assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
         assert_memory_equal(memory, start, BYTES);
         for (size_t i = 0; i < span_count; i++)
             fill((size_t)(spans[i].address - at(0)), spans[i].size_bytes, 10 + replay);
@@ -229,7 +229,7 @@ TEST(test_memory_of_the_host)
     void *start = copy_of_memory();
     fill(4 * BLOCK, BLOCK, 4);
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
-    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_memory_equal(memory, start, BYTES);
     host_memory.size_bytes = 0;
     free(start);
@@ -254,6 +254,43 @@ TEST(test_all_of_memory)
     assert_saved_around(change_all);
     assert_saved_around(change_nothing);
     assert_saved_around(change_two_bytes);
+}
+
+static void assert_put_back(const unsigned char *here, bool everywhere, const char *values)
+{
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, everywhere), KPROF_OK);
+    for (size_t i = 0; values[i]; i++)
+        assert_int_equal(here[i * FAKE_GROUP * BLOCK], values[i]);
+}
+
+/* Only where something has changed before, unless that is asked for. */
+TEST(test_put_back_where_memory_has_changed)
+{
+    const size_t bytes = (2 * FAKE_GROUP + 1) * BLOCK;
+    unsigned char *many = calloc(1, bytes), *second, *last;
+    assert_non_null(many);
+    second = many + FAKE_GROUP * BLOCK;
+    last = second + FAKE_GROUP * BLOCK;
+    memset(many, 'a', bytes);
+    spans[0] = (kprof_span){(uint64_t)(uintptr_t)many, bytes};
+    span_count = 1;
+    take();
+    *last = 'b';
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    *many = *second = *last = 'c';
+    assert_put_back(many, false, "cca");
+    *last = 'd';
+    assert_put_back(many, true, "aaa");
+    *many = *second = *last = 'e';
+    assert_put_back(many, false, "aaa");
+    *second = 'f';
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    assert_true(*many == 'a' && *second == 'a' && *last == 'b');
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK); /* what has changed is found anew */
+    *second = 'g';
+    assert_put_back(many, false, "aga");
+    kprof_snapshot_drop(snapshot, true);
+    free(many);
 }
 
 /* The own run goes on after replays, and leaves another end. What the first one took is free again. */
@@ -444,7 +481,7 @@ TEST(test_much_memory_that_comes_later)
     large[MANY * BLOCK - 1] = 8;
     unsigned char mine = memory[5];
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
-    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_true(memory[5] != mine && large[MANY * BLOCK - 1] == 7);
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
     assert_true(memory[5] == mine && large[MANY * BLOCK - 1] == 8);
@@ -631,7 +668,7 @@ TEST(test_driver_that_fails)
     take();
     fake.launch_result = CUDA_ERROR_UNKNOWN;
     assert_int_not_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
-    assert_int_not_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_not_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_int_not_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
     fake.launch_result = CUDA_SUCCESS;
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
@@ -1023,7 +1060,7 @@ TEST(test_variables_within_allocations)
     fill(BLOCK, BLOCK, 9);
     void *end = copy_of_memory();
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
-    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_memory_equal(memory, start, BYTES);
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
     assert_memory_equal(memory, end, BYTES);
@@ -1077,7 +1114,7 @@ TEST(test_memory_that_comes_later_and_finds_no_space)
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_NO_MEMORY);
     fake.free_bytes = 2 * KPROF_DEVICE_RESERVE_BYTES;
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
-    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_int_equal(memory[5], mine ^ 1);
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
     assert_int_equal(memory[5], mine);

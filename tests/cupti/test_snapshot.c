@@ -170,7 +170,7 @@ static kprof_snapshot *take(void)
 static void put_back(kprof_snapshot *snapshot)
 {
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
-    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
 }
 
 static void close_snapshot(kprof_snapshot *snapshot)

@@ -1246,6 +1246,22 @@ static void trust(kprof_kernel *kernel)
     atomic_store(&kernel->compared, true);
 }
 
+/* Memory is at the end of the own run what it was before, and not where a replay ends: nobody has seen it change. */
+static void test_memory_that_only_replays_change(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    set_memory(7);
+    close_batch();
+    unsigned tag = launch(SIM_DICE);
+    copy_out(words);
+    set_memory(7);
+    close_batch();
+    assert_measured(tag);
+    look(words);
+    assert_filled(words, 1, 7);
+}
+
 /* After replays of other launches have given the host the same. */
 static void test_kernel_that_computes_something_else_later(void **state)
 {
@@ -1719,6 +1735,7 @@ int main(void)
         cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
         cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
+        cmocka_unit_test_teardown(test_memory_that_only_replays_change, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
         cmocka_unit_test_teardown(test_kernel_with_several_results, mend),
         cmocka_unit_test_teardown(test_copies_behind_the_last_launch, mend),

@@ -59,6 +59,7 @@ typedef struct saved_slot {
     bool saved;
     bool followed; /* what a launch leaves in it becomes its start */
     bool watched;  /* whether a launch changes it, from: */
+    bool changed;  /* it was not the start when all memory was compared */
     uint64_t generation;
     uint64_t start[SIM_WORDS], end[SIM_WORDS], seen[SIM_WORDS];
 } saved_slot;
@@ -1329,6 +1330,7 @@ static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
     for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++)
         if (snapshot->slots[slot].saved) {
             copy_words(slot, snapshot->slots[slot].end);
+            snapshot->slots[slot].changed = !has_words(slot, snapshot->slots[slot].start);
             sim.slots[slot].is_hosts = false;
         }
     snapshot->ended = !fault;
@@ -1336,30 +1338,36 @@ static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
     return fault ? kprof_fail(KPROF_NO_MEMORY, "no space for what changed (simulated)") : KPROF_OK;
 }
 
-static void restore(const kprof_snapshot *snapshot, bool end)
+typedef enum what_is_put_back { START_OF_CHANGED, START_OF_ALL, END } what_is_put_back;
+
+static void restore(kprof_snapshot *snapshot, what_is_put_back what)
 {
     check_can_wait("memory is restored");
     check_idle("memory is restored");
     if (snapshot->context != sim_current || !snapshot->taken || !snapshot->ended)
         sim_violation("memory of another context is restored, or some that was not recorded");
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
-        const saved_slot *saved = &snapshot->slots[slot];
+        saved_slot *saved = &snapshot->slots[slot];
         if (!saved->saved)
             continue;
+        if (what == START_OF_CHANGED && !saved->changed && !has_words(slot, saved->start))
+            sim_violation("a replay changed memory in which nothing had been seen to change");
+        saved->changed = saved->changed || !has_words(slot, saved->start);
         if (!sim.slots[slot].live || sim.slots[slot].generation != saved->generation)
             sim_violation("memory is restored that was freed or unmapped since it was saved");
         for (unsigned i = 0; i < SIM_WORDS; i++)
-            atomic_store_explicit(&sim_words(slot)[i], end ? saved->end[i] : saved->start[i], memory_order_relaxed);
+            atomic_store_explicit(&sim_words(slot)[i], what == END ? saved->end[i] : saved->start[i],
+                                  memory_order_relaxed);
     }
     for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
         sim.streams[stream].repeated_flag = snapshot->flags[stream];
     sim.contexts[sim_current].cold = false;
 }
 
-static kprof_status snapshot_restore_start(kprof_snapshot *snapshot)
+static kprof_status snapshot_restore_start(kprof_snapshot *snapshot, bool everywhere)
 {
     lock();
-    restore(snapshot, false);
+    restore(snapshot, everywhere ? START_OF_ALL : START_OF_CHANGED);
     unlock();
     return KPROF_OK;
 }
@@ -1367,7 +1375,7 @@ static kprof_status snapshot_restore_start(kprof_snapshot *snapshot)
 static kprof_status snapshot_restore_end(kprof_snapshot *snapshot)
 {
     lock();
-    restore(snapshot, true);
+    restore(snapshot, END);
     unlock();
     return KPROF_OK;
 }
