@@ -16,19 +16,19 @@
 
 #define MAX_FILES 100000
 
-/* The checksums of cubins that have a record. */
+/* The numbers of cubins that have a record. */
 static struct {
-    uint64_t *crcs; /* [count] */
+    uint64_t *ids; /* [count] */
     size_t count;
     int next; /* number of a file */
 } told;
 
-static bool note(uint64_t crc)
+static bool note(uint64_t id)
 {
-    if (KPROF_ANY(i, told.count, told.crcs[i] == crc))
+    if (KPROF_ANY(i, told.count, told.ids[i] == id))
         return false;
-    if (KPROF_APPEND(told.crcs, told.count)) /* else it gets another record */
-        told.crcs[told.count++] = crc;
+    if (KPROF_APPEND(told.ids, told.count)) /* else it gets another record */
+        told.ids[told.count++] = id;
     return true;
 }
 
@@ -71,19 +71,22 @@ static const char *write_file(const void *bytes, size_t size, char *name, size_t
     return reason;
 }
 
-void kprof_cubins_tell(uint64_t crc)
+uint64_t kprof_cubins_tell(uint64_t crc, const char *function)
 {
     char name[64] = "";
     size_t size = 0;
-    if (!note(crc))
-        return;
-    const void *bytes = kprof_engine.device->codes_find(crc, &size);
-    const char *reason = bytes ? write_file(bytes, size, name, sizeof name) : NULL;
+    uint64_t id;
+    const void *bytes = kprof_engine.device->codes_find(crc, function, &size, &id);
+    const bool is_new = note(id);
+    const char *reason = bytes && is_new ? write_file(bytes, size, name, sizeof name) : NULL;
     if (bytes)
-        kprof_engine.device->codes_drop(crc);
+        kprof_engine.device->codes_drop(id);
+    if (!is_new)
+        return id;
     if (reason)
         kprof_log(KPROF_LOG_WARNING, "the code of kernels cannot be kept for the source page: %s", reason);
     kprof_record record = {.type = KPROF_RECORD_CODE};
-    record.code = (kprof_code_record){.crc = crc, .bytes = size, .file = bytes && !reason ? name : ""};
+    record.code = (kprof_code_record){.crc = id, .bytes = size, .file = bytes && !reason ? name : ""};
     kprof_process_write(&record);
+    return id;
 }

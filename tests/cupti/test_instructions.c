@@ -463,38 +463,77 @@ TEST(launches_without_samples_tell_why)
 TEST(cubins_are_found_by_their_checksum)
 {
     size_t size = 0;
+    uint64_t id;
+    static char large[1 << 20];
     char code[] = {1, 2, 3, 77};
+    large[sizeof large - 1] = 40;
     kprof_codes_add(code, sizeof code);
-    assert_null(kprof_codes_find(77, &size)); /* nobody has asked to keep any */
+    assert_null(kprof_codes_find(77, "k", &size, &id)); /* nobody has asked to keep any */
+    assert_int_equal(id, 77);
     kprof_codes_keep();
     kprof_codes_add(code, sizeof code);
     kprof_codes_add(code, sizeof code);
     kprof_codes_add(code, 3);
+    kprof_codes_add(large, sizeof large);
     kprof_codes_add(NULL, 0);
     assert_int_equal(cupti.crcs, 0);
-    const char *found = kprof_codes_find(77, &size);
+    const char *found = kprof_codes_find(77, "k", &size, &id);
     assert_true(found && found != code && size == sizeof code && found[3] == 77);
-    assert_non_null(kprof_codes_find(3, &size));
+    assert_int_equal(id & UINT32_MAX, 77);
+    assert_non_null(kprof_codes_find(3, "k", &size, &id));
     assert_int_equal(size, 3);
-    assert_int_equal(cupti.crcs, 2); /* once for each, as they do not change */
-    assert_null(kprof_codes_find(78, &size));
-    kprof_codes_drop(77);
-    kprof_codes_drop(3);
-    assert_null(kprof_codes_find(77, &size));
-    assert_int_equal(cupti.crcs, 2);
+    assert_int_equal(cupti.crcs, 3); /* once for each, as they do not change */
+    assert_null(kprof_codes_find(78, "k", &size, &id));
+    assert_non_null(kprof_codes_find(40, "k", &size, &id));
+    const uint64_t before = id;
+    kprof_codes_drop(id);
+    assert_null(kprof_codes_find(40, "k", &size, &id));
+    assert_true(id == before && id > UINT32_MAX);
+    assert_int_equal(cupti.crcs, 3);
+}
+
+/* CUPTI's checksum is one of few bytes, so cubins of kernels that differ by a constant may share it. */
+TEST(cubins_with_one_checksum_are_told_apart)
+{
+    static char large[1 << 20];
+    const char add[] = "\0add\0code\0\101", sub[] = "\0sub\0code\0\101", again[] = "\0.text.add\0coda\0\101";
+    memcpy(large, "\0badd\0mul", sizeof "\0badd\0mul");
+    large[sizeof large - 1] = 'A';
+    kprof_codes_keep();
+    kprof_codes_add(add, sizeof add - 1);
+    kprof_codes_add(sub, sizeof sub - 1);
+    kprof_codes_add(large, sizeof large);
+    size_t size;
+    uint64_t ids[5];
+    const char *found = kprof_codes_find('A', "add", &size, &ids[0]);
+    assert_true(found && found[1] == 'a');
+    kprof_codes_drop(ids[0]);
+    found = kprof_codes_find('A', "sub", &size, &ids[1]);
+    assert_true(found && found[1] == 's');
+    assert_int_equal(ids[0] & UINT32_MAX, 'A');
+    assert_int_equal(ids[1] & UINT32_MAX, 'A');
+    assert_true(ids[0] != ids[1]);
+    assert_non_null(kprof_codes_find('A', "mul", &size, &ids[2]));
+    kprof_codes_drop(ids[2]);
+    assert_null(kprof_codes_find('A', "mul", &size, &ids[3])); /* of whichever has no bytes any more */
+    assert_true(ids[3] == ids[2] && ids[2] != ids[0] && ids[2] != ids[1]);
+    assert_true(kprof_codes_find('A', "add", &size, &ids[4]) && ids[4] == ids[0]);
+    kprof_codes_add(again, sizeof again - 1); /* the one that was loaded last */
+    assert_true(kprof_codes_find('A', "add", &size, &ids[4]) && ids[4] != ids[0]);
 }
 
 /* The thread that loads one has CUPTI's locks. */
 TEST(cubins_are_loaded_while_one_is_looked_for)
 {
     size_t size = 0;
+    uint64_t id;
     const char code[] = {1, 2, 3, 78};
     kprof_codes_keep();
     kprof_codes_add(code, sizeof code);
     cupti.loads = true;
-    assert_non_null(kprof_codes_find(78, &size));
+    assert_non_null(kprof_codes_find(78, "k", &size, &id));
     cupti.loads = false;
-    assert_non_null(kprof_codes_find(90, &size));
+    assert_non_null(kprof_codes_find(90, "k", &size, &id));
     assert_int_equal(size, 3);
 }
 

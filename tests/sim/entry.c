@@ -238,12 +238,12 @@ static _Atomic uint64_t *find_sum(unsigned stream)
 }
 
 /* Modules are this file, if a variable names one. */
-static const void *find_code(uint64_t crc, size_t *size)
+static const void *find_code(uint64_t crc, const char *function, size_t *size, uint64_t *id)
 {
     static char code[1 << 24];
     const char *path = getenv("KPROF_SIM_CUBIN");
     FILE *file = path ? fopen(path, "re") : NULL;
-    const void *found = sim_device.codes_find(crc, size);
+    const void *found = sim_device.codes_find(crc, function, size, id);
     if (found && file) {
         *size = fread(code, 1, sizeof code, file);
         found = code;

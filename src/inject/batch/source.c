@@ -506,8 +506,9 @@ void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state)
 {
     const char *usual = state->kind == KPROF_INSTRUCTED ? KPROF_IN_ANOTHER : KPROF_ONLY_IN_REPLAYS;
     for (kprof_kept *kept = source->kept.first; kept; kept = kept->next) {
-        if (!kept->record.instructions.reason)
-            kprof_cubins_tell(kept->record.instructions.crc);
+        kprof_instructions_record *told = &kept->record.instructions;
+        if (!told->reason)
+            told->crc = kprof_cubins_tell(told->crc, told->function);
         kprof_process_write(&kept->record);
     }
     for (size_t i = 0; i < state->list.count; i++)
