@@ -1,6 +1,5 @@
 /* Helpers of the tests of the cache: a folder for it, a view of its files, and other processes that use it. */
-#ifndef KPROF_TESTS_CACHE_FOLDER_H
-#define KPROF_TESTS_CACHE_FOLDER_H
+#pragma once
 
 #include "test.h"
 
@@ -95,5 +94,3 @@ static inline bool is_loaded(const char *library)
         fclose(maps);
     return found;
 }
-
-#endif

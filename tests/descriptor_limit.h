@@ -1,6 +1,5 @@
 /* For tests: how many descriptors the process may open. */
-#ifndef KPROF_TESTS_DESCRIPTOR_LIMIT_H
-#define KPROF_TESTS_DESCRIPTOR_LIMIT_H
+#pragma once
 
 #include "test.h"
 
@@ -16,5 +15,3 @@ static inline rlim_t limit_descriptors(rlim_t most)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     return before;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The record of an H200, for tests that need a device. */
-#ifndef KPROF_TESTS_H200_H
-#define KPROF_TESTS_H200_H
+#pragma once
 
 #include "spool/record.h"
 
@@ -30,5 +29,3 @@ static inline kprof_device_record h200_record(void)
         .warp_size = 32,
     };
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* For tests: messages go into a buffer instead of stderr, so that a test can ask what was said. */
-#ifndef KPROF_TESTS_LOG_CAPTURE_H
-#define KPROF_TESTS_LOG_CAPTURE_H
+#pragma once
 
 #include "core/log.h"
 
@@ -27,5 +26,3 @@ static inline void log_capture_start(log_capture *capture)
     memset(capture, 0, sizeof *capture);
     kprof_log_set_sink(log_capture_sink, capture);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What tests read of tests/fixtures/code. */
-#ifndef KPROF_TEST_CODE_FIXTURE_H
-#define KPROF_TEST_CODE_FIXTURE_H
+#pragma once
 
 #include "code/code.h"
 #include "test.h"
@@ -35,5 +34,3 @@ static inline const kprof_code_function *find_function(const kprof_code *code, c
     fail();
     return NULL;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A driver whose device memory is the host's and whose kernels are those of blocks.cu, in C. What is submitted runs at
  * once, or waits while the device is busy. */
-#ifndef KPROF_TESTS_FAKE_DEVICE_H
-#define KPROF_TESTS_FAKE_DEVICE_H
+#pragma once
 
 #include "core/memory.h"
 #include "cupti/driver.h"
@@ -444,5 +443,3 @@ static inline kprof_driver_api fake_api(void)
                               .cuMemGetInfo_ = fake_get_info,
                               .cuThreadExchangeStreamCaptureMode_ = fake_exchange_mode};
 }
-
-#endif

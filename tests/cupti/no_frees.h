@@ -1,6 +1,5 @@
 /* For tests of snapshots in which the application frees nothing. */
-#ifndef KPROF_TESTS_NO_FREES_H
-#define KPROF_TESTS_NO_FREES_H
+#pragma once
 
 #include "cupti/allocations.h"
 #include "cupti/redirect.h"
@@ -37,5 +36,3 @@ bool kprof_redirect_works(void)
 {
     return false;
 }
-
-#endif

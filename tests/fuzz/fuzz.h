@@ -1,7 +1,6 @@
 /* Shared by the fuzz harnesses. Each is one file with the function that libFuzzer calls for each input; it returns 0.
  * A harness finds a fault by a sanitizer's report, by FUZZ_CHECK, by its time or by its memory. */
-#ifndef KPROF_TESTS_FUZZ_H
-#define KPROF_TESTS_FUZZ_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -38,5 +37,3 @@ void fuzz_write_file(const char *path, const void *data, size_t size);
 uint8_t *fuzz_read_file(const char *path, size_t *size);
 /* A stream that takes everything and keeps nothing; one for the whole process. */
 FILE *fuzz_nowhere(void);
-
-#endif

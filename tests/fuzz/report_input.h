@@ -1,6 +1,5 @@
 /* Reports for harnesses: the fixtures, and printing a report in a way that a number chooses. */
-#ifndef KPROF_TESTS_FUZZ_REPORT_INPUT_H
-#define KPROF_TESTS_FUZZ_REPORT_INPUT_H
+#pragma once
 
 #include "report/report.h"
 
@@ -26,5 +25,3 @@ uint8_t *fuzz_read_fixture(bool multiplexed, size_t *size);
 uint8_t *fuzz_read_trace(size_t *size);
 /* One whose instructions were measured, likewise. */
 uint8_t *fuzz_read_code(size_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Helpers of the tests over the real Profiler Host API. */
-#ifndef KPROF_TESTS_HOST_TEST_H
-#define KPROF_TESTS_HOST_TEST_H
+#pragma once
 
 #include "host/host.h"
 
@@ -24,5 +23,3 @@ static inline bool tries_chip(const char *chip)
     const char *wanted = getenv("KPROF_TEST_CHIPS");
     return !wanted || strstr(wanted, chip);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * report. There are two metrics, one for each pass, where the test does not define fewer PASSES. REPLAY_CHOICE tells
  * what is repeated, GRAPHS what is a launch of a graph, INSTRUCTIONS how much is counted of each instruction, and
  * TIMELINES the passes of samples over time. */
-#ifndef KPROF_TESTS_ENGINE_TEST_H
-#define KPROF_TESTS_ENGINE_TEST_H
+#pragma once
 
 #include "core/config.h"
 #include "inject/batch.h"
@@ -275,5 +274,3 @@ static inline void assert_measured(unsigned tag)
     assert_report(tag, METRICS, "");
     assert_string_equal(look_up(tag).reason, "");
 }
-
-#endif

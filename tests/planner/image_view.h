@@ -1,6 +1,5 @@
 /* Reads a config image, beside what the planner says about it. */
-#ifndef KPROF_TESTS_IMAGE_VIEW_H
-#define KPROF_TESTS_IMAGE_VIEW_H
+#pragma once
 
 #include "host/nvpw.h"
 #include "metricset/metricset.h"
@@ -90,5 +89,3 @@ static inline kprof_planned plan_names(kprof_host *host, const kprof_strlist *na
     assert_int_equal(kprof_planner_make(host, &(kprof_planner_wish){names, &none}, &planned), KPROF_OK);
     return planned;
 }
-
-#endif

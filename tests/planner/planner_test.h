@@ -1,6 +1,5 @@
 /* Helpers of the tests of plans. */
-#ifndef KPROF_TESTS_PLANNER_TEST_H
-#define KPROF_TESTS_PLANNER_TEST_H
+#pragma once
 
 #include "host/host_test.h"
 #include "metricset/metricset.h"
@@ -30,5 +29,3 @@ static inline int tear_down_catalog(void **state)
     kprof_catalog_free(shipped_catalog);
     return 0;
 }
-
-#endif

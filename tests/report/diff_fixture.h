@@ -1,6 +1,5 @@
 /* Pairs of reports to compare: kernels with repeats, whose noise comes from a seeded generator. */
-#ifndef KPROF_TESTS_REPORT_DIFF_FIXTURE_H
-#define KPROF_TESTS_REPORT_DIFF_FIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ double diff_uniform(uint64_t *state);
 /* Times of kernels as GPUs give them, with a spread of `noise` (0.01: 1 %): steps of 32 ns, and now and then one much
  * longer. */
 double diff_noisy_time(uint64_t *state, double time_ns, double noise);
-
-#endif

@@ -1,7 +1,6 @@
 /* A realistic report for tests, made through the public interface: sections from tests/golden/sections, values of one
  * launch from tests/golden/values.txt, two processes and launches of several kinds. */
-#ifndef KPROF_TESTS_REPORT_FIXTURE_H
-#define KPROF_TESTS_REPORT_FIXTURE_H
+#pragma once
 
 #include "report/report.h"
 
@@ -51,5 +50,3 @@ const char *fixture_path(const char *name);
 char *fixture_read(const char *path, size_t *size);
 /* Return the text that kprof_report_print prints (caller frees). */
 char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status);
-
-#endif

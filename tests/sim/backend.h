@@ -1,6 +1,5 @@
 /* The side of the simulated machine that the engine sees, and what a test asks of it. */
-#ifndef KPROF_SIM_BACKEND_H
-#define KPROF_SIM_BACKEND_H
+#pragma once
 
 #include "cupti/device_ops.h"
 
@@ -9,5 +8,3 @@ extern const kprof_device_ops sim_device;
 
 /* A violation when the engine has not freed everything that it made. */
 void sim_check_nothing_left(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Time that passes without waiting for it. */
-#ifndef KPROF_TESTS_SIM_CLOCK_H
-#define KPROF_TESTS_SIM_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ bool sim_clock_was_asked(void);
 
 /* Let waits until a time end so much sooner. */
 void sim_clock_set_back_ms(int ms);
-
-#endif

@@ -2,8 +2,7 @@
  * functions. The application side is sim_call, which does what a driver call does and has the hooks of cupti/target.h
  * called around it; backend.c is the side that the engine sees. Breaking the rules of the headers in src/cupti is a
  * violation, which ends the process. */
-#ifndef KPROF_SIM_DEVICE_H
-#define KPROF_SIM_DEVICE_H
+#pragma once
 
 #include "core/config.h"
 #include "cupti/snapshot.h"
@@ -390,5 +389,3 @@ void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t 
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 extern __thread unsigned sim_lane;    /* that this thread runs */
-
-#endif

@@ -1,6 +1,5 @@
 /* NVTX's headers make this of a module of an application: pointers to functions, which the tool sets. */
-#ifndef KPROF_TESTS_NVTX_CLIENT_H
-#define KPROF_TESTS_NVTX_CLIENT_H
+#pragma once
 
 #include "inject/nvtx_abi.h"
 
@@ -96,5 +95,3 @@ static inline void nvtx_name_stream(void *stream, const char *name)
     if (nvtx_cudart[KPROF_NVTX_NAME_CUDA_STREAM_A])
         ((void (*)(void *, const char *))nvtx_cudart[KPROF_NVTX_NAME_CUDA_STREAM_A])(stream, name);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Random programs for the simulated machine: valid ones, whose results do not depend on when the device runs what. */
-#ifndef KPROF_SIM_PROGRAM_H
-#define KPROF_SIM_PROGRAM_H
+#pragma once
 
 #include "sim/device.h"
 
@@ -61,5 +60,3 @@ void sim_program_print(const sim_program *program, FILE *file);
 const char *sim_program_compare(const sim_program *program, const sim_result *plain, const sim_result *profiled);
 /* The nodes of the graph that a step launches, with the tags of that launch; their number. */
 unsigned sim_program_nodes(const sim_program *program, unsigned lane, unsigned step, sim_step nodes[SIM_NODES]);
-
-#endif

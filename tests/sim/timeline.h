@@ -1,7 +1,6 @@
 /* The activities of the simulated machine, for tests of traces: a clock that only what is done moves on, so that each
  * time is known by arithmetic. */
-#ifndef KPROF_SIM_TIMELINE_H
-#define KPROF_SIM_TIMELINE_H
+#pragma once
 
 #include "cupti/device_ops.h"
 
@@ -13,5 +12,3 @@ void sim_timeline_launch(const char *mangled, const kprof_launch_record *launch)
 uint32_t sim_timeline_next_call(void);
 /* Do what a text says: see timeline.c. False: it says nothing that is known. */
 bool sim_timeline_do(const char *text);
-
-#endif

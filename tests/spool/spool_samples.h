@@ -1,6 +1,5 @@
 /* One record of every type, with every field set to something that shows when it is lost or swapped. */
-#ifndef KPROF_TESTS_SPOOL_SAMPLES_H
-#define KPROF_TESTS_SPOOL_SAMPLES_H
+#pragma once
 
 #include "spool/record.h"
 
@@ -117,5 +116,3 @@ static const kprof_record samples[] = {
 };
 
 #define SAMPLE_COUNT (sizeof samples / sizeof *samples)
-
-#endif

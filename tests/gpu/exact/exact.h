@@ -2,8 +2,7 @@
 // disturb: it checks its own results, and prints checksums of all that it leaves in device memory and of all that the
 // host read on the way, so that a run under kprof can be compared with a plain one. The number of launches goes to
 // standard error.
-#ifndef KPROF_TESTS_GPU_EXACT_H
-#define KPROF_TESTS_GPU_EXACT_H
+#pragma once
 
 #include "../programs/check.h"
 
@@ -206,5 +205,3 @@ template <size_t N> static int run_modes(int argc, char **argv, const Mode (&mod
     report_launches(launch_count, launch_count + launch_extra);
     return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 // What the themes of `pairs` share: buffers, and how a pair is launched, timed and compared.
-#ifndef KPROF_TESTS_GPU_PAIRS_H
-#define KPROF_TESTS_GPU_PAIRS_H
+#pragma once
 
 #include "../programs/check.h"
 
@@ -54,5 +53,3 @@ static __device__ inline size_t thread_count(void)
 {
     return (size_t)gridDim.x * blockDim.x;
 }
-
-#endif

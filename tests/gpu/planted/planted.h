@@ -1,6 +1,5 @@
 // What the kernels of `planted` share: the buffers, and how one is launched.
-#ifndef KPROF_TESTS_GPU_PLANTED_H
-#define KPROF_TESTS_GPU_PLANTED_H
+#pragma once
 
 #include "../programs/check.h"
 
@@ -23,5 +22,3 @@ void run_more(const Data &d);
         CHECK(cudaGetLastError());                                                                                     \
         CHECK(cudaDeviceSynchronize());                                                                                \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 // What the test programs share: error checks, result checks, and the lines that the harness reads. Standard output of a
 // program depends on nothing but its arguments, so that runs with and without a profiler can be compared byte by byte.
-#ifndef KPROF_TESTS_GPU_CHECK_H
-#define KPROF_TESTS_GPU_CHECK_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -79,5 +78,3 @@ static inline long argument(int argc, char **argv, int index, long fallback)
 {
     return argc > index ? atol(argv[index]) : fallback;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // Fills L2 with clean lines of memory that nobody else uses, where KPROF_TEST_SWEEP asks for it, so that the next
 // kernel finds the same caches in every run, whatever a profiler does about them.
-#ifndef KPROF_TESTS_GPU_SWEEP_H
-#define KPROF_TESTS_GPU_SWEEP_H
+#pragma once
 
 #include "check.h"
 
@@ -26,5 +25,3 @@ static inline void sweep_caches()
     }
     sweepMemory<<<1024, 256>>>(memory, bytes / sizeof *memory, memory);
 }
-
-#endif
