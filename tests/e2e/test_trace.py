@@ -538,6 +538,31 @@ class Records(Tracing):
         self.assertEqual(self.query("run.kprof", "SELECT command_line FROM process"),
                          [(shlex.join([APP, *steps]).replace("'\"'\"'", "'\\''"),)])
 
+    def test_what_is_lost(self):
+        """Of pairs of programs one has what a finding is about, and the gain follows from its times."""
+        launch, small = f"launch={VECTOR_ADD}", "do=copy:Host-to-Device:Pinned:{}"
+        loop = lambda count, *steps: [*steps] * count
+        until_free = CALL + ALLOCATE - (LATENCY + 20000) # the kernel runs until then
+        for finding, gain, steps, twin in (
+                ("Launch-bound", 40 * (CALL - 1000), ["do=kernel:1", *loop(40, launch)], loop(40, launch)),
+                ("Launch-bound", 20 * LATENCY, loop(20, launch, "do=sync"), loop(20, launch)),
+                ("Small copies", 49 * CALL, loop(50, small.format(1000)), loop(50, small.format(70000))),
+                ("Host code", 5 * 300000, loop(5, launch, "do=sync", "do=gap:300"), loop(5, launch, "do=gap:10")),
+                ("Pageable copies", 5 * 160000, loop(5, "do=copy:Host-to-Device:Pageable:4000000", launch),
+                 loop(5, small.format(4000000), launch)),
+                ("Copies alone", 5 * 160000, loop(5, small.format(4000000), launch),
+                 loop(5, "do=stream:1", small.format(400), "do=stream:0", launch)),
+                ("Allocation", 10 * until_free + 9 * ALLOCATE,
+                 loop(10, "do=alloc:1000", launch, "do=free:1000"), ["do=alloc:1000", *loop(10, launch)])):
+            found = []
+            for these in (steps, twin):
+                self.assert_run(self.trace(*these, launch), 0)
+                rows = json.loads(self.kprof("stats", "run", "--report", "lost_sum", "--json").out)
+                found.append({row["Finding"]: row["Gain at Most (ns)"] for row in rows})
+            with self.subTest(finding):
+                self.assertEqual(found[0].get(finding), gain, found)
+                self.assertNotIn(finding, found[1])
+
     def test_what_to_count_of_a_script(self):
         """A process of it lacks what the script gives the others."""
         script = f"cd /; {APP} 'say=it'\\''s -- two' launch={SCALE}*3; {APP} launch={VECTOR_ADD}"
@@ -1166,7 +1191,7 @@ class BesideCounters(Case):
         tables = json.loads(self.kprof("stats", "run", "--report", "gpu_busy,gpu_idle_sum", "--json").out)
         self.assertEqual([row["Span (ns)"] for row in tables["gpu_busy"]], [5 * 20000 + 500000 + LATENCY])
         self.assertEqual({row["Cause"]: row["Total Time (ns)"] for row in tables["gpu_idle_sum"]},
-                         {"host code": 500000, "queued work": LATENCY}) # kprof's time is in none of them
+                         {"host code": 500000, "launching": LATENCY}) # kprof's time is in none of them
 
     def test_timelines(self):
         self.collect_both(f"launch={VECTOR_ADD}", "settle", f"launch={SCALE}", "do=sync")

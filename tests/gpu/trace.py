@@ -77,8 +77,8 @@ def checks(case, known, tables):
         high = total(tables["memory_sum"], "High Water (MB)", Memory="Device") * 1e6
         yield "bytes allocated", high, *around(known["allocated_bytes"], 1e-3)
     if case == "launches":
-        launching = idle(tables, "launching") + idle(tables, "queued work")
-        yield "idle by launching (%)", 100 * launching / (busy["Span (ns)"] / 1e3 * busy["Idle (%)"] / 100), 80, 101
+        of_span = 100 * idle(tables, "launching") / (busy["Span (ns)"] / 1e3)
+        yield "idle by launching (%)", 100 * of_span / busy["Idle (%)"], 80, 101
     if case == "managed":
         [row] = tables["um_total_sum"]
         for way in ("HtoD", "DtoH"):

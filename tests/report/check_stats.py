@@ -289,7 +289,9 @@ def line(points, first, last, parts=40):
 
 class Random:
     """A trace of random times: calls of two threads one after the other, and what they ask for on two GPUs. Some of
-    that begins long after its call, and some has none. The tables follow from each nanosecond."""
+    that begins long after its call, and some has none. The tables follow from each moment of UNIT nanoseconds."""
+    UNIT = 40
+    WAY = 10000 // UNIT # in which work reaches the GPU
     CALLS = ("cudaLaunchKernel", "cudaMemcpyAsync", "cudaMalloc", "cudaDeviceSynchronize")
     CAUSES = dict(zip(CALLS, ("launching", "calls that copy", "allocation", "synchronization")))
 
@@ -324,13 +326,13 @@ class Random:
                 of[text] = number
             for start, end, thread, number, name in self.calls:
                 database.execute("INSERT INTO trace_call VALUES(NULL, 1, ?, ?, ?, ?, ?, ?, 0)", (
-                    base + start, base + end, thread, number, of[name], of["runtime"]))
+                    base + start * self.UNIT, base + end * self.UNIT, thread, number, of[name], of["runtime"]))
             for i, (device, begin, end, kind, call) in enumerate(self.work):
                 number = 90000 + i if i % 9 == 0 else call[3]
                 columns = "process_id, start_ns, end_ns, device, context, stream, correlation"
                 more = {"kernel": ", name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
                         "static_smem_bytes, dynamic_smem_bytes, local_bytes_per_thread", "set": ", bytes"}[kind]
-                values = [1, base + begin, base + end, device, 1, 7, number]
+                values = [1, base + begin * self.UNIT, base + end * self.UNIT, device, 1, 7, number]
                 values += [1] * (more.count(",") if kind == "set" else 1) + [1] * (10 if kind == "kernel" else 0)
                 database.execute(f"INSERT INTO trace_{kind}({columns}{more}) VALUES({','.join('?' * len(values))})",
                                  values)
@@ -342,12 +344,13 @@ class Random:
         return self.CAUSES[around[0][4]] if around else "host code"
 
     def gap(self, begin, end, call):
-        """Nanoseconds of each cause."""
+        """Moments of each cause."""
         if not call:
             return {"not known": end - begin}
         asked = max(begin, min(call[0], end))
         if asked == begin:
-            return {"queued work": end - begin}
+            on_its_way = min(end - begin, max(0, self.WAY - (begin - call[0])))
+            return {"launching": on_its_way, "queued work": end - begin - on_its_way}
         causes = collections.Counter(self.cause(call[2], at) for at in range(begin, asked))
         causes["launching"] += end - asked
         return causes
@@ -358,7 +361,9 @@ class Random:
         for device in (0, 1):
             until = None
             for _, begin, end, _, call in sorted((w for w in work if w[0] == device), key=lambda w: w[1:3]):
-                for cause, ns in self.gap(until, begin, call).items() if until is not None and begin > until else ():
+                has_gap = until is not None and begin > until
+                for cause, moments in self.gap(until, begin, call).items() if has_gap else ():
+                    ns = moments * self.UNIT
                     total, gaps, most = rows.get((device, cause), (0, 0, 0))
                     rows[device, cause] = (total + ns, gaps + (ns > 0), max(most, ns))
                 until = max(end, until or end)
@@ -373,9 +378,11 @@ class Random:
         depths = [sum(c <= call < b for c, b in asked) for call, _ in asked]
         latency = statistics.median([begin - call[1] for _, begin, _, kind, call in own if kind == "kernel" and call])
         share = lambda ns: round(100 * ns / span, 1)
-        return [device, span, share(len(both)), share(len(at["kernel"])), share(len(both) - len(at["kernel"])),
-                share(span - len(both)), round(100 * len(at["kernel"] & at["set"]) / len(at["set"]), 1),
-                sum(w[3] == "kernel" for w in own), latency, round(statistics.mean(depths), 1), max(depths)]
+        return [device, span * self.UNIT, share(len(both)), share(len(at["kernel"])),
+                share(len(both) - len(at["kernel"])), share(span - len(both)),
+                round(100 * len(at["kernel"] & at["set"]) / len(at["set"]), 1),
+                sum(w[3] == "kernel" for w in own), latency * self.UNIT,
+                round(statistics.mean(depths), 1), max(depths)]
 
 
 class Ranges:

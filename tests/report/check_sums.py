@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 BASE = 1751371200000000000
+ON_ITS_WAY = 10000 # ns from a call until its work reaches the GPU
 OWN = ("kprof: measuring launches", "kprof: left out, as the trace is limited")
 CALLS = {"cudaLaunchKernel": "launching", "cudaMemcpyAsync": "calls that copy", "cudaMemsetAsync": "other calls",
          "cudaMalloc": "allocation", "cudaFree": "allocation", "cudaDeviceSynchronize": "synchronization",
@@ -181,7 +182,8 @@ class Trace:
             return {"not known": end - begin}
         host = max(begin, min(end if is_own else call.start, end))
         if host == begin:
-            return {"queued work": end - begin}
+            on_its_way = min(end - begin, max(0, ON_ITS_WAY - (begin - call.start)))
+            return {"launching": on_its_way, "queued work": end - begin - on_its_way}
         causes = collections.Counter({"launching": end - host, "host code": host - begin})
         for other in self.calls:
             if (other.process, other.thread) == (row.process, call.thread):

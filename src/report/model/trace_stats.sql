@@ -270,7 +270,7 @@ GROUP BY cause), found AS (SELECT 'GPU idle' AS name, span-busy AS ns, 15 AS goa
 'Kernels and copies leave the GPU idle: see GPU Idle Time by Cause (gpu_idle_sum)' AS advice
 FROM whole
 UNION ALL SELECT 'Launch-bound', ns, 10,
-'Kernels are shorter than their launches: larger kernels, fusion or CUDA graphs' FROM idle
+'Work is shorter than the calls that ask for it: larger kernels and copies, fusion or CUDA graphs' FROM idle
 WHERE cause='launching'
 UNION ALL SELECT 'Synchronization', ns, 10,
 'The host waits for the GPU before it asks for more: wait less often, or later' FROM idle
@@ -284,7 +284,7 @@ UNION ALL SELECT 'Copies alone', busy-kernels, 10, 'Kernels wait for copies: cop
 FROM whole
 UNION ALL SELECT 'Pageable copies', total(ns), 2, 'Copies from and to pageable memory: pin it'
 FROM temp.trace_transfer WHERE source='Pageable' OR target='Pageable'
-UNION ALL SELECT 'Small copies', total(ns), 1, 'Copies of less than 64 KiB follow each other: join them'
+UNION ALL SELECT 'Small copies', total(ns+way_ns), 1, 'Copies of less than 64 KiB follow each other: join them'
 FROM temp.trace_transfer WHERE follows) SELECT name AS "Finding", round(100*ns/span, 1) AS "Time (%)",
 goal AS "Goal (%)", CAST(ns AS INTEGER) AS "Gain at Most (ns)", advice AS "Advice"
 FROM found CROSS JOIN whole WHERE span>0 AND 100*ns/span>goal ORDER BY ns DESC
