@@ -190,8 +190,7 @@ static void note_kernel(spool *item, const kprof_kernel_record *kernel)
 {
     if (kernel->kernel != item->kernels.count + 1 || item->kernels.count >= MAX_NAMED_KERNELS)
         return;
-    KPROF_AUTO_FREE char *demangled = kprof_demangle(kernel->mangled);
-    KPROF_AUTO_FREE char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    KPROF_AUTO_FREE char *function = kprof_name_function(kernel->mangled);
     kprof_strlist_add(&item->kernels, function ? function : kernel->mangled);
 }
 

@@ -195,12 +195,7 @@ static char *name_to_match(const kprof_filter *filter, const char *mangled)
 {
     if (filter->spec.name_base == KPROF_NAME_MANGLED)
         return kprof_strdup(mangled);
-    char *demangled = kprof_demangle(mangled);
-    if (!demangled || filter->spec.name_base == KPROF_NAME_DEMANGLED)
-        return demangled;
-    char *function = kprof_name_function_base(demangled);
-    free(demangled);
-    return function;
+    return filter->spec.name_base == KPROF_NAME_DEMANGLED ? kprof_demangle(mangled) : kprof_name_function(mangled);
 }
 
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)

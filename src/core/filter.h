@@ -123,3 +123,6 @@ char *kprof_demangle_name(const char *mangled);
 /* "vectorized_elementwise_kernel" of "void at::native::vectorized_elementwise_kernel<4, F>(int, F)"; operators, lambdas
  * and "(anonymous namespace)::" handled. Caller frees; NULL when out of memory. */
 char *kprof_name_function_base(const char *demangled);
+#define KPROF_NAME_OF_GRAPH "CUDAGraph<" /* and how many kernels it has */
+/* The same of a mangled symbol, or of a graph; the whole text of what else is no symbol of C++, as a range's name. */
+char *kprof_name_function(const char *mangled);

@@ -262,3 +262,11 @@ char *kprof_name_function_base(const char *demangled)
     KPROF_FREE(name, base);
     return kernel;
 }
+
+char *kprof_name_function(const char *mangled)
+{
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(mangled);
+    const bool is_whole = demangled && strcmp(demangled, mangled) == 0 && !kprof_begins_with(mangled, STUB_PREFIX) &&
+                          !kprof_begins_with(mangled, KPROF_NAME_OF_GRAPH);
+    return !demangled ? NULL : is_whole ? kprof_strdup(mangled) : kprof_name_function_base(demangled);
+}

@@ -630,10 +630,10 @@ bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
     if (id.launches_none)
         return false;
     if (id.number)
-        snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
+        snprintf(name, sizeof name, KPROF_NAME_OF_GRAPH "%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
                  id.number & 0xffffff);
     else
-        snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)launch->graph);
+        snprintf(name, sizeof name, KPROF_NAME_OF_GRAPH "unknown, %p>", (void *)launch->graph);
     *out = *call;
     out->function = launch->graph;
     out->kernel_name = name;

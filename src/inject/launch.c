@@ -247,7 +247,8 @@ static void profiler_called(bool starts)
     if (starts == was_started || !kprof_range_is_asked_for() || process->config.filter.measures_ranges)
         return;
     if (starts)
-        (void)kprof_range_begin("", "cudaProfilerStart to cudaProfilerStop");
+        (void)kprof_range_begin("", "cudaProfilerStart to cudaProfilerStop",
+                                process->config.nvtx ? kprof_nvtx_text() : "");
     else
         kprof_range_end();
 }
@@ -327,10 +328,10 @@ static void enter_range(range_work *work, uint64_t position, const kprof_device 
 {
     const kprof_call *call = work->call;
     const char *obstacle = device ? enter_alone(KPROF_GATE_TIMEOUT_MS) : NO_METRICS;
-    const char *name = kprof_range_take(device ? device->record.device : 0);
+    const kprof_range_name *name = kprof_range_take(device ? device->record.device : 0);
     kprof_counted range = {.position = position};
     if (name)
-        range.kernel = kprof_kernels_find_named(name, true, kprof_engine.process.filter, kprof_deliver_kernel);
+        range.kernel = kprof_kernels_find_named(name->text, true, kprof_engine.process.filter, kprof_deliver_kernel);
     if (range.kernel && device)
         kprof_choose_count_of_kernel(&range);
     if (range.kernel && device && kprof_choose_range(&range, device)) {
@@ -339,6 +340,7 @@ static void enter_range(range_work *work, uint64_t position, const kprof_device 
         kprof_process_forget_reason();
         kprof_choose_describe(call, &range, &launch.record);
         launch.record.device = device->record.device;
+        launch.record.nvtx = name->nvtx;
         memset(launch.record.grid, 0, sizeof launch.record.grid);
         memset(launch.record.block, 0, sizeof launch.record.block);
         memset(launch.record.cluster, 0, sizeof launch.record.cluster);

@@ -12,6 +12,7 @@
 #include "inject/range.h"
 #include "inject/trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -301,10 +302,44 @@ static void look_away(const snapshot *s)
         unlock();
 }
 
+/* The one copy of a text; NULL where there is no space for another. */
+static const char *keep_text(const char *text)
+{
+    const char *kept = NULL;
+    bool says = false;
+    lock();
+    const size_t bytes = strlen(text) + 1;
+    size_t number = kprof_names_find(&nvtx->texts, text);
+    if (number == KPROF_NAMES_NONE && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES &&
+        kprof_names_keep(&nvtx->texts, text, nvtx->texts.copies.count)) {
+        number = nvtx->texts.copies.count - 1;
+        nvtx->text_bytes += bytes;
+    }
+    if (number != KPROF_NAMES_NONE) {
+        kept = nvtx->texts.copies.items[number];
+    } else {
+        says = !nvtx->texts_full;
+        nvtx->texts_full = true;
+    }
+    unlock();
+    if (says)
+        kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
+                                     "in other ranges have none in the report");
+    return kept;
+}
+
+static const char *keep_or_empty(const kprof_strbuf *text)
+{
+    const char *kept = text->length > 0 && !text->failed ? keep_text(text->data) : NULL;
+    return kept ? kept : "";
+}
+
 /* Return the marks of the range that the calling thread has just pushed, or that was started with this number. */
 static uint64_t begin_range(bool is_started, uint64_t id)
 {
     kprof_filter *filter = find_counting_filter();
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    char domain[KPROF_NVTX_NAME_BYTES] = "", name[KPROF_NVTX_NAME_BYTES] = "";
     snapshot s;
     uint64_t marks = 0;
     if (!filter)
@@ -313,13 +348,17 @@ static uint64_t begin_range(bool is_started, uint64_t id)
     for (size_t i = s.ranges.count; i-- > 0;) {
         if (s.items[i].is_started == is_started && s.order[i] == id) {
             marks = kprof_filter_begin_range(filter, &s.ranges, i);
-            if ((marks & KPROF_RANGE_IS_MEASURED) && !limits_trace() &&
-                !kprof_range_begin(s.items[i].domain, s.items[i].name))
-                marks &= ~KPROF_RANGE_IS_MEASURED;
+            snprintf(domain, sizeof domain, "%s", s.items[i].domain);
+            snprintf(name, sizeof name, "%s", s.items[i].name);
             break;
         }
     }
+    const bool is_measured = (marks & KPROF_RANGE_IS_MEASURED) && !limits_trace();
+    if (is_measured)
+        kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
+    if (is_measured && !kprof_range_begin(domain, name, keep_or_empty(&text)))
+        marks &= ~KPROF_RANGE_IS_MEASURED;
     if (marks && limits_trace())
         kprof_trace_follow((marks & KPROF_RANGE_IS_MEASURED) != 0);
     return marks;
@@ -525,32 +564,6 @@ static void *register_w(void *domain, const wchar_t *text)
     char copy[KPROF_NVTX_NAME_BYTES];
     copy_wide_name(text ? text : L"", copy);
     return register_a(domain, copy);
-}
-
-/* The one copy of a text; NULL where there is no space for another. */
-static const char *keep_text(const char *text)
-{
-    const char *kept = NULL;
-    bool says = false;
-    lock();
-    const size_t bytes = strlen(text) + 1;
-    size_t number = kprof_names_find(&nvtx->texts, text);
-    if (number == KPROF_NAMES_NONE && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES &&
-        kprof_names_keep(&nvtx->texts, text, nvtx->texts.copies.count)) {
-        number = nvtx->texts.copies.count - 1;
-        nvtx->text_bytes += bytes;
-    }
-    if (number != KPROF_NAMES_NONE) {
-        kept = nvtx->texts.copies.items[number];
-    } else {
-        says = !nvtx->texts_full;
-        nvtx->texts_full = true;
-    }
-    unlock();
-    if (says)
-        kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
-                                     "in other ranges have none in the report");
-    return kept;
 }
 
 static kprof_nvtx_named *find_named(kprof_nvtx_names *names, const void *handle)
@@ -805,6 +818,5 @@ const char *kprof_nvtx_text(void)
     look(&s);
     kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
-    const char *kept = text.length > 0 && !text.failed ? keep_text(text.data) : NULL;
-    return kept ? kept : "";
+    return keep_or_empty(&text);
 }

@@ -14,9 +14,9 @@ static bool pass_on(kprof_range_phase from, kprof_range_phase to)
     return atomic_compare_exchange_strong(&kprof_the_range.phase, &from, to);
 }
 
-static char *name_of(unsigned number)
+static kprof_range_name *name_of(unsigned number)
 {
-    return kprof_the_range.names[number % KPROF_RANGE_NAMES];
+    return &kprof_the_range.names[number % KPROF_RANGE_NAMES];
 }
 
 bool kprof_range_is_asked_for(void)
@@ -33,15 +33,16 @@ static void tell_nested(const char *name)
                   name);
 }
 
-bool kprof_range_begin(const char *domain, const char *name)
+bool kprof_range_begin(const char *domain, const char *name, const char *nvtx)
 {
     kprof_range_state *range = &kprof_the_range;
     if (!pass_on(KPROF_RANGE_NONE, KPROF_RANGE_BEGINS)) {
         tell_nested(name);
         return false;
     }
-    snprintf(name_of(atomic_fetch_add(&range->begun, 1) + 1), KPROF_RANGE_NAME_BYTES, "%s%s%s", domain,
-             *domain ? "@" : "", *name ? name : "(no name)");
+    kprof_range_name *kept = name_of(atomic_fetch_add(&range->begun, 1) + 1);
+    snprintf(kept->text, sizeof kept->text, "%s%s%s", domain, *domain ? "@" : "", *name ? name : "(no name)");
+    kept->nvtx = nvtx;
     atomic_store(&range->device, UINT_MAX);
     atomic_store(&range->elsewhere, 0);
     atomic_store(&range->phase, KPROF_RANGE_AWAITED);
@@ -68,7 +69,7 @@ bool kprof_range_is_awaited(void)
     return atomic_load_explicit(&kprof_the_range.phase, memory_order_relaxed) == KPROF_RANGE_AWAITED;
 }
 
-const char *kprof_range_take(unsigned device)
+const kprof_range_name *kprof_range_take(unsigned device)
 {
     if (!pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT))
         return NULL;

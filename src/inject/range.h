@@ -19,9 +19,14 @@ typedef enum kprof_range_phase {
 
 typedef void kprof_range_hook(void);
 
+typedef struct kprof_range_name {
+    char text[KPROF_RANGE_NAME_BYTES];
+    const char *nvtx; /* the NVTX ranges that it began in, with itself; lives as long as the process */
+} kprof_range_name;
+
 typedef struct kprof_range_state {
     _Atomic kprof_range_phase phase;
-    char names[KPROF_RANGE_NAMES][KPROF_RANGE_NAME_BYTES];
+    kprof_range_name names[KPROF_RANGE_NAMES];
     atomic_uint begun;     /* ranges; the last of them has the name at this place, and so on */
     atomic_uint device;    /* of its first launch; UINT_MAX: it had none */
     atomic_uint elsewhere; /* launches on other devices since then, whose work its counters do not see */
@@ -34,9 +39,9 @@ extern kprof_range_state kprof_the_range;
 /* Are ranges measured, and no launches? */
 bool kprof_range_is_asked_for(void);
 
-/* A range begins that is to be measured; `domain` is that of NVTX, or "". Returns whether it is: not so if another one
- * is open. Any thread. */
-bool kprof_range_begin(const char *domain, const char *name);
+/* A range begins that is to be measured; `domain` is that of NVTX, or "", and `nvtx` what is kept as such. Returns
+ * whether it is: not so if another one is open. Any thread. */
+bool kprof_range_begin(const char *domain, const char *name, const char *nvtx);
 /* End the range, if _begin has returned true for it. */
 void kprof_range_end(void);
 
@@ -47,7 +52,7 @@ void kprof_range_leave_out(void);
 bool kprof_range_is_awaited(void);
 /* The launch is its first, on this device: return the range's name, which stays until some more ranges have begun.
  * NULL: another launch was, or there is no range. */
-const char *kprof_range_take(unsigned device);
+const kprof_range_name *kprof_range_take(unsigned device);
 /* A launch on this device is in the range, if one is open. */
 void kprof_range_note_launch(unsigned device);
 /* Is there a range that the batch has, and that has not ended? */

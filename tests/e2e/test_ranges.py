@@ -245,6 +245,23 @@ class Measured(Case):
                                       "-c", "1"], [*steps, "push=a", f"launch={SCALE}", "pop"]), 0)
         self.assertEqual([row[:2] for row in self.rows()], [("a", 0), ("b", 2)])
 
+    def test_what_a_range_is_called_and_in(self):
+        """It has its whole name, and the ranges that were open as it began, not those of its first launch."""
+        steps = ["push=outer", "push=step (fp16) 1", f"thread={SCALE}", "push=inner", f"launch={SCALE}", "pop", "pop"]
+        for set_options in [], ["--set", "default"]:
+            self.assert_run(self.collect([*set_options, *RANGE, "--nvtx-include", "regex:step/"], steps), 0)
+            self.assertEqual(self.query("run.kprof", "SELECT launches.kernel, nvtx, value FROM launches JOIN "
+                                        "launch_metrics USING (launch) WHERE metric='launch__range_launches'"),
+                             [("step (fp16) 1", "outer/step (fp16) 1/", 2)])
+        self.assert_run(self.kprof("report", "run.kprof", "-k", "regex:^step .fp16. 1$"), 0)
+        run = self.kprof("report", "run.kprof", "-k", "step")
+        self.assert_run(run, 106)
+        self.assertIn("1 x step (fp16) 1\n", run.err)
+        steps = ["push=a", "profiler=start", "push=b", f"launch={SCALE}", "pop", "profiler=stop"]
+        self.assert_run(self.collect([*RANGE, "--nvtx"], steps), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT kernel, nvtx FROM launches"),
+                         [("cudaProfilerStart to cudaProfilerStop", "a/")])
+
     def test_what_ends_no_range(self):
         """Work of another thread is part of it; one that has not ended when the process does ends with that."""
         self.assert_run(self.collect([*STEPS], ["push=step", f"thread={SCALE}", f"launch={SCALE}", "pop"]), 0)

@@ -187,7 +187,7 @@ static int64_t kernel_row(kprof_report *report, const kprof_kernel_record *k)
     if (row)
         return row;
     KPROF_AUTO_FREE char *demangled = kprof_demangle(or_empty(k->mangled));
-    KPROF_AUTO_FREE char *function = kprof_name_function_base(demangled);
+    KPROF_AUTO_FREE char *function = kprof_name_function(or_empty(k->mangled));
     kernel.demangled = demangled;
     kernel.function = function;
     return kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, -1);
