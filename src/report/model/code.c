@@ -172,6 +172,10 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
          read_profile},
         {"SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id", read_launch},
     };
+    if (*model->code) {
+        *out = **model->code;
+        return;
+    }
     *out = (kprof_code_profiles){.report = report, .model = model, .cache = new_cache(report, model)};
     for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++) {
         KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
@@ -179,6 +183,8 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
             steps[i].read(out, rows.row);
     }
     name_files(out);
+    *model->code = kprof_pool_calloc(model->pool, 1, sizeof **model->code);
+    **model->code = *out;
 }
 
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch)

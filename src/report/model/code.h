@@ -118,7 +118,8 @@ typedef struct kprof_code_profiles {
     struct kprof_code_cache *cache; /* instructions that were read */
 } kprof_code_profiles;
 
-/* Read which profiles and files there are; none in a report of an older version. All is in memory of the model. */
+/* Read which profiles and files there are; none in a report of an older version. All is in memory of the model, and all
+ * pages of it share what they read. */
 void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out);
 /* The same with lines of the PTX, in memory of their own. */
 kprof_code_profiles kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles);

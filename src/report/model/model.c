@@ -323,6 +323,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     loader load = {report, out, {0, 0}, 0, 0};
     *out = (kprof_model){.pool = kprof_calloc(1, sizeof *out->pool)};
     out->metric_names.pool = out->pool;
+    out->code = kprof_pool_calloc(out->pool, 1, sizeof(struct kprof_code_profiles *));
     for (size_t i = 0; i < LIST_COUNT; i++)
         if (report->version >= lists[i].since)
             load_list(report, out, &lists[i]);

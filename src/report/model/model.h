@@ -64,7 +64,8 @@ typedef struct kprof_model {
     size_t left_out_count;
     kprof_model_message *messages;
     size_t message_count;
-    kprof_model_census *census; /* what --census counted and timed; its rows refer to others that are there */
+    struct kprof_code_profiles **code; /* what kprof_code_profiles_load has read */
+    kprof_model_census *census;        /* what --census counted and timed; its rows refer to others that are there */
     size_t census_count;
 } kprof_model;
 
