@@ -179,9 +179,14 @@ static kprof_status tell(kprof_remote *remote, client *from, bool armed, uint32_
             return kprof_fail(KPROF_OUTPUT, "telling processes that start later: %s", reason ? reason : "no switch");
         kprof_spools_visit(remote->run.spools, tell_living, (void *)&how);
     }
-    for (size_t i = 0; i < from->whom.count; i++)
-        if (!tell_early(&how, from->whom.items[i]) && !tell_process(&how, from->whom.items[i]))
-            return kprof_fail(KPROF_NO_APPLICATION, "process %ld takes no commands, or has ended", from->whom.items[i]);
+    for (size_t i = 0; i < from->whom.count; i++) {
+        const long pid = from->whom.items[i];
+        const bool is_early = tell_early(&how, pid);
+        if (is_early && armed)
+            kprof_log(KPROF_LOG_INFO, "process %ld has not called CUDA yet; it is armed when it does", pid);
+        else if (!is_early && !tell_process(&how, pid))
+            return kprof_fail(KPROF_NO_APPLICATION, "process %ld takes no commands, or has ended", pid);
+    }
     return KPROF_OK;
 }
 

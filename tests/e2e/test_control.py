@@ -167,6 +167,13 @@ class Control(Case):
         self.assert_run(run, 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
 
+    def test_process_without_cuda_is_told_of(self):
+        for word, told in ("start", 1), ("stop", 0):
+            run = self.collect([], ["init", f"run={CTL} {word} $$"])
+            pattern = r"(?m)^kprof: process \d+ has not called CUDA yet; it is armed when it does$"
+            self.assertEqual(len(re.findall(pattern, run.err)), told, run.err)
+            self.assertIn("kprof: 0 of 1 process is armed", run.err)
+
     def test_program_that_calls_exec(self):
         run = self.collect([], [f"run={CTL} start", f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}",
                                 f"run={CTL} stop", f"launch={SCALE}"])
