@@ -547,14 +547,15 @@ static bool choose_kernels(profile *run)
               kprof_ending(choice->kernels, "s"), time.data ? time.data : "");
     if (!run->options->is_measured)
         return false;
-    if (choice->chosen.count == 0 && is_well)
-        outcome->choosing = kprof_fail(KPROF_NO_MATCH, "no kernel of the census matches -k %s",
-                                       run->options->filter.kernel ? run->options->filter.kernel : "");
-    else if (measures_beside(run) && has_measured(choice))
+    if (choice->chosen.count == 0 && is_well) {
+        outcome->choosing = KPROF_NO_MATCH;
+        kprof_outcome_explain_no_match(run->options, run->report, NULL);
+    } else if (measures_beside(run) && has_measured(choice)) {
         return false;
-    else if (!is_well)
+    } else if (!is_well) {
         kprof_log(KPROF_LOG_WARNING, "the application failed, so kprof does not run it once more to measure %skernels",
                   measures_beside(run) ? "other " : "");
+    }
     if (!is_well || choice->chosen.count == 0)
         return false;
     tell_second_run(run);
