@@ -74,12 +74,13 @@ class Result:
         self._launches = None
 
     def _query(self, sql):
-        database = sqlite3.connect(f"file:{urllib.parse.quote(os.fsencode(self.path))}?mode=ro", uri=True)
+        address = f"file:{urllib.parse.quote(os.fsencode(self.path))}?mode=ro"
         try:
-            database.row_factory = sqlite3.Row
-            return [dict(row) for row in database.execute(sql)]
-        finally:
-            database.close()
+            with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+                database.row_factory = sqlite3.Row
+                return [dict(row) for row in database.execute(sql)]
+        except sqlite3.Error as error:
+            raise Error(f"{self.path}: {error}", 107) from error
 
     @property
     def launches(self):

@@ -121,6 +121,17 @@ with kprof.profile() as p:
 """, "-k", "other")
         self.assertIn("UserWarning: kprof: 3 launches were made between start and stop, and the options", run.err)
 
+    def test_reports_that_cannot_be_read(self):
+        run = self.alone("""
+for path in "none.kprof", "script.py":
+    try:
+        kprof.Result(path).launches
+    except kprof.Error as error:
+        print(error.code, error)
+""")
+        self.assertEqual((run.code, run.out), (0, "107 none.kprof: unable to open database file\n"
+                                                  "107 script.py: file is not a database\n"), run.err)
+
     def test_metrics_that_no_pass_counts(self):
         run = self.under_kprof("""
 with kprof.profile(metrics="launch__grid_size") as p:
