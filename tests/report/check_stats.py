@@ -702,6 +702,21 @@ def check_without_name(kprof, report):
         check(text in told, f"of what has no name is told: {told}")
 
 
+def check_copies_at_once(kprof, report):
+    """Copies in both directions, or of several streams, gain no more than the time in which there is one."""
+    with sqlite3.connect(report) as database:
+        database.execute("DELETE FROM trace_set")
+        for stream in range(20):
+            database.execute(f"INSERT INTO trace_copy SELECT NULL, process_id, start_ns, end_ns, device, context, "
+                             f"{100 + stream}, correlation, graph, graph_node, operation_id, source_memory_id, "
+                             "target_memory_id, source_device, target_device, bytes, is_async FROM trace_copy WHERE "
+                             "stream<100")
+    database.close()
+    found = {row["Finding"]: row for row in json.loads(printed(kprof, report, "--report", "lost_sum", "--json"))}
+    pageable = found["Pageable copies"]["Gain at Most (ns)"]
+    check(pageable == 3 * 70000, f"pageable copies at once gain {pageable}")
+
+
 def check_huge_numbers(kprof, report):
     """Sums of numbers that a report may have are no error of SQLite's."""
     most = (1 << 63) - 1
@@ -922,6 +937,9 @@ def main():
         check_lacking(kprof, report)
         check_graphs(kprof, report)
         check_backwards(kprof, report)
+        subprocess.run([write_fixture, report, "trace"], check=True)
+        check_copies_at_once(kprof, report)
+        subprocess.run([write_fixture, report, "trace"], check=True)
         check_apart(kprof, report)
         check_reading(kprof, report)
         check_huge_numbers(kprof, report)

@@ -61,14 +61,18 @@ ON b.point=2*r.id+1 JOIN temp.range_cover c ON c.point=2*r.id JOIN temp.range_co
 
 -- operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes behind
 -- another one in its stream, and the thread launches nothing between them, within 1,000 calls), way_ns (what it took to
--- reach the GPU, while its stream did nothing)
+-- reach the GPU, while its stream did nothing), new_ns (in which no earlier copy of pageable memory goes on, or of
+-- other memory)
 # TRANSFERS
 CREATE TEMP TABLE trace_transfer AS WITH copies AS (SELECT o.text AS operation, s.text AS source, t.text AS target,
-end_ns-start_ns AS ns, max(0, min(start_ns-lag(end_ns) OVER same, 10000)) AS way_ns, bytes, bytes<65536 AS is_small, bytes<65536 AND lag(bytes) OVER same<65536 AS is_next,
-process_id, lag(correlation) OVER same AS before, correlation FROM trace_copy JOIN trace_name o ON o.id=operation_id
-JOIN trace_name s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id $KNOWN WINDOW same AS (PARTITION
-BY process_id, device, stream, operation_id ORDER BY start_ns)) SELECT operation, source, target, ns, way_ns, bytes, is_small,
-is_next AND NOT EXISTS (SELECT 1 FROM (SELECT name_id, thread FROM temp.first_call c
+end_ns-start_ns AS ns, max(0, min(start_ns-lag(end_ns) OVER same, 10000)) AS way_ns,
+max(0, end_ns-max(start_ns, coalesce(max(end_ns) OVER alike, start_ns))) AS new_ns, bytes, bytes<65536 AS is_small,
+bytes<65536 AND lag(bytes) OVER same<65536 AS is_next, process_id, lag(correlation) OVER same AS before, correlation
+FROM trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name s ON s.id=source_memory_id
+JOIN trace_name t ON t.id=target_memory_id $KNOWN WINDOW same AS (PARTITION BY process_id, device, stream, operation_id
+ORDER BY start_ns), alike AS (PARTITION BY process_id, device, 'Pageable' IN (s.text, t.text) ORDER BY start_ns
+ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) SELECT operation, source, target, ns, new_ns, way_ns, bytes,
+is_small, is_next AND NOT EXISTS (SELECT 1 FROM (SELECT name_id, thread FROM temp.first_call c
 WHERE c.process_id=copies.process_id AND c.correlation>before AND c.correlation<copies.correlation
 ORDER BY c.correlation LIMIT 1000) c JOIN temp.call_class ON id=name_id
 WHERE class=2 AND c.thread IS (SELECT thread FROM temp.first_call own WHERE own.process_id=copies.process_id AND

@@ -282,9 +282,9 @@ UNION ALL SELECT 'Allocation', ns, 5,
 FROM idle WHERE cause='allocation'
 UNION ALL SELECT 'Copies alone', busy-kernels, 10, 'Kernels wait for copies: copy in another stream, ahead of time'
 FROM whole
-UNION ALL SELECT 'Pageable copies', total(ns), 2, 'Copies from and to pageable memory: pin it'
+UNION ALL SELECT 'Pageable copies', total(new_ns), 2, 'Copies from and to pageable memory: pin it'
 FROM temp.trace_transfer WHERE source='Pageable' OR target='Pageable'
-UNION ALL SELECT 'Small copies', total(ns+way_ns), 1, 'Copies of less than 64 KiB follow each other: join them'
+UNION ALL SELECT 'Small copies', min(total(ns+way_ns), (SELECT span FROM whole)), 1, 'Copies of less than 64 KiB follow each other: join them'
 FROM temp.trace_transfer WHERE follows) SELECT name AS "Finding", round(100*ns/span, 1) AS "Time (%)",
 goal AS "Goal (%)", CAST(ns AS INTEGER) AS "Gain at Most (ns)", advice AS "Advice"
 FROM found CROSS JOIN whole WHERE span>0 AND 100*ns/span>goal ORDER BY ns DESC
