@@ -95,7 +95,7 @@ static inline int kprof_ctl_connect(clock_t deadline, char *answer)
     return -1;
 }
 
-/* Send a word with its end; a signal may come in its midst. -1, with errno, where that fails. */
+/* Send a word with its end; a signal may interrupt that. -1, with errno, where that fails. */
 static inline ssize_t kprof_ctl_send(int fd, const char *word, clock_t deadline)
 {
     size_t left = strlen(word) + 1;

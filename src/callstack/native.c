@@ -19,7 +19,7 @@
 
 #define MOST_FRAMES 512
 
-/* The linker's: where the module begins and ends that this code is in. */
+/* The linker sets these: the first byte of the module that has this code, and the end. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* NOLINT(bugprone-reserved-identifier) */
 extern const char _end[] __attribute__((visibility("hidden")));         /* NOLINT(bugprone-reserved-identifier) */
 

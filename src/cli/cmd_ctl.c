@@ -181,14 +181,14 @@ static bool send_words(int fd, const kprof_strlist *words)
     return shutdown(fd, SHUT_WR) == 0;
 }
 
-/* Wait for more of an answer for this long; 0: as long as the other kprof runs. False where none comes; *stopped is
- * then the other kprof if it does not run. */
+/* Wait for more of an answer for this long; 0: as long as the other kprof runs. False where none comes: *stopped is
+ * then the process id of the other kprof if somebody has stopped it, else 0. */
 static bool await_answer(int fd, time_t limit_s, long *stopped)
 {
     struct ucred peer = {.pid = 0};
     socklen_t size = sizeof peer;
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    int ready, seconds = 0; /* for which it was stopped */
+    int ready, seconds = 0; /* it has been stopped for so many */
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
     do {
         ready = kprof_monotonic_poll(&wait, limit_s > 0 ? (int64_t)limit_s * 1000 : 1000);

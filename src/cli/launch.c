@@ -324,7 +324,7 @@ static uint64_t read_defaults(const kprof_child *child)
     return defaults;
 }
 
-/* Does the signal end the process? One that cannot be looked at is taken not to. */
+/* Does the signal end the process? If /proc does not tell, assume that it does not. */
 static bool would_end(const kprof_child *child, int number)
 {
     char path[64];

@@ -88,7 +88,7 @@ char kprof_option_letter(const kprof_option_row *row, const kprof_command *comma
 
 typedef enum kprof_effect {
     KPROF_EFFECT_IDLE,  /* changes nothing that kprof measures: the line runs, and a warning tells it */
-    KPROF_EFFECT_KEPT,  /* kept in a field of kprof_options, of which options of kprof's are made later */
+    KPROF_EFFECT_KEPT,  /* kept in a field of kprof_options; kprof_nsys_settle makes options of kprof's of these */
     KPROF_EFFECT_MEANS, /* stands for an option of kprof's */
     KPROF_EFFECT_REFUSED
 } kprof_effect;

@@ -377,7 +377,7 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
                                    "--replay-mode app-range runs the program once for each pass");
 }
 
-/* Told where processes were cut short. */
+/* The reason where processes were cut short. */
 static const char none_came[] =
     "CUPTI hands records over twice a second, and none had come yet; let the application end by exit, wait for its "
     "processes, or live for half a second more";

@@ -43,8 +43,8 @@ bool kprof_parts_promise(const kprof_parts *parts, const char *path);
 /* The processes are stopped, or started anew: parts that are of these alone end, and with none named all of them.
  * `closer`, an address, stands for whoever ends them. */
 void kprof_parts_end(kprof_parts *parts, const kprof_pids *whom, const void *closer);
-/* The options of a stop name the report of the part that it is going to end. Of a part of more processes, these have a
- * report of their own. USAGE where nothing, or more than one part, was started. */
+/* A stop is going to end a part, and its options name the report of that. If more processes take part than it stops,
+ * those that it stops get a report of their own. USAGE where nothing, or more than one part, was started. */
 kprof_status kprof_parts_name(kprof_parts *parts, const kprof_pids *whom,
                               const kprof_options *options) KPROF_MUST_CHECK;
 /* Make reports of the parts that `closer` has ended, and forget those. Lines "report PATH" go to `out`, or the log. */

@@ -261,7 +261,7 @@ static kprof_status find_devices(kprof_plans *out)
     return out->denied ? KPROF_OK : status;
 }
 
-/* CUPTI counts instructions by code in the kernel, for which no permission is needed. */
+/* CUPTI counts instructions by code in the kernel, and that needs no permission. */
 static kprof_status check_denied(const kprof_plans *plans)
 {
     bool is_enough = true;

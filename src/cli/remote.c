@@ -21,7 +21,7 @@
 #define BLOCKS_AT_ONCE  256
 #define READ_LIMIT_NS   INT64_C(2000000000)
 #define FOLLOW_LIMIT_NS INT64_C(120000000000)
-#define STOP_LIMIT_NS   INT64_C(1500000000) /* for which all that have not followed are stopped by a signal */
+#define STOP_LIMIT_NS   INT64_C(1500000000) /* all that have not followed are stopped for this long */
 #define MOST_CLIENTS    32                  /* heard at a time; others wait */
 
 typedef struct client {

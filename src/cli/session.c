@@ -208,7 +208,7 @@ static int is_session_name(const struct dirent *entry)
     return strncmp(entry->d_name, DIR_PREFIX, strlen(DIR_PREFIX)) == 0 && strlen(entry->d_name) == strlen(DIR_PATTERN);
 }
 
-/* Append the sessions whose kprof is so, and that have the file, unless it is NULL. */
+/* Append the sessions with such an owner that have this file; NULL: any file. */
 static void find_sessions(kprof_owner owner, const char *file, kprof_strlist *out)
 {
     char parent[PATH_MAX], dir[PATH_MAX + 300];
@@ -238,7 +238,7 @@ void kprof_session_find_live(kprof_strlist *out)
     find_sessions(KPROF_OWNER_LIVES, KPROF_SESSION_SOCKET, out);
 }
 
-/* NULL, or why the folder is none that can be recovered. */
+/* NULL, or why nobody can recover this folder. */
 static const char *find_obstacle(int folder)
 {
     kprof_owner owner = kprof_folder_owner(folder);
@@ -264,7 +264,7 @@ static const char *take_over(kprof_session *session)
         return "another kprof is recovering it";
     if (fstat(session->lock, &lock) == 0 && lock.st_nlink > 0 && !find_obstacle(session->folder))
         return NULL;
-    unlinkat(session->folder, RECOVER_FILE, 0); /* the other one may be past its own removal of it */
+    unlinkat(session->folder, RECOVER_FILE, 0); /* this may have made it anew after the other one removed it */
     return "another kprof has recovered it";
 }
 

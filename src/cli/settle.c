@@ -61,7 +61,7 @@ static kprof_status settle_alias(kprof_options *options)
     return KPROF_OK;
 }
 
-/* Is it one of a run that an --import of ncu takes, too, where it changes nothing? */
+/* Is it an option of a run that ncu also takes, without effect, beside --import? */
 static bool is_idle_on_import(const kprof_options *options, const kprof_option_row *row)
 {
     const size_t filter = offsetof(kprof_options, filter);

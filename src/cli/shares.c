@@ -131,7 +131,7 @@ kprof_status kprof_rank_find(kprof_rank *out)
                                    "torchrun for each rank, or set RANK and WORLD_SIZE");
 }
 
-/* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
+/* Append what this rank collects: its shares. The last share has most passes, so deal it first. */
 static void take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
     KPROF_AUTO_FREE size_t *loads = kprof_calloc(rank->count, sizeof *loads);

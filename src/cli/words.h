@@ -5,8 +5,8 @@
 #include "cli/options.h"
 
 /* Join the words of a command line with blanks, as a report keeps its own. A word that is empty or has other characters
- * than a shell takes as they are is quoted as for sh. "--" stands before the application, of which `application` (or
- * NULL) is the first word. Caller frees. */
+ * than a shell takes as they are is quoted as for sh. `application` is the first word of the application, or NULL; "--"
+ * stands before it. Caller frees. */
 char *kprof_words_join(char *const *words, char *const *application);
 /* Split a text as a shell does by blanks, quotes, backslashes and comments. False where a quote does not end. */
 bool kprof_words_split(const char *text, kprof_strlist *out);

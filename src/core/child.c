@@ -133,7 +133,8 @@ static const char *read_all(child *c, const kprof_child_limits *limits, kprof_st
     return NULL;
 }
 
-/* It has closed its output, so it is about to end. Returns as read_all does. Its number stays its own meanwhile. */
+/* It has closed its output, so it is about to end. Returns as read_all does. Does not reap it, so that no other process
+ * gets its number meanwhile. */
 static const char *await_end(const child *c, const kprof_child_limits *limits)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

@@ -31,12 +31,12 @@ typedef struct kprof_nvtx_filter kprof_nvtx_filter;
 kprof_status kprof_nvtx_filter_new(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
                                    kprof_nvtx_filter **out) KPROF_MUST_CHECK;
 void kprof_nvtx_filter_free(kprof_nvtx_filter *filter);
-/* Bits of `how`: the last range of an expression to include is to be marked for it, or what is to be included does not
- * matter. Thread-safe. */
+/* Bits of `how`: ask that the last range of an expression to include is marked for it, or do not look at what is to be
+ * included. Thread-safe. */
 enum { KPROF_NVTX_BY_INSTANCE = 1, KPROF_NVTX_INCLUDES_ALL = 2 };
 bool kprof_nvtx_filter_match(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, unsigned how);
-/* Return the expressions to include, as bits, of which the range at place `begun` is the last one that they need. It
- * has just begun. Thread-safe. */
+/* The range at place `begun` has just begun. Return, as bits, the expressions to include that lacked only this one.
+ * Thread-safe. */
 uint64_t kprof_nvtx_filter_completed(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, size_t begun);
 /* The work of matching patterns so far, as kprof_regex_work has it. */
 uint64_t kprof_nvtx_filter_work(const kprof_nvtx_filter *filter);

@@ -40,7 +40,7 @@ static kprof_nvperf_api nvperf_api;
 static library cupti = {CUPTI_NAME, cupti_functions, &cupti_api, PTHREAD_ONCE_INIT, .status = KPROF_UNSUPPORTED};
 static library nvperf = {NVPERF_NAME, nvperf_functions, &nvperf_api, PTHREAD_ONCE_INIT, .status = KPROF_UNSUPPORTED};
 
-static bool shares; /* what the application has loaded may do */
+static bool shares; /* the copy that the application has loaded may serve */
 
 /* Below a toolkit's folder; the two `targets` are x86-64 and Arm servers. */
 static const char *const subfolders[] = {

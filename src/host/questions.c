@@ -208,7 +208,7 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
     return status;
 }
 
-/* A question that failed is no answer, and what follows from it is none for later runs. */
+/* Keep nothing for later runs once a question has failed: what follows from the failure need not hold for them. */
 static bool is_so(kprof_host *host, const kind *of, const char *name)
 {
     KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;

@@ -89,7 +89,7 @@ static kprof_status read_header_item(const kprof_json_place *place, const cJSON 
     return status == KPROF_OK && !item->label ? kprof_json_fail(KPROF_JSON_KEY(place, "label"), "is missing") : status;
 }
 
-/* Each sample is of one metric: what could be computed of several, somebody else may. */
+/* A sample has the value of one metric, so nothing is computed of several here. */
 static kprof_status read_timeline_item(const kprof_json_place *place, const cJSON *value, void *element)
 {
     kprof_item_definition *item = element;

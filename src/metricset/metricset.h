@@ -54,7 +54,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
 const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *id_or_alias);
 /* Ids of sections that show together what this one does, NULL-terminated; NULL: there are none. */
 char *const *kprof_catalog_held_by(const kprof_catalog *catalog, const char *section_id);
-/* Why what `word` is about cannot be collected, be it written as "Nvlink_Tables" or "NVLink"; NULL: not known. */
+/* Why kprof does not collect what `word` names, in any spelling ("Nvlink_Tables", "NVLink"); NULL: not known. */
 const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word);
 
 typedef struct kprof_alias_entry {

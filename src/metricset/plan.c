@@ -619,8 +619,8 @@ static kprof_status leave_to_trace(const kprof_selection *selection, kprof_plan 
     return KPROF_OK;
 }
 
-/* `collect` has the names of --metrics so far. With limits it is in order of usefulness that names are wanted, and
- * sections have what was left of them. */
+/* `collect` has the names of --metrics so far. With limits, ask for the most useful names first; sections then show
+ * those that the planner kept. */
 static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
                                   kprof_plan *out)
 {
@@ -641,7 +641,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         names = out->collect;
         out->collect = (kprof_strlist)KPROF_STRLIST_INIT;
     }
-    /* Launches are repeated, and so have counters and samples of their instructions, where something is collected. */
+    /* The engine repeats a launch, as instructions and samples need it to, only where it collects something. */
     if (status == KPROF_OK && names.count == 0 && further_passes(out) > 0)
         kprof_strlist_add(&names, duration);
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)

@@ -88,7 +88,7 @@ void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, 
     }
 }
 
-/* The values of a section, of which another definition may have more. */
+/* The values of a section; another definition of it may have more. */
 typedef struct value_names {
     kprof_names known;      /* their names, and these with what they are computed from */
     size_t lacking;         /* values of the other definition that are not known */

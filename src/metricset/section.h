@@ -65,7 +65,7 @@ typedef void kprof_item_visit(void *user, kprof_item *item, const char *column);
 void kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, void *user);
 
 /* Give `into`, a definition of the same section, the values and metrics over time that `from` alone has, whose texts it
- * borrows. Where `from` has all values of `into` and more, its tables are taken; else what stands in a table of it
- * becomes a header value. Gives the name of a value that both compute in different ways, which is borrowed, and does
- * nothing then; else NULL. */
+ * borrows. If `from` has all values of `into` and more, take its tables; else values of its tables become header
+ * values. Return NULL; or do nothing and return the name, borrowed, of a value that the two compute in different ways.
+ */
 const char *kprof_section_join(kprof_section *into, const kprof_section *from, kprof_pool *pool);

@@ -21,7 +21,7 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
                               kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* Append "; did you mean ...?" with the existing name that is nearest to an unknown one: with another suffix when the
- * base exists, else of another base or of a launch; or else where all names are. */
+ * base exists, else of another base or of a launch. If none is near, tell where all names are listed. */
 kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out) KPROF_MUST_CHECK;
 /* UNKNOWN_NAME, with the nearest name or alias, for a word of --metrics that stands for nothing on the chip. */
 kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host,

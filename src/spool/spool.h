@@ -46,6 +46,6 @@ kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_recor
 bool kprof_spool_lacks_records(const kprof_spool_reader *reader);
 /* Close its file until the next kprof_spool_next: a run may have more processes than kprof may have descriptors. */
 void kprof_spool_reader_rest(kprof_spool_reader *reader);
-/* May there be more than the last kprof_spool_next saw, be it the rest of a record? Opens nothing. */
+/* May there be more than the last kprof_spool_next saw, or only the rest of a record? Opens nothing. */
 bool kprof_spool_has_news(const kprof_spool_reader *reader);
 void kprof_spool_reader_close(kprof_spool_reader *reader);

@@ -111,7 +111,8 @@ static void check_command(const kprof_command *command)
     snprintf(name, sizeof name, ".TH %s 1", command->manual);
     assert_int_equal(strncasecmp(page, name, strlen(name)), 0);
     const char *synopsis = strstr(page, ".SH SYNOPSIS"), *end = strstr(page, ".SH DESCRIPTION");
-    assert_true(synopsis && end);
+    if (!synopsis || !end)
+        fail_msg("%s(1): needs the headings SYNOPSIS and DESCRIPTION", command->manual);
     snprintf(name, sizeof name, ".B kprof%s%s\n", *command->name ? " " : "", command->name);
     if (!memmem(synopsis, (size_t)(end - synopsis), name, strlen(name)))
         fail_msg("%s(1): the synopsis should have \"kprof %s\"", command->manual, command->name);
