@@ -228,33 +228,6 @@ static bool is_in_block(const kprof_grid *grid, const grid_layout *layout, size_
     return column < grid->key_count || (column >= layout->from && column < layout->to);
 }
 
-/* The lines of a key after its first one. */
-static void print_key_rest(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *rest)
-{
-    const size_t key = grid->key_count - 1, width = layout->widths[key].text;
-    size_t indent = layout->indent + KEY_INDENT;
-    for (size_t i = 0; i < key; i++)
-        indent += layout->widths[i].total + COLUMN_GAP;
-    const size_t room = width > KEY_INDENT ? width - KEY_INDENT : 1;
-    for (; *rest; rest = kprof_text_next_line(rest, room)) {
-        kprof_output_repeat(out, ' ', indent);
-        kprof_output_put(out, rest, kprof_text_line(rest, room));
-        kprof_output_puts(out, "\n");
-    }
-}
-
-static void put_key(grid_line *line, const char *text, const column_width *width)
-{
-    KPROF_AUTO_FREE char *first = kprof_strndup(text, kprof_text_line(text, width->text));
-    put_aligned(line, first, width->text, false);
-}
-
-/* Is this the key column whose texts may take several lines? */
-static bool is_broken(const kprof_grid *grid, size_t column)
-{
-    return !grid->wraps && column == grid->key_count - 1 && !grid->is_number[column];
-}
-
 /* Would the key's column cut a word of a text? */
 static bool is_cut(const kprof_grid *grid, const grid_layout *layout, const char *text)
 {
@@ -283,36 +256,6 @@ static void put_above(const kprof_grid *grid, kprof_output *out, const grid_layo
                         kprof_text_next_line(text, room));
 }
 
-static void print_header(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
-{
-    grid_line line = {out, layout->indent};
-    const size_t key = grid->key_count - 1;
-    /* The later blocks belong to the same table, whose title stands above the first. */
-    const bool is_first = layout->from <= grid->key_count;
-    const bool is_above = grid->headers[key] && is_first && is_cut(grid, layout, grid->headers[key]);
-    const char *rest = "";
-    if (is_above)
-        put_above(grid, out, layout, grid->headers[key]);
-    for (size_t i = 0; i < layout->column_count; i++) {
-        const bool is_told = i < grid->key_count && (!is_first || (i == key && is_above));
-        const char *text = grid->headers[i] && !is_told ? grid->headers[i] : "";
-        const column_width *width = &layout->widths[i];
-        if (!is_in_block(grid, layout, i))
-            continue;
-        if (is_broken(grid, i)) {
-            column_width whole = *width;
-            whole.text = whole.total;
-            put_key(&line, text, &whole);
-            rest = kprof_text_next_line(text, whole.text);
-        } else {
-            put_aligned(&line, text, width->total, grid->is_number[i]);
-        }
-        line.pending += COLUMN_GAP;
-    }
-    kprof_output_puts(out, "\n");
-    print_key_rest(grid, out, layout, rest);
-}
-
 /* Columns before the further lines of a text: they stand behind the start of one that is indented itself. */
 static size_t hang_of(const char *text)
 {
@@ -320,79 +263,72 @@ static size_t hang_of(const char *text)
     return indent > 0 ? indent + KEY_INDENT : 0;
 }
 
-/* A row whose texts may take several lines, and what is left of each text. */
-typedef struct wrapped_row {
-    const kprof_grid *grid;
-    const grid_layout *layout;
-    const kprof_grid_cell *cells;
-    const char *rest[KPROF_GRID_COLUMNS_MAX];
-} wrapped_row;
+/* A row, or the headers, and what is still to be printed of each text. */
+typedef struct grid_row {
+    const kprof_grid_cell *cells; /* NULL: these are headers, which take the place of a unit and a mark, too */
+    const char *texts[KPROF_GRID_COLUMNS_MAX], *rest[KPROF_GRID_COLUMNS_MAX];
+} grid_row;
 
 /* Print the next line of each text, and move on. False when nothing is left. */
-static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
+static bool print_line(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, grid_row *row)
 {
-    const kprof_grid *grid = row->grid;
-    const grid_layout *layout = row->layout;
-    const kprof_grid_cell *cells = row->cells;
-    const char **rest = row->rest;
     grid_line line = {out, layout->indent};
     bool has_more = false;
     for (size_t i = 0; i < layout->column_count; i++) {
-        const column_width *width = &layout->widths[i];
-        const bool is_first = rest[i] == text_at(grid, cells[i].text);
+        const column_width *column = &layout->widths[i];
+        const bool is_first = row->rest[i] == row->texts[i], is_key = i == grid->key_count - 1;
+        const bool is_broken = !grid->is_number[i] && (grid->wraps || is_key);
         if (!is_in_block(grid, layout, i))
             continue;
-        const size_t hang = is_first || *rest[i] == '\0' ? 0 : hang_of(text_at(grid, cells[i].text));
-        const size_t room = width->text > hang ? width->text - hang : width->text;
-        const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], room);
-        KPROF_AUTO_FREE char *text = kprof_strndup(rest[i], bytes);
-        line.pending += width->text - room;
-        put_aligned(&line, text, room, grid->is_number[i]);
-        put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);
-        put_after(&line, is_first ? mark_of(&cells[i]) : "", width->mark);
+        const size_t width = row->cells ? column->text : column->total;
+        const size_t wanted = grid->wraps ? hang_of(row->texts[i]) : is_key ? KEY_INDENT : 0;
+        const size_t hang = is_first || *row->rest[i] == '\0' || wanted >= width ? 0 : wanted;
+        const size_t bytes = is_broken ? kprof_text_line(row->rest[i], width - hang) : strlen(row->rest[i]);
+        KPROF_AUTO_FREE char *text = kprof_strndup(row->rest[i], bytes);
+        line.pending += hang;
+        put_aligned(&line, text, width - hang, grid->is_number[i]);
+        if (row->cells) {
+            put_after(&line, is_first ? text_at(grid, row->cells[i].unit) : "", column->unit);
+            put_after(&line, is_first ? mark_of(&row->cells[i]) : "", column->mark);
+        }
         line.pending += COLUMN_GAP;
-        rest[i] += bytes + strspn(rest[i] + bytes, " ");
-        has_more = has_more || *rest[i];
+        row->rest[i] += bytes + strspn(row->rest[i] + bytes, " ");
+        has_more = has_more || *row->rest[i];
     }
     kprof_output_puts(out, "\n");
     return has_more;
 }
 
-static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
-                      const kprof_grid_cell *whole)
+/* Print a row whose texts are there. The key stands above the rest where its column would cut a word of it. */
+static void print_texts(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, grid_row *row)
 {
-    kprof_grid_cell cells[KPROF_GRID_COLUMNS_MAX];
-    memcpy(cells, whole, grid->column_count * sizeof *cells);
-    kprof_grid_cell *key = &cells[grid->key_count - 1];
-    if (is_cut(grid, layout, text_at(grid, key->text))) {
-        put_above(grid, out, layout, text_at(grid, key->text));
-        key->text += strlen(text_at(grid, key->text)); /* "" */
+    const size_t key = grid->key_count - 1;
+    if (is_cut(grid, layout, row->texts[key])) {
+        put_above(grid, out, layout, row->texts[key]);
+        row->texts[key] = "";
     }
-    if (grid->wraps) {
-        wrapped_row row = {.grid = grid, .layout = layout, .cells = cells};
-        for (size_t i = 0; i < layout->column_count; i++)
-            row.rest[i] = text_at(grid, cells[i].text);
-        while (print_wrapped_line(&row, out))
-            ;
-        return;
-    }
-    grid_line line = {out, layout->indent};
-    const column_width *widths = layout->widths;
-    for (size_t i = 0; i < layout->column_count; i++) {
-        if (!is_in_block(grid, layout, i))
-            continue;
-        if (is_broken(grid, i))
-            put_key(&line, text_at(grid, cells[i].text), &widths[i]);
-        else
-            put_aligned(&line, text_at(grid, cells[i].text), widths[i].text, grid->is_number[i]);
-        put_after(&line, text_at(grid, cells[i].unit), widths[i].unit);
-        put_after(&line, mark_of(&cells[i]), widths[i].mark);
-        line.pending += COLUMN_GAP;
-    }
-    kprof_output_puts(out, "\n");
-    if (is_broken(grid, grid->key_count - 1))
-        print_key_rest(grid, out, layout,
-                       kprof_text_next_line(text_at(grid, key->text), widths[grid->key_count - 1].text));
+    memcpy(row->rest, row->texts, sizeof row->rest);
+    while (print_line(grid, out, layout, row))
+        ;
+}
+
+static void print_header(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
+{
+    /* The later blocks belong to the same table, whose title stands above the first. */
+    const bool is_first = layout->from <= grid->key_count;
+    grid_row row = {.cells = NULL};
+    for (size_t i = 0; i < layout->column_count; i++)
+        row.texts[i] = grid->headers[i] && (is_first || i >= grid->key_count) ? grid->headers[i] : "";
+    print_texts(grid, out, layout, &row);
+}
+
+static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
+                      const kprof_grid_cell *cells)
+{
+    grid_row row = {.cells = cells};
+    for (size_t i = 0; i < layout->column_count; i++)
+        row.texts[i] = text_at(grid, cells[i].text);
+    print_texts(grid, out, layout, &row);
 }
 
 /* Find the place of texts below a row. */
