@@ -161,11 +161,12 @@ function readLaunches(part, summary, { texts, codes }) {
     };
 }
 
-// Tables of kprof stats about a trace.
-const OF_TRACE = [
+// Tables of kprof stats about a trace that the page shows as they are, where they have rows; and all of them.
+export const TABLES_OF_TRACE = [
     ...["gpu_busy", "goal_sum", "lost_sum", "gpu_idle_sum", "transfer_sum", "memory_sum", "step_sum"],
-    ...["pm_sampling_sum", "pm_sampling_steps", "kern_line_sum", "call_line_sum", "kern_counters", "count_command"],
+    ...["pm_sampling_sum", "pm_sampling_steps", "kern_line_sum", "call_line_sum"],
 ];
+const OF_TRACE = [...TABLES_OF_TRACE, "kern_counters", "count_command"];
 
 // How launches spread over the reports that were merged, or the processes.
 const OF_SOURCES = ["shares", "sources"];

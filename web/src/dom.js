@@ -60,6 +60,17 @@ export function kernelHeading(name, ...before) {
     return [heading, h("button", { type: "button", "aria-expanded": "false", onclick: unfold }, "Whole name")];
 }
 
+// A note below what it belongs to.
+export const note = (...children) => h("span", { class: "note" }, ...children);
+
+// A section of a page, with its heading.
+export const part = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
+
+// The name of a kernel in a table, which leads to `href` if there is one.
+export function kernelName(name, href) {
+    return h(href ? "a" : "span", { href, class: "name", title: name }, named(name));
+}
+
 // The name of a kernel, with places where a line of it may end; its text is the same.
 export function named(name) {
     return String(name)

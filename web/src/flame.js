@@ -2,7 +2,7 @@
 // own lines, and the frames of one launch. Only frames that are wide enough to see are made, so that many stay quick.
 import { recall, remember } from "./choices.js";
 import { TIME, total } from "./data.js";
-import { h, named } from "./dom.js";
+import { h, named, note, part } from "./dom.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -215,7 +215,7 @@ class FlameGraph {
         this.detail.replaceChildren(
             h("code", {}, node.text),
             ` ${this.amount(node)} `,
-            node.link ? h("a", { href: node.link }, named(node.note)) : h("span", { class: "note" }, node.note),
+            node.link ? h("a", { href: node.link }, named(node.note)) : note(node.note),
         );
     }
 
@@ -387,18 +387,11 @@ function lineTable(graph) {
             lines.set(name, line);
         }
     const share = ({ time }) => (graph.root.time > 0 ? (100 * time) / graph.root.time : null);
-    const number = (label, value, unit) => ({
-        ...{
-            label,
-            value,
-            unit,
-            number: true,
-            cell: (row) => (unit === "%" ? bar(value(row), human(value(row), "%")) : human(value(row), unit)),
-        },
-    });
+    const number = (label, value, unit, cell) => ({ label, value, unit, cell, number: true });
+    const shareBar = (row) => bar(share(row), human(share(row), "%"));
     const columns = [
         { label: "Launched from", header: true, value: ({ name }) => name, cell: ({ name }) => h("code", {}, name) },
-        number(graph.isTimed ? "Of time" : "Of launches", share, "%"),
+        number(graph.isTimed ? "Of time" : "Of launches", share, "%", shareBar),
         ...(graph.isTimed ? [number("Time", ({ time }) => time, "ns")] : []),
         number("Launches", ({ launches }) => launches, ""),
         {
@@ -432,10 +425,8 @@ export function stacksView(report) {
     const graph = new FlameGraph(report);
     return [
         h("h1", {}, "Call stacks"),
-        h(
-            "section",
-            {},
-            h("h2", {}, graph.isTimed ? "Time of the GPU" : "Launches"),
+        part(
+            graph.isTimed ? "Time of the GPU" : "Launches",
             h(
                 "p",
                 {},
@@ -444,7 +435,7 @@ export function stacksView(report) {
             ),
             graph.element,
         ),
-        h("section", {}, h("h2", {}, "Lines of your code"), lineTable(graph)),
+        part("Lines of your code", lineTable(graph)),
     ];
 }
 
@@ -461,12 +452,7 @@ export function framesOf(stacks, launch) {
             "ol",
             {},
             stack.frames.map((frame) =>
-                h(
-                    "li",
-                    { class: asStep(frame).kind },
-                    h("code", {}, frame.text),
-                    h("span", { class: "note" }, frame.file),
-                ),
+                h("li", { class: asStep(frame).kind }, h("code", {}, frame.text), note(frame.file)),
             ),
         ),
         stack.cut && h("p", { class: "note" }, "There are more frames outside of these."),

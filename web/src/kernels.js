@@ -1,8 +1,8 @@
 // The kernels of a report and the launches of each, as tables to sort by.
 import { TIME } from "./data.js";
-import { h, named } from "./dom.js";
+import { h, kernelName, note } from "./dom.js";
 import { isRanges, launchLink, launchNumbers, meaningOf, shape } from "./launch.js";
-import { bar, helpOf, sortedTable } from "./table.js";
+import { bar, helpOf, shownIn, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
 const COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
@@ -14,11 +14,9 @@ const SHARES = [
     ["Occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"],
 ];
 
-const link = (text, href) => h("a", { href, class: "name", title: text }, named(text));
 const share = (value) => bar(value, human(value, "%"));
 
-const saving = (name, pct) =>
-    pct === null ? name : [name, h("span", { class: "note" }, `up to ${human(pct, "%")}`)];
+const saving = (name, pct) => (pct === null ? name : [name, note(`up to ${human(pct, "%")}`)]);
 // What is worth most: near its limit a kernel has no large gain, as its sentence tells.
 const LITTLE = { yes: "no large gain", "as measured": "no large gain, as measured" };
 const worthName = (name, little) => LITTLE[little] ?? name;
@@ -27,18 +25,17 @@ const worth = (name, pct, little) =>
 
 // A column of a number that the summary page has of each kernel, and its name there.
 function summaryColumn(key, label, unit, help) {
-    const isShare = unit === "%" && key !== "gain_pct";
     const value = ({ row }) => row[key];
-    const cell = (group) => (isShare ? share(value(group)) : human(value(group), unit));
-    return { key, label, number: true, unit, help, value, cell };
+    const isShare = unit === "%" && key !== "gain_pct";
+    return { key, label, number: true, unit, help, value, ...(isShare && { cell: (group) => share(value(group)) }) };
 }
 
 // A column of a line of the verdict: its name, and below that the share that sorts it. The sentence is a tooltip.
-function factColumn(key, label, note, help) {
+function factColumn(key, label, told, help) {
     const value = ({ row }) => row[`${key}_pct`];
     const name = ({ row }) => row[key];
     const said = ({ row }) => row[`${key}_text`] ?? "n/a";
-    const share = (group) => value(group) !== null && h("span", { class: "note" }, note(human(value(group), "%")));
+    const share = (group) => value(group) !== null && note(told(human(value(group), "%")));
     const cell = (group) => h("span", { title: said(group) }, name(group) ?? "n/a", share(group));
     return { label, help, value, text: name, cell, sentence: said };
 }
@@ -106,14 +103,9 @@ export function kernelTable(run) {
             label: hasRanges ? "Range" : "Kernel",
             header: true,
             value: (group) => group.kernel.name,
-            cell: (group) => [
-                link(group.kernel.name, group.link),
-                group.row.note && h("span", { class: "note" }, group.row.note),
-            ],
+            cell: (group) => [kernelName(group.kernel.name, group.link), group.row.note && note(group.row.note)],
         },
-        ...(devices.size > 1
-            ? [{ label: "Device", value: (group) => group.device.name, cell: (group) => group.device.name }]
-            : []),
+        ...(devices.size > 1 ? [{ label: "Device", value: (group) => group.device.name }] : []),
         ...kernelColumns(run),
     ];
     const gain = columns.findIndex((column) => column.key === "gain_pct");
@@ -136,7 +128,9 @@ export function kernelFacts(run, group) {
         h(
             "dl",
             { class: "stats" },
-            columns.map(({ label, cell, sentence }) => fact(label, (sentence ?? cell)(group), Boolean(sentence))),
+            columns.map(({ sentence, ...column }) =>
+                fact(column.label, sentence ? sentence(group) : shownIn(column, group), Boolean(sentence)),
+            ),
             group.row.note && fact("Note", group.row.note, true),
         ),
         helpOf(columns),
@@ -156,12 +150,7 @@ function bestOf(run, launch) {
 function verdictColumns(run) {
     if (!run.launches.some((launch) => launch.verdict.length)) return [];
     return [
-        {
-            label: "Limited by",
-            help: "what the launch is limited by",
-            value: limitOf,
-            cell: (launch) => limitOf(launch) ?? "n/a",
-        },
+        { label: "Limited by", help: "what the launch is limited by", value: limitOf },
         {
             label: "Worth most",
             help: "the finding that could save most of the launch's time, at most",
@@ -206,8 +195,8 @@ export function launchTable(run, launches) {
             value: (launch) => launch.id,
             text: (launch) => [launchNumbers(launch), launchNote(launch)].join(" "),
             cell: (launch) => [
-                link(launchNumbers(launch), launchLink(launch)),
-                launchNote(launch) && h("span", { class: "note" }, launchNote(launch)),
+                kernelName(launchNumbers(launch), launchLink(launch)),
+                launchNote(launch) && note(launchNote(launch)),
             ],
         },
         ...(kernels.size > 1
@@ -215,26 +204,15 @@ export function launchTable(run, launches) {
                   {
                       label: isRanges(launches) ? "Name" : "Kernel",
                       value: (launch) => launch.kernel.name,
-                      cell: (launch) => link(launch.kernel.name, launchLink(launch)),
+                      cell: (launch) => kernelName(launch.kernel.name, launchLink(launch)),
                   },
               ]
             : []),
-        ...(new Set(launches.map(processName)).size > 1
-            ? [{ label: "Process", value: processName, cell: processName }]
-            : []),
-        { label: "Grid", value: (launch) => shape(launch.grid), cell: (launch) => shape(launch.grid) ?? "n/a" },
-        { label: "Block", value: (launch) => shape(launch.block), cell: (launch) => shape(launch.block) ?? "n/a" },
+        ...(new Set(launches.map(processName)).size > 1 ? [{ label: "Process", value: processName }] : []),
+        { label: "Grid", value: (launch) => shape(launch.grid) },
+        { label: "Block", value: (launch) => shape(launch.block) },
         ...(run.has(TIME)
-            ? [
-                  {
-                      label: "Time",
-                      number: true,
-                      unit: "ns",
-                      help: meaningOf(run, run.column(TIME)),
-                      value: time,
-                      cell: (launch) => human(time(launch), "ns"),
-                  },
-              ]
+            ? [{ label: "Time", number: true, unit: "ns", help: meaningOf(run, run.column(TIME)), value: time }]
             : []),
         ...shareColumns(run),
         ...verdictColumns(run),

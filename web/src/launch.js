@@ -193,7 +193,7 @@ function notEvaluated(launch) {
 
 function findings(launch, view) {
     if (!launch.findings.length && !launch.notEvaluated.length) return null;
-    const worth = (found) => (found.gain === 0 ? -2 : found.gain ?? -1); // as kprof ranks them
+    const worth = (found) => (found.gain === 0 ? -2 : (found.gain ?? -1)); // as kprof ranks them
     const sorted = [...launch.findings].sort((a, b) => worth(b) - worth(a));
     return h(
         "section",

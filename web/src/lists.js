@@ -1,5 +1,5 @@
 // Lists of records: the run, its processes and devices, and the comparison of two reports.
-import { h, named } from "./dom.js";
+import { h, kernelName } from "./dom.js";
 import { plainTable, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -41,10 +41,7 @@ function cell(field, links) {
     const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
     const kind = words[field?.value];
     if (field && namesKernel(field) && !isMissing(field)) {
-        const link = links?.get(field.value);
-        const name = named(field.value);
-        const attributes = { class: "name", title: field.value };
-        return link ? h("a", { ...attributes, href: link }, name) : h("span", attributes, name);
+        return kernelName(field.value, links?.get(field.value));
     }
     if (field && OF_MACHINES.includes(field.key))
         return h("span", { class: "name", title: text(field) }, text(field));

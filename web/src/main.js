@@ -1,23 +1,21 @@
 // Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #timeline and a
 // kernel of the trace, #stacks and a stack, #source, #source-N and its rows, and a section of a launch:
 // #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
+import { redrawCharts } from "./charts.js";
 import { enter } from "./choices.js";
 import { readReport, total } from "./data.js";
-import { h, kernelHeading } from "./dom.js";
+import { h, kernelHeading, part } from "./dom.js";
 import { revealStack, stacksView } from "./flame.js";
 import { isRanges, launchLink, launchTitle, launchView } from "./launch.js";
 import { linksOf, listView } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
-import { redrawCharts as redrawRooflines } from "./roofline.js";
 import { programView, redrawPrograms, revealOnTimeline } from "./program.js";
 import { revealRow, sourceList, sourceView } from "./source.js";
-import { redrawTimelines } from "./timeline.js";
 import { tracedFacts } from "./where.js";
 
-function redrawCharts() {
-    redrawRooflines();
-    redrawTimelines();
+function redraw() {
+    redrawCharts();
     redrawPrograms();
 }
 
@@ -57,16 +55,12 @@ function kernelView(report, fragment) {
         kernelFacts(run, group),
         tracedFacts(report, group.kernel),
         group.launches.length > 1 &&
-            h(
-                "section",
-                {},
-                h("h2", {}, `${count.toLocaleString("en-US")} ${isRanges(group.launches) ? "ranges" : "launches"}`),
+            part(
+                `${count.toLocaleString("en-US")} ${isRanges(group.launches) ? "ranges" : "launches"}`,
                 launchTable(run, group.launches),
             ),
-        h(
-            "section",
-            {},
-            h("h2", {}, `${launchTitle(launch)}${group.launches.length > 1 ? `, ${why}` : ""}`),
+        part(
+            `${launchTitle(launch)}${group.launches.length > 1 ? `, ${why}` : ""}`,
             launchView(run, launch, group.link),
         ),
     ];
@@ -88,7 +82,7 @@ function singleView(report, id) {
                 isRanges([launch]) ? "All ranges of this name" : "All launches of this kernel",
             ),
         ),
-        h("section", {}, h("h2", {}, launchTitle(launch)), launchView(report.run, launch, launchLink(launch))),
+        part(launchTitle(launch), launchView(report.run, launch, launchLink(launch))),
     ];
 }
 
@@ -170,13 +164,13 @@ function go(report, quiet) {
     if (view !== shown && restore(view)) {
         shown = view;
         document.title = titleOf();
-        return redrawCharts();
+        return redraw();
     }
     if (view !== shown) {
         content.replaceChildren(...viewOf(report, view).flat(Infinity).filter(Boolean));
         document.title = titleOf();
         shown = view;
-        redrawCharts();
+        redraw();
         if (!section) window.scrollTo(0, 0);
         if (!section && !quiet) content.focus({ preventScroll: true });
     }
@@ -229,10 +223,10 @@ function start() {
     });
     addEventListener("hashchange", () => go(report, false));
     addEventListener("scroll", () => (top = scrollY));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     matchMedia("print").addEventListener("change", (event) => {
         openForPrint(event.matches);
-        redrawCharts();
+        redraw();
     });
     go(report, true);
 }

@@ -1,7 +1,7 @@
 // The overview: the tables of kernels and launches, and the roofline of all.
 import { recall, remember } from "./choices.js";
 import { fieldOf, total } from "./data.js";
-import { h } from "./dom.js";
+import { h, part } from "./dom.js";
 import { kernelTable, launchTable } from "./kernels.js";
 import { isRanges, launchLink, launchNumbers } from "./launch.js";
 import { listView } from "./lists.js";
@@ -142,10 +142,8 @@ export function overview(report) {
         h("h1", {}, "Overview"),
         lead(report),
         whereViews(report),
-        h(
-            "section",
-            {},
-            h("h2", {}, isRanges(run.launches) ? "Ranges" : "Kernels and launches"),
+        part(
+            isRanges(run.launches) ? "Ranges" : "Kernels and launches",
             tabs("Rows of the table", [
                 [isRanges(run.launches) ? "By name" : "By kernel", () => kernelTable(run)],
                 [isRanges(run.launches) ? "One by one" : "By launch", () => launchTable(run, run.launches)],
@@ -153,10 +151,8 @@ export function overview(report) {
         ),
         report.sources.map((list) => listView(list, "Overview", links)),
         charts &&
-            h(
-                "section",
-                {},
-                h("h2", {}, "Roofline"),
+            part(
+                "Roofline",
                 tabs("Points of the roofline", [
                     ["A point per kernel", () => roofline(run, ofKernels(run))],
                     ["A point per launch", () => roofline(run, ofLaunches(run))],

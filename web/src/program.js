@@ -1,6 +1,7 @@
 // The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, and below them
 // one for each counter that was sampled; drawn on a canvas since there may be 200,000 activities. Names are drawn,
 // or become text nodes, and never HTML.
+import { style } from "./charts.js";
 import { recall, remember } from "./choices.js";
 import { h } from "./dom.js";
 import { human } from "./units.js";
@@ -43,7 +44,6 @@ const UNITS = [
     ["ns", 1e-3],
 ];
 
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const keyOf = (event) => `${event.pid} ${event.tid}`;
 const time = (us) => human(us * 1000, "ns");
 const isCall = (event) => event.cat.startsWith("cuda_");

@@ -1,22 +1,15 @@
 // The roofline chart: work per second over work per byte, both on logarithmic scales, with zoom and hover. The axes
 // hold powers of ten, since zooming needs a linear scale.
-import { LineChart, ScatterChart } from "echarts/charts";
-import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
-import { init, use } from "echarts/core";
-import { SVGRenderer } from "echarts/renderers";
+import { Chart, style } from "./charts.js";
 import { recall, remember } from "./choices.js";
-import { h } from "./dom.js";
+import { h, kernelName } from "./dom.js";
 import { sortedTable } from "./table.js";
 import { human, scale } from "./units.js";
 
-use([LineChart, ScatterChart, DataZoomComponent, GridComponent, TooltipComponent, SVGRenderer]);
-
 const GRID = { left: 84, right: 22, top: 12, bottom: 46 };
 const SYMBOLS = ["circle", "triangle", "diamond", "rect"];
-const charts = new Set();
 
 const power = (exponent) => 10 ** exponent;
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // The rooflines of a section layout, by id, over all sections.
 export function rooflinesOf(sections) {
@@ -310,38 +303,34 @@ function pointTable(caption, points, unit, perByte) {
                 label: "Kernel",
                 header: true,
                 value: (p) => p.name,
-                cell: (p) => h("a", { href: p.link, class: "name", title: p.name }, p.name),
+                cell: (p) => kernelName(p.name, p.link),
             },
-            { label: "Level", value: (p) => p.level, cell: (p) => p.level },
-            { label: "Achieved", number: true, unit, value: (p) => p.work, cell: (p) => human(p.work, unit) },
-            {
-                label: "Intensity",
-                number: true,
-                unit: perByte,
-                value: (p) => p.intensity,
-                cell: (p) => human(p.intensity, perByte),
-            },
-            { label: "Roof", number: true, unit, value: (p) => p.roof, cell: (p) => human(p.roof, unit) },
-            { label: "Of roof", number: true, unit: "%", value: (p) => p.pct, cell: (p) => human(p.pct, "%") },
-            { label: "Limited by", value: (p) => p.limit, cell: (p) => p.limit },
+            { label: "Level", value: (p) => p.level },
+            { label: "Achieved", number: true, unit, value: (p) => p.work },
+            { label: "Intensity", number: true, unit: perByte, value: (p) => p.intensity },
+            { label: "Roof", number: true, unit, value: (p) => p.roof },
+            { label: "Of roof", number: true, unit: "%", value: (p) => p.pct },
+            { label: "Limited by", value: (p) => p.limit },
         ],
     });
 }
 
-class RooflineChart {
+class RooflineChart extends Chart {
+    followsWidth = true; // since the places of labels do
+
     // choices: [{label, unit, points}]: of each roofline that has any
     constructor(choices) {
+        super();
         this.choices = choices;
         this.key = `roofline ${choices.map(({ label }) => label).sort()}`;
         const { label, hidden = [] } = recall(this.key) ?? {};
         this.choice = choices.find((choice) => choice.label === label) ?? choices[0];
         this.hidden = new Set(hidden);
-        this.box = h("div", { class: "chart", role: "img" });
+        this.attach(h("div", { class: "chart", role: "img" }));
         this.toggles = h("span", { class: "toggles" });
         this.points = h("details", { class: "points" });
         this.element = h("figure", { class: "roofline" }, this.controls(), this.box, this.points);
         this.show();
-        new ResizeObserver(() => this.draw()).observe(this.box);
     }
 
     controls() {
@@ -415,22 +404,16 @@ class RooflineChart {
         this.draw(true);
     }
 
-    draw(anew) {
-        if (!this.box.isConnected || !this.box.clientWidth) return;
-        charts.add(this);
-        if (!this.chart) {
-            this.chart = init(this.box, null, { renderer: "svg" });
-            this.chart.on("click", (item) => {
-                if (item.data?.point) location.hash = item.data.point.link;
-            });
-            this.chart.on("datazoom", () => this.label());
-            anew = true;
-        }
-        anew = anew || this.chart.getWidth() !== this.box.clientWidth;
-        this.chart.resize();
+    listen() {
+        this.chart.on("click", (item) => {
+            if (item.data?.point) location.hash = item.data.point.link;
+        });
+        this.chart.on("datazoom", () => this.label());
+    }
+
+    paint() {
         const { points, unit, perByte } = this.choice;
         const levels = new Set(points.map((point) => point.level).filter((level) => !this.hidden.has(level)));
-        if (!anew) return;
         const option = optionsOf(points, levels, unit, perByte);
         this.dots = option.series.filter((series) => series.type === "scatter");
         this.chart.setOption(option, { notMerge: true });
@@ -460,18 +443,6 @@ class RooflineChart {
 
 export function rooflineChart(choices) {
     return choices.length ? new RooflineChart(choices).element : null;
-}
-
-// Draw the charts in the colours that the page has now, and forget those that have gone.
-export function redrawCharts() {
-    for (const chart of charts) {
-        if (chart.box.isConnected) chart.draw(true);
-        else {
-            chart.chart.dispose();
-            chart.chart = null; // until the reader comes back
-            charts.delete(chart);
-        }
-    }
 }
 
 // One choice for each roofline with work. subjects: [{name, link, launches}]

@@ -2,7 +2,7 @@
 // once it is opened. Only the rows of one page are made, so that thousands of instructions, of one line, too, stay
 // quick.
 import { recall, remember } from "./choices.js";
-import { h, kernelHeading, named } from "./dom.js";
+import { h, kernelHeading, kernelName, named, note } from "./dom.js";
 import { bar, copyButton, countText, scrolling, showPages, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -346,9 +346,7 @@ class SourceView {
         if (!row?.waits.length) return null;
         const producer = this.code.instructions[row.waits[row.waits.length - 1]];
         const place = producer.line !== row.line || producer.file !== row.file ? placeOf(this.code, producer) : null;
-        return h(
-            "span",
-            { class: "note" },
+        return note(
             "waits for ",
             h("a", { href: sourceLink(this.code, producer) }, address(producer)),
             ` ${producer.sass ?? ""}`,
@@ -365,7 +363,7 @@ class SourceView {
     // To an instruction that may be on another page.
     linkTo(row) {
         const link = h("a", { href: sourceLink(this.code, row) }, address(row));
-        return this.heat(row) > 0 && h("span", { class: "note" }, "hottest at ", link);
+        return this.heat(row) > 0 && note("hottest at ", link);
     }
 
     lineRow(row) {
@@ -385,7 +383,7 @@ class SourceView {
                 this.originOf(row),
                 !isOpen && this.waitsFor(row),
                 isOpen && row.members.length > PAGE_ROWS && this.linkTo(this.hottestOf(row)),
-                this.code.functions.length > 1 && row.function && h("span", { class: "note" }, named(row.function)),
+                this.code.functions.length > 1 && row.function && note(named(row.function)),
             ),
             this.cellsOf(row),
         );
@@ -395,14 +393,9 @@ class SourceView {
     originOf({ key, origin }) {
         if (!origin) return null;
         const place = placeOf(this.code, origin);
-        if (key.startsWith("l")) return h("span", { class: "note" }, `called from ${place}`);
+        if (key.startsWith("l")) return note(`called from ${place}`);
         const line = this.code.lines.find((other) => other.file === origin.file && other.line === origin.line);
-        return h(
-            "span",
-            { class: "note" },
-            "of ",
-            line ? h("a", { href: sourceLink(this.code, line) }, place) : place,
-        );
+        return note("of ", line ? h("a", { href: sourceLink(this.code, line) }, place) : place);
     }
 
     // Links to the lines of an instruction that it does not stand below.
@@ -414,7 +407,7 @@ class SourceView {
                 i > 0 && ", ",
                 h("a", { href: sourceLink(this.code, line) }, placeOf(this.code, line)),
             ]);
-        return links.length > 0 && h("span", { class: "note" }, links);
+        return links.length > 0 && note(links);
     }
 
     instructionRow(row, isBelow) {
@@ -519,7 +512,7 @@ export function sourceView(code, launch) {
             [code.shape, code.device, code.measured].filter(Boolean).join(", "),
             launch && [". ", h("a", { href: `#launch-${launch.id}` }, `Launch ${launch.id}`)],
         ),
-        code.notes.map((note) => h("p", { class: "zeros" }, note)),
+        code.notes.map((text) => h("p", { class: "zeros" }, text)),
         element,
         code.zeros.length > 0 && h("p", { class: "zeros" }, `Zero everywhere: ${code.zeros.join(", ")}`),
     ];
@@ -552,10 +545,7 @@ export function sourceList(codes) {
                 label: "Kernel",
                 header: true,
                 value: ({ kernel }) => kernel,
-                cell: (code) => [
-                    h("a", { href: sourceLink(code), class: "name", title: code.kernel }, named(code.kernel)),
-                    h("span", { class: "note" }, code.shape),
-                ],
+                cell: (code) => [kernelName(code.kernel, sourceLink(code)), note(code.shape)],
             },
             {
                 label: "Hottest",
@@ -567,11 +557,11 @@ export function sourceList(codes) {
                         ? "n/a"
                         : [
                               h("a", { href: sourceLink(code, hottest.get(code).row) }, place(code)),
-                              h("span", { class: "note" }, `${human(hottest.get(code).pct, "%")} of the samples`),
+                              note(`${human(hottest.get(code).pct, "%")} of the samples`),
                           ],
             },
-            { label: "Samples", number: true, value: samples, cell: (code) => human(samples(code)) },
-            { label: "Measured", value: ({ measured }) => measured, cell: ({ measured }) => measured },
+            { label: "Samples", number: true, value: samples },
+            { label: "Measured", value: ({ measured }) => measured },
         ],
     });
 }

@@ -1,6 +1,7 @@
 // A table that sorts by any column, filters by text and shows one page of its rows, so that thousands stay quick.
 import { recall, remember } from "./choices.js";
 import { h, meanings } from "./dom.js";
+import { human } from "./units.js";
 
 const PAGE_ROWS = 50;
 const TAB = decodeURIComponent("%09"); // which the bundler does not put into the page itself
@@ -77,11 +78,17 @@ export function showPages(pager, { page, pages, turn, labels }) {
     );
 }
 
+// What a column shows of a row.
+export function shownIn({ value, number, unit, cell }, row) {
+    if (cell) return cell(row);
+    return number ? human(value(row), unit) : (value(row) ?? "n/a");
+}
+
 function cellOf(column, row) {
     const attributes = { class: column.number && "number", "data-label": column.label };
     return column.header
-        ? h("th", { ...attributes, scope: "row", role: "rowheader" }, column.cell(row))
-        : h("td", { ...attributes, role: "cell" }, column.cell(row));
+        ? h("th", { ...attributes, scope: "row", role: "rowheader" }, shownIn(column, row))
+        : h("td", { ...attributes, role: "cell" }, shownIn(column, row));
 }
 
 // What its columns are, of those that say so.
@@ -93,7 +100,7 @@ export const helpOf = (columns) =>
 
 class SortedTable {
     // columns: [{label, help, value(row), text(row), cell(row), number, unit, header}], where value sorts, text
-    // filters (value if there is none) and cell shows; unit is that of value, where cell shows others; sort:
+    // filters (value if there is none) and cell shows (likewise); unit is that of value; sort:
     // [column, 1 or -1]; cards: in a narrow window each row is a card. Roles are given because some browsers forget
     // them where style makes something else of a table.
     constructor({ caption, columns, rows, sort, filter = rows.length > 10, cards = false }) {

@@ -1,21 +1,13 @@
 // What a launch has over time: a chart for each metric below the other, which zoom together.
-import { LineChart } from "echarts/charts";
-import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
-import { init, use } from "echarts/core";
-import { SVGRenderer } from "echarts/renderers";
+import { Chart, style } from "./charts.js";
 import { h, meanings } from "./dom.js";
 import { plainTable } from "./table.js";
 import { human } from "./units.js";
-
-use([LineChart, DataZoomComponent, GridComponent, TooltipComponent, SVGRenderer]);
 
 const ROW = 64; // height of a chart, in pixels
 const GAP = 26; // above each, for its name
 const AXIS = 34; // below the last one
 const SIDES = { left: 16, right: 16 };
-const timelines = new Set();
-
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // A line of steps: each sample has its value from its begin to its end. A value that is not known leaves a gap.
 function stepsOf({ starts, durations, values }) {
@@ -74,18 +66,15 @@ function optionsOf({ series, end }) {
 
 const labelOf = ({ label, unit }, value) => `${label}: ${human(value, unit)}`;
 
-class Timeline {
+class Timeline extends Chart {
     constructor(timeline) {
+        super();
         this.timeline = timeline;
         const { series } = timeline;
-        this.box = h("div", {
-            class: "timeline",
-            role: "img",
-            "aria-label": `${series.length} metrics over time, also in the table below`,
-        });
+        const label = `${series.length} metrics over time, also in the table below`;
+        this.attach(h("div", { class: "timeline", role: "img", "aria-label": label }));
         this.box.style.setProperty("height", `${series.length * (ROW + GAP) + AXIS}px`);
         this.element = h("figure", {}, this.controls(), this.box);
-        new ResizeObserver(() => this.draw()).observe(this.box);
     }
 
     controls() {
@@ -98,25 +87,8 @@ class Timeline {
         );
     }
 
-    draw(anew) {
-        if (!this.box.isConnected || !this.box.clientWidth) return;
-        timelines.add(this);
-        const isNew = !this.chart;
-        if (isNew) this.chart = init(this.box, null, { renderer: "svg" });
-        this.chart.resize();
-        if (isNew || anew) this.chart.setOption(optionsOf(this.timeline), { notMerge: true });
-    }
-}
-
-// Draw them in the colours that the page has now, and forget those that have gone.
-export function redrawTimelines() {
-    for (const timeline of timelines) {
-        if (timeline.box.isConnected) timeline.draw(true);
-        else {
-            timeline.chart.dispose();
-            timeline.chart = null; // until the reader comes back
-            timelines.delete(timeline);
-        }
+    paint() {
+        this.chart.setOption(optionsOf(this.timeline), { notMerge: true });
     }
 }
 

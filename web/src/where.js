@@ -1,15 +1,11 @@
 // Where the time of a program goes, and why: the kernels of its trace, joined to what was measured of them.
-import { h, named } from "./dom.js";
+import { TABLES_OF_TRACE } from "./data.js";
+import { h, kernelName, note, part } from "./dom.js";
 import { shape } from "./launch.js";
 import { listView } from "./lists.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
-// Tables of kprof stats that the page shows as they are, where they have rows.
-const TABLES = [
-    ...["gpu_busy", "goal_sum", "lost_sum", "gpu_idle_sum", "transfer_sum", "memory_sum", "step_sum"],
-    ...["pm_sampling_sum", "pm_sampling_steps", "kern_line_sum", "call_line_sum"],
-];
 const tableOf = (report, key) => report.tables.find((list) => list.key === key);
 
 // The timeline has the lines that text has beside counters.
@@ -23,9 +19,7 @@ const withoutLines = (list) => ({
 
 const timelineLink = (row) => `#timeline/${row.index}`;
 const gain = ({ finding, gain: pct }) =>
-    pct === null
-        ? (finding ?? "n/a")
-        : [finding, h("span", { class: "note" }, `up to ${human(pct, "%")} of all time`)];
+    pct === null ? (finding ?? "n/a") : [finding, note(`up to ${human(pct, "%")} of all time`)];
 
 // Ways from a kernel: to its counters, its source, and its launches in the timeline.
 function ways(report, row) {
@@ -44,29 +38,21 @@ function kernelColumn() {
         header: true,
         value: ({ name }) => name,
         text: (row) => `${row.name} ${shapes(row)}`,
-        cell: (row) => [
-            row.link
-                ? h("a", { href: row.link, class: "name", title: row.name }, named(row.name))
-                : h("span", { class: "name", title: row.name }, named(row.name)),
-            h("span", { class: "note" }, shapes(row)),
-        ],
+        cell: (row) => [kernelName(row.name, row.link), note(shapes(row))],
     };
 }
 
 function kernels(report) {
     const { traced } = report;
     const isCounted = traced.some(({ counted }) => counted > 0);
-    const number = (key, label, unit, help) => {
-        const value = (row) => row[key];
-        return { label, help, value, number: true, unit, cell: (row) => human(value(row), unit) };
-    };
+    const number = (key, label, unit, help) => ({ label, help, value: (row) => row[key], number: true, unit });
     const limit = {
         label: "Limited by",
         help: "what limits the launches that were measured, and how much of its peak the busiest unit reaches",
         value: (row) => row.limit,
         cell: (row) => [
             row.limit ?? "n/a",
-            row.limitPct !== null && h("span", { class: "note" }, `busiest unit ${human(row.limitPct, "%")}`),
+            row.limitPct !== null && note(`busiest unit ${human(row.limitPct, "%")}`),
         ],
     };
     const worth = {
@@ -120,16 +106,14 @@ function command(report) {
 export function whereViews(report) {
     if (!report.tables.length) return [];
     return [
-        h(
-            "section",
-            { id: "where" },
-            h("h2", {}, "Where the time goes"),
+        part(
+            "Where the time goes",
             report.program && h("p", {}, h("a", { href: "#timeline" }, "Timeline")),
             report.program?.missing.map((text) => h("p", {}, text)),
             report.traced.length > 0 ? kernels(report) : h("p", {}, "The trace has no kernel whose time is known."),
             command(report),
         ),
-        TABLES.map((key) => tableOf(report, key))
+        TABLES_OF_TRACE.map((key) => tableOf(report, key))
             .filter((list) => list?.records.length)
             .map((list) => listView(withoutLines(list), "Overview")),
     ];
@@ -139,10 +123,8 @@ export function whereViews(report) {
 export function tracedFacts(report, kernel) {
     const rows = report.traced.filter(({ name }) => name === kernel.demangled);
     if (!rows.length) return null;
-    return h(
-        "section",
-        { id: "traced" },
-        h("h2", {}, "In the trace"),
+    return part(
+        "In the trace",
         rows.map((row) =>
             h(
                 "p",
