@@ -38,33 +38,19 @@ typedef struct diff_page {
 /* People see it below its row. */
 static kprof_emit_field note(kprof_emit_field field)
 {
-    return kprof_field_plain(kprof_field_with_role(field, KPROF_ROLE_NOTE));
-}
-
-static kprof_emit_field visible_if(kprof_emit_field field, bool is_visible)
-{
-    return is_visible ? field : machine(field);
+    field.plain = true;
+    return kprof_field_with_role(field, KPROF_ROLE_NOTE);
 }
 
 /* Programs get the record in any case. */
 static void show_if(const diff_page *page, kprof_emit_field *fields, size_t count, bool is_visible)
 {
     for (size_t i = 0; i < count; i++)
-        fields[i] = visible_if(fields[i], is_visible);
+        fields[i] = shown_if(fields[i], is_visible);
     kprof_show_record(page->emitter, fields, count);
 }
 
-static kprof_emit_field pct_field(const char *key, const char *label, double pct)
-{
-    return kprof_field_pct(key, label, pct, .is_signed = true);
-}
-
-/* People see nothing where it is missing. */
-static kprof_emit_field or_nothing(kprof_emit_field field)
-{
-    field.missing = "";
-    return field;
-}
+#define pct_field(key, label, pct, ...) kprof_field_pct(key, label, pct, .is_signed = true, __VA_ARGS__)
 
 /* People see it only if there are any. */
 static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement verdict, const char *key,
@@ -73,7 +59,7 @@ static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement ve
     size_t count = 0;
     for (size_t i = 0; i < diff->kernel_count; i++)
         count += diff->kernels[i].verdict == verdict;
-    return visible_if(kprof_field_integer(key, label, (int64_t)count), count > 0);
+    return shown_if(kprof_field_integer(key, label, (int64_t)count), count > 0);
 }
 
 /* "11 passed, 1 failed, 0 inconclusive": people see further only those that did not pass. */
@@ -118,9 +104,8 @@ static void show_comparison(const diff_page *page)
         machine(kprof_field_integer("kernels_tested", "Kernels tested", (int64_t)tested)),
         kprof_field_pct("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct),
         kprof_field_pct("bytes_tolerance_pct", "Tolerance of bytes", request->tolerances.traffic_pct),
-        visible_if(
-            kprof_field_text("launches", "Launches", diff->is_cut ? "only the first ones of some kernels" : "all"),
-            diff->is_cut),
+        shown_if(kprof_field_text("launches", "Launches", diff->is_cut ? "only the first ones of some kernels" : "all"),
+                 diff->is_cut),
     };
     page->emitter->ops->list_begin(page->emitter,
                                    &(kprof_emit_list){"comparison", "Comparison", KPROF_LIST_BLOCKS, true});
@@ -255,10 +240,9 @@ static void free_texts(kernel_texts *texts)
     KPROF_FREE_TEXTS(&texts->kernel, &texts->short_kernel, &texts->note);
 }
 
-static kprof_emit_field kernel_field(const char *key, const char *label, const kernel_texts *texts)
-{
-    return kprof_field_text(key, label, kprof_strbuf_text(&texts->kernel), .short_text = texts->short_kernel.data);
-}
+#define kernel_field(key, label, texts, ...)                                                                           \
+    kprof_field_text(key, label, kprof_strbuf_text(&(texts)->kernel), .short_text = (texts)->short_kernel.data,        \
+                     __VA_ARGS__)
 
 /* A change that the reports do not tell of. */
 static const kprof_change no_change = {
@@ -308,8 +292,8 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
     kprof_emit_field fields[] = {
         kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict]),
         or_nothing(pct_field("change_pct", "Time", estimate_pct(time))),
-        kprof_field_folding(or_nothing(pct_field("low_pct", "From", kprof_change_pct(time, time->shift.interval.low)))),
-        kprof_field_folding(or_nothing(pct_field("high_pct", "To", kprof_change_pct(time, time->shift.interval.high)))),
+        or_nothing(pct_field("low_pct", "From", kprof_change_pct(time, time->shift.interval.low), .folds = true)),
+        or_nothing(pct_field("high_pct", "To", kprof_change_pct(time, time->shift.interval.high), .folds = true)),
         or_nothing(pct_field("cycles_pct", "Cycles", estimate_pct(cycles))),
         or_nothing(kprof_field_ns("baseline", "Baseline", time->centers[KPROF_BASELINE].median)),
         or_nothing(kprof_field_ns("new", "New", time->centers[KPROF_NEW].median)),
@@ -438,9 +422,8 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
     kprof_emit_field fields[] = {
         kprof_field_text("result", "Result", gates[kernel->gates[index]]),
         kprof_field_text("condition", "Condition", condition->text),
-        kprof_field_with_unit(kprof_field_real("baseline", "Baseline", change->centers[KPROF_BASELINE].median),
-                              metric->unit),
-        kprof_field_with_unit(kprof_field_real("new", "New", change->centers[KPROF_NEW].median), metric->unit),
+        kprof_field_with("baseline", "Baseline", change->centers[KPROF_BASELINE].median, metric->unit),
+        kprof_field_with("new", "New", change->centers[KPROF_NEW].median, metric->unit),
         or_nothing(pct_field("change_pct", "Change", estimate_pct(change))),
         or_nothing(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
         or_nothing(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
@@ -514,11 +497,11 @@ static void show_driver(const diff_page *page, const kprof_diff_kernel *kernel, 
     const kprof_emit_field fields[] = {
         machine(kprof_field_text("theme", "Theme", metric->theme)),
         machine(kprof_field_text("metric", "Metric", metric->name)),
-        visible_if(kprof_field_text("words", "What", words), is_visible),
+        shown_if(kprof_field_text("words", "What", words), is_visible),
         machine(kprof_field_text("unit", "Unit", metric->unit)),
-        visible_if(kprof_field_value("baseline", "Baseline", baseline->median, metric->unit), is_visible),
-        visible_if(kprof_field_value("new", "New", newer->median, metric->unit), is_visible),
-        visible_if(or_nothing(pct_field("change_pct", "Change", estimate_pct(change))), is_visible),
+        shown_if(kprof_field_value("baseline", "Baseline", baseline->median, metric->unit), is_visible),
+        shown_if(kprof_field_value("new", "New", newer->median, metric->unit), is_visible),
+        shown_if(or_nothing(pct_field("change_pct", "Change", estimate_pct(change))), is_visible),
         machine(kprof_field_text("state", "State", states[change->state])),
         machine(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
         machine(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
@@ -561,10 +544,10 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
     kernel_texts texts;
     make_texts(page, kernel, &texts);
     const kprof_emit_field fields[] = {
-        visible_if(kprof_field_plain(kernel_field("launch", "Launch", &texts)), is_visible),
-        visible_if(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict], .plain = true), is_visible),
-        visible_if(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note), .plain = true),
-                   is_visible && texts.note.length),
+        shown_if(kernel_field("launch", "Launch", &texts, .plain = true), is_visible),
+        shown_if(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict], .plain = true), is_visible),
+        shown_if(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note), .plain = true),
+                 is_visible && texts.note.length),
         machine(kprof_field_real("p", "p", kernel->p)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         machine(kprof_field_text("kernel", "Kernel", name_of(page, group))),
@@ -614,8 +597,8 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
         kprof_field_text("stall", "Waits for", line->stall, .folds = true),
         machine(kprof_field_integer("moved", "Moved", line->has_moved)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
-        visible_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),
-        visible_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told))), is_first),
+        shown_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),
+        shown_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told))), is_first),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
     free_texts(&texts);

@@ -35,9 +35,7 @@ static void describe_stack(const kprof_model *model, const kprof_model_launch *l
 kprof_launch_texts kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
                                            const char *kernel_base)
 {
-    const kprof_device_record *device = &launch->device->record;
     kprof_launch_texts out = {.launch = launch, .kernel = kprof_model_kernel_name(launch->kernel, kernel_base)};
-    snprintf(out.cc, sizeof out.cc, "%u.%u", device->cc_major, device->cc_minor);
     if (launch->samples)
         kprof_samples_note(model, launch->samples, &out.samples_note);
     out.line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";

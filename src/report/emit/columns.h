@@ -51,7 +51,7 @@ typedef struct kprof_column {
       .html = "from", .place = 165, .in_text = true)                                                                   \
     X(WHOLE, device, "Device", true, record->device, .in_csv = true)                                                   \
     X(TEXT, device_name, "Device", true, launch->device->name, .in_csv = true, .place = 90, .plain = true)             \
-    X(DIGITS, cc, "CC", true, texts->cc, .in_csv = true, .place = 100)                                                 \
+    X(DIGITS, cc, "CC", true, launch->device->cc, .in_csv = true, .place = 100)                                        \
     X(WHOLE, thread, "Thread", true, record->thread, .json = "thread")                                                 \
     X(WHOLE, position, "Position", true, record->launch, .json = "position")                                           \
     X(SHAPE, grid, "Grid", !kprof_launch_is_graph(record), record->grid, .in_csv = true, .json = "grid",               \
@@ -90,7 +90,6 @@ typedef struct kprof_launch_texts {
     const kprof_model_launch *launch;
     const char *kernel; /* its name */
     const char *line;   /* that it was launched from; "": not known */
-    char cc[24];        /* "9.0" */
     kprof_strbuf disagreements, samples_note, launched_from;
 } kprof_launch_texts;
 /* `kernel_base`: the name of the kernel that is wanted. Free with kprof_launch_texts_free. */

@@ -65,9 +65,8 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
     const kprof_field_role of_headings = in_sections ? KPROF_ROLE_HEADING : KPROF_ROLE_MACHINE;
     if (metric->repeated || metric->told_before)
         return;
-    kprof_emit_field value = kprof_field_with_unit(kprof_field_real("value", "Value", metric->value), metric->unit);
-    kprof_emit_field mad =
-        kprof_field_with_unit(kprof_field_real("mad", "Median deviation", spread ? spread->mad : NAN), metric->unit);
+    kprof_emit_field value = kprof_field_with("value", "Value", metric->value, metric->unit);
+    kprof_emit_field mad = kprof_field_with("mad", "Median deviation", spread ? spread->mad : NAN, metric->unit);
     mad.missing = "";             /* as of what is known without counters */
     value.is_value = in_sections; /* the passes tell elsewhere */
     const kprof_emit_field fields[] = {
@@ -365,7 +364,8 @@ kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_co
     else if (own->kind != KPROF_CELL_WHOLE)
         field = kprof_field_text(own->id, cell.title, cell.text);
     field.plain = own->plain;
-    return kprof_field_with_unit(field, own->unit ? own->unit : "");
+    field.unit = own->unit ? own->unit : "";
+    return field;
 }
 
 const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
@@ -390,24 +390,6 @@ bool kprof_record_is_shown(const kprof_emit_record *record)
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
 {
     field.role = role;
-    return field;
-}
-
-kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit)
-{
-    field.unit = unit;
-    return field;
-}
-
-kprof_emit_field kprof_field_plain(kprof_emit_field field)
-{
-    field.plain = true;
-    return field;
-}
-
-kprof_emit_field kprof_field_folding(kprof_emit_field field)
-{
-    field.folds = true;
     return field;
 }
 

@@ -213,11 +213,9 @@ static cJSON *devices(const kprof_model *model)
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < model->device_count; i++) {
         const kprof_model_device *device = &model->devices[i];
-        char cc[24];
-        snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
         append(array,
                KPROF_JSON_OBJECT({"id", kprof_json_integer(device->record.device)}, {"name", text_of(device->name)},
-                                 {"chip", text_of(device->chip)}, {"cc", text_of(cc)}));
+                                 {"chip", text_of(device->chip)}, {"cc", text_of(device->cc)}));
     }
     return array;
 }

@@ -112,10 +112,8 @@ static cJSON *kernel_object(const kprof_model_launch *launch)
 
 static cJSON *device_object(const kprof_model_device *device)
 {
-    char cc[24];
-    snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
     return KPROF_JSON_OBJECT({"id", kprof_json_integer(device->record.device)}, {"name", text_of(device->name)},
-                             {"chip", text_of(device->chip)}, {"compute_capability", text_of(cc)});
+                             {"chip", text_of(device->chip)}, {"compute_capability", text_of(device->cc)});
 }
 
 static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)

@@ -112,9 +112,8 @@ static int describe_launch(const kprof_model_launch *launch, char text[256])
                  record->block[0], record->block[1], record->block[2]);
     if (record->graph_node)
         snprintf(node, sizeof node, ", Graph Node %llu", (unsigned long long)record->graph_node);
-    return snprintf(text, 256, "%s, Context %u, Stream %llu, Device %u, CC %u.%u%s", shape, record->context,
-                    (unsigned long long)record->stream, record->device, launch->device->record.cc_major,
-                    launch->device->record.cc_minor, node);
+    return snprintf(text, 256, "%s, Context %u, Stream %llu, Device %u, CC %s%s", shape, record->context,
+                    (unsigned long long)record->stream, record->device, launch->device->cc, node);
 }
 
 /* A kernel's name, shortened if it does not fit into a line. */

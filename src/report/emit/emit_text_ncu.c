@@ -139,7 +139,7 @@ static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     kprof_output_printf(emitter->out, "  %s%s%s%s%s, Context %llu, Stream %llu, Device %llu, CC %s\n", name,
                         grid_text ? " " : "", grid_text ? grid_text : "", grid_text ? "x" : "",
                         grid_text ? block_text : "", (unsigned long long)record->context,
-                        (unsigned long long)record->stream, (unsigned long long)record->device, texts.cc);
+                        (unsigned long long)record->stream, (unsigned long long)record->device, launch->device->cc);
     if (kprof_model_is_missing(launch) && *launch->reason)
         kprof_output_printf(emitter->out, "    WRN   Not measured: %s\n\n", launch->reason);
     begin_table(text, metric_heads, COUNT_OF(metric_heads), NULL);

@@ -271,8 +271,11 @@ static kprof_status connect(loader *load)
 {
     kprof_model *model = load->model;
     shorten_names(model);
-    for (size_t i = 0; i < model->device_count; i++)
-        model->devices[i].chip_index = find_chip(model, model->devices[i].chip);
+    for (size_t i = 0; i < model->device_count; i++) {
+        kprof_model_device *device = &model->devices[i];
+        device->chip_index = find_chip(model, device->chip);
+        snprintf(device->cc, sizeof device->cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
+    }
     for (size_t i = 0; i < model->message_count; i++) {
         int64_t process = model->messages[i].process_id;
         if (process < 1 || process > (int64_t)model->process_count)

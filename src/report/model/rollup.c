@@ -35,6 +35,7 @@ struct kprof_rollup {
     const kprof_model *model;
     metric_rule *rules;   /* [metric_count] */
     chip_formulas *chips; /* [chip_count] */
+    kprof_rolled_up last;
 };
 
 const char *kprof_rollup_name(kprof_rollup_method method)
@@ -216,6 +217,8 @@ kprof_rollup *kprof_rollup_new(const kprof_model *model)
     rollup->model = model;
     rollup->rules = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *rollup->rules);
     rollup->chips = kprof_pool_calloc(model->pool, model->chip_count + 1, sizeof *rollup->chips);
+    rollup->last.values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *rollup->last.values);
+    rollup->last.methods = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *rollup->last.methods);
     for (size_t i = 0; i < model->metric_count; i++)
         make_rule(model, i, &rollup->rules[i]);
     for (size_t i = 0; i < model->chip_count; i++)
@@ -304,9 +307,9 @@ static bool has_operands(const formula *rule, const kprof_rollup_total *totals, 
     return count > 0 && totals[rule->metric].count > 0;
 }
 
-void kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_rollup_total *totals,
-                         const kprof_rolled_up *out)
+kprof_rolled_up kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_rollup_total *totals)
 {
+    const kprof_rolled_up *out = &rollup->last;
     operand_values from = {rollup->model, out->values};
     for (size_t i = 0; i < rollup->model->metric_count; i++)
         out->values[i] = roll_up(&rollup->rules[i], &totals[i], &out->methods[i]);
@@ -318,6 +321,7 @@ void kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_ro
         out->values[rule->metric] = evaluate(rule, &from);
         out->methods[rule->metric] = isnan(out->values[rule->metric]) ? KPROF_ROLLUP_NONE : KPROF_ROLLUP_FORMULA;
     }
+    return *out;
 }
 
 bool kprof_rollup_is_amount(const kprof_rollup *rollup, size_t metric)

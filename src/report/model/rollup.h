@@ -27,16 +27,13 @@ typedef struct kprof_rollup_total {
 /* How the metrics of a model are rolled up. The model is borrowed. */
 typedef struct kprof_rollup kprof_rollup;
 kprof_rollup *kprof_rollup_new(const kprof_model *model);
-void kprof_rollup_free(kprof_rollup *rollup);
 /* Add the values[metric_count] of a launch to the totals[metric_count] of its group. */
 void kprof_rollup_add(const kprof_rollup *rollup, const double *values, kprof_rollup_total *totals);
-/* Give values[metric_count], NaN where there is none, and methods[metric_count] of a group on a chip (into the model's;
- * SIZE_MAX: no formulas are known). */
+/* The values of a group on a chip (into the model's; SIZE_MAX: no formulas are known), valid until the next call. */
 typedef struct kprof_rolled_up {
-    double *values;
-    kprof_rollup_method *methods;
+    double *values;               /* [metric_count]; NaN: none */
+    kprof_rollup_method *methods; /* [metric_count] */
 } kprof_rolled_up;
-void kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_rollup_total *totals,
-                         const kprof_rolled_up *out);
+kprof_rolled_up kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_rollup_total *totals);
 /* Is the metric an amount, which launches add up ("inst", "byte", "ns"), and no share, rate, average or property? */
 bool kprof_rollup_is_amount(const kprof_rollup *rollup, size_t metric);

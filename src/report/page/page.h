@@ -9,6 +9,16 @@ static inline kprof_emit_field machine(kprof_emit_field field)
 {
     return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
+static inline kprof_emit_field shown_if(kprof_emit_field field, bool is_shown)
+{
+    return is_shown ? field : machine(field);
+}
+/* People see nothing where it is missing. */
+static inline kprof_emit_field or_nothing(kprof_emit_field field)
+{
+    field.missing = "";
+    return field;
+}
 
 /* A report that a page shows. */
 typedef struct kprof_page_report {

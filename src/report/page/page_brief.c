@@ -271,7 +271,6 @@ static void take_advice(brief *out)
 static void make_brief(const kprof_emitter *emitter, const kprof_ranking *ranking, brief *out)
 {
     const kprof_group *group = out->row->group;
-    const kprof_device_record *device = &group->device->record;
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     out->limit_pct = out->occupancy_pct = NAN;
@@ -281,7 +280,7 @@ static void make_brief(const kprof_emitter *emitter, const kprof_ranking *rankin
     kprof_group_describe(&ranking->groups, group, &text);
     cut(out->part, PART_BYTES, text.data, false);
     kprof_strbuf_clear(&text);
-    kprof_strbuf_printf(&text, "%s, CC %u.%u", group->device->name, device->cc_major, device->cc_minor);
+    kprof_strbuf_printf(&text, "%s, CC %s", group->device->name, group->device->cc);
     cut(out->device, WORDS_BYTES, text.data, false);
     find_warnings(&ranking->groups, out);
     if (!out->findings)

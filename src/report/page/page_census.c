@@ -47,8 +47,8 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
         kprof_field_ns("maximum", "Longest", total->longest_ns),
         shape_field("grid", "Grid", total->shape->grid, grid),
         shape_field("block", "Block", total->shape->block, block),
-        kprof_field_with_unit(
-            kprof_field_integer("dynamic_smem", "Dynamic smem", (int64_t)total->shape->dynamic_smem_bytes), "byte"),
+        KPROF_FIELD("dynamic_smem", "Dynamic smem", .unit = "byte", .type = KPROF_FIELD_INTEGER,
+                    .integer = total->shape->dynamic_smem_bytes),
     };
     kprof_show_record(emitter, fields, has_shape ? COUNT_OF(fields) : COUNT_OF(fields) - 3);
 }

@@ -13,13 +13,6 @@ static kprof_emit_field count_field(const char *key, const char *label, int64_t 
     return kprof_field_real(key, label, value < 0 ? NAN : (double)value);
 }
 
-static kprof_emit_field unit_field(const char *key, const char *label, double value, const char *unit)
-{
-    kprof_emit_field field = kprof_field_real(key, label, value);
-    field.unit = unit;
-    return field;
-}
-
 static const char *utc_time(int64_t unix_ns, char text[32])
 {
     time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -80,24 +73,24 @@ static void show_processes(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
-static void show_device(kprof_emitter *emitter, const kprof_device_record *device)
+static void show_device(kprof_emitter *emitter, const kprof_model_device *own)
 {
-    char cc[24], driver[32];
-    snprintf(cc, sizeof cc, "%u.%u", device->cc_major, device->cc_minor);
+    const kprof_device_record *device = &own->record;
+    char driver[32];
     snprintf(driver, sizeof driver, "%u.%u", device->driver_version / 1000, /* 13000: 13.0 */
              device->driver_version % 1000 / 10);
     const kprof_emit_field fields[] = {
         kprof_field_integer("device", "Device", device->device),
         kprof_field_text("name", "Name", device->name),
         kprof_field_text("chip", "Chip", device->chip),
-        kprof_field_text("cc", "Compute capability", cc),
+        kprof_field_text("cc", "Compute capability", own->cc),
         kprof_field_text("uuid", "UUID", device->uuid),
         kprof_field_integer("sm_count", "SMs", device->sm_count),
-        unit_field("sm_clock_max", "Highest SM clock", (double)device->sm_clock_max_khz, "khz"),
-        unit_field("memory_clock_max", "Highest memory clock", (double)device->memory_clock_max_khz, "khz"),
-        unit_field("memory", "Memory", (double)device->memory_bytes, "byte"),
-        unit_field("memory_bus", "Memory bus", device->memory_bus_bits, "bit"),
-        unit_field("l2_cache", "L2 cache", (double)device->l2_bytes, "byte"),
+        kprof_field_with("sm_clock_max", "Highest SM clock", (double)device->sm_clock_max_khz, "khz"),
+        kprof_field_with("memory_clock_max", "Highest memory clock", (double)device->memory_clock_max_khz, "khz"),
+        kprof_field_with("memory", "Memory", (double)device->memory_bytes, "byte"),
+        kprof_field_with("memory_bus", "Memory bus", device->memory_bus_bits, "bit"),
+        kprof_field_with("l2_cache", "L2 cache", (double)device->l2_bytes, "byte"),
         kprof_field_text("cuda_driver", "CUDA version of the driver", driver),
         kprof_field_integer("cupti_version", "CUPTI API version", device->cupti_version),
     };
@@ -172,7 +165,7 @@ void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
     show_processes(emitter, model);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS, false});
     for (size_t i = 0; i < model->device_count; i++)
-        show_device(emitter, &model->devices[i].record);
+        show_device(emitter, &model->devices[i]);
     emitter->ops->list_end(emitter);
     show_passes(emitter, model);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE, false});

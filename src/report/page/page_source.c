@@ -78,14 +78,7 @@ typedef struct shown_row {
 
 static kprof_emit_field note(kprof_emit_field field)
 {
-    field.missing = "";
-    return kprof_field_with_role(field, KPROF_ROLE_NOTE);
-}
-
-/* For people only where `is_shown`. */
-static kprof_emit_field shown_if(kprof_emit_field field, bool is_shown)
-{
-    return kprof_field_with_role(field, is_shown ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE);
+    return kprof_field_with_role(or_nothing(field), KPROF_ROLE_NOTE);
 }
 
 static const char *name_of(const source_page *page, const kprof_code_profile *profile)
@@ -407,9 +400,8 @@ static size_t put_sample_fields(const shown_code *shown, const shown_row *row, c
     const double samples = kprof_profiled_number(shown->code, row->values, KPROF_NUMBER_SAMPLES);
     const bool was_sampled = shown->samples > 0;
     size_t count = 0;
-    kprof_emit_field stalls =
-        kprof_field_text("stalls", "Top stalls", texts->stalls.length > 0 ? texts->stalls.data : NULL, .folds = true);
-    stalls.missing = "";
+    const kprof_emit_field stalls =
+        or_nothing(kprof_field_text("stalls", "Top stalls", kprof_strbuf_or_null(&texts->stalls), .folds = true));
     out[count++] = shown_if(
         kprof_field_pct("samples_pct", "Samples", was_sampled ? 100 * samples / shown->samples : NAN), was_sampled);
     out[count++] = shown_if(stalls, was_sampled);
@@ -455,7 +447,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     fields[count++] = note(source);
     fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller)));
     fields[count++] = note(kprof_field_text("waits_for", "Waits for", text_or_null(texts.waits)));
-    fields[count++] = note(kprof_field_text("costs", "Costs", texts.costs.length > 0 ? texts.costs.data : NULL));
+    fields[count++] = note(kprof_field_text("costs", "Costs", kprof_strbuf_or_null(&texts.costs)));
     for (size_t i = 0; i < page->metric_count; i++) {
         const double value = shown->columns[i] == SIZE_MAX ? NAN : row->values[shown->columns[i]];
         const char *name = page->model->metrics[page->metrics[i]].name;
@@ -766,8 +758,7 @@ static void show_notes(source_page *page, bool are_all)
         const source_note *note = &page->notes[i];
         const bool is_first = !is_told_before(page, note, true);
         const size_t count = is_first ? count_others(page, note) : 0;
-        kprof_emit_field others = optional_integer("others", "Others", count > 0, count);
-        others.missing = "";
+        const kprof_emit_field others = or_nothing(optional_integer("others", "Others", count > 0, count));
         const kprof_emit_field fields[] = {
             shown_if(kprof_field_text("kernel", "Kernel", note->kernel), is_first && note->kernel != NULL),
             shown_if(others, is_first && has_others),

@@ -310,8 +310,6 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const kprof_source_spread spread = spread_of(all, own);
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     describe_note(own, &text);
-    kprof_emit_field note = kprof_field_text("note", "Note", kprof_strbuf_or_null(&text), .folds = true);
-    note.missing = "";
     const kprof_emit_field fields[] = {
         kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base),
                          .plain = true, .folds = true),
@@ -323,7 +321,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
         kprof_field_pct("imbalance", "Above mean",
                         spread.mean_ns > 0 ? 100 * (spread.most_ns / spread.mean_ns - 1) : NAN),
         kprof_field_text("slowest", "Slowest source", spread.slowest),
-        note,
+        or_nothing(kprof_field_text("note", "Note", kprof_strbuf_or_null(&text), .folds = true)),
     };
     kprof_show_record(emitter, fields, COUNT_OF(fields));
 }

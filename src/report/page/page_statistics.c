@@ -15,8 +15,7 @@ typedef struct statistics_page {
 /* For people only where there are any. */
 static kprof_emit_field noted_field(const char *key, const char *label, uint64_t launches)
 {
-    kprof_emit_field field = kprof_field_amount(key, label, (int64_t)launches);
-    return launches > 0 ? field : machine(field);
+    return shown_if(kprof_field_amount(key, label, (int64_t)launches), launches > 0);
 }
 
 /* Do not add up samples: there are fewer than launches. People see a value once. */
@@ -60,17 +59,15 @@ static kprof_emit_field samples_field(const kprof_group *group)
     return machine(kprof_field_real("samples", "Multiplexed samples", NAN));
 }
 
-static void show_group(const statistics_page *page, const kprof_group *group)
+static void show_group(statistics_page *page, const kprof_group *group)
 {
     kprof_emitter *emitter = page->emitter;
     const size_t chip = group->device->chip_index;
     KPROF_AUTO(kprof_strbuf) part = KPROF_STRBUF_INIT;
     const bool has_shape = page->groups->by == KPROF_GROUP_SHAPE || group->configurations == 1;
     const kprof_launch_record *shape = &group->shape;
-    char cc[24], grid[48], block[48];
-    snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
+    char grid[48], block[48];
     kprof_group_describe(page->groups, group, &part);
-    kprof_emit_field part_field = kprof_field_text("group", "Group", kprof_strbuf_or_null(&part), .plain = true);
     const kprof_emit_field fields[] = {
         machine(kprof_field_integer("process_id", "Process", group->process->pid)),
         machine(kprof_field_text("process", "Process", group->process->name)),
@@ -78,12 +75,12 @@ static void show_group(const statistics_page *page, const kprof_group *group)
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(group->kernel, emitter->options->kernel_base),
                          .plain = true),
-        part.length ? part_field : machine(part_field),
+        shown_if(kprof_field_text("group", "Group", kprof_strbuf_or_null(&part), .plain = true), part.length > 0),
         machine(kprof_field_text("block", "Block", has_shape ? kprof_shape_text(shape, shape->block, block) : NULL)),
         machine(kprof_field_text("grid", "Grid", has_shape ? kprof_shape_text(shape, shape->grid, grid) : NULL)),
         machine(kprof_field_integer("device", "Device", group->device->record.device)),
         kprof_field_text("device_name", "Device", group->device->name, .plain = true),
-        kprof_field_text("cc", "CC", cc),
+        kprof_field_text("cc", "CC", group->device->cc),
         kprof_field_amount("invocations", "Invocations", (int64_t)group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),
         noted_field("not_counted", "More launches of the kernel not counted here",
@@ -91,7 +88,7 @@ static void show_group(const statistics_page *page, const kprof_group *group)
         samples_field(group),
         noted_field("disagreeing", "Passes disagree in", group->disagreeing),
     };
-    kprof_rollup_finish(page->groups->rollup, chip, group->totals, &page->rolled_up);
+    page->rolled_up = kprof_rollup_finish(page->groups->rollup, chip, group->totals);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     const kprof_view_chip *shown = chip == SIZE_MAX ? NULL : &page->view->chips[chip];
     for (size_t i = 0; shown && i < shown->section_count; i++) {
@@ -165,8 +162,6 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     kprof_groups groups;
     kprof_view_sections(model, context->options->metric_title, &view);
     statistics_page page = {.groups = &groups, .view = &view};
-    page.rolled_up.values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page.rolled_up.values);
-    page.rolled_up.methods = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page.rolled_up.methods);
     kprof_status status = kprof_groups_collect(context, &groups);
     KPROF_THEN(status, check_rows(context, &page));
     return KPROF_THEN(status, show_groups(context, &page));

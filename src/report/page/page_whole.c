@@ -17,37 +17,26 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     const kprof_model *model = ranking->groups.model;
     const kprof_found *best = findings ? findings->verdict.best : NULL;
     const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
-    kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    kprof_ranked_verdict verdict;
     KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     kprof_group_note(&ranking->groups, row->group, &note);
-    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
-        rows[i] = findings ? kprof_verdict_describe(findings, i, false) : (kprof_verdict_text){.value = NAN};
-    const kprof_verdict_text *limit = &rows[KPROF_ROW_LIMIT], *stall = &rows[KPROF_ROW_STALL],
-                             *occupancy = &rows[KPROF_ROW_OCCUPANCY], *worth = &rows[KPROF_ROW_BEST];
-    enum { OTHER_FIELDS = 17 };
-    kprof_emit_field fields[KPROF_RANKED_NUMBERS + OTHER_FIELDS] = {
+    kprof_ranked_verdict_make(findings, false, &verdict);
+    const kprof_emit_field others[] = {
         index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
         index_field("device", "Device", (size_t)(row->group->device - model->devices)),
-        kprof_field_text("limit", "Limited by", kprof_strbuf_or_null(&limit->name)),
-        kprof_field_pct("limit_pct", "At", limit->value),
-        kprof_field_text("limit_text", "Limited by", kprof_strbuf_or_null(&limit->text)),
-        kprof_field_text("stall", "Top stall", kprof_strbuf_or_null(&stall->name)),
-        kprof_field_pct("stall_pct", "Of a warp's time", stall->value),
-        kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)),
-        kprof_field_text("occupancy", "Occupancy limited by", kprof_strbuf_or_null(&occupancy->name)),
-        kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value),
-        kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)),
         kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
         kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
         kprof_field_little_to_gain(findings),
-        kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(worth)),
+        kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&verdict.rows[KPROF_ROW_BEST])),
         kprof_field_text("note", "Note", kprof_strbuf_or_null(&note)),
         kprof_field_amount("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
     };
-    memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
+    kprof_emit_field fields[COUNT_OF(others) + KPROF_RANKED_VERDICT + KPROF_RANKED_NUMBERS];
+    memcpy(fields, others, sizeof others);
+    memcpy(fields + COUNT_OF(others), verdict.fields, sizeof verdict.fields);
+    memcpy(fields + COUNT_OF(others) + KPROF_RANKED_VERDICT, numbers.fields, sizeof numbers.fields);
     kprof_show_record(emitter, fields, COUNT_OF(fields));
-    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
-        kprof_verdict_text_free(&rows[i]);
+    kprof_ranked_verdict_free(&verdict);
 }
 
 static void show_stacks(kprof_emitter *emitter, const kprof_page_report *from)

@@ -13,7 +13,7 @@
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
 {
     const kprof_groups *groups = &ranking->groups;
-    kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals, &ranking->rolled_up);
+    ranking->rolled_up = kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals);
     if (!ranking->rules || group->not_measured >= group->launches)
         return NULL;
     const kprof_place_values of = kprof_places_values(ranking->finder, group->code, ranking->rolled_up.values);
@@ -153,13 +153,9 @@ static kprof_emit_field count_field(const char *key, const char *label, uint64_t
 /* "yes" or "no" where there are enough launches of one shape for an interval. */
 static kprof_emit_field stable_field(const kprof_ranked *row)
 {
-    const bool is_repeated = !isnan(row->repeats.interval.low);
-    kprof_emit_field field = kprof_field_text("stable", "Stable",
-                                              !is_repeated             ? NULL
-                                              : row->repeats.is_stable ? "yes"
-                                                                       : "no");
-    field.missing = row->group->configurations > 1 ? "n/a" : "few";
-    return field;
+    const char *stable = isnan(row->repeats.interval.low) ? NULL : row->repeats.is_stable ? "yes" : "no";
+    return kprof_field_text("stable", "Stable", stable, .folds = true,
+                            .missing = row->group->configurations > 1 ? "n/a" : "few");
 }
 
 kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings)
@@ -168,18 +164,51 @@ kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings)
                             findings ? kprof_verdict_little_to_gain(&findings->verdict) : NULL);
 }
 
+kprof_emit_field kprof_verdict_field(kprof_emit_field field, const char *otherwise)
+{
+    field.missing = otherwise;
+    return kprof_field_with_role(field, KPROF_ROLE_VERDICT);
+}
+
+void kprof_ranked_verdict_make(const kprof_findings *findings, bool base_units, kprof_ranked_verdict *out)
+{
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
+        out->rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};
+    const kprof_verdict_text *limit = &out->rows[KPROF_ROW_LIMIT], *stall = &out->rows[KPROF_ROW_STALL],
+                             *occupancy = &out->rows[KPROF_ROW_OCCUPANCY];
+    const kprof_emit_field fields[KPROF_RANKED_VERDICT] = {
+        machine(kprof_field_text("limit", "Limit", kprof_strbuf_or_null(&limit->name))),
+        machine(kprof_field_pct("limit_pct", "At", limit->value)),
+        kprof_verdict_field(kprof_field_text("limit_text", "Limited by", kprof_strbuf_or_null(&limit->text)), NULL),
+        machine(kprof_field_text("stall", "Top stall", kprof_strbuf_or_null(&stall->name))),
+        machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
+        kprof_verdict_field(kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)), "not known"),
+        machine(kprof_field_text("occupancy", "Occupancy limited by", kprof_strbuf_or_null(&occupancy->name))),
+        machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
+        kprof_verdict_field(kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)),
+                            "not known"),
+    };
+    memcpy(out->fields, fields, sizeof fields);
+}
+
+void kprof_ranked_verdict_free(kprof_ranked_verdict *verdict)
+{
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
+        kprof_verdict_text_free(&verdict->rows[i]);
+}
+
 kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
 {
     const kprof_group *group = row->group;
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const bool is_one = group->duration_count == 1; /* and all these are its duration */
-    const kprof_emit_field measured = kprof_field_amount("measured", "Measured", (int64_t)group->duration_count);
     return (kprof_ranked_numbers){{
         kprof_field_pct("gain_pct", "Gain up to", row->gain_pct),
         kprof_field_pct("time_share_pct", "Of time", row->share_pct),
         kprof_field_ns("time", "Time", row->time_ns),
         kprof_field_amount("launches", "Launches", (int64_t)(row->counted ? row->counted : group->launches)),
-        row->counted ? kprof_field_folding(measured) : machine(measured),
+        shown_if(kprof_field_amount("measured", "Measured", (int64_t)group->duration_count, .folds = true),
+                 row->counted > 0),
         count_field("not_measured", "Not measured", group->not_measured),
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
         count_field("disagreeing", "Passes disagree in", group->disagreeing),
@@ -190,7 +219,7 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
         machine(kprof_field_ns("mad", "Median deviation", row->repeats.center.mad)),
         machine(kprof_field_ns("low", "Median from", row->repeats.interval.low)),
         machine(kprof_field_ns("high", "Median to", row->repeats.interval.high)),
-        kprof_field_folding(stable_field(row)),
+        stable_field(row),
         kprof_field_pct("compute_pct", "Compute", row->compute_pct, .folds = true),
         kprof_field_pct("memory_pct", "Memory", row->memory_pct, .folds = true),
     }};
@@ -205,14 +234,11 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     if (status != KPROF_OK)
         return status;
     kprof_pool *pool = context->reports->model.pool;
-    const size_t metrics = context->reports->model.metric_count + 1;
     size_t most = 1;
     for (size_t i = 0; i < out->groups.count; i++)
         most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
     out->durations = kprof_pool_calloc(pool, most, sizeof *out->durations);
     out->rows = kprof_pool_calloc(pool, out->groups.count + 1, sizeof *out->rows);
-    out->rolled_up.values = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.values);
-    out->rolled_up.methods = kprof_pool_calloc(pool, metrics, sizeof *out->rolled_up.methods);
     out->finder = kprof_place_finder_new(&out->groups.code);
     if (options->findings)
         out->rules = kprof_rules_new(options->findings, out->groups.model);

@@ -41,6 +41,17 @@ const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof
 typedef struct kprof_ranked_numbers {
     kprof_emit_field fields[KPROF_RANKED_NUMBERS];
 } kprof_ranked_numbers;
+/* The verdict on a row: what limits it, its top stall and its occupancy, and the texts that these are made of. */
+#define KPROF_RANKED_VERDICT 9
+typedef struct kprof_ranked_verdict {
+    kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    kprof_emit_field fields[KPROF_RANKED_VERDICT];
+} kprof_ranked_verdict;
+/* `findings` NULL: none were looked for. */
+void kprof_ranked_verdict_make(const kprof_findings *findings, bool base_units, kprof_ranked_verdict *out);
+void kprof_ranked_verdict_free(kprof_ranked_verdict *verdict);
+/* People see it as a line of the verdict, and `otherwise` where it is missing. */
+kprof_emit_field kprof_verdict_field(kprof_emit_field field, const char *otherwise);
 /* As kprof_verdict_little_to_gain; missing without findings. */
 kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings);
 kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row);

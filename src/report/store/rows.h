@@ -23,6 +23,7 @@ typedef struct kprof_model_process {
 typedef struct kprof_model_device {
     KPROF_ROW_MEMBERS(DEVICE, device)
     size_t chip_index; /* into chips; SIZE_MAX when no plan was stored for the chip */
+    char cc[24];       /* its compute capability: "9.0" */
 } kprof_model_device;
 
 typedef struct kprof_model_kernel {
