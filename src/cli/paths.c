@@ -154,7 +154,7 @@ char *kprof_preloaded_find(const char *injection, bool starts_unarmed)
 static kprof_status append_environment(const char *option, const char **at, kprof_strbuf *out)
 {
     const char *end = strchr(*at, '}');
-    if (**at != '{' || !end)
+    if (**at != '{' || !end || end == *at + 1)
         return kprof_fail(KPROF_USAGE, "%s: %%q needs the name of a variable: %%q{NAME}", option);
     KPROF_AUTO_FREE char *name = kprof_strndup(*at + 1, (size_t)(end - *at - 1));
     const char *value = getenv(name);

@@ -35,8 +35,8 @@ TEST(placeholders)
 
 TEST(wrong_placeholders)
 {
-    static const char *const patterns[] = {
-        ".", "..", "/tmp/", "./..", "%", "%x", "%q", "%q{", "%q{KPROF_TEST_NO_SUCH_VARIABLE}"};
+    static const char *const patterns[] = {".",  "..", "/tmp/", "./..", "%",
+                                           "%x", "%q", "%q{",   "%q{}", "%q{KPROF_TEST_NO_SUCH_VARIABLE}"};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char *path = NULL;
         log_capture_start(&captured);
