@@ -24,6 +24,7 @@
 #include "inject/process.h"
 #include "inject/range.h"
 #include "inject/recording.h"
+#include "inject/stacks.h"
 #include "inject/trace.h"
 #include "inject/utilization.h"
 #include "inject/wait.h"
@@ -248,7 +249,8 @@ static void profiler_called(bool starts)
         return;
     if (starts)
         (void)kprof_range_begin("", "cudaProfilerStart to cudaProfilerStop",
-                                process->config.nvtx ? kprof_nvtx_text() : "");
+                                process->config.nvtx ? kprof_nvtx_text() : "",
+                                atomic_load(&process->armed) ? kprof_launch_stack() : 0);
     else
         kprof_range_end();
 }
@@ -341,6 +343,9 @@ static void enter_range(range_work *work, uint64_t position, const kprof_device 
         kprof_choose_describe(call, &range, &launch.record);
         launch.record.device = device->record.device;
         launch.record.nvtx = name->nvtx;
+        launch.record.stack = name->stack;
+        if (name->stack == 0)
+            kprof_choose_take_stack(&launch.record);
         memset(launch.record.grid, 0, sizeof launch.record.grid);
         memset(launch.record.block, 0, sizeof launch.record.block);
         memset(launch.record.cluster, 0, sizeof launch.record.cluster);

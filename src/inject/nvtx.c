@@ -10,6 +10,7 @@
 #include "inject/engine.h"
 #include "inject/forward.h"
 #include "inject/range.h"
+#include "inject/stacks.h"
 #include "inject/trace.h"
 
 #include <stdio.h>
@@ -357,7 +358,8 @@ static uint64_t begin_range(bool is_started, uint64_t id)
     if (is_measured)
         kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
-    if (is_measured && !kprof_range_begin(domain, name, keep_or_empty(&text)))
+    const uint32_t begins_in = is_measured && atomic_load(&kprof_engine.process.armed) ? kprof_launch_stack() : 0;
+    if (is_measured && !kprof_range_begin(domain, name, keep_or_empty(&text), begins_in))
         marks &= ~KPROF_RANGE_IS_MEASURED;
     if (marks && limits_trace())
         kprof_trace_follow((marks & KPROF_RANGE_IS_MEASURED) != 0);

@@ -33,7 +33,7 @@ static void tell_nested(const char *name)
                   name);
 }
 
-bool kprof_range_begin(const char *domain, const char *name, const char *nvtx)
+bool kprof_range_begin(const char *domain, const char *name, const char *nvtx, uint32_t stack)
 {
     kprof_range_state *range = &kprof_the_range;
     if (!pass_on(KPROF_RANGE_NONE, KPROF_RANGE_BEGINS)) {
@@ -43,6 +43,7 @@ bool kprof_range_begin(const char *domain, const char *name, const char *nvtx)
     kprof_range_name *kept = name_of(atomic_fetch_add(&range->begun, 1) + 1);
     snprintf(kept->text, sizeof kept->text, "%s%s%s", domain, *domain ? "@" : "", *name ? name : "(no name)");
     kept->nvtx = nvtx;
+    kept->stack = stack;
     atomic_store(&range->device, UINT_MAX);
     atomic_store(&range->elsewhere, 0);
     atomic_store(&range->phase, KPROF_RANGE_AWAITED);

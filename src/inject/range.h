@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define KPROF_RANGE_NAME_BYTES 512
 #define KPROF_RANGE_NAMES      8 /* that are kept: a launch may still read that of a range which has ended */
@@ -22,6 +23,7 @@ typedef void kprof_range_hook(void);
 typedef struct kprof_range_name {
     char text[KPROF_RANGE_NAME_BYTES];
     const char *nvtx; /* the NVTX ranges that it began in, with itself; lives as long as the process */
+    uint32_t stack;   /* the call stack that it began with; 0: none is known */
 } kprof_range_name;
 
 typedef struct kprof_range_state {
@@ -39,9 +41,9 @@ extern kprof_range_state kprof_the_range;
 /* Are ranges measured, and no launches? */
 bool kprof_range_is_asked_for(void);
 
-/* A range begins that is to be measured; `domain` is that of NVTX, or "", and `nvtx` what is kept as such. Returns
- * whether it is: not so if another one is open. Any thread. */
-bool kprof_range_begin(const char *domain, const char *name, const char *nvtx);
+/* A range begins that is to be measured; `domain` is that of NVTX, or "", and `nvtx` and `stack` are as its name keeps
+ * them. Returns whether it is: not so if another one is open. Any thread. */
+bool kprof_range_begin(const char *domain, const char *name, const char *nvtx, uint32_t stack);
 /* End the range, if _begin has returned true for it. */
 void kprof_range_end(void);
 

@@ -269,6 +269,25 @@ class Stacks(Case):
         rows = list(csv.DictReader(io.StringIO(run.out)))
         self.assertEqual({row["launched_from"] for row in rows}, set(FROM))
 
+    def test_ranges(self):
+        """Where a range begins; one from before CUDA has the line of its first launch."""
+        self.write_program('''
+def step():
+    ops.library.kprof_sim_push(b"step")
+    ops.linear(1)
+    ops.linear(2)
+    ops.library.kprof_sim_pop()
+step()
+step()
+''')
+        self.assert_run(self.run_python("--call-stack-type", "python", "--replay-mode", "range", "--nvtx-include",
+                                        "step/"), 0)
+        self.assertEqual(self.origins(), ["train.py:7 in step", "train.py:6 in step"])
+        self.write_program("ops.linear(0)\nops.library.kprof_sim_profiler(True)\nops.linear(1)\n"
+                           "ops.library.kprof_sim_profiler(False)\n")
+        self.assert_run(self.run_python("--call-stack-type", "python", "--replay-mode", "range"), 0)
+        self.assertEqual(self.origins(), ["train.py:5 in <module>"])
+
     def test_modules_that_pytorch_names(self):
         self.write_program('''
 def in_ranges(*ranges):

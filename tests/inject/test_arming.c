@@ -93,7 +93,7 @@ TEST(test_range_that_ends_in_a_forked_child)
 {
     int status = 0;
     kprof_engine.process.config.replay_choice = KPROF_RANGES;
-    assert_true(kprof_range_begin("", "forward", ""));
+    assert_true(kprof_range_begin("", "forward", "", 0));
     (void)launch(SIM_ADD);
     assert_int_equal(atomic_load(&kprof_the_range.phase), KPROF_RANGE_MEASURED);
     const pid_t child = fork();

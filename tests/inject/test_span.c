@@ -86,7 +86,7 @@ TEST(repeated_with_all_that_it_has)
 {
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
     (void)state;
-    assert_true(kprof_range_begin("", "all", ""));
+    assert_true(kprof_range_begin("", "all", "", 0));
     const unsigned first = launch(SIM_ADD);
     launch(SIM_SCALE);
     do_call((sim_step){.op = SIM_MEMSET, .a = SLOT, .value = 3});
@@ -111,7 +111,7 @@ TEST(repeated_with_all_that_it_has)
 TEST(copies_from_and_to_the_host)
 {
     do_call((sim_step){.op = SIM_BUFFER_WRITE, .value = 7});
-    assert_true(kprof_range_begin("", "input", ""));
+    assert_true(kprof_range_begin("", "input", "", 0));
     const unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
     launch(SIM_SCALE);
@@ -139,7 +139,7 @@ TEST(copies_without_page_locked_memory)
     (void)state;
     ops.operation_prepare_counted = lock_nothing;
     kprof_engine.device = &ops;
-    assert_true(kprof_range_begin("", "much input", ""));
+    assert_true(kprof_range_begin("", "much input", "", 0));
     const unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_COPY_IN_ASYNC, .a = SLOT, .b = SLOT});
     kprof_range_end();
@@ -152,7 +152,7 @@ TEST(copy_in_another_stream)
 {
     uint64_t words[SIM_WORDS];
     (void)state;
-    assert_true(kprof_range_begin("", "copy", ""));
+    assert_true(kprof_range_begin("", "copy", "", 0));
     const unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
     const sim_step copy = {.op = SIM_COPY_OUT, .stream = OTHER_STREAM, .a = SLOT, .b = SLOT};
@@ -189,7 +189,7 @@ TEST(work_in_several_streams)
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     kprof_engine.device = &ops;
     lanes_had[0] = '\0';
-    assert_true(kprof_range_begin("", "streams", ""));
+    assert_true(kprof_range_begin("", "streams", "", 0));
     const unsigned first = launch(SIM_ADD);
     launch_in_other(SIM_SCALE, SPARE_SLOT);
     do_call((sim_step){.op = SIM_RECORD});
@@ -356,7 +356,7 @@ TEST(graph_by_its_nodes)
     do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT});
     do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_SCALE, .a = SLOT, .b = SLOT});
     do_call((sim_step){.op = SIM_END_CAPTURE});
-    assert_true(kprof_range_begin("", "graph", ""));
+    assert_true(kprof_range_begin("", "graph", "", 0));
     do_call((sim_step){.op = SIM_GRAPH_LAUNCH, .a = SLOT, .b = SLOT, .tag = ++last_tag});
     const unsigned graph = last_tag, behind = launch(SIM_ADD);
     kprof_range_end();
@@ -375,7 +375,7 @@ TEST(cut_short)
     unsigned first[4];
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        assert_true(kprof_range_begin("", "cut", ""));
+        assert_true(kprof_range_begin("", "cut", "", 0));
         first[i] = launch(SIM_ADD);
         if (i != 1)
             close_batch();
@@ -391,12 +391,12 @@ TEST(cut_short)
 
 TEST(kernel_that_must_not_be_repeated)
 {
-    assert_true(kprof_range_begin("", "prints", ""));
+    assert_true(kprof_range_begin("", "prints", "", 0));
     const unsigned later = launch(SIM_ADD);
     launch(SIM_PRINT);
     kprof_range_end();
     assert_not_measured(later, "it prints (simulated)");
-    assert_true(kprof_range_begin("", "prints at once", ""));
+    assert_true(kprof_range_begin("", "prints at once", "", 0));
     const unsigned first = launch(SIM_PRINT);
     kprof_range_end();
     end_samples();
@@ -405,7 +405,7 @@ TEST(kernel_that_must_not_be_repeated)
 
 TEST(host_gets_something_else)
 {
-    assert_true(kprof_range_begin("", "dice", ""));
+    assert_true(kprof_range_begin("", "dice", "", 0));
     const unsigned first = launch(SIM_DICE);
     do_call((sim_step){.op = SIM_COPY_OUT_ASYNC, .a = SLOT, .b = SLOT});
     kprof_range_end();
@@ -414,7 +414,7 @@ TEST(host_gets_something_else)
 
 TEST(refused_first_launch)
 {
-    assert_true(kprof_range_begin("", "refused", ""));
+    assert_true(kprof_range_begin("", "refused", "", 0));
     sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = ++last_tag, .refused = true};
     assert_int_not_equal(sim_call(&step, NULL), 0);
     const unsigned first = last_tag;
