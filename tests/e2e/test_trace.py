@@ -542,6 +542,7 @@ class Records(Tracing):
         """Of pairs of programs one has what a finding is about, and the gain follows from its times."""
         launch, small = f"launch={VECTOR_ADD}", "do=copy:Host-to-Device:Pinned:{}"
         loop = lambda count, *steps: [*steps] * count
+        step = ["push=step", launch, "do=sync"]
         until_free = CALL + ALLOCATE - (LATENCY + 20000) # the kernel runs until then
         for finding, gain, steps, twin in (
                 ("Launch-bound", 40 * (CALL - 1000), ["do=kernel:1", *loop(40, launch)], loop(40, launch)),
@@ -552,6 +553,7 @@ class Records(Tracing):
                  loop(5, small.format(4000000), launch)),
                 ("Copies alone", 5 * 160000, loop(5, small.format(4000000), launch),
                  loop(5, "do=stream:1", small.format(400), "do=stream:0", launch)),
+                ("Uneven steps", 300000, [*loop(9, *step, "pop"), *step, "do=gap:300", "pop"], loop(10, *step, "pop")),
                 ("Allocation", 10 * until_free + 9 * ALLOCATE,
                  loop(10, "do=alloc:1000", launch, "do=free:1000"), ["do=alloc:1000", *loop(10, launch)])):
             found = []

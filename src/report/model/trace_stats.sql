@@ -284,8 +284,14 @@ UNION ALL SELECT 'Copies alone', busy-kernels, 10, 'Kernels wait for copies: cop
 FROM whole
 UNION ALL SELECT 'Pageable copies', total(new_ns), 2, 'Copies from and to pageable memory: pin it'
 FROM temp.trace_transfer WHERE source='Pageable' OR target='Pageable'
-UNION ALL SELECT 'Small copies', min(total(ns+way_ns), (SELECT span FROM whole)), 1, 'Copies of less than 64 KiB follow each other: join them'
-FROM temp.trace_transfer WHERE follows) SELECT name AS "Finding", round(100*ns/span, 1) AS "Time (%)",
+UNION ALL SELECT 'Small copies', min(total(ns+way_ns), (SELECT span FROM whole)), 1,
+'Copies of less than 64 KiB follow each other: join them'
+FROM temp.trace_transfer WHERE follows
+UNION ALL SELECT 'Uneven steps', max(ns), 5,
+'Steps (NVTX) differ from their median: find out what the longest ones do, in the timeline' FROM (SELECT
+total(max(0, ns-median)) AS ns FROM temp.trace_step JOIN (SELECT range AS of, kprof_median(ns) AS median
+FROM temp.trace_step GROUP BY range HAVING count(*)>=5 AND total(ns)>=0.5*(SELECT span FROM whole)) ON of=range
+GROUP BY range)) SELECT name AS "Finding", round(100*ns/span, 1) AS "Time (%)",
 goal AS "Goal (%)", CAST(ns AS INTEGER) AS "Gain at Most (ns)", advice AS "Advice"
 FROM found CROSS JOIN whole WHERE span>0 AND 100*ns/span>goal ORDER BY ns DESC
 
