@@ -770,7 +770,9 @@ void kprof_nvtx_tell_missed(void)
     const kprof_filter *filter = kprof_engine.process.filter;
     const bool was_there = filter && kprof_filter_count_ranges(filter).instances > 0; /* but not the instance */
     const kprof_filter_spec *spec = &kprof_engine.process.config.filter;
-    const char *asked = spec->step ? "was a step of --step" : "was asked for";
+    const char *asked = spec->step                     ? "was a step of --step"
+                        : spec->nvtx_include.count > 0 ? "was asked for"
+                                                       : "--nvtx-exclude does not leave out";
     const char *where = spec->profiler_calls == KPROF_FROM_A_START_CALL
                             ? "its launches between cudaProfilerStart and cudaProfilerStop were in"
                             : "its launches were in";

@@ -63,6 +63,12 @@ class Ranges(Case):
                 json.loads(line) for line in run.out.splitlines() if '"id":' in line]
             self.assertEqual([launch["nvtx"] for launch in found], ["train/step 2/"] * 2)
 
+    def test_ranges_that_are_all_left_out(self):
+        run = self.collect(["--nvtx-exclude", "step/"], ["push=step", f"launch={SCALE}", "pop"])
+        self.assert_run(run, 106)
+        self.assertIn("no launch in an NVTX range that --nvtx-exclude does not leave out; its launches were in: "
+                      '"step/"', run.err)
+
     def test_steps_of_a_schedule(self):
         steps = []
         for i in range(8):
