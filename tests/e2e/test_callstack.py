@@ -212,28 +212,29 @@ class Stacks(Case):
             self.assertNotIn("libkprof", frames)
 
     def test_program_in_a_package(self):
-        """No code is outside of installed packages: the line is the innermost one of the package that begins."""
+        """No code is outside of installed packages: the line is the innermost one outside of frameworks of kernels."""
         libraries = self.path("env/lib/python3.12/site-packages")
         for name, text in {"serve/__init__.py": "", "serve/__main__.py": "from serve.main import main\nmain()\n",
                            "serve/main.py": "import threading\nfrom serve.model import forward\ndef main():\n"
                                             "    forward()\n    thread = threading.Thread(target=forward)\n"
                                             "    thread.start()\n    thread.join()\n",
-                           "serve/model.py": "from framework import ops\ndef forward():\n    ops.linear(1)\n",
-                           "../../../bin/serve": "import sys\nfrom serve.main import main\nsys.exit(main())\n",
-                           "../../../bin/train.py": "from framework import ops\nops.linear(1)\n"}.items():
+                           "serve/model.py": "from torch import ops\ndef forward():\n    ops.linear(1)\n",
+                           "../../../bin/serve": "import click\nfrom serve.main import main\nclick.call(main)\n",
+                           "click/__init__.py": "def call(function):\n    function()\n",
+                           "../../../bin/train.py": "from torch import ops\nops.linear(1)\n"}.items():
             path = os.path.join(libraries, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as file:
                 file.write(text)
-        shutil.copytree(self.path("site-packages/framework"), os.path.join(libraries, "framework"))
-        own, framework = "model.py:3 in forward (package serve)", "ops.py:8 in launch (package framework)"
+        shutil.copytree(self.path("site-packages/framework"), os.path.join(libraries, "torch"))
+        own, framework = "model.py:3 in forward (package serve)", "ops.py:8 in launch (package torch)"
         spawned = ("import multiprocessing as m, serve.main\n"
                    "p = m.get_context('spawn').Process(target=serve.main.main)\np.start()\np.join()")
         for words, lines in ((["env/bin/serve"], [own] * 2), (["-m", "serve"], [own] * 2),
                              (["env/bin/train.py"], ["train.py:2 in <module>"]),
                              (["-c", spawned], [own] * 2),
                              (["-c", "import serve.main; serve.main.main()"], ["<string>:1 in <module>", own]),
-                             (["-c", "import threading; from framework import ops\n"
+                             (["-c", "import threading; from torch import ops\n"
                                "t = threading.Thread(target=ops.linear, args=(1,)); t.start(); t.join()"],
                               [framework])):
             run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run",

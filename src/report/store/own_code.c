@@ -62,6 +62,26 @@ static const char *find_package(const char *file, size_t *length)
     return name;
 }
 
+/* Does it launch kernels for others, so that its lines tell little? */
+static bool is_of_kernels(const char *package, size_t length)
+{
+    static const char *const names[] = {"torch",  "functorch", "triton", "jax",        "jaxlib",
+                                        "numpy",  "cupy",      "numba",  "numba_cuda", "tensorflow",
+                                        "pycuda", "cuda",      "nvidia", "tensorrt",   "warp"};
+    return KPROF_ANY(i, COUNT_OF(names), strlen(names[i]) == length && strncmp(names[i], package, length) == 0);
+}
+
+/* The package of the innermost frame that is in one; `of_others`: in one that launches no kernels for others. */
+static const char *find_innermost(const kprof_frame_place *frames, size_t count, bool of_others, size_t *length)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *name = find_package(frames[i].file, length);
+        if (name && !(of_others && is_of_kernels(name, *length)))
+            return name;
+    }
+    return NULL;
+}
+
 void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package)
 {
     size_t python = 0, home_length = 0, length;
@@ -74,8 +94,10 @@ void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is
             !is_installed(&frames[i]) && !(i > 0 && i + 1 == python && is_made_script(&frames[i], &frames[i - 1]));
         has_own = has_own || (i < python && is_own[i]);
     }
-    for (size_t i = python; i-- > 0 && !home && !has_own;)
-        home = find_package(frames[i].file, &home_length);
+    if (!has_own)
+        home = find_innermost(frames, python, true, &home_length);
+    if (!has_own && !home)
+        home = find_innermost(frames, python, false, &home_length);
     for (size_t i = 0; i < python && home; i++) {
         const char *name = find_package(frames[i].file, &length);
         is_own[i] = name && length == home_length && strncmp(name, home, length) == 0;
