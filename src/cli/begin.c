@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

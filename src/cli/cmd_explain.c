@@ -8,8 +8,6 @@
 #include "metricset/explain.h"
 #include "report/page/page.h"
 
-#include <stdlib.h>
-
 /* One metric on one chip. */
 typedef struct answer {
     const char *word; /* as asked for */

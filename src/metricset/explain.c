@@ -5,7 +5,6 @@
 #include "core/regex.h"
 #include "metricset/select.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

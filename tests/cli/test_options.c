@@ -384,7 +384,6 @@ TEST(first_error_ends)
                                         "--brief --csv app",
                                         "--filter x app",
                                         "--page session --filter duration>10us app"};
-    (void)state;
     for (size_t i = 0; i < LENGTH(wrong); i++) {
         char line[200];
         for (size_t k = i + 1; k < LENGTH(wrong); k++) {

@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

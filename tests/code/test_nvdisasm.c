@@ -3,7 +3,6 @@
 
 #include "code/code.h"
 
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
 #include "core/bytes.h"
 #include "test.h"
 
-#include <string.h>
-
 TEST(bytes_are_little_endian)
 {
     kprof_strbuf buf = KPROF_STRBUF_INIT;

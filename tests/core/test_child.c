@@ -1,6 +1,5 @@
 /* Other programs are run within limits of time, also those that nobody can end. */
 #include "core/child.h"
-#include "core/monotonic.h"
 #include "test.h"
 
 #include <errno.h>

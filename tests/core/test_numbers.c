@@ -3,8 +3,6 @@
 #include "log_capture.h"
 #include "test.h"
 
-#include <stdlib.h>
-
 static log_capture log_seen;
 
 static void assert_numbers(const char *text, const char *expected)
@@ -65,14 +63,8 @@ TEST(what_is_no_number)
     }
 }
 
-static int capture_log(void **state)
-{
-    (void)state;
-    log_capture_start(&log_seen);
-    return 0;
-}
-
 int main(void)
 {
-    return run_all_tests(capture_log, NULL);
+    log_capture_start(&log_seen);
+    return run_all_tests(NULL, NULL);
 }

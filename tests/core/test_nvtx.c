@@ -3,9 +3,6 @@
 #include "log_capture.h"
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static log_capture log_seen;
 
 static kprof_status make(const char *include, const char *exclude, kprof_nvtx_filter **out)
@@ -213,14 +210,8 @@ TEST(too_many_ranges_are_left_out)
     assert_true(chooses("a/*/a/+/a]", NULL, text));
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    log_capture_start(&log_seen);
-    return 0;
-}
-
 int main(void)
 {
-    return run_all_tests(setup, NULL);
+    log_capture_start(&log_seen);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,10 +2,8 @@
 #include "core/files.h"
 #include "test.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 TEST(test_numbers_of_lines)

@@ -6,7 +6,6 @@
 #include "log_capture.h"
 #include "test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,14 +3,10 @@
 
 #include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -158,9 +154,8 @@ static void assert_host_memory(uint64_t address, size_t size_bytes)
 }
 
 /* It is listed apart, from whichever call it is. */
-static void test_memory_of_the_host(void **state)
+TEST(test_memory_of_the_host)
 {
-    (void)state;
     void *memory = (void *)(uintptr_t)LOW;
     allocate(HIGH, 64);
     note(ID(cuMemAllocHost_v2), &(cuMemAllocHost_v2_params){.pp = &memory, .bytesize = 32});
@@ -179,9 +174,8 @@ static void test_memory_of_the_host(void **state)
     assert_host_memory(LOW, 0);
 }
 
-static void test_what_is_freed_is_found(void **state)
+TEST(test_what_is_freed_is_found)
 {
-    (void)state;
     kprof_memory_change found;
     void *memory = (void *)(uintptr_t)LOW;
     allocate(HIGH, 64);
@@ -197,9 +191,8 @@ static void test_what_is_freed_is_found(void **state)
     assert_false(kprof_allocations_find(LOW, &context, &found));
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     allocate(HIGH, 64);
     allocate_async(LOW, 32);
     assert_int_equal(kprof_allocations_size(HIGH, &context), 64);
@@ -211,9 +204,8 @@ static void test_sizes(void **state)
     free_async(LOW);
 }
 
-static void test_sum_of_sizes(void **state)
+TEST(test_sum_of_sizes)
 {
-    (void)state;
     allocate(HIGH, 64);
     allocate_in(&other_context, HIGH + 64, 16);
     allocate_async(LOW, 32);
@@ -241,9 +233,8 @@ static int forget_all(void **state)
     return 0;
 }
 
-static void test_allocated_and_freed(void **state)
+TEST(test_allocated_and_freed)
 {
-    (void)state;
     allocate(HIGH, 100);
     allocate(LOW, 200);
     assert_spans({LOW, 200}, {HIGH, 100}, );
@@ -256,9 +247,8 @@ static void test_allocated_and_freed(void **state)
     assert_spans();
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     CUdeviceptr address = LOW;
     size_t pitch = 512;
     cuMemAllocPitch_v2_params p = {.dptr = &address, .pPitch = &pitch, .WidthInBytes = 500, .Height = 3};
@@ -266,9 +256,8 @@ static void test_rows(void **state)
     assert_spans({LOW, 3 * 512}, );
 }
 
-static void test_managed(void **state)
+TEST(test_managed)
 {
-    (void)state;
     CUdeviceptr address = LOW;
     cuMemAllocManaged_params p = {.dptr = &address, .bytesize = 300};
     kprof_span *found;
@@ -284,9 +273,8 @@ static void test_managed(void **state)
 }
 
 /* All contexts of the pool's device reach it. */
-static void test_pools(void **state)
+TEST(test_pools)
 {
-    (void)state;
     CUdeviceptr address = HIGH, far = OTHER_DEVICES_POOL;
     cuMemAllocFromPoolAsync_params p = {.dptr = &address, .bytesize = 64};
     cuMemAllocFromPoolAsync_params of_other = {.dptr = &far, .bytesize = 32};
@@ -301,9 +289,8 @@ static void test_pools(void **state)
     assert_spans();
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
-    (void)state;
     allocate_in(&context, LOW, 16);
     allocate_in(&other_context, HIGH, 32);
     allocate_async(FAR_OFF, 64);
@@ -315,9 +302,8 @@ static void test_contexts(void **state)
 }
 
 /* To save it would end the context that is there now. */
-static void test_pool_that_goes_with_a_context(void **state)
+TEST(test_pool_that_goes_with_a_context)
 {
-    (void)state;
     allocate_async(LOW, 128);
     allocate_async(HIGH, 64);
     gone = LOW;
@@ -330,9 +316,8 @@ static void test_pool_that_goes_with_a_context(void **state)
     assert_spans();
 }
 
-static void test_new_memory_where_a_pool_has_been(void **state)
+TEST(test_new_memory_where_a_pool_has_been)
 {
-    (void)state;
     allocate_async(LOW, 128);
     map(HIGH, 0x1000);
     kprof_allocations_forget(&context);
@@ -341,9 +326,8 @@ static void test_new_memory_where_a_pool_has_been(void **state)
     assert_spans({LOW, 16}, {HIGH, 0x1000}, );
 }
 
-static void test_memory_of_the_host_that_goes_with_a_context(void **state)
+TEST(test_memory_of_the_host_that_goes_with_a_context)
 {
-    (void)state;
     void *memory = (void *)(uintptr_t)LOW;
     note(ID(cuMemHostRegister_v2), &(cuMemHostRegister_v2_params){.p = memory, .bytesize = 64});
     kprof_allocations_forget(&context);
@@ -352,9 +336,8 @@ static void test_memory_of_the_host_that_goes_with_a_context(void **state)
 }
 
 /* A mapping may lose any part of it. */
-static void test_parts_that_are_unmapped(void **state)
+TEST(test_parts_that_are_unmapped)
 {
-    (void)state;
     map(LOW, 0x8000);
     unmap(LOW, 0x1000);
     assert_spans({LOW + 0x1000, 0x7000}, );
@@ -373,18 +356,16 @@ static void test_parts_that_are_unmapped(void **state)
 }
 
 /* The application has not mapped memory that it allocated otherwise. */
-static void test_mappings_beside_allocations(void **state)
+TEST(test_mappings_beside_allocations)
 {
-    (void)state;
     allocate(LOW, 0x1000);
     map(HIGH, 0x1000);
     unmap(0, FAR_OFF);
     assert_spans({LOW, 0x1000}, );
 }
 
-static void test_access(void **state)
+TEST(test_access)
 {
-    (void)state;
     map(LOW, 0x4000);
     map(LOW, 0x4000); /* once more */
     assert_spans({LOW, 0x4000}, );
@@ -396,9 +377,8 @@ static void test_access(void **state)
     assert_spans({LOW, 0x1000}, {LOW + 0x2000, 0x2000}, );
 }
 
-static void test_access_of_several_devices(void **state)
+TEST(test_access_of_several_devices)
 {
-    (void)state;
     const CUmemAccessDesc access[] = {
         {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = DEVICE}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
         {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
@@ -418,9 +398,8 @@ static void create(CUmemGenericAllocationHandle handle)
     note(ID(cuMemCreate), &(cuMemCreate_params){.handle = &handle});
 }
 
-static void test_physical_memory(void **state)
+TEST(test_physical_memory)
 {
-    (void)state;
     assert_false(kprof_allocations_is_unmapped(5));
     create(5);
     create(6);
@@ -433,9 +412,8 @@ static void test_physical_memory(void **state)
 }
 
 /* One that is not known to be unmapped may be mapped: no more than that. */
-static void test_much_physical_memory(void **state)
+TEST(test_much_physical_memory)
 {
-    (void)state;
     for (CUmemGenericAllocationHandle handle = 1000; handle < 2000; handle++)
         create(handle);
     assert_true(kprof_allocations_is_unmapped(1000));
@@ -446,9 +424,8 @@ static void test_much_physical_memory(void **state)
     note(ID(cuMemRelease), &(cuMemRelease_params){.handle = 2000});
 }
 
-static void test_version(void **state)
+TEST(test_version)
 {
-    (void)state;
     unsigned version = kprof_allocations_version();
     allocate(LOW, 16);
     assert_int_not_equal(kprof_allocations_version(), version);
@@ -460,9 +437,8 @@ static void test_version(void **state)
     assert_int_not_equal(kprof_allocations_version(), version);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     enum { MANY = 5000 };
     kprof_span *found;
     size_t count;
@@ -513,29 +489,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest out_of_memory[] = {cmocka_unit_test(test_no_memory_for_the_list)};
     const struct CMUnitTest unknown[] = {cmocka_unit_test(test_pool_whose_device_is_not_known)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
-        cmocka_unit_test_setup(test_what_is_freed_is_found, forget_all),
-        cmocka_unit_test_setup(test_sizes, forget_all),
-        cmocka_unit_test_setup(test_sum_of_sizes, forget_all),
-        cmocka_unit_test_setup(test_allocated_and_freed, forget_all),
-        cmocka_unit_test_setup(test_rows, forget_all),
-        cmocka_unit_test_setup(test_managed, forget_all),
-        cmocka_unit_test_setup(test_pools, forget_all),
-        cmocka_unit_test_setup(test_contexts, forget_all),
-        cmocka_unit_test_setup(test_pool_that_goes_with_a_context, forget_all),
-        cmocka_unit_test_setup(test_new_memory_where_a_pool_has_been, forget_all),
-        cmocka_unit_test_setup(test_memory_of_the_host_that_goes_with_a_context, forget_all),
-        cmocka_unit_test_setup(test_parts_that_are_unmapped, forget_all),
-        cmocka_unit_test_setup(test_mappings_beside_allocations, forget_all),
-        cmocka_unit_test_setup(test_access, forget_all),
-        cmocka_unit_test_setup(test_access_of_several_devices, forget_all),
-        cmocka_unit_test_setup(test_physical_memory, forget_all),
-        cmocka_unit_test_setup(test_much_physical_memory, forget_all),
-        cmocka_unit_test_setup(test_version, forget_all),
-        cmocka_unit_test_setup(test_many, forget_all),
-    };
     if (argc > 1 && strcmp(argv[1], "unlisted") == 0)
         return cmocka_run_group_tests(out_of_memory, NULL, NULL);
-    return argc > 1 ? cmocka_run_group_tests(unknown, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(forget_all, NULL);
+    return argc > 1 ? cmocka_run_group_tests(unknown, NULL, NULL) : run_all_tests(NULL, NULL);
 }

@@ -94,7 +94,6 @@ TEST(test_calls)
                                 .enable_all_domains = enable_all_domains,
                                 .enable_activity = enable_activity,
                                 .disable_activity = disable_activity};
-    (void)state;
     expect(of_copy);
     host.cupti_subscribe = subscribe; /* another copy */
     atomic_store(slot, &host);

@@ -2,7 +2,6 @@
 #include "cupti/counting.h"
 #include "test.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>

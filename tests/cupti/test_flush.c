@@ -5,7 +5,6 @@
 #include "cupti/resources.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MEBIBYTE ((size_t)1 << 20)

@@ -77,7 +77,6 @@ TEST(test_asks_once)
 TEST(test_no_kernel)
 {
     char other;
-    (void)state;
     assert_string_equal(name_of(&other, WILD), "(unnamed kernel)");
     assert_string_equal(name_of(&other, WILD), "(unnamed kernel)");
     assert_int_equal(asked, 2); /* it may become one */

@@ -8,7 +8,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* An image is a head of one byte and a block for each sample. */
@@ -268,7 +267,6 @@ TEST(test_launches_have_samples_of_their_own)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(cupti.interval, 2000);
     assert_true(cupti.buffer > 0);
@@ -291,7 +289,6 @@ TEST(test_samples_are_read_while_they_come)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     for (cupti.samples = 0; cupti.samples < 3; cupti.samples++) {
@@ -309,7 +306,6 @@ TEST(test_an_image_is_made_once)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0, MOST_SAMPLES}), KPROF_OK);
     for (size_t i = 0; i < 4; i++) {
         cupti.samples = i;
@@ -335,7 +331,6 @@ TEST(test_samples_of_a_launch_alone)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     cupti.samples = MOST_SAMPLES - 1;
     cupti.begin = 2;
     cupti.gap = 4;
@@ -371,7 +366,6 @@ TEST(test_what_is_behind_a_launch_is_not_decoded)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     cupti.samples = 100;
     cupti.begin = 3;
     cupti.end = 7;
@@ -411,7 +405,6 @@ TEST(test_what_is_behind_a_launch_is_not_decoded)
 TEST(test_each_setup_has_an_object_of_its_own)
 {
     kprof_pm_sampling *s = open_on("TU102");
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 4711, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(cupti.buffer, 4711);
     assert_int_equal(cupti.trigger, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
@@ -426,7 +419,6 @@ TEST(test_more_samples_than_the_buffers_hold)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     cupti.full = true;
     assert_int_equal(sample(s, &data), KPROF_OK);
@@ -445,7 +437,6 @@ TEST(test_decoding_ends)
 {
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     cupti.others = 1000000;
     assert_int_equal(sample(s, &data), KPROF_NOT_COLLECTED);
@@ -463,7 +454,6 @@ TEST(test_what_cupti_refuses_is_told)
 {
     kprof_pm_sampling *s;
     kprof_pm_data data;
-    (void)state;
     assert_int_equal(kprof_pm_sampling_open(3, "GH100", &s), KPROF_OK);
     cupti.enable = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(kprof_pm_sampling_enable(s), KPROF_INTERNAL);
@@ -491,7 +481,6 @@ TEST(test_what_cupti_refuses_is_told)
 TEST(test_disabling_stops_what_runs)
 {
     kprof_pm_sampling *s = open_on("GH100");
-    (void)state;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     end(s);

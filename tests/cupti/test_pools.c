@@ -5,7 +5,6 @@
 #include "cupti/redirect.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name

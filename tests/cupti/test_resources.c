@@ -192,7 +192,6 @@ static void refuse(unsigned number, bool in_module)
 TEST(test_refused)
 {
     enum { STEPS = 7 }; /* client, list, two places, GPU, device, subdevice */
-    (void)state;
     for (unsigned i = 1; i <= STEPS; i++) {
         refuse(i, false);
         refuse(i, true);

@@ -6,6 +6,7 @@
 #include "cupti/variables.h"
 #include "fake_device.h"
 #include "no_frees.h"
+#include "test.h"
 
 enum { LOW, HIGH, FAR, PLACES };
 
@@ -192,9 +193,8 @@ static void assert_restored(kprof_snapshot *snapshot)
     close_snapshot(snapshot);
 }
 
-static void test_module(void **state)
+TEST(test_module)
 {
-    (void)state;
     launch_first("kernel");
     kprof_snapshot *snapshot = take();
     memory[LOW] = memory[HIGH] = 1;
@@ -202,9 +202,8 @@ static void test_module(void **state)
 }
 
 /* The application asks for one that is known as a part of its module. */
-static void test_asked_for_after_launch(void **state)
+TEST(test_asked_for_after_launch)
 {
-    (void)state;
     launch_first("kernel");
     hand_out(LOW);
     hand_out(HIGH);
@@ -213,9 +212,8 @@ static void test_asked_for_after_launch(void **state)
     assert_restored(snapshot);
 }
 
-static void test_asked_for_before_launch(void **state)
+TEST(test_asked_for_before_launch)
 {
-    (void)state;
     hand_out(LOW);
     kprof_snapshot *snapshot = take();
     launch_first("kernel"); /* joins */
@@ -225,9 +223,8 @@ static void test_asked_for_before_launch(void **state)
 }
 
 /* The first snapshot has what was there first. */
-static void test_changed_before_launch(void **state)
+TEST(test_changed_before_launch)
 {
-    (void)state;
     hand_out(HIGH);
     kprof_snapshot *snapshot = take();
     memory[HIGH] = 1; /* by a kernel of another module */
@@ -237,9 +234,8 @@ static void test_changed_before_launch(void **state)
     assert_restored(snapshot);
 }
 
-static void test_size_not_asked_for(void **state)
+TEST(test_size_not_asked_for)
 {
-    (void)state;
     kprof_variables_note(next, &of_module, at(FAR), 0);
     kprof_snapshot *snapshot = take();
     memory[FAR] = 1;
@@ -247,9 +243,8 @@ static void test_size_not_asked_for(void **state)
 }
 
 /* The module is gone, and something smaller is where it was; or nothing is. */
-static void test_stale(void **state)
+TEST(test_stale)
 {
-    (void)state;
     launch_first("kernel");
     readable = HIGH;
     close_snapshot(take());
@@ -290,9 +285,8 @@ static void lose_place(void)
     unload_another();
 }
 
-static void test_unloaded(void **state)
+TEST(test_unloaded)
 {
-    (void)state;
     launch_first("kernel");
     assert_true(is_known_after(unload_another));
     memory[LOW] = 0;
@@ -300,9 +294,8 @@ static void test_unloaded(void **state)
 }
 
 /* As a library's, which the driver calls by another name than its module. */
-static void test_gone_with_another(void **state)
+TEST(test_gone_with_another)
 {
-    (void)state;
     launch_first("kernel");
     hand_out(LOW);
     assert_false(is_known_after(lose_place));
@@ -316,16 +309,14 @@ static void lose_place_without_context(void)
 }
 
 /* By a thread that has another context current, or none. */
-static void test_gone_with_a_library_elsewhere(void **state)
+TEST(test_gone_with_a_library_elsewhere)
 {
-    (void)state;
     launch_first("kernel");
     assert_false(is_known_after(lose_place_without_context));
 }
 
-static void test_managed(void **state)
+TEST(test_managed)
 {
-    (void)state;
     launch_first("kernel");
     assert_false(kprof_variables_managed());
     managed = true;
@@ -336,9 +327,8 @@ static void test_managed(void **state)
 }
 
 /* Another module's are where a part of it was. */
-static void test_new_within_stale(void **state)
+TEST(test_new_within_stale)
 {
-    (void)state;
     launch_first("kernel");
     hand_out(HIGH);
     single = true;
@@ -349,9 +339,8 @@ static void test_new_within_stale(void **state)
 }
 
 /* Two cubins have the kernel, and one of them is the module's. */
-static void test_kernel_of_two_cubins(void **state)
+TEST(test_kernel_of_two_cubins)
 {
-    (void)state;
     launch_first("twice");
     kprof_snapshot *snapshot = take();
     memory[HIGH] = 1;
@@ -359,9 +348,8 @@ static void test_kernel_of_two_cubins(void **state)
 }
 
 /* The last: from here on nothing can be saved. */
-static void test_variable_that_is_not_found(void **state)
+TEST(test_variable_that_is_not_found)
 {
-    (void)state;
     kprof_snapshot *snapshot = NULL;
     launch_first("odd");
     assert_int_equal(kprof_snapshot_open(next, &snapshot), KPROF_OK);
@@ -383,21 +371,8 @@ int main(int argc, char **argv)
 {
     (void)argv;
     const struct CMUnitTest unseen[] = {cmocka_unit_test_setup(test_code_not_seen, set_up)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_module, set_up),
-        cmocka_unit_test_setup(test_asked_for_after_launch, set_up),
-        cmocka_unit_test_setup(test_asked_for_before_launch, set_up),
-        cmocka_unit_test_setup(test_changed_before_launch, set_up),
-        cmocka_unit_test_setup(test_size_not_asked_for, set_up),
-        cmocka_unit_test_setup(test_stale, set_up),
-        cmocka_unit_test_setup(test_unloaded, set_up),
-        cmocka_unit_test_setup(test_gone_with_another, set_up),
-        cmocka_unit_test_setup(test_gone_with_a_library_elsewhere, set_up),
-        cmocka_unit_test_setup(test_managed, set_up),
-        cmocka_unit_test_setup(test_new_within_stale, set_up),
-        cmocka_unit_test_setup(test_kernel_of_two_cubins, set_up),
-        cmocka_unit_test_setup(test_variable_that_is_not_found, set_up),
-    };
-    return argc > 1 ? cmocka_run_group_tests(unseen, name_variables, forget_names)
-                    : cmocka_run_group_tests(tests, name_variables, forget_names);
+    if (argc > 1)
+        return cmocka_run_group_tests(unseen, name_variables, forget_names);
+    around_each(set_up, NULL);
+    return run_all_tests(name_variables, forget_names);
 }

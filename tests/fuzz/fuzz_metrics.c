@@ -4,8 +4,6 @@
 
 #include "metricset/metricset.h"
 
-#include <string.h>
-
 static kprof_catalog *catalog;
 static kprof_host *host;
 

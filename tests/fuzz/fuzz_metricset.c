@@ -8,7 +8,6 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static kprof_report *report; /* that findings are evaluated on */
 static char set_folder[256]; /* of a catalog with one section and the set */

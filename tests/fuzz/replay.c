@@ -2,7 +2,6 @@
 #include "fuzz.h"
 
 #include <dirent.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static size_t played;

@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char *folder;
 

@@ -2,7 +2,6 @@
 #include "host/answers.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cache_folder.h"

@@ -3,7 +3,6 @@
 #include "inject/capacity.h"
 #include "inject/contexts.h"
 #include "inject/engine.h"
-#include "inject/process.h"
 #include "test.h"
 
 #define RESERVED 192 /* launches of 1 MiB, for which counter data is made before it is known how many there will be */

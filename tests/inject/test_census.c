@@ -1,6 +1,5 @@
 /* Tests what a census keeps of launches, and when it tells. The device hands over the activities that a test makes up,
  * and records are kept here instead of written. */
-#include "core/monotonic.h"
 #include "inject/census.h"
 #include "inject/deliver.h"
 #include "inject/devices.h"
@@ -13,7 +12,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_WRITTEN 32

@@ -4,7 +4,6 @@
 #include "inject/decision.h"
 #include "inject/engine.h"
 #include "inject/kernels.h"
-#include "inject/process.h"
 #include "inject/recording.h"
 #include "test.h"
 
@@ -232,7 +231,6 @@ TEST(test_launches_that_cannot_be_repeated)
 TEST(test_launches_in_another_context)
 {
     static const char why[] = "in a stream of another context";
-    (void)state;
     seen.runs_elsewhere = seen.uncopyable = true;
     assert_chosen(1, KPROF_REFUSED, why);
     assert_chosen(2, KPROF_REFUSED, why);

@@ -2,9 +2,7 @@
  * how far the passes of a witness are apart. The reader is the test's: it notes how often it was asked for each. */
 #include "inject/engine.h"
 #include "inject/evaluate.h"
-#include "inject/launch.h"
 #include "inject/process.h"
-#include "inject/threads.h"
 #include "test.h"
 
 #include <math.h>

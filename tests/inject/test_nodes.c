@@ -9,8 +9,6 @@
 #include "inject/wait.h"
 #include "test.h"
 
-#include <unistd.h>
-
 #define OTHER_STREAM  1 /* of the same context */
 #define SECOND_STREAM 2 /* of the second context, on another device */
 #define SECOND_SLOT   1

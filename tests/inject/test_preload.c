@@ -1,9 +1,7 @@
 /* Libraries are loaded beside the application, but not beside its end, and only where they are needed. */
 #include "cupti/profiler.h"
 #include "inject/engine.h"
-#include "inject/launch.h"
 #include "inject/preload.h"
-#include "inject/process.h"
 #include "test.h"
 
 #include <stdatomic.h>

@@ -85,7 +85,6 @@ static int prepare(void **state)
 TEST(repeated_with_all_that_it_has)
 {
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
-    (void)state;
     assert_true(kprof_range_begin("", "all", "", 0));
     const unsigned first = launch(SIM_ADD);
     launch(SIM_SCALE);
@@ -136,7 +135,6 @@ TEST(copies_without_page_locked_memory)
 {
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
-    (void)state;
     ops.operation_prepare_counted = lock_nothing;
     kprof_engine.device = &ops;
     assert_true(kprof_range_begin("", "much input", "", 0));
@@ -151,7 +149,6 @@ TEST(copies_without_page_locked_memory)
 TEST(copy_in_another_stream)
 {
     uint64_t words[SIM_WORDS];
-    (void)state;
     assert_true(kprof_range_begin("", "copy", "", 0));
     const unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
@@ -183,7 +180,6 @@ TEST(work_in_several_streams)
 {
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
-    (void)state;
     run_counted = ops.operation_run_counted;
     ops.operation_run_counted = write_lane_down;
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
@@ -220,7 +216,6 @@ TEST(work_in_more_streams_than_lanes)
 {
     kprof_lanes lanes;
     char streams[KPROF_LANES + 1][4];
-    (void)state;
     kprof_span_reset(&lanes);
     for (unsigned i = 0; i <= KPROF_LANES; i++) {
         const kprof_call wait = {.kind = KPROF_CALL_ORDER, .stream = streams[i]};
@@ -288,7 +283,6 @@ TEST(default_streams)
                  {&streams[7], &kernel, 0x7f},
                  {&streams[5], &kernel, 0x7f},
                  {&streams[5], &kernel, 0}};
-    (void)state;
     ops.target_stream_blocks = blocks;
     ops.operation_output_bytes = outputs_nothing;
     kprof_engine.device = &ops;
@@ -336,7 +330,6 @@ TEST(calls_that_order_streams)
     kprof_lanes lanes;
     kprof_device_ops ops = *kprof_engine.device;
     const kprof_device_ops *before = kprof_engine.device;
-    (void)state;
     ops.target_sharing = waits_for_host;
     ops.transfer_is_hosts = writes_to_host;
     for (size_t i = 0; i < 2 * sizeof calls / sizeof *calls; i++) {
@@ -373,7 +366,6 @@ TEST(graph_by_its_nodes)
 TEST(cut_short)
 {
     unsigned first[4];
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         assert_true(kprof_range_begin("", "cut", "", 0));
         first[i] = launch(SIM_ADD);

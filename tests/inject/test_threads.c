@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 static void *read_name(void *user)

@@ -224,7 +224,6 @@ TEST(the_duration_tells_how_often)
                  {21e6, 50000},
                  /* a thousand, and no more */ {3e9, 5000000},
                  {-1, 10000}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         seen.duration_ns = cases[i].duration_ns;
         unsigned tag = launch(SIM_ADD);

@@ -272,7 +272,6 @@ TEST_WITH(each_sample_but_the_first_is_written, begin, NULL)
 TEST_WITH(many_become_few, begin, NULL)
 {
     const size_t first = KPROF_UTILIZATION_SAMPLES, part = first / 2;
-    (void)state;
     see_context(0);
     give(1);
     for (size_t i = 0; i < 4 * first; i += 512) {
@@ -320,7 +319,6 @@ TEST_WITH(gaps_stay, begin, NULL)
 TEST_WITH(no_joined_sample_spans_a_gap, begin, NULL)
 {
     const int64_t first = KPROF_UTILIZATION_SAMPLES;
-    (void)state;
     gpu.lost = first + 3;
     gpu.lost_count = 5;
     see_context(0);
@@ -360,7 +358,6 @@ TEST_WITH(a_refusal_is_told_once, begin, NULL)
 TEST_WITH(a_context_that_ends_is_looked_at, begin, NULL)
 {
     const kprof_call stop = {.kind = KPROF_CALL_STOP}, other = {.kind = KPROF_CALL_LAUNCH};
-    (void)state;
     see_context(0);
     give(5);
     kprof_utilization_hooks.enter(&other);
@@ -372,7 +369,6 @@ TEST_WITH(a_context_that_ends_is_looked_at, begin, NULL)
 TEST_WITH(a_context_that_is_being_made_is_looked_at_later, begin, NULL)
 {
     const kprof_call stop = {.kind = KPROF_CALL_STOP};
-    (void)state;
     is_made = false;
     see_context(0);
     assert_true(kprof_utilization_poll());
@@ -476,7 +472,6 @@ TEST_WITH(nobody_waits_for_cupti_for_long, begin, NULL)
     const kprof_call stop = {.kind = KPROF_CALL_STOP};
     const int64_t hold_ns = atomic_exchange(&kprof_engine.waits.hold_ns, 100000);
     pthread_t thread;
-    (void)state;
     atomic_store(&gpu.keeps, true);
     see_context(0);
     assert_int_equal(pthread_create(&thread, NULL, poll_in_thread, NULL), 0);
@@ -549,7 +544,6 @@ TEST_WITH(samples_outside_of_what_is_chosen_are_left_out, begin, end_limit)
 TEST_WITH(many_times_are_chosen, begin, end_limit)
 {
     const int64_t many = 20000;
-    (void)state;
     limit_trace();
     for (int64_t i = 100; i < 100 + 2 * many; i++)
         call_profiler(i % 2 == 0, i);

@@ -3,7 +3,6 @@
 
 #include "cupti/target.h"
 #include "inject/engine.h"
-#include "inject/launch.h"
 #include "test.h"
 
 #include <pthread.h>

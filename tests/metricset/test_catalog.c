@@ -294,7 +294,6 @@ TEST(test_words)
 TEST(test_folder_that_cannot_be_read)
 {
     char path[256];
-    (void)state;
     put_path(path, sizeof path, "aliases");
     assert_int_equal(symlink("aliases", path), 0); /* to itself */
     assert_load_fails(folder, "aliases: cannot be read: Too many levels of symbolic links");

@@ -4,7 +4,6 @@
 #include "metricset/expr.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static kprof_catalog *catalog;

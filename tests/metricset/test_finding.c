@@ -3,7 +3,6 @@
 #include "metricset/metricset.h"
 #include "test.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +241,6 @@ static void hurt(const char *text)
 TEST(survives_broken_files)
 {
     static const char *const names[] = {"Bottleneck", "TheoreticalOccupancy", "UncoalescedGlobal", "IssueSlots"};
-    (void)state;
     kprof_log_set_sink(ignore_message, NULL);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[512];

@@ -9,7 +9,6 @@
 #include "planner_test.h"
 #include "test.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 enum { CHECKSUM_BYTES = 8 };

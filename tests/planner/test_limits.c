@@ -5,7 +5,6 @@
 #include "planner_test.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define SM_THROUGHPUT     "sm__throughput.avg.pct_of_peak_sustained_elapsed"

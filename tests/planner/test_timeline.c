@@ -96,7 +96,6 @@ static void plan_on(const char *chip)
 TEST(test_each_chip_samples_in_passes)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
-    (void)state;
     assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
     for (size_t i = 0; i < chips.count; i++)
         if (tries_chip(chips.items[i]))
@@ -109,7 +108,6 @@ TEST(test_nothing_takes_no_pass)
     kprof_host *host = open_chip("GH100");
     kprof_strlist none = KPROF_STRLIST_INIT;
     kprof_timeline_plan plan;
-    (void)state;
     assert_int_equal(kprof_timeline_make(host, &none, 0, &plan), KPROF_OK);
     assert_int_equal(plan.count, 0);
     assert_int_equal(kprof_timeline_metric_count(&plan), 0);
@@ -177,7 +175,6 @@ TEST(test_each_chip_samples_programs)
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_catalog *catalog = load_shipped_catalog();
     kprof_plan plan;
-    (void)state;
     assert_non_null(catalog);
     assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
     for (size_t i = 0; i < chips.count; i++)

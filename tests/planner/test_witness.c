@@ -4,7 +4,6 @@
 #include "planner_test.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define SM_COUNTED   "sm__inst_executed_realtime.sum"

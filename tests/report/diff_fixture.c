@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include <setjmp.h>
 /* cmocka.h wants these before it. */

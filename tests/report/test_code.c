@@ -2,16 +2,12 @@
  */
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "core/clean.h"
@@ -21,6 +17,7 @@
 #include "report/model/places.h"
 #include "report/model/source_text.h"
 #include "report/model/subset.h"
+#include "test.h"
 
 #define SOURCE_FOLDER KPROF_TESTS_DIR "/fixtures/source"
 
@@ -108,9 +105,8 @@ static double number(const opened *of, const double *values, kprof_code_number w
     return kprof_profiled_number(&of->code, values, which);
 }
 
-static void test_numbers_of_an_instruction(void **state)
+TEST(test_numbers_of_an_instruction)
 {
-    (void)state;
     opened of;
     double pct;
     char name[48];
@@ -138,9 +134,8 @@ static void test_numbers_of_an_instruction(void **state)
 }
 
 /* Nobody counted sectors, and took samples: that is not 0. */
-static void test_what_was_not_measured(void **state)
+TEST(test_what_was_not_measured)
 {
-    (void)state;
     opened of;
     double pct;
     execute("DELETE FROM instruction_value WHERE metric_id IN (SELECT id FROM metric WHERE name LIKE '%sectors%' OR "
@@ -156,9 +151,8 @@ static void test_what_was_not_measured(void **state)
 }
 
 /* Each instruction belongs to one line, so that lines add up to all, by inner and by outer lines. */
-static void test_lines_add_up(void **state)
+TEST(test_lines_add_up)
 {
-    (void)state;
     for (int outer = 0; outer < 2; outer++) {
         opened of;
         kprof_profiled_lines lines;
@@ -179,9 +173,8 @@ static void test_lines_add_up(void **state)
     }
 }
 
-static void test_hottest_lines(void **state)
+TEST(test_hottest_lines)
 {
-    (void)state;
     opened of;
     kprof_hot_lines hot;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
@@ -202,9 +195,8 @@ static void test_hottest_lines(void **state)
 }
 
 /* As on a GH100, whose counter CUPTI declines. */
-static void test_doubles_are_told_by_their_texts(void **state)
+TEST(test_doubles_are_told_by_their_texts)
 {
-    (void)state;
     opened of;
     const char *const counted = "metric_id IN (SELECT id FROM metric WHERE name LIKE '%op_fp64_pred_on')";
     char sql[256];
@@ -253,9 +245,8 @@ static void count_third(const char *metric, int value)
     execute(sql);
 }
 
-static void test_numbers_that_findings_read(void **state)
+TEST(test_numbers_that_findings_read)
 {
-    (void)state;
     count_third("thread_inst_executed", 64);
     count_third("thread_inst_executed_pred_on", 24);
     count_third("inst_executed_op_atom", 2);
@@ -278,9 +269,8 @@ static void test_numbers_that_findings_read(void **state)
 }
 
 /* What the softmax makes needlessly is all of one load: what other lines do is not in these sums. */
-static void test_sums_that_findings_read(void **state)
+TEST(test_sums_that_findings_read)
 {
-    (void)state;
     opened of;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
     double *measured = calloc(of.model.metric_count, sizeof *measured);
@@ -297,9 +287,8 @@ static void test_sums_that_findings_read(void **state)
 }
 
 /* Names of generated files are long: what is cut of one is not the line, and no character is cut apart. */
-static void test_places_of_files_with_long_names(void **state)
+TEST(test_places_of_files_with_long_names)
 {
-    (void)state;
     opened of;
     kprof_hot_lines hot;
     execute("UPDATE code_file SET path='/tmp/a'||replace(hex(zeroblob(30)), '00', char(0x4e16, 0x754c))||id||'.py'");
@@ -328,17 +317,15 @@ static size_t cause_with(const char *text, uint64_t offset)
     return found;
 }
 
-static void test_numbers_have_meanings(void **state)
+TEST(test_numbers_have_meanings)
 {
-    (void)state;
     for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
         assert_non_null(kprof_instruction_label_help(kprof_code_numbers[i].label));
     assert_null(kprof_instruction_label_help("Numbers"));
 }
 
-static void test_causes_of_waits(void **state)
+TEST(test_causes_of_waits)
 {
-    (void)state;
     assert_string_equal(kprof_stall_cause_opcode("sleeping", 8), "NANOSLEEP");
     assert_null(kprof_stall_cause_opcode("wait", 4));
     assert_null(kprof_stall_cause_opcode("barrier", 6));
@@ -387,9 +374,8 @@ static uint64_t awaited_with(const char *reason, const made_producer *other)
     return offset;
 }
 
-static void test_values_that_are_waited_for_by_reason(void **state)
+TEST(test_values_that_are_waited_for_by_reason)
 {
-    (void)state;
     static const struct {
         made_producer other;
         uint64_t by_long, by_short, by_matrix; /* what is waited for */
@@ -408,9 +394,8 @@ static void test_values_that_are_waited_for_by_reason(void **state)
 }
 
 /* Of a reason only the stalls may have been collected: samples of all warps are none then. */
-static void test_reason_with_stalls_alone(void **state)
+TEST(test_reason_with_stalls_alone)
 {
-    (void)state;
     opened of;
     execute("INSERT INTO code_wait VALUES(2, 0x50, 0x30); UPDATE code_instruction SET text='LDS R6, [R3]', "
             "space='Shared' WHERE function_id=2 AND offset=0x30; INSERT OR REPLACE INTO instruction_value SELECT 2, 2, "
@@ -422,9 +407,8 @@ static void test_reason_with_stalls_alone(void **state)
     close_code(&of);
 }
 
-static void test_hot_line_of_a_wait_that_is_told_later(void **state)
+TEST(test_hot_line_of_a_wait_that_is_told_later)
 {
-    (void)state;
     opened of;
     kprof_hot_lines hot;
     kprof_strbuf text = KPROF_STRBUF_INIT;
@@ -445,9 +429,8 @@ static void test_hot_line_of_a_wait_that_is_told_later(void **state)
 }
 
 /* Files of the same last part are told apart by their paths. */
-static void test_names_of_files(void **state)
+TEST(test_names_of_files)
 {
-    (void)state;
     opened of;
     execute("UPDATE code_file SET path='/other/softmax.py' WHERE path LIKE '%standard.py'");
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
@@ -463,9 +446,8 @@ static void test_names_of_files(void **state)
 }
 
 /* Rows that kprof would not write. */
-static void test_damaged_rows(void **state)
+TEST(test_damaged_rows)
 {
-    (void)state;
     static const char *const changes[] = {
         "UPDATE code_profile SET kernel_id=99",
         "UPDATE code_profile SET process_id=0",
@@ -506,9 +488,8 @@ static void test_damaged_rows(void **state)
 }
 
 /* Texts of any kind reach no terminal as they are. */
-static void test_texts_are_cleaned(void **state)
+TEST(test_texts_are_cleaned)
 {
-    (void)state;
     opened of;
     execute("UPDATE code_file SET path='/a/'||char(27)||'[2J'||id; UPDATE code_instruction SET text=char(7)||text;"
             "UPDATE code_line SET function=char(27)||function; UPDATE code_profile SET reason=char(155)||'x'");
@@ -526,9 +507,8 @@ static void test_texts_are_cleaned(void **state)
 }
 
 /* Launches have no values of these metrics, so that their pages leave them out. */
-static void test_pages_of_launches(void **state)
+TEST(test_pages_of_launches)
 {
-    (void)state;
     static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_CSV_WIDE,
                                            KPROF_FORMAT_CSV_NCU, KPROF_FORMAT_JSON};
     char *words[] = {(char *)"smsp__sass_sectors_mem_global"};
@@ -553,9 +533,8 @@ static void test_pages_of_launches(void **state)
 }
 
 /* Rows that are sorted by what none has are not shown, which a note tells. */
-static void test_rows_without_heat(void **state)
+TEST(test_rows_without_heat)
 {
-    (void)state;
     opened of;
     kprof_status status;
     static char vector_add[] = "vectorAdd";
@@ -571,9 +550,8 @@ static void test_rows_without_heat(void **state)
 }
 
 /* A kernel calls another function: its instructions follow, under addresses of their own. */
-static void test_two_functions(void **state)
+TEST(test_two_functions)
 {
-    (void)state;
     execute("INSERT INTO instruction_value SELECT 1, 3, offset, metric_id, value FROM instruction_value WHERE "
             "profile_id=3");
     opened of;
@@ -599,9 +577,8 @@ static void test_two_functions(void **state)
 }
 
 /* A profile of thousands of reasons, of which each would be compared with each. */
-static void test_too_many_reasons(void **state)
+TEST(test_too_many_reasons)
 {
-    (void)state;
     opened of;
     execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<3000) "
             "INSERT INTO metric SELECT NULL, 'smsp__pcsamp_warps_issue_stalled_r'||i, '', '', 'instruction' FROM n;"
@@ -669,9 +646,8 @@ static void expect_text(kprof_source_state expected, const kprof_source_places *
     close_code(&of);
 }
 
-static void test_texts_of_files(void **state)
+TEST(test_texts_of_files)
 {
-    (void)state;
     char *folders[] = {folder}, file_path[700], target[] = SOURCE_FOLDER "/vectorAdd.cu", *files[] = {target};
     const kprof_strlist folder_list = {folders, 1, 1}, file_list = {files, 1, 1};
     const kprof_source_places nowhere = {NULL, NULL, NULL}, below = {&folder_list, NULL, NULL},
@@ -708,9 +684,8 @@ static void test_texts_of_files(void **state)
 }
 
 /* Of files of one name in several folders comes first the one whose folders are called as where it was compiled. */
-static void test_files_of_one_name(void **state)
+TEST(test_files_of_one_name)
 {
-    (void)state;
     char *folders[] = {folder}, place[700];
     const kprof_strlist folder_list = {folders, 1, 1};
     kprof_source_index index = {.is_built = false};
@@ -768,9 +743,8 @@ static bool take_line(void *line, int in, const char *name)
 }
 
 /* A folder is the same with slashes behind its name. */
-static void test_slashes_behind_a_folder(void **state)
+TEST(test_slashes_behind_a_folder)
 {
-    (void)state;
     char folders[2][700], *given[] = {folders[0], folders[1]}, line[16] = "";
     const kprof_strlist list = {given, 2, 2};
     for (size_t i = 0; i < 2; i++) {
@@ -784,9 +758,8 @@ static void test_slashes_behind_a_folder(void **state)
 }
 
 /* Folders count as files do: nobody else bounds what kprof remembers of them. */
-static void test_too_many_folders(void **state)
+TEST(test_too_many_folders)
 {
-    (void)state;
     char *given[] = {folder}, place[700];
     const kprof_strlist list = {given, 1, 1};
     kprof_source_index index = {.looked_at = KPROF_SOURCE_ENTRIES_MAX - 10};
@@ -802,9 +775,8 @@ static void test_too_many_folders(void **state)
 }
 
 /* What kprof does not look into is told: folders that are too deep, or closed to this user. */
-static void test_folders_that_are_passed_over(void **state)
+TEST(test_folders_that_are_passed_over)
 {
-    (void)state;
     char *given[] = {folder}, place[1200], line[16] = "";
     const kprof_strlist list = {given, 1, 1};
     const kprof_source_places below = {&list, NULL, NULL};
@@ -823,9 +795,8 @@ static void test_folders_that_are_passed_over(void **state)
 }
 
 /* No link is followed. One that leads to folders where kprof looks anyway is not told. */
-static void test_links_to_folders(void **state)
+TEST(test_links_to_folders)
 {
-    (void)state;
     char given_folder[600], *given[] = {given_folder}, place[700], line[16] = "";
     const kprof_strlist list = {given, 1, 1};
     const kprof_source_places below = {&list, NULL, NULL};
@@ -855,9 +826,8 @@ static void test_links_to_folders(void **state)
 }
 
 /* Only a file whose size and hash are known is looked for where the report says. */
-static void test_recorded_paths(void **state)
+TEST(test_recorded_paths)
 {
-    (void)state;
     char sql[1024], *files[] = {(char *)SOURCE_FOLDER "/vectorAdd.cu"};
     const kprof_strlist file_list = {files, 1, 1};
     const kprof_source_places nowhere = {NULL, NULL, NULL}, named = {NULL, &file_list, NULL};
@@ -883,9 +853,8 @@ static void test_recorded_paths(void **state)
 }
 
 /* A file that cannot be read is another thing than none. */
-static void test_files_that_cannot_be_read(void **state)
+TEST(test_files_that_cannot_be_read)
 {
-    (void)state;
     char *folders[] = {folder}, place[700];
     const kprof_strlist folder_list = {folders, 1, 1};
     const kprof_source_places below = {&folder_list, NULL, NULL};
@@ -900,9 +869,8 @@ static void test_files_that_cannot_be_read(void **state)
     assert_int_equal(chmod(place, 0600), 0);
 }
 
-static void test_stored_text(void **state)
+TEST(test_stored_text)
 {
-    (void)state;
     const kprof_source_places nowhere = {NULL, NULL, NULL};
     execute("UPDATE code_file SET content='1\n2\n3\n4\n5\n6\n7\n\tc[i] = a[i] + b[i];\r\n9' WHERE id=1");
     opened of;
@@ -933,9 +901,8 @@ static char *print_page(kprof_page page, kprof_format format)
 }
 
 /* The brief stays a document of 2 KB, and has as many lines as it has room for. */
-static void test_brief_stays_small(void **state)
+TEST(test_brief_stays_small)
 {
-    (void)state;
     execute("UPDATE kernel SET demangled=replace(hex(zeroblob(999)), '00', char(1)), function=demangled;"
             "UPDATE device SET name=(SELECT demangled FROM kernel);"
             "UPDATE process SET name=(SELECT demangled FROM kernel);"
@@ -948,9 +915,8 @@ static void test_brief_stays_small(void **state)
 }
 
 /* A name that the document has no room for takes none from the lines. */
-static void test_brief_with_a_long_name_has_lines(void **state)
+TEST(test_brief_with_a_long_name_has_lines)
 {
-    (void)state;
     execute("UPDATE kernel SET function=replace(hex(zeroblob(100)), '00', 'softmax_')");
     char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
     assert_non_null(strstr(text, "\"function\":null"));
@@ -958,9 +924,8 @@ static void test_brief_with_a_long_name_has_lines(void **state)
     free(text);
 }
 
-static void test_brief_has_whole_names_where_there_is_room(void **state)
+TEST(test_brief_has_whole_names_where_there_is_room)
 {
-    (void)state;
     execute("UPDATE code_file SET path='/tmp/ab/'||replace(hex(zeroblob(12)), '00', 'name')||id||'.py'");
     char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
     assert_non_null(strstr(text, "\"at\":\"namenamenamenamenamenamenamenamenamenamenamename2.py:7\""));
@@ -974,9 +939,8 @@ static void test_brief_has_whole_names_where_there_is_room(void **state)
 }
 
 /* Of a function that a kernel calls from two lines, the slow call is named, though it is not the first. */
-static void test_calls_of_a_function_are_told_apart(void **state)
+TEST(test_calls_of_a_function_are_told_apart)
 {
-    (void)state;
     execute("UPDATE code_line SET depth=1 WHERE function_id=1 AND line>=6;"
             "INSERT INTO code_line SELECT 1, offset, 0, 3, 50, 'add' FROM code_line WHERE function_id=1 AND depth=1");
     char *text = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_JSON);
@@ -986,9 +950,8 @@ static void test_calls_of_a_function_are_told_apart(void **state)
 }
 
 /* Compilers say line 0 of what is of no line: no page names that. */
-static void test_line_zero(void **state)
+TEST(test_line_zero)
 {
-    (void)state;
     execute("UPDATE code_line SET line=0");
     char *text = print_page(KPROF_PAGE_SOURCE, KPROF_FORMAT_CSV);
     assert_non_null(strstr(text, "no line"));
@@ -997,48 +960,11 @@ static void test_line_zero(void **state)
     free(text);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_numbers_of_an_instruction),
-        TEST(test_what_was_not_measured),
-        TEST(test_lines_add_up),
-        TEST(test_hottest_lines),
-        TEST(test_numbers_have_meanings),
-        TEST(test_causes_of_waits),
-        TEST(test_values_that_are_waited_for_by_reason),
-        TEST(test_doubles_are_told_by_their_texts),
-        TEST(test_numbers_that_findings_read),
-        TEST(test_sums_that_findings_read),
-        TEST(test_places_of_files_with_long_names),
-        TEST(test_reason_with_stalls_alone),
-        TEST(test_hot_line_of_a_wait_that_is_told_later),
-        TEST(test_names_of_files),
-        TEST(test_damaged_rows),
-        TEST(test_line_zero),
-        TEST(test_texts_are_cleaned),
-        TEST(test_pages_of_launches),
-        TEST(test_rows_without_heat),
-        TEST(test_two_functions),
-        TEST(test_too_many_reasons),
-        TEST(test_texts_of_files),
-        TEST(test_files_of_one_name),
-        TEST(test_slashes_behind_a_folder),
-        TEST(test_too_many_folders),
-        TEST(test_folders_that_are_passed_over),
-        TEST(test_links_to_folders),
-        TEST(test_files_that_cannot_be_read),
-        TEST(test_recorded_paths),
-        TEST(test_stored_text),
-        TEST(test_calls_of_a_function_are_told_apart),
-        TEST(test_brief_stays_small),
-        TEST(test_brief_with_a_long_name_has_lines),
-        TEST(test_brief_has_whole_names_where_there_is_room),
-    };
-    const struct CMUnitTest more[] = {TEST(test_too_many_profiles)};
+    const struct CMUnitTest more[] = {cmocka_unit_test_setup_teardown(test_too_many_profiles, set_up, tear_down)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)
         return cmocka_run_group_tests(more, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

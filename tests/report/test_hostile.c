@@ -1,16 +1,12 @@
 /* Reports from anywhere: what is no report is refused in clear words, and damage never crashes, hangs or reaches a
  * terminal raw. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "core/clean.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/emit/output.h"
+#include "test.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -65,9 +61,8 @@ static void execute(const char *sql)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static void test_no_report(void **state)
+TEST(test_no_report)
 {
-    (void)state;
     expect_refused("No such file");
     assert_int_equal(mkdir(path, 0700), 0);
     expect_refused("is a directory");
@@ -83,9 +78,8 @@ static void test_no_report(void **state)
     expect_refused("not a kprof report");
 }
 
-static void test_special_names(void **state)
+TEST(test_special_names)
 {
-    (void)state;
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_open(":memory:", &report), KPROF_BAD_REPORT);
     assert_int_equal(kprof_report_open("", &report), KPROF_BAD_REPORT);
@@ -93,9 +87,8 @@ static void test_special_names(void **state)
     assert_non_null(strstr(said.last, "regular file"));
 }
 
-static void test_other_versions(void **state)
+TEST(test_other_versions)
 {
-    (void)state;
     char newer[64];
     fixture_write(path);
     snprintf(newer, sizeof newer, "PRAGMA user_version=%d", KPROF_SCHEMA_VERSION + 1);
@@ -109,9 +102,8 @@ static void test_other_versions(void **state)
     expect_refused("not a kprof report");
 }
 
-static void test_other_tables(void **state)
+TEST(test_other_tables)
 {
-    (void)state;
     fixture_write(path);
     execute("ALTER TABLE value RENAME TO numbers");
     expect_refused("\"value\"");
@@ -151,9 +143,8 @@ static bool print_all(void)
     return whole;
 }
 
-static void test_truncated(void **state)
+TEST(test_truncated)
 {
-    (void)state;
     size_t size;
     fixture_write(path);
     assert_true(print_all());
@@ -203,9 +194,8 @@ static void flip_bytes(uint64_t random, int times)
     free(whole);
 }
 
-static void test_flipped_bytes(void **state)
+TEST(test_flipped_bytes)
 {
-    (void)state;
     flip_bytes(20240229, 25);
 }
 
@@ -217,9 +207,8 @@ static void test_more_flipped_bytes(void **state)
 }
 
 /* Rows that refer to nothing, out of every range, or of the wrong type. */
-static void test_bad_rows(void **state)
+TEST(test_bad_rows)
 {
-    (void)state;
     static const char *const damages[] = {
         "UPDATE launch SET kernel_id=99 WHERE id=1",
         "UPDATE launch SET device_id=-1",
@@ -255,9 +244,8 @@ static void test_bad_rows(void **state)
 }
 
 /* Odd, but nothing to refuse: it prints. */
-static void test_odd_rows(void **state)
+TEST(test_odd_rows)
 {
-    (void)state;
     static const char *const oddities[] = {
         "UPDATE value SET value='text'",
         "UPDATE value SET value=9e999",
@@ -348,27 +336,24 @@ static void expect_of_pages(void (*expect)(const char *text))
 }
 
 /* SQLite stores infinity, but no counter counts it. */
-static void test_infinite_values(void **state)
+TEST(test_infinite_values)
 {
-    (void)state;
     fixture_write(path);
     execute("UPDATE value SET value=CASE WHEN metric_id%2 THEN 9e999 ELSE -9e999 END");
     expect_of_pages(expect_no_infinity);
 }
 
 /* Nothing is divided by a clock that stood still. */
-static void test_clocks_of_zero(void **state)
+TEST(test_clocks_of_zero)
 {
-    (void)state;
     fixture_write(path);
     execute("UPDATE value SET value=0 WHERE metric_id IN (SELECT id FROM metric WHERE name LIKE "
             "'%cycles_elapsed.avg.per_second')");
     expect_of_pages(expect_no_infinity);
 }
 
-static void test_control_characters(void **state)
+TEST(test_control_characters)
 {
-    (void)state;
     fixture_write(path);
     execute("UPDATE kernel SET demangled=char(27)||'[2Jevil'||char(7)||'('||char(10)||')', function=demangled, "
             "mangled=char(27)||'c'||id;"
@@ -383,9 +368,8 @@ static void test_control_characters(void **state)
     expect_of_pages(expect_printable);
 }
 
-static void test_control_characters_in_stacks(void **state)
+TEST(test_control_characters_in_stacks)
 {
-    (void)state;
     static const kprof_filter_spec all;
     kprof_report *report = NULL;
     char *text = NULL;
@@ -406,9 +390,8 @@ static void test_control_characters_in_stacks(void **state)
 }
 
 /* Means of values that are as large as numbers get. */
-static void test_endless_samples_over_time(void **state)
+TEST(test_endless_samples_over_time)
 {
-    (void)state;
     kprof_report *report = NULL;
     kprof_status status;
     fixture_write(path);
@@ -429,9 +412,8 @@ static void test_endless_samples_over_time(void **state)
 }
 
 /* The names of metrics over time are cut where a line ends: between two characters. */
-static void test_long_names_over_time(void **state)
+TEST(test_long_names_over_time)
 {
-    (void)state;
     kprof_report *report = NULL;
     kprof_status status;
     const kprof_print_options options = {.page = KPROF_PAGE_DETAILS, .width = 60};
@@ -473,9 +455,8 @@ static void expect_printed(kprof_format format, const char *words)
 }
 
 /* People read escapes that cannot be mistaken, programs get the name itself. */
-static void test_names_in_json(void **state)
+TEST(test_names_in_json)
 {
-    (void)state;
     fixture_write(path);
     execute(
         "UPDATE kernel SET function='a'||char(10)||char(27)||char(155)||char(8238)||char(252)||CAST(x'ff' AS TEXT)");
@@ -495,9 +476,8 @@ static void expect_small(const char *text, size_t most_lines, size_t most_bytes)
 }
 
 /* However long and strange the names are, a document has 2 KB at most, and a kernel 15 lines of 100 columns. */
-static void test_brief_stays_small(void **state)
+TEST(test_brief_stays_small)
 {
-    (void)state;
     static const char *const names[] = {
         "'x'", "char(34)||char(92)", "char(1)||char(127)", "char(155)||char(8238)", "CAST(x'ff' AS TEXT)", "'ü'"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -531,9 +511,8 @@ static void test_brief_stays_small(void **state)
     }
 }
 
-static void test_formulas(void **state)
+TEST(test_formulas)
 {
-    (void)state;
     fixture_write(path);
     execute("UPDATE kernel SET function='=HYPERLINK(\"http://a\")', demangled='@f', mangled='-1';"
             "UPDATE process SET name='+1', host='a=1'; UPDATE value SET value=-1");
@@ -572,9 +551,8 @@ static void expect_bound(const char *damage, const char *words)
 /* Names may have megabytes, and come with each value: a page ends when it has written as much as its file may stand
  * for.
  */
-static void test_much_output(void **state)
+TEST(test_much_output)
 {
-    (void)state;
     char name[400];
     kprof_output out;
     FILE *nowhere = fopen("/dev/null", "w");
@@ -625,32 +603,12 @@ static void test_too_much(void **state)
                  "MB of memory");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_no_report),
-        TEST(test_special_names),
-        TEST(test_other_versions),
-        TEST(test_other_tables),
-        TEST(test_truncated),
-        TEST(test_flipped_bytes),
-        TEST(test_bad_rows),
-        TEST(test_odd_rows),
-        TEST(test_infinite_values),
-        TEST(test_clocks_of_zero),
-        TEST(test_control_characters),
-        TEST(test_names_in_json),
-        TEST(test_brief_stays_small),
-        TEST(test_formulas),
-        TEST(test_much_output),
-        TEST(test_control_characters_in_stacks),
-        TEST(test_endless_samples_over_time),
-        TEST(test_long_names_over_time),
-    };
-    const struct CMUnitTest more[] = {TEST(test_more_flipped_bytes), TEST(test_too_much)};
+    const struct CMUnitTest more[] = {cmocka_unit_test_setup_teardown(test_more_flipped_bytes, set_up, tear_down),
+                                      cmocka_unit_test_setup_teardown(test_too_much, set_up, tear_down)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)
         return cmocka_run_group_tests(more, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    around_each(set_up, tear_down);
+    return run_all_tests(NULL, NULL);
 }

@@ -262,7 +262,6 @@ static double item_of(launch_setup *made, const char *section, const char *name)
 TEST(test_cluster_occupancy)
 {
     static const char name[] = "derived__cluster_occupancy.pct";
-    (void)state;
     launch_setup made = make(256, 16, 0);
     assert_true(isnan(item_of(&made, "Occupancy", name))); /* no clusters */
     made.launch.cluster[0] = 2;

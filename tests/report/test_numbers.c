@@ -77,7 +77,6 @@ TEST(test_integers_grouped)
                 {123456, "123,456"},
                 {INT64_MAX, "9,223,372,036,854,775,807"},
                 {INT64_MIN, "-9,223,372,036,854,775,808"}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[KPROF_NUMBER_SIZE];
         assert_int_equal(kprof_number_integer_grouped(text, rows[i].value), strlen(rows[i].text));

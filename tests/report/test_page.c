@@ -68,7 +68,6 @@ TEST(two_reports)
                                   "| vectorAdd | 2 | 9 |\n"
                                   "| vectorized_elementwise_kernel | 199 | 3 |\n",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char *text = NULL;
         if (!expected[i])
@@ -114,7 +113,6 @@ TEST(list_without_records)
                                 "</tbody>\n</table>\n",
         [KPROF_FORMAT_HDOC] = "<th>Launches</th></tr></thead>\n<tbody>\n</tbody>\n</table>\n</body>\n</html>\n",
     };
-    (void)state;
     for (size_t i = 0; i < KPROF_FORMAT_COUNT; i++) {
         char *text = NULL;
         if (!expected[i])
@@ -131,7 +129,6 @@ TEST(list_without_records)
 TEST(other_numbers_of_reports)
 {
     char *text = NULL;
-    (void)state;
     assert_int_equal(show(&page_of_both, KPROF_FORMAT_TEXT, 1, &text), KPROF_USAGE);
     assert_string_equal(said.last, "page both shows 2 reports, not 1");
     assert_string_equal(text, "");
@@ -232,7 +229,6 @@ TEST(missing_operations)
                                                                                   .row = count_row};
     kprof_output out;
     FILE *file = fopen("/dev/null", "w");
-    (void)state;
     assert_non_null(file);
     out = kprof_output_new(file, UINT64_MAX);
     kprof_emitter *silent = kprof_emitter_allocate(&none);

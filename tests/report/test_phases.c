@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static kprof_phase_input input;

@@ -3,9 +3,6 @@
 #include "spool/activities.h"
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MANY 2000
 
 static uint64_t seed;

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* People see this many of the metrics that explain a change. */
 #define DRIVERS_SHOWN 6

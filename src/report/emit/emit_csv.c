@@ -2,7 +2,6 @@
 #include "report/emit/csv.h"
 
 #include <math.h>
-#include <string.h>
 
 static void put_names_of_launch(kprof_csv_line *row)
 {

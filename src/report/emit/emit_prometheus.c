@@ -4,7 +4,6 @@
 #include "report/model/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct gauge {

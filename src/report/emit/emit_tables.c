@@ -3,8 +3,6 @@
 #include "report/emit/grid.h"
 #include "report/model/number.h"
 
-#include <string.h>
-
 #define FIRST_ROWS 100 /* tell how wide a box is */
 #define MOST_WIDTH 100 /* of a box, unless the style has no limit */
 

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The values of a launch, by the names of their metrics. */
 typedef struct launch_values {

@@ -3,7 +3,6 @@
 #include "report/page/groups.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct statistics_page {
     const kprof_groups *groups;

@@ -4,7 +4,6 @@
 #include "report/store/rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define OFFSET_MAX ((double)(1u << 30)) /* bytes in a function */

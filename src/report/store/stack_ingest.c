@@ -7,7 +7,6 @@
 #include "report/store/own_code.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct kprof_known_frame {

@@ -4,7 +4,6 @@
 #include "core/filter.h"
 #include "spool/activities.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A process has no more names: the recorder keeps to it. */
