@@ -1015,10 +1015,36 @@ TEST(frames_of_frameworks_are_not_the_users_own)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bool is_own;
         KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
-        kprof_own_code_find(&(kprof_frame_place){"", cases[i].file, cases[i].is_native}, 1, &is_own, &package);
+        (void)kprof_own_code_find(&(kprof_frame_place){"", cases[i].file, cases[i].is_native}, 1, &is_own, &package);
         if ((is_own && package.length == 0) == cases[i].is_installed)
             fail_msg("\"%s\" is the user's own: %d", cases[i].file, cases[i].is_installed);
     }
+}
+
+/* "|" stands between the files, the innermost first; native ones have an .so in their name. */
+static const char *told_of(const char *files)
+{
+    static char text[256];
+    kprof_frame_place places[8];
+    bool is_own[8];
+    size_t count = 0;
+    snprintf(text, sizeof text, "%s", files);
+    for (char *at = text, *file; (file = strsep(&at, "|")) != NULL;)
+        places[count++] = (kprof_frame_place){"f", file, strstr(file, ".so") != NULL};
+    KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
+    return places[kprof_own_code_find(places, count, is_own, &package)].file;
+}
+
+TEST(frame_that_stands_for_a_stack)
+{
+    assert_string_equal(told_of("/p/site-packages/torch/nn.py|/me/a.py|/me/b.py"), "/me/a.py");
+    assert_string_equal(told_of("/p/site-packages/torch/nn.py|/me/own.so"), "/p/site-packages/torch/nn.py");
+    assert_string_equal(told_of("/usr/lib/libc.so|/me/own.so"), "/me/own.so");
+    /* A thread of PyTorch without Python launches by the runtime. */
+    assert_string_equal(told_of("/lib64/libcuda.so|/p/site-packages/nvidia/libcudart.so|/p/site-packages/torch/lib/c.so"
+                                "|/p/site-packages/torch/lib/a.so|/lib64/libc.so"),
+                        "/p/site-packages/torch/lib/c.so");
+    assert_string_equal(told_of("/lib64/libcuda.so|/lib64/libc.so"), "/lib64/libcuda.so");
 }
 
 int main(void)

@@ -70,7 +70,7 @@ static void add_frames(loader *load, const cJSON *frames, size_t count, kprof_to
         const char *file = module ? module : string_of(frame, "file");
         places[at++] = (kprof_frame_place){function ? function : "", file ? file : "", module != NULL};
     }
-    kprof_own_code_find(places, at, is_own, &package);
+    (void)kprof_own_code_find(places, at, is_own, &package);
     for (const cJSON *frame = first; frame && out->count < at; frame = frame->next, out->count++)
         out->frames[out->count] = find_frame(load, frame, &places[out->count], is_own[out->count]);
 }

@@ -82,7 +82,15 @@ static const char *find_innermost(const kprof_frame_place *frames, size_t count,
     return NULL;
 }
 
-void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package)
+/* Is this module in a package, and none of NVIDIA's libraries, by which all others launch? */
+static bool is_of_package(const char *file)
+{
+    size_t length;
+    const char *name = find_package(file, &length);
+    return name && !(length == strlen("nvidia") && strncmp(name, "nvidia", length) == 0);
+}
+
+size_t kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package)
 {
     size_t python = 0, home_length = 0, length;
     const char *home = NULL;
@@ -104,4 +112,7 @@ void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is
     }
     if (home)
         kprof_strbuf_append(package, home, home_length);
+    const size_t told = python > 0 ? python : count, own = KPROF_FIND(i, told, is_own[i]);
+    const size_t installed = KPROF_FIND(i, told, is_of_package(frames[i].file));
+    return own < told ? own : python == 0 && installed < told ? installed : 0;
 }

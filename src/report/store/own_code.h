@@ -11,5 +11,7 @@ typedef struct kprof_frame_place {
 /* Which of these frames are in neither an installed package nor the standard library; Python's frames are first, the
  * innermost at the front, and native ones likewise behind them. If no frame of Python is, as of a program that is a
  * package itself, those of one package are taken for the user's own, and `package` gets its name: of the innermost one
- * that is no framework of kernels, or if there is none, the innermost one. */
-void kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package);
+ * that is no framework of kernels, or if there is none, the innermost one. Returns which frame stands for all: the
+ * innermost one of the user's own, of Python's if there are some; else the innermost one that is in a package, but
+ * NVIDIA's, or of all. */
+size_t kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package);

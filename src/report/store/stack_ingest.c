@@ -37,8 +37,7 @@ static bool is_of_kprof(const known_frame *frame)
     return frame->is_native && strncmp(kprof_path_last_part(frame->file), "libkprof", strlen("libkprof")) == 0;
 }
 
-/* Python's code is looked at first, as it is what people know, and native code where there is none: the innermost frame
- * of the user's own, or of all. NULL: no frames. */
+/* NULL: no frames. */
 static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof_stack_record *record, bool *out_is_own,
                                    kprof_strbuf *package)
 {
@@ -53,12 +52,9 @@ static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof
         frames[count] = frame;
         places[count++] = (kprof_frame_place){frame->function, frame->file, frame->is_native};
     }
-    kprof_own_code_find(places, count, is_own, package);
-    size_t at = 0;
-    while (at < count && !is_own[at] && frames[at]->is_native == frames[0]->is_native)
-        at++;
-    *out_is_own = at < count && is_own[at] && frames[at]->is_native == frames[0]->is_native;
-    return *out_is_own ? frames[at] : frames[0];
+    const size_t at = kprof_own_code_find(places, count, is_own, package);
+    *out_is_own = is_own[at];
+    return frames[at];
 }
 
 /* "train.py:57 in step", "app+0x1234", or in parentheses why there is none. */
