@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static struct CMUnitTest tests_of_file[128];
+static struct CMUnitTest tests_of_file[256];
 static size_t tests_count;
 
 static inline void test_register(struct CMUnitTest test)

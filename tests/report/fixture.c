@@ -462,6 +462,25 @@ void fixture_store_timeline(kprof_ingest *ingest)
                                                        .values = rows}});
 }
 
+void fixture_assert_golden(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/golden/%s", KPROF_TESTS_DIR, name);
+    if (getenv("KPROF_UPDATE_GOLDEN")) {
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+    char *expected = fixture_read(path, NULL);
+    if (!expected)
+        fail_msg("%s is missing: run tests/golden/update.sh", path);
+    const bool is_same = strcmp(text, expected) == 0;
+    free(expected);
+    if (!is_same)
+        fail_msg("%s differs:\n%s", path, text);
+}
+
 char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status)
 {
     char *text = NULL;

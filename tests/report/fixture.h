@@ -48,5 +48,7 @@ kprof_catalog *fixture_findings_load(bool shipped, kprof_finding_list *out);
 const char *fixture_path(const char *name);
 /* The whole of a file, NUL-terminated (caller frees); NULL when it cannot be read. */
 char *fixture_read(const char *path, size_t *size);
+/* Compare a text with tests/golden/NAME; with KPROF_UPDATE_GOLDEN=1 record it there first. */
+void fixture_assert_golden(const char *name, const char *text);
 /* Return the text that kprof_report_print prints (caller frees). */
 char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status);

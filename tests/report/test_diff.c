@@ -1,16 +1,11 @@
 /* Comparisons: the rules for changes and conditions, how kernels are matched, verdicts over noise, and the page in
  * every format. KPROF_UPDATE_GOLDEN=1 records the page anew (tests/golden/update.sh). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "diff_fixture.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/diff/diff.h"
 #include "report/diff/line_map.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,9 +14,8 @@
 
 static const kprof_tolerances usual = {KPROF_TIME_TOLERANCE_PCT, KPROF_TRAFFIC_TOLERANCE_PCT};
 
-static void metrics_have_classes(void **state)
+TEST(metrics_have_classes)
 {
-    (void)state;
     static const struct {
         kprof_model_metric metric;
         kprof_metric_class expected;
@@ -58,9 +52,8 @@ static kprof_change change_of(kprof_metric_class metric_class, kprof_sample from
     return change;
 }
 
-static void any_change_of_a_count_is_real(void **state)
+TEST(any_change_of_a_count_is_real)
 {
-    (void)state;
     const double one[] = {1000000}, more[] = {1000001}, varying[] = {1000, 1003, 1001}, other[] = {1001, 1000, 1003};
     assert_int_equal(CHANGE(EXACT, one, one).state, KPROF_CHANGE_NONE);
     assert_int_equal(CHANGE(EXACT, one, more).state, KPROF_CHANGE_REAL);
@@ -73,9 +66,8 @@ static void any_change_of_a_count_is_real(void **state)
     assert_int_equal(CHANGE(NOISY, one, huge).state, KPROF_CHANGE_UNKNOWN);
 }
 
-static void traffic_has_a_tolerance(void **state)
+TEST(traffic_has_a_tolerance)
 {
-    (void)state;
     const double from[] = {1000}, near[] = {1019}, far[] = {1021}, none[] = {0};
     assert_int_equal(CHANGE(TRAFFIC, from, near).state, KPROF_CHANGE_NONE);
     assert_int_equal(CHANGE(TRAFFIC, from, far).state, KPROF_CHANGE_REAL);
@@ -84,17 +76,15 @@ static void traffic_has_a_tolerance(void **state)
     assert_true(isnan(kprof_change_pct(&(kprof_change){.centers = {{1, 0, 0}}}, 5)));
 }
 
-static void noise_is_no_change(void **state)
+TEST(noise_is_no_change)
 {
-    (void)state;
     const double from[] = {100, 104, 96, 108, 92}, near[] = {104, 108, 100, 112, 96}, far[] = {150, 154, 146, 158, 142};
     assert_int_equal(CHANGE(NOISY, from, near).state, KPROF_CHANGE_NONE);
     assert_int_equal(CHANGE(NOISY, from, far).state, KPROF_CHANGE_REAL);
 }
 
-static void conditions_are_read(void **state)
+TEST(conditions_are_read)
 {
-    (void)state;
     static const struct {
         const char *text, *metric;
         kprof_comparator comparator;
@@ -125,9 +115,8 @@ static void conditions_are_read(void **state)
     }
 }
 
-static void wrong_conditions_name_what_is_wrong(void **state)
+TEST(wrong_conditions_name_what_is_wrong)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"", "\"\" is no comparison"},
         {"duration", "\"duration\" is no comparison"},
@@ -160,9 +149,8 @@ static void wrong_conditions_name_what_is_wrong(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-static void limits_have_the_unit_of_their_metric(void **state)
+TEST(limits_have_the_unit_of_their_metric)
 {
-    (void)state;
     static const struct {
         const char *text, *unit, *refused;
         double limit;
@@ -200,9 +188,8 @@ static kprof_gate check(const char *text, const kprof_change *change, double p)
     return gate;
 }
 
-static void conditions_are_met_or_open(void **state)
+TEST(conditions_are_met_or_open)
 {
-    (void)state;
     const double one[] = {1000}, more[] = {1030}, none[] = {0};
     const kprof_change count = CHANGE(EXACT, one, more), rise = CHANGE(TRAFFIC, none, one);
     assert_int_equal(check("a>0", &count, NAN), KPROF_GATE_FAILED);
@@ -262,9 +249,8 @@ static size_t count_verdicts(uint64_t seed, double factor)
     return called;
 }
 
-static void one_program_twice_is_neither_better_nor_worse(void **state)
+TEST(one_program_twice_is_neither_better_nor_worse)
 {
-    (void)state;
     size_t found = 0;
     for (uint64_t seed = 1; seed <= 100; seed++) {
         if (count_verdicts(seed, 1) > 0)
@@ -291,9 +277,8 @@ static kprof_judgement judge(double time_factor, double cycles_factor, double p)
     return kernel.verdict;
 }
 
-static void verdicts_need_all_evidence(void **state)
+TEST(verdicts_need_all_evidence)
 {
-    (void)state;
     assert_int_equal(judge(1.05, 1.05, 0.001), KPROF_JUDGEMENT_WORSE);
     assert_int_equal(judge(0.95, 0.95, 0.001), KPROF_JUDGEMENT_BETTER);
     assert_int_equal(judge(1.01, 1.01, 0.001), KPROF_JUDGEMENT_SAME);
@@ -361,9 +346,8 @@ static void find_pairs(const char *const *baseline, const char *const *newer, ch
     }
 }
 
-static void renamed_kernels_match_where_nothing_else_does(void **state)
+TEST(renamed_kernels_match_where_nothing_else_does)
 {
-    (void)state;
     static const char tile16[] = "_Z4tileILi16EEvPf", tile32[] = "_Z4tileILi32EEvPf", tile64[] = "_Z4tileILi64EEvPf";
     static const char other[] = "_Z5otherv";
     char text[1024];
@@ -380,9 +364,8 @@ static void renamed_kernels_match_where_nothing_else_does(void **state)
 }
 
 /* What a padded tile needs, say. */
-static void kernels_match_that_need_other_shared_memory(void **state)
+TEST(kernels_match_that_need_other_shared_memory)
 {
-    (void)state;
     static const char name[] = "_Z9transposePf";
     static const char before[] = "_Z9transposePf 4096", after[] = "_Z9transposePf 4224";
     char text[1024];
@@ -451,29 +434,14 @@ static void check_golden(void **state)
 {
     const golden_case *test = *state;
     kprof_diff_outcome outcome = {0};
-    char path[512], *printed = print_diff((const char *[2]){before_path, after_path}, test, &outcome);
-    snprintf(path, sizeof path, "%s/golden/%s", KPROF_TESTS_DIR, test->name);
-    if (getenv("KPROF_UPDATE_GOLDEN")) {
-        FILE *file = fopen(path, "wb");
-        assert_non_null(file);
-        fputs(printed, file);
-        assert_int_equal(fclose(file), 0);
-    }
-    char *expected = fixture_read(path, NULL);
-    if (!expected)
-        fail_msg("%s is missing: run tests/golden/update.sh", path);
-    bool same = strcmp(printed, expected) == 0;
-    if (!same)
-        print_error("%s differs:\n%s", path, printed);
-    free(expected);
+    char *printed = print_diff((const char *[2]){before_path, after_path}, test, &outcome);
+    fixture_assert_golden(test->name, printed);
     free(printed);
-    assert_true(same);
 }
 
 /* Two runs of one program, told apart by their noise alone. */
-static void reports_of_one_program_are_the_same(void **state)
+TEST(reports_of_one_program_are_the_same)
 {
-    (void)state;
     char second[512];
     snprintf(second, sizeof second, "%s", fixture_path("diff-second.kprof"));
     static const golden_case plain = {"", {FORMAT(JSON)}, {"duration>5%"}};
@@ -525,9 +493,8 @@ static void check_lines(const char *old, const char *new, const char *expected)
     kprof_source_text_free(&to);
 }
 
-static void lines_are_found_again_in_a_file_that_was_edited(void **state)
+TEST(lines_are_found_again_in_a_file_that_was_edited)
 {
-    (void)state;
     check_lines("abc", "abc", "123");
     check_lines("abc", "xxabc", "345");
     check_lines("abc", "axxbc", "145");
@@ -543,9 +510,8 @@ static void lines_are_found_again_in_a_file_that_was_edited(void **state)
 }
 
 /* Whatever was edited, no two lines become one, and lines that each text has once are found. */
-static void lines_of_random_edits_differ(void **state)
+TEST(lines_of_random_edits_differ)
 {
-    (void)state;
     srand(1);
     for (int round = 0; round < 2000; round++) {
         char texts[2][24] = {"", ""}, is_used[32] = "";
@@ -588,26 +554,7 @@ static int remove_reports(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest rules[] = {
-        cmocka_unit_test(metrics_have_classes),
-        cmocka_unit_test(any_change_of_a_count_is_real),
-        cmocka_unit_test(traffic_has_a_tolerance),
-        cmocka_unit_test(noise_is_no_change),
-        cmocka_unit_test(conditions_are_read),
-        cmocka_unit_test(wrong_conditions_name_what_is_wrong),
-        cmocka_unit_test(limits_have_the_unit_of_their_metric),
-        cmocka_unit_test(conditions_are_met_or_open),
-        cmocka_unit_test(verdicts_need_all_evidence),
-        cmocka_unit_test(one_program_twice_is_neither_better_nor_worse),
-        cmocka_unit_test(renamed_kernels_match_where_nothing_else_does),
-        cmocka_unit_test(kernels_match_that_need_other_shared_memory),
-        cmocka_unit_test(reports_of_one_program_are_the_same),
-        cmocka_unit_test(lines_are_found_again_in_a_file_that_was_edited),
-        cmocka_unit_test(lines_of_random_edits_differ),
-    };
-    struct CMUnitTest tests[COUNT(rules) + CASES];
-    memcpy(tests, rules, sizeof rules);
     for (size_t i = 0; i < CASES; i++)
-        tests[COUNT(rules) + i] = (struct CMUnitTest){cases[i].name, check_golden, NULL, NULL, &cases[i]};
-    return _cmocka_run_group_tests("diff", tests, COUNT(tests), write_reports, remove_reports);
+        test_register((struct CMUnitTest){cases[i].name, check_golden, NULL, NULL, &cases[i]});
+    return run_all_tests(write_reports, remove_reports);
 }

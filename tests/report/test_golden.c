@@ -1,61 +1,40 @@
 /* Every page in every format against recorded output. KPROF_UPDATE_GOLDEN=1 records it anew
  * (tests/golden/update.sh); read the difference before committing it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "fixture.h"
+#include "report/model/change.h"
+#include "test.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#include "fixture.h"
-#include "report/model/change.h"
 
 typedef struct golden_case {
     const char *name;
     kprof_print_options options;
 } golden_case;
 
+#define OLDER(version) KPROF_TESTS_DIR "/fixtures/report-v" #version ".kprof"
+
 static char report_path[512], multiplexed_path[512], census_path[512];
 static kprof_finding_list golden_findings, shipped_findings;
 
-static char *golden_path(const char *name)
-{
-    char *path = NULL;
-    assert_true(asprintf(&path, "%s/golden/%s", KPROF_TESTS_DIR, name) > 0);
-    return path;
-}
+/* A case, and the report that it prints. */
+typedef struct golden_check {
+    const char *report;
+    const golden_case *test;
+} golden_check;
 
-static void record(const char *path, const char *text)
+static void check_golden(void **state)
 {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
-}
-
-static void check_report(const char *report_file, const golden_case *test)
-{
+    const golden_check *check = *state;
     kprof_report *report = NULL;
     kprof_status status;
-    assert_int_equal(kprof_report_open(report_file, &report), KPROF_OK);
-    char *printed = fixture_print(report, &test->options, &status);
+    assert_int_equal(kprof_report_open(check->report, &report), KPROF_OK);
+    char *printed = fixture_print(report, &check->test->options, &status);
     assert_int_equal(status, KPROF_OK);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
-    char *path = golden_path(test->name);
-    if (getenv("KPROF_UPDATE_GOLDEN"))
-        record(path, printed);
-    char *expected = fixture_read(path, NULL);
-    if (!expected)
-        fail_msg("%s is missing: run tests/golden/update.sh", path);
-    bool same = strcmp(printed, expected) == 0;
-    if (!same)
-        print_error("%s differs:\n%s", path, printed);
-    free(expected);
-    free(path);
+    fixture_assert_golden(check->test->name, printed);
     free(printed);
-    assert_true(same);
 }
 
 static const kprof_condition long_launches = {.text = (char *)"duration>65us",
@@ -246,83 +225,6 @@ static golden_case source_cases[] = {
     {"source.md", {MARKDOWN(SOURCE), .filter = &only_softmax, HERE}},
 };
 
-static void check_source(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/source/source.kprof", *state);
-}
-
-static void check_golden(void **state)
-{
-    check_report(report_path, *state);
-}
-
-static void check_multiplexed(void **state)
-{
-    check_report(multiplexed_path, *state);
-}
-
-static void check_version_1(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v1.kprof", *state);
-}
-
-static void check_version_2(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v2.kprof", *state);
-}
-
-static void check_version_3(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v3.kprof", *state);
-}
-
-static void check_version_4(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v4.kprof", *state);
-}
-
-static void check_version_5(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v5.kprof", *state);
-}
-
-/* Nothing but tables that these pages do not show was added since. */
-static void check_version_6(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v6.kprof", *state);
-}
-#define VERSION_6_COUNT 8 /* of the cases */
-
-static void check_version_7(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v7.kprof", *state);
-}
-
-static void check_version_8(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v8.kprof", *state);
-}
-
-static void check_version_9(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v9.kprof", *state);
-}
-
-static void check_version_10(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v10.kprof", *state);
-}
-
-static void check_version_11(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v11.kprof", *state);
-}
-
-static void check_version_12(void **state)
-{
-    check_report(KPROF_TESTS_DIR "/fixtures/report-v12.kprof", *state);
-}
-
 /* A census, and one launch of another run. */
 static golden_case census_cases[] = {
     {"census.txt", {TEXT(CENSUS), .width = 100}},
@@ -338,11 +240,6 @@ static golden_case census_cases[] = {
     {"timeline.json", {JSON(TIMELINE)}},
     {"timeline.md", {MARKDOWN(TIMELINE)}},
 };
-
-static void check_census(void **state)
-{
-    check_report(census_path, *state);
-}
 
 /* Every line has at most `width` columns. */
 static void expect_narrow(const char *text, unsigned width)
@@ -379,72 +276,64 @@ static void check_width(const char *report_file, unsigned width)
 }
 
 /* No line of the details page is wider than it may be, whatever the report has. */
-static void check_widths(void **state)
+TEST(widths)
 {
-    (void)state;
     static const unsigned widths[] = {100, 80, 72};
-    const char *reports[] = {report_path,
-                             multiplexed_path,
-                             KPROF_TESTS_DIR "/fixtures/report-v1.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v2.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v3.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v4.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v5.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v6.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v7.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v8.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v9.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v10.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v11.kprof",
-                             KPROF_TESTS_DIR "/fixtures/report-v12.kprof",
-                             census_path,
-                             KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
+    const char *reports[] = {
+        report_path, multiplexed_path, OLDER(1),    OLDER(2),
+        OLDER(3),    OLDER(4),         OLDER(5),    OLDER(6),
+        OLDER(7),    OLDER(8),         OLDER(9),    OLDER(10),
+        OLDER(11),   OLDER(12),        census_path, KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             check_width(reports[i], widths[k]);
     }
 }
 
-/* Cases of one report. Those of older versions are printed without findings, but for version 6, which differs in
- * nothing that its cases show. */
+/* Cases of one report; those of versions 1 to 5 are printed without findings. */
 typedef struct golden_part {
-    CMUnitTestFunction check;
+    const char *report;
     golden_case *cases;
     size_t count;
+    const kprof_finding_list *findings;
 } golden_part;
-#define PART(check, cases)                                                                                             \
+#define PART(report, cases, findings)                                                                                  \
     {                                                                                                                  \
-        check, cases, sizeof cases / sizeof *cases                                                                     \
+        report, cases, sizeof cases / sizeof *cases, findings                                                          \
+    }
+/* Versions 6 and later have only added tables that these cases do not show. */
+#define OF_VERSION_6(report)                                                                                           \
+    {                                                                                                                  \
+        report, cases, 8, &golden_findings                                                                             \
     }
 static const golden_part parts[] = {
-    PART(check_golden, cases),
-    PART(check_version_1, version_1_cases),
-    PART(check_version_2, version_2_cases),
-    PART(check_version_3, version_3_cases),
-    PART(check_version_4, version_4_cases),
-    PART(check_version_5, version_5_cases),
-    {check_version_6, cases, VERSION_6_COUNT},
-    {check_version_7, cases, VERSION_6_COUNT},
-    {check_version_8, cases, VERSION_6_COUNT},
-    {check_version_9, cases, VERSION_6_COUNT},
-    {check_version_10, cases, VERSION_6_COUNT},
-    {check_version_11, cases, VERSION_6_COUNT},
-    {check_version_12, cases, VERSION_6_COUNT},
-    PART(check_multiplexed, multiplexed_cases),
-    PART(check_census, census_cases),
-    PART(check_source, source_cases),
+    PART(report_path, cases, &golden_findings),
+    PART(OLDER(1), version_1_cases, NULL),
+    PART(OLDER(2), version_2_cases, NULL),
+    PART(OLDER(3), version_3_cases, NULL),
+    PART(OLDER(4), version_4_cases, NULL),
+    PART(OLDER(5), version_5_cases, NULL),
+    OF_VERSION_6(OLDER(6)),
+    OF_VERSION_6(OLDER(7)),
+    OF_VERSION_6(OLDER(8)),
+    OF_VERSION_6(OLDER(9)),
+    OF_VERSION_6(OLDER(10)),
+    OF_VERSION_6(OLDER(11)),
+    OF_VERSION_6(OLDER(12)),
+    PART(multiplexed_path, multiplexed_cases, &golden_findings),
+    PART(census_path, census_cases, &golden_findings),
+    PART(KPROF_TESTS_DIR "/fixtures/source/source.kprof", source_cases, &golden_findings),
 };
 
-static size_t add_tests(const golden_part *part, struct CMUnitTest *tests)
+static void add_tests(const golden_part *part)
 {
-    const bool is_old = part->check == check_version_1 || part->check == check_version_2 ||
-                        part->check == check_version_3 || part->check == check_version_4 ||
-                        part->check == check_version_5;
-    for (size_t i = 0; i < part->count; i++) {
-        part->cases[i].options.findings = is_old ? NULL : &golden_findings;
-        tests[i] = (struct CMUnitTest){part->cases[i].name, part->check, NULL, NULL, &part->cases[i]};
+    static golden_check checks[256];
+    static size_t count;
+    for (size_t i = 0; i < part->count; i++, count++) {
+        part->cases[i].options.findings = part->findings;
+        checks[count] = (golden_check){part->report, &part->cases[i]};
+        test_register((struct CMUnitTest){part->cases[i].name, check_golden, NULL, NULL, &checks[count]});
     }
-    return part->count;
 }
 
 static int write_report(void **state)
@@ -467,16 +356,11 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[256];
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        assert_true(count + parts[i].count < sizeof tests / sizeof *tests);
-        count += add_tests(&parts[i], tests + count);
-    }
-    tests[count++] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        add_tests(&parts[i]);
     kprof_catalog *golden = fixture_findings_load(false, &golden_findings);
     kprof_catalog *shipped = fixture_findings_load(true, &shipped_findings);
-    int failed = _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
+    int failed = run_all_tests(write_report, remove_report);
     free(golden_findings.items);
     free(shipped_findings.items);
     kprof_catalog_free(golden);
