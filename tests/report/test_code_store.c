@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -318,29 +319,40 @@ TEST(test_two_cubins)
     assert_int_equal(number("SELECT count(*) FROM code WHERE line_state=''"), 1);
 }
 
+static void make_nvdisasm(char *folder, char program[64], const char *lines)
+{
+    assert_non_null(mkdtemp(folder));
+    snprintf(program, 64, "%s/nvdisasm", folder);
+    FILE *file = fopen(program, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\ncd %s\n%s", folder, lines);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(program, 0755), 0);
+}
+
+static void remove_nvdisasm(const char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 /* nvdisasm runs for several cubins at once, where there are processors: this one waits for another one of its kind. The
  * report is as if they had run one after the other. */
 TEST(test_cubins_are_read_at_once)
 {
     const char *const files[] = {"plain.cubin", "lengths_sm90.cubin", "lengths_sm80.cubin",
                                  "none.cubin",  "loop.cubin",         "lengths_sm100.cubin"};
-    char folder[] = "/tmp/kprof-XXXXXX", program[64], command[64];
+    char folder[] = "/tmp/kprof-XXXXXX", program[64];
     size_t readers = 0;
-    assert_non_null(mkdtemp(folder));
-    snprintf(program, sizeof program, "%s/nvdisasm", folder);
-    FILE *file = fopen(program, "w");
-    assert_non_null(file);
-    fprintf(file,
-            "#!/bin/sh\n: >%s/$$\ni=0\nset -- %s/[0-9]*\nwhile [ $i -lt 1000 ] && [ $# -lt 2 ]; do\n"
-            "sleep 0.02; i=$((i + 1)); set -- %s/[0-9]*; done\n[ $i -lt 1000 ] && cat %s/lengths_sm90.sass\n",
-            folder, folder, folder, CODE_FOLDER);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(program, 0755), 0);
+    make_nvdisasm(folder, program,
+                  ": >$$\ni=0\nset -- [0-9]*\nwhile [ $i -lt 1000 ] && [ $# -lt 2 ]; do\n"
+                  "sleep 0.02; i=$((i + 1)); set -- [0-9]*; done\n"
+                  "[ $i -lt 1000 ] && cat " CODE_FOLDER "/lengths_sm90.sass\n");
     kprof_log_set_level(KPROF_LOG_DEBUG);
     read_codes(CODE_FOLDER, files, sizeof files / sizeof *files, program);
     kprof_log_set_level(KPROF_LOG_INFO);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
+    remove_nvdisasm(folder);
     const char *told = strstr(said.last, " ms, ");
     assert_non_null(told);
     assert_int_equal(sscanf(told, " ms, %zu at once", &readers), 1);
@@ -352,6 +364,25 @@ TEST(test_cubins_are_read_at_once)
     assert_int_equal(number("SELECT min(id) FROM code_file"), /* that of the first cubin with lines */
                      number("SELECT min(file_id) FROM code_line JOIN code_function AS f ON f.id=function_id "
                             "JOIN code ON code.id=code_id WHERE crc=8"));
+}
+
+/* A signal that is to end kprof ends each nvdisasm, whichever thread waits for it, and no more are started. */
+TEST(test_cubins_are_left_without_texts_after_a_signal)
+{
+    const char *const files[] = {"plain.cubin", "lengths_sm90.cubin", "lengths_sm80.cubin", "lengths_sm100.cubin"};
+    char folder[] = "/tmp/kprof-XXXXXX", program[64];
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &ends, &before), 0);
+    make_nvdisasm(folder, program, "kill -TERM $PPID\nexec sleep 1000\n");
+    read_codes(CODE_FOLDER, files, sizeof files / sizeof *files, program);
+    remove_nvdisasm(folder);
+    assert_int_equal(sigtimedwait(&ends, NULL, &(struct timespec){0}), SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    assert_int_equal(number("SELECT count(*) FROM code WHERE text_state LIKE '%a signal has interrupted it'"), 4);
+    assert_int_equal(number("SELECT count(*) FROM code_instruction"), 128);
+    assert_int_equal(number("SELECT count(*) FROM code_instruction WHERE text NOT NULL"), 0);
 }
 
 /* Whichever table cannot be written to while code is stored, that is told, and nothing more is done. */
