@@ -361,7 +361,10 @@ static void collect(profile *run)
     note_interruption(run);
     outcome->parts = kprof_remote_close(run->remote);
     run->remote = NULL;
+    int64_t start_ns = kprof_monotonic_ns();
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
+    kprof_log(KPROF_LOG_DEBUG, "storing what was left when the application had ended took %.0f ms",
+              kprof_monotonic_lap_ms(&start_ns));
     kprof_code_options code = kprof_code_options_of(run->options, &run->session);
     code.tell = kprof_progress_code;
     code.user = &run->progress;
