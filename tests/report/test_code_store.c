@@ -106,6 +106,19 @@ static void expect_sums(int64_t launches)
                      5 * launches);
 }
 
+/* "OFFSET INSTRUCTIONS SECTORS" of each instruction. */
+static void expect_values(const char *expected)
+{
+    static const char sql[] =
+        "SELECT group_concat(row, ', ') FROM (SELECT offset || ' ' || CAST(sum(CASE WHEN name LIKE '%executed' THEN "
+        "value ELSE 0 END) AS INTEGER) || ' ' || CAST(sum(CASE WHEN name LIKE '%global' THEN value ELSE 0 END) AS "
+        "INTEGER) AS row FROM instruction_value JOIN metric ON metric.id=metric_id WHERE name LIKE 'smsp\\_\\_sass%' "
+        "ESCAPE '\\' GROUP BY offset ORDER BY offset)";
+    KPROF_AUTO(kprof_cursor) found = kprof_cursor_new(report, sql);
+    assert_true(kprof_cursor_next(&found));
+    assert_string_equal(kprof_store_column(found.row, 0), expected);
+}
+
 TEST(test_sums)
 {
     store_code("");
@@ -218,6 +231,30 @@ TEST(test_records_that_do_not_fit)
     assert_int_equal(number("SELECT count(*) FROM instruction_value"), 0);
     store_rows(0); /* goes on */
     expect_sums(1);
+}
+
+/* Launches of a transaction are added up before they are stored, in whatever order their rows are. */
+TEST(test_sums_of_a_transaction)
+{
+    double more[] = {8, 1, 2, 16, 3, 0, 48, 5, 7}, falls[] = {16, 1, 0, 0, 2, 0};
+    store_code("");
+    assert_int_equal(kprof_report_begin(report), KPROF_OK);
+    for (uint64_t i = 0; i < 4; i++)
+        store_launch(i, 7);
+    store_rows(0);
+    store_rows(1);
+    assert_int_equal(number("SELECT count(*) FROM instruction_value"), 0);
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_INSTRUCTIONS,
+                                          .instructions = rows(2, false, more, 9).instructions});
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_INSTRUCTIONS,
+                                          .instructions = rows(3, false, falls, 6).instructions});
+    assert_int_equal(kprof_report_commit(report), KPROF_OK);
+    expect_values("0 10 0, 8 1 2, 16 12 64, 48 5 7");
+    assert_int_equal(kprof_report_begin(report), KPROF_OK); /* and to what was stored before */
+    store_launch(4, 7);
+    store_rows(4);
+    assert_int_equal(kprof_report_commit(report), KPROF_OK);
+    expect_values("0 14 0, 8 1 2, 16 16 96, 48 5 7");
 }
 
 #define CODE_FOLDER KPROF_TESTS_DIR "/fixtures/code"

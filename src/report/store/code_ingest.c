@@ -1,6 +1,7 @@
 /* Stores what was measured of instructions: sums over launches of a kernel and shape, or a profile for each launch. */
 #include "report/store/code_ingest.h"
 #include "metricset/instruction.h"
+#include "report/store/code_sums.h"
 #include "report/store/rows.h"
 
 #include <math.h>
@@ -183,31 +184,6 @@ static void find_metrics(kprof_known_names *known, kprof_report *report, const k
     }
 }
 
-/* The rows that the values of a record belong to. */
-typedef struct value_place {
-    kprof_report *report;
-    const kprof_known_names *known;
-    int64_t profile, function;
-} value_place;
-
-/* Add the values of one instruction: values[0] is its offset. */
-static void add_values(const value_place *place, const double *values)
-{
-    kprof_report *report = place->report;
-    const kprof_known_names *known = place->known;
-    sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE);
-    for (size_t i = 0; i < known->names.count; i++) {
-        if (values[i + 1] == 0 || known->rows[i] == 0)
-            continue;
-        sqlite3_bind_int64(insert, 1, place->profile);
-        sqlite3_bind_int64(insert, 2, place->function);
-        sqlite3_bind_int64(insert, 3, (int64_t)values[0]);
-        sqlite3_bind_int64(insert, 4, known->rows[i]);
-        sqlite3_bind_double(insert, 5, values[i + 1]);
-        kprof_store_step(report, insert);
-    }
-}
-
 static bool is_row(const double *values, size_t count)
 {
     bool fits = values[0] >= 0 && values[0] <= OFFSET_MAX && values[0] == floor(values[0]);
@@ -250,8 +226,9 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
     for (size_t i = 0; i < known->names.count; i++)
         if (known->rows[i] > 0)
             kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
-    const value_place to = {report, known, profile, function_row(ingest, report, record)};
-    for (size_t i = 0; i < record->value_count; i += columns)
-        add_values(&to, record->values + i);
+    const int64_t function = function_row(ingest, report, record);
+    if (report->status == KPROF_OK)
+        kprof_code_sums_add(report, &(kprof_code_values){profile, function, known->rows, known->names.count,
+                                                         record->values, record->value_count / columns});
     return report->status;
 }

@@ -1,5 +1,6 @@
 /* Creates, opens and closes the file of a report. A report being written uses a write-ahead log, so that whatever was
  * committed survives a killed kprof; closing turns it into one plain file. */
+#include "report/store/code_sums.h"
 #include "report/store/limits.h"
 #include "report/store/report_file.h"
 #include "report/store/rows.h"
@@ -34,6 +35,7 @@ static void report_free(kprof_report *report)
     if (report->lock >= 0)
         close(report->lock);
     kprof_names_free(&report->code_rows);
+    kprof_code_sums_drop(report);
     KPROF_FREE(report->path, report->draft, report);
 }
 
@@ -437,14 +439,22 @@ kprof_status kprof_report_begin(kprof_report *report)
 {
     if (sqlite3_get_autocommit(report->db))
         kprof_store_write(report, KPROF_SQL_BEGIN, "");
+    kprof_code_sums_begin(report);
     return kprof_store_take_status(report);
 }
 
 kprof_status kprof_report_commit(kprof_report *report)
 {
-    if (!sqlite3_get_autocommit(report->db)) /* else a full disk has rolled it back, and that was reported */
+    kprof_status status = KPROF_OK;
+    if (!sqlite3_get_autocommit(report->db)) { /* else a full disk has rolled it back, and that was reported */
+        kprof_code_sums_store(report);
+        status = kprof_store_take_status(report);
+    }
+    kprof_code_sums_drop(report);
+    if (!sqlite3_get_autocommit(report->db))
         kprof_store_write(report, KPROF_SQL_COMMIT, "");
-    return kprof_store_take_status(report);
+    const kprof_status committed = kprof_store_take_status(report);
+    return status == KPROF_OK ? committed : status;
 }
 
 /* Move everything from the log into the file and leave log mode, so that one plain file remains. If a reader still

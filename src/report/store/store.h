@@ -135,7 +135,8 @@ struct kprof_report {
     bool source_per_launch; /* each launch has a code profile of its own */
     kprof_kept_code *codes; /* [code_count], of the run */
     size_t code_count;
-    kprof_names code_rows; /* of the table code, by checksum and size */
+    kprof_names code_rows;        /* of the table code, by checksum and size */
+    struct kprof_code_sums *sums; /* values of instructions in the open transaction; NULL: none */
     sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
     struct kprof_derived *derived; /* by chip, of the plans added */
 };
