@@ -1,6 +1,6 @@
 // Where the time of a program goes, and why: the kernels of its trace, joined to what was measured of them.
 import { TABLES_OF_TRACE } from "./data.js";
-import { h, kernelName, note, part } from "./dom.js";
+import { h, kernelName, note } from "./dom.js";
 import { shape } from "./launch.js";
 import { listView } from "./lists.js";
 import { bar, sortedTable } from "./table.js";
@@ -106,8 +106,10 @@ function command(report) {
 export function whereViews(report) {
     if (!report.tables.length) return [];
     return [
-        part(
-            "Where the time goes",
+        h(
+            "section",
+            { id: "where" },
+            h("h2", {}, "Where the time goes"),
             report.program && h("p", {}, h("a", { href: "#timeline" }, "Timeline")),
             report.program?.missing.map((text) => h("p", {}, text)),
             report.traced.length > 0 ? kernels(report) : h("p", {}, "The trace has no kernel whose time is known."),
@@ -123,8 +125,10 @@ export function whereViews(report) {
 export function tracedFacts(report, kernel) {
     const rows = report.traced.filter(({ name }) => name === kernel.demangled);
     if (!rows.length) return null;
-    return part(
-        "In the trace",
+    return h(
+        "section",
+        { id: "traced" },
+        h("h2", {}, "In the trace"),
         rows.map((row) =>
             h(
                 "p",
