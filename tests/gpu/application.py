@@ -90,9 +90,7 @@ def main():
     parser.add_argument("--tolerance", type=float, default=10, help="in percent (10)")
     parser.add_argument("--output", help="Markdown file (application.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("application.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     rows, failures, told = [], [], []
     collect = ["--set", options.set, "--metrics", EXACT]
     with tempfile.TemporaryDirectory(prefix="kprof-application-") as folder:

@@ -339,9 +339,7 @@ def main():
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run, by the beginning of the name (all)")
     parser.add_argument("--output", help="Markdown file (behaviour.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("behave.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with tempfile.TemporaryDirectory(prefix="kprof-behave-") as folder:
         results = run_all(options.cases, folder)
     document = harness.Document(options.output or harness.results_folder() / "behaviour.md")

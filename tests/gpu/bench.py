@@ -453,9 +453,7 @@ def main():
         merged = merge([pathlib.Path(path).read_text(encoding="utf-8") for path in options.parts])
         pathlib.Path(options.output).write_text(merged, encoding="utf-8")
         return 0
-    if not harness.have_gpu():
-        print("bench.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     document = harness.Document(options.output)
     document.add("# Benchmarks\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/bench.sh " + " ".join(sys.argv[1:]))))

@@ -43,9 +43,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", default=None)
     options = parser.parse_args()
-    if not harness.have_gpu() or not harness.ncu():
-        print("carveouts.py: no GPU or no ncu: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu(and_ncu=True)
     program = harness.programs() / "carveouts"
     with tempfile.TemporaryDirectory(prefix="kprof-carveouts-") as folder:
         ours, printed = of_kprof(program, folder)

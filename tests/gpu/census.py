@@ -86,9 +86,7 @@ def main():
     parser.add_argument("--top", type=int, default=5, help="kernels to measure (5)")
     parser.add_argument("--output", help="Markdown file (census.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("census.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with tempfile.TemporaryDirectory(prefix="kprof-census-") as folder:
         alone = take([], f"{folder}/alone")
         if alone is None:

@@ -116,9 +116,7 @@ def main():
     parser.add_argument("--unselected", action="store_true", help="run it where no launch is chosen, too")
     parser.add_argument("--output", help="Markdown file (control.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("control.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     document = harness.Document(options.output or harness.results_folder() / "control.md")
     document.add("# A training loop under kprof that is not armed\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/control.py")))

@@ -605,9 +605,7 @@ def report(options, results):
 
 def main():
     options = parse_arguments()
-    if not harness.have_gpu():
-        print("exact.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with tempfile.TemporaryDirectory(prefix="kprof-exact-") as folder:
         if options.keep:
             pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)

@@ -191,9 +191,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=None)
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("findings.py: no GPU", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     document = harness.Document(options.output or harness.results_folder() / "findings.md")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/findings.py")))
     report, faults = record(document)

@@ -487,9 +487,7 @@ def parse_arguments(words=None):
 
 def main():
     options = parse_arguments()
-    if not harness.have_gpu():
-        print("frameworks.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     if not harness.ncu() and options.ncu:
         print("frameworks.py: no ncu: only kprof is run", file=sys.stderr)
         options.ncu = []

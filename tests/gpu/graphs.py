@@ -30,10 +30,6 @@ NOTES = ("patched", "the range begins before the kernel")
 Launch = collections.namedtuple("Launch", "kernel demangled measured reason mode node metrics")
 
 
-class Failure(Exception):
-    """kprof or the program did something else than it should."""
-
-
 def read_launches(base):
     with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
         metrics = collections.defaultdict(dict)
@@ -55,20 +51,20 @@ class Session:
             self.plain[kind] = harness.run(argv)
         plain = self.plain[kind]
         if plain.status != 0:
-            raise Failure(f"the plain run ended with {plain.status}: {harness.last_lines(plain.stderr)}")
+            raise harness.Failure(f"the plain run ended with {plain.status}: {harness.last_lines(plain.stderr)}")
         self.count += 1
         base = f"{self.folder}/{self.count}"
         under = harness.run([harness.kprof(), "--graph-profiling", level, *(options or ["--set", "default"]),
                              "-o", base, "--log-file", f"{base}.log", *argv])
         if under.status != 0 or under.stdout != plain.stdout:
-            raise Failure(f"status {under.status}, stdout {under.stdout!r}, plain {plain.stdout!r}: "
-                          f"{harness.last_lines(under.stderr)}")
+            raise harness.Failure(f"status {under.status}, stdout {under.stdout!r}, plain {plain.stdout!r}: "
+                                  f"{harness.last_lines(under.stderr)}")
         return read_launches(base)
 
 
 def demand(condition, text):
     if not condition:
-        raise Failure(text)
+        raise harness.Failure(text)
 
 
 def has_all(launch, names):
@@ -205,18 +201,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", help="Markdown file (graphs.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("graphs.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
-    rows = []
+    harness.need_gpu()
     with tempfile.TemporaryDirectory(prefix="kprof-graphs-") as folder:
         session = Session(folder)
-        for name, check in CHECKS:
-            try:
-                rows.append((name, "pass", check(session)))
-            except (Failure, sqlite3.Error) as failure:
-                rows.append((name, "**fail**", str(failure)))
-            print(*rows[-1], sep=": ", flush=True)
+        rows = harness.run_checks(CHECKS, session)
     document = harness.Document(options.output or harness.results_folder() / "graphs.md")
     document.add("# CUDA graphs under kprof\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/graphs.py")))

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -71,6 +72,13 @@ def have_gpu():
         return False
     result = run(["nvidia-smi", "-L"], limit=60)
     return result.status == 0 and "GPU" in result.stdout
+
+
+def need_gpu(and_ncu=False):
+    """Without a GPU, or ncu, end this program as skipped."""
+    if not have_gpu() or (and_ncu and not ncu()):
+        print(f"{os.path.basename(sys.argv[0])}: no GPU{' or no ncu' * and_ncu}: skipped", file=sys.stderr)
+        sys.exit(SKIPPED)
 
 
 def gpus():
@@ -229,6 +237,18 @@ def table(header, rows):
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def run_checks(checks, session):
+    """A row of each (name, check): what the check says of the session, or why it fails."""
+    rows = []
+    for name, check in checks:
+        try:
+            rows.append((name, "pass", check(session)))
+        except (Failure, sqlite3.Error) as failure:
+            rows.append((name, "**fail**", str(failure)))
+        print(*rows[-1], sep=": ", flush=True)
+    return rows
 
 
 class Document:

@@ -188,9 +188,7 @@ def main():
     options = parser.parse_args()
     for name in set(options.cases) - set(CASES):
         parser.error(f"{name}: not one of {', '.join(CASES)}")
-    if not harness.have_gpu():
-        print("lines.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     document = harness.Document(options.output or harness.results_folder() / "lines.md")
     document.add("# Lines of kernels, by what compiled them\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/lines.py " + " ".join(sys.argv[1:]))))

@@ -208,9 +208,7 @@ def main():
     parser.add_argument("--programs", default="", help="mixed programs: those with these words in their name (all)")
     parser.add_argument("--output", default=None)
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("multiplex.py: no GPU", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     document = harness.Document(options.output or harness.results_folder() / "multiplex.md")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/multiplex.py " + shlex.join(sys.argv[1:]))))
     with tempfile.TemporaryDirectory() as folder:

@@ -120,9 +120,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", help="Markdown file (ncu_csv.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu() or not harness.ncu():
-        print("ncu_csv.py: no GPU or no ncu: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu(and_ncu=True)
     rows = []
     with tempfile.TemporaryDirectory(prefix="kprof-csv-") as folder:
         link = pathlib.Path(folder, "ncu")

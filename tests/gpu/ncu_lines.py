@@ -131,9 +131,7 @@ def main():
     parser.add_argument("--no-ncu", action="store_true", help="do not compare with ncu")
     parser.add_argument("--output", help="Markdown file (ncu_lines.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("ncu_lines.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with_ncu = bool(harness.ncu()) and not options.no_ncu
     rows, frameworks = [], []
     with tempfile.TemporaryDirectory(prefix="kprof-lines-") as folder:

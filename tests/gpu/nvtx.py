@@ -56,13 +56,9 @@ CASES = [
 ]
 
 
-class Failure(Exception):
-    """kprof or the program did something else than it should."""
-
-
 def demand(condition, text):
     if not condition:
-        raise Failure(text)
+        raise harness.Failure(text)
 
 
 def read(base):
@@ -338,7 +334,7 @@ def check_case(session, case, with_ncu):
                 "pass" if is_right else "**fail**"]
         if is_right and ncu != wanted:
             row[-1] = "pass; ncu differs"
-    except (Failure, sqlite3.Error) as failure:
+    except (harness.Failure, sqlite3.Error) as failure:
         row += [str(failure), "", "", "**fail**"]
     print(*row, sep=": ", flush=True)
     return row
@@ -356,19 +352,11 @@ def main():
     parser.add_argument("--no-ncu", action="store_true", help="do not compare with ncu")
     parser.add_argument("--output", help="Markdown file (nvtx.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("nvtx.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with_ncu = bool(harness.ncu()) and not options.no_ncu
-    rows = []
     with tempfile.TemporaryDirectory(prefix="kprof-nvtx-") as folder:
         session = Session(folder)
-        for name, check in CHECKS:
-            try:
-                rows.append((name, "pass", check(session)))
-            except (Failure, sqlite3.Error) as failure:
-                rows.append((name, "**fail**", str(failure)))
-            print(*rows[-1], sep=": ", flush=True)
+        rows = harness.run_checks(CHECKS, session)
         cases = [check_case(session, case, with_ncu) for case in CASES]
     document = harness.Document(options.output or harness.results_folder() / "nvtx.md")
     document.add("# NVTX ranges under kprof\n")

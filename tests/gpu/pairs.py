@@ -192,9 +192,8 @@ def main():
     parser.add_argument("--from", dest="folder", type=pathlib.Path, default=None)
     options = parser.parse_args()
     folder, faults = options.folder or harness.results_folder(), []
-    if not options.folder and not harness.have_gpu():
-        print("pairs.py: no GPU", file=sys.stderr)
-        return harness.SKIPPED
+    if not options.folder:
+        harness.need_gpu()
     document = harness.Document(options.output or harness.results_folder() / "pairs.md")
     if not options.folder:
         document.add(harness.table(["", ""], harness.facts("tests/gpu/pairs.py")))

@@ -138,9 +138,7 @@ def main():
     options = parser.parse_args()
     for name in set(options.programs) - set(harness.PROGRAMS):
         parser.error(f"{name}: not one of {', '.join(harness.PROGRAMS)}")
-    if not harness.have_gpu():
-        print("pm_sampling.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     rows, failures = [], []
     output = pathlib.Path(options.output or harness.results_folder() / "pm_sampling.md")
     with (tempfile.TemporaryDirectory(prefix="kprof-pm-sampling-") as folder,

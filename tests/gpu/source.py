@@ -97,9 +97,7 @@ def main():
     options = parser.parse_args()
     for name in set(options.programs) - set(harness.PROGRAMS):
         parser.error(f"{name}: not one of {', '.join(harness.PROGRAMS)}")
-    if not harness.have_gpu():
-        print("source.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     rows, failures = [], []
     launches = options.launches or (MULTIPLEXED if options.multiplex else 5)
     words = OPTIONS + (["--replay-mode", "multiplex", "--multiplex-samples", "2"] if options.multiplex else [])

@@ -262,9 +262,7 @@ def main():
     options = parser.parse_args()
     for name in set(options.kernels) - set(CASES):
         parser.error(f"{name}: not one of {', '.join(CASES)}")
-    if not harness.have_gpu() or not harness.ncu():
-        print("source_ncu.py: no GPU, or no ncu: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu(and_ncu=True)
     document = harness.Document(options.output or harness.results_folder() / "source-ncu.md")
     document.add("# The source page beside ncu's\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/source_ncu.py " + " ".join(sys.argv[1:]))))

@@ -53,9 +53,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", help="Markdown file (stacks.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("stacks.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with tempfile.TemporaryDirectory(prefix="kprof-stacks-") as folder:
         verdict, detail = check(folder)
     print(f"{verdict}: {detail}")

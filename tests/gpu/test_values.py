@@ -7,7 +7,7 @@ import tempfile
 import types
 import unittest
 
-import validate
+import harness
 import values
 
 # A stand-in for kprof: a report of one measured launch of k for each launch asked for, with the metrics of FAKE_ALONE
@@ -73,7 +73,7 @@ class Judging(unittest.TestCase):
         self.assertEqual(len(self.compare("a__b.sum=1,c__d.sum=1", "a__b.sum=1", "none").failures), 1)
 
     def test_nothing_was_batched(self):
-        with self.assertRaises(validate.Failure):
+        with self.assertRaises(harness.Failure):
             self.compare("a__b.sum=1", "a__b.sum=1", batch=1)
 
 

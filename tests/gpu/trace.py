@@ -165,9 +165,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", help="Markdown file (trace.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("trace.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     rows, failures = [], []
     with tempfile.TemporaryDirectory(prefix="kprof-trace-") as folder:
         for case in CASES:

@@ -181,9 +181,7 @@ def main():
     parser.add_argument("--programs", default=",".join(LIMITS), help="which (all)")
     parser.add_argument("--output", help="Markdown file (trace-torch.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("trace_torch.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     document = harness.Document(options.output or harness.results_folder() / "trace-torch.md")
     document.add("# Programs of PyTorch alone, under kprof trace and under torch.profiler\n")
     document.add(harness.table(["", ""], [*harness.facts("tests/gpu/trace_torch.py " + " ".join(sys.argv[1:])),

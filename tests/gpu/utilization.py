@@ -210,9 +210,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="how often launches are timed; 0: not (3)")
     parser.add_argument("--only", default="", help="only programs whose line has this word, such as peers")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("utilization.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     rows, failures, shown = [], [], []
     with tempfile.TemporaryDirectory(prefix="kprof-utilization-") as folder:
         for case, checks in (("pulses", checks_pulses), ("pulses --nvtx-include on/", checks_in_ranges),

@@ -36,10 +36,6 @@ SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 METRIC_NAME = re.compile(r"[a-zA-Z]\w*__[\w.]+")
 
 
-class Failure(Exception):
-    """A program or a tool did not do what the comparison needs."""
-
-
 class Program:
     """One program under both tools; `kprof` and `ncu` map a kernel to its launches."""
 
@@ -54,7 +50,7 @@ class Program:
     def run_plain(self):
         result = harness.run(self.argv)
         if result.status != 0:
-            raise Failure(f"plain run ended with {result.status}: {harness.last_lines(result.stderr)}")
+            raise harness.Failure(f"plain run ended with {result.status}: {harness.last_lines(result.stderr)}")
         self.stdout = result.stdout
         self.expected = compare.parse_expect(result.stdout)
         self.kernels = list(dict.fromkeys(kernel for kernel, *_ in self.expected))
@@ -76,9 +72,10 @@ class Program:
                               f"{base}.log", *self.argv])
         self.kprof_seconds = result.seconds
         if result.status != 0:
-            raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
+            raise harness.Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
         if result.stdout != self.stdout:
-            raise Failure(f"under kprof the program printed something else: {harness.last_lines(result.stdout)}")
+            raise harness.Failure("under kprof the program printed something else: "
+                                  f"{harness.last_lines(result.stdout)}")
         launches, self.units = harness.read_report(base)
         self.kprof = group(launches)
         self.check_launches()
@@ -89,7 +86,7 @@ class Program:
             measured = [launch for launch in launches if launch.measured]
             if len(measured) != self.launches:
                 reasons = {launch.reason for launch in launches if launch.reason}
-                raise Failure(f"{kernel}: {len(measured)} of {self.launches} launches measured {reasons or ''}")
+                raise harness.Failure(f"{kernel}: {len(measured)} of {self.launches} launches measured {reasons or ''}")
 
     def run_ncu(self, folder, names):
         log = f"{folder}/{self.name}.ncu.csv"
@@ -98,7 +95,8 @@ class Program:
         launches, self.ncu_units = harness.parse_ncu_raw(text)
         self.ncu = group(launches)
         if result.status != 0 or set(self.kernels) - set(self.ncu):
-            raise Failure(f"ncu ended with {result.status} and profiled {list(self.ncu)}: {harness.last_lines(text)}")
+            raise harness.Failure(f"ncu ended with {result.status} and profiled {list(self.ncu)}: "
+                                  f"{harness.last_lines(text)}")
 
 
 class Script(Program):
@@ -171,7 +169,7 @@ def names_for_ncu(program, names, folder):
         if not refused:
             break
         asked = [name for name in asked if name not in refused]
-    raise Failure(f"ncu takes none of the metrics: {harness.last_lines(text)}")
+    raise harness.Failure(f"ncu takes none of the metrics: {harness.last_lines(text)}")
 
 
 def values(launches, name):
@@ -217,7 +215,7 @@ class Validation:
                 program.run_plain()
                 program.run_kprof(self.folder, self.options.set)
                 self.programs.append(program)
-            except Failure as failure:
+            except harness.Failure as failure:
                 self.failures.append(f"{name}: {failure}")
         if self.programs and not self.options.no_ncu:
             self.collect_ncu()
@@ -226,13 +224,13 @@ class Validation:
         names = list(dict.fromkeys(name for program in self.programs for name in collected_names(program)))
         try:
             asked, self.refused = names_for_ncu(self.programs[0], names, self.folder)
-        except Failure as failure:
+        except harness.Failure as failure:
             self.failures.append(str(failure))
             return
         for program in self.programs:
             try:
                 program.run_ncu(self.folder, asked)
-            except Failure as failure:
+            except harness.Failure as failure:
                 self.failures.append(f"{program.name}: {failure}")
             for kernel in program.kernels if program.ncu else []:
                 self.compared[program.name, kernel] = comparisons(program, kernel, collected_names(program))
@@ -413,9 +411,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    if not harness.have_gpu():
-        print("validate.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     if not harness.ncu() and not options.no_ncu:
         print("validate.py: no ncu: values are compared with arithmetic only", file=sys.stderr)
         options.no_ncu = True

@@ -46,18 +46,18 @@ class Values:
                               "--log-file", f"{base}.log", program, launches, *PROGRAMS[self.program]])
         self.seconds += result.seconds
         if result.status != 0:
-            raise validate.Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
+            raise harness.Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
         reported, units = harness.read_report(base)
         self.units.update(units)
         target = self.alone if batch == "1" else self.batched
         for launch in reported:
             if not launch.measured:
-                raise validate.Failure(f"{launch.kernel} was not measured: {launch.reason}")
+                raise harness.Failure(f"{launch.kernel} was not measured: {launch.reason}")
             target[launch.kernel].append(launch)
         if batch != "1":
             self.batches.append(harness.largest_batch(base))
             if self.batches[-1] < 2:
-                raise validate.Failure("no launches were repeated together")
+                raise harness.Failure("no launches were repeated together")
 
     def compared(self, kernel):
         """(metric, verdict, values alone, values batched)"""
@@ -116,7 +116,7 @@ class Comparing:
         try:
             self.collect(values)
             self.judge(values)
-        except validate.Failure as failure:
+        except harness.Failure as failure:
             self.failures.append(f"{program}, caches {caches}: {failure}")
         print(f"values.py: {program}, caches {caches}: {values.seconds:.0f} s under kprof", file=sys.stderr, flush=True)
 
@@ -168,9 +168,7 @@ def main():
     options = parser.parse_args()
     for name in set(options.programs) - set(PROGRAMS):
         parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
-    if not harness.have_gpu():
-        print("values.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     with tempfile.TemporaryDirectory(prefix="kprof-values-") as folder:
         comparing = Comparing(options, folder)
         for caches in [options.caches] if options.caches else ["all", "none"]:

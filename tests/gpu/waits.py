@@ -143,9 +143,7 @@ def main():
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="programs to run (all)")
     parser.add_argument("--output", help="Markdown file (waits.md among the results)")
     options = parser.parse_args()
-    if not harness.have_gpu():
-        print("waits.py: no GPU: skipped", file=sys.stderr)
-        return harness.SKIPPED
+    harness.need_gpu()
     cells, details, is_bad = [], [], False
     with tempfile.TemporaryDirectory(prefix="kprof-waits-") as folder:
         for row in rows():

@@ -1,7 +1,8 @@
 // What the themes of `findings` share: the buffers, a chain of dependent arithmetic whose result the host knows, and
 // the check of a launch. Results depend on the index of a thread in its block only, so that the host computes few of
 // them.
-#pragma once
+#ifndef KPROF_TESTS_GPU_FINDINGS_H
+#define KPROF_TESTS_GPU_FINDINGS_H
 
 #include "../programs/check.h"
 
@@ -83,3 +84,5 @@ static __device__ inline size_t thread_count(void)
 {
     return (size_t)gridDim.x * blockDim.x;
 }
+
+#endif

@@ -1,5 +1,6 @@
 // What the themes of `pairs` share: buffers, and how a pair is launched, timed and compared.
-#pragma once
+#ifndef KPROF_TESTS_GPU_PAIRS_H
+#define KPROF_TESTS_GPU_PAIRS_H
 
 #include "../programs/check.h"
 
@@ -53,3 +54,5 @@ static __device__ inline size_t thread_count(void)
 {
     return (size_t)gridDim.x * blockDim.x;
 }
+
+#endif

@@ -1,5 +1,6 @@
 // What the kernels of `planted` share: the buffers, and how one is launched.
-#pragma once
+#ifndef KPROF_TESTS_GPU_PLANTED_H
+#define KPROF_TESTS_GPU_PLANTED_H
 
 #include "../programs/check.h"
 
@@ -22,3 +23,5 @@ void run_more(const Data &d);
         CHECK(cudaGetLastError());                                                                                     \
         CHECK(cudaDeviceSynchronize());                                                                                \
     } while (0)
+
+#endif
