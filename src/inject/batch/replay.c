@@ -22,8 +22,8 @@
 /* Try replays this often to see whether the host gets the same each time: more of them find more rare differences. */
 #define TRIES 3
 
-/* A replay in which launches may run more than once, or not at all. */
-#define OTHERWISE SIZE_MAX
+/* A replay that failed. */
+#define NOBODY_KNOWS SIZE_MAX
 
 /* Put the start back. What the own run and one replay of as many launches left as it was, a second one does, too: all
  * memory is compared behind the first, and before the end is put back. To compare 100 GB takes 25 to 50 ms. */
@@ -32,7 +32,7 @@ static kprof_status restore_start(kprof_replay *replay, kprof_batch_state *state
     int64_t lap_ns = kprof_monotonic_ns();
     const bool everywhere = replay->repeated > 0 && replay->repeated != replay->compared;
     kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot, everywhere);
-    if (everywhere && replay->repeated != OTHERWISE)
+    if (everywhere && replay->repeated != NOBODY_KNOWS)
         replay->compared = replay->repeated;
     replay->repeated = 0;
     state->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -125,7 +125,7 @@ static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kpro
         const kprof_status popped = kprof_engine.device->profiler_pop(state->context->profiler);
         KPROF_THEN(done, popped);
     }
-    replay->repeated = status == KPROF_OK ? passes->replayed : OTHERWISE;
+    replay->repeated = status == KPROF_OK ? passes->replayed : NOBODY_KNOWS;
     atomic_store(&replay->since_ns, 0);
     state->times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;
@@ -183,7 +183,6 @@ static kprof_status run_further(kprof_replay *replay, kprof_batch_state *state, 
 {
     kprof_status status = restore_start(replay, state);
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
-    replay->repeated = OTHERWISE;
     kprof_lock_note_progress();
     atomic_store(&replay->operations, state->list.count);
     atomic_store(&replay->since_ns, start_ns);
@@ -193,6 +192,7 @@ static kprof_status run_further(kprof_replay *replay, kprof_batch_state *state, 
             status = kprof_fail(KPROF_NOT_COLLECTED, "a replay took far longer than the application's own run");
     }
     kprof_status done = kprof_engine.device->target_synchronize();
+    replay->repeated = status == KPROF_OK ? passes->replayed : NOBODY_KNOWS;
     atomic_store(&replay->since_ns, 0);
     state->times.source_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;

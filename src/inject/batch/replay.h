@@ -12,7 +12,7 @@ typedef struct kprof_replay {
     _Atomic int64_t longest_pass_ns; /* after which a replay is abandoned */
     _Atomic int64_t since_ns;        /* when the replay that is under way began; 0: none is */
     atomic_size_t operations;        /* of the batch whose replay began last */
-    size_t repeated;                 /* launches, since memory was put back last; 0: none; or OTHERWISE */
+    size_t repeated;                 /* launches, since memory was put back last; SIZE_MAX: nobody knows how many */
     size_t compared;                 /* launches of a replay behind which all memory was compared; 0: none was */
     kprof_source source;             /* what is measured of instructions */
     kprof_timelines timelines;       /* what is sampled over time */
