@@ -59,6 +59,7 @@
     X(marks_forget)                                                                                                    \
     X(operation_copy)                                                                                                  \
     X(operation_keep_host)                                                                                             \
+    X(operation_keep_all)                                                                                              \
     X(operation_returned)                                                                                              \
     X(operation_run)                                                                                                   \
     X(operation_prepare_counted)                                                                                       \

@@ -65,7 +65,7 @@ struct kprof_operation {
     CUgraphExec graph;   /* else NULL */
     touched_memory *touched;
     size_t touched_count;
-    kprof_kept_memory *host; /* what the host did; else NULL */
+    kprof_kept_memory *kept_memory; /* that the operation writes again; else NULL */
     kprof_transfer transfer;
     bool in_graph;         /* the transfer is a node */
     CUdeviceptr kept;      /* [height][width] of the transfer, on the device: what came from the host, or went to it */
@@ -78,7 +78,7 @@ struct kprof_operation {
 
 static bool is_transfer(const kprof_operation *operation)
 {
-    return !operation->function && !operation->graph && !operation->host;
+    return !operation->function && !operation->graph && !operation->kept_memory;
 }
 
 /* A launch keeps the lines of L2 that its stream's policy names, unless it has a policy itself. */
@@ -428,8 +428,19 @@ kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation
     KPROF_THEN(status, list_used_by_host(driver, snapshot, &spans, &count));
     if (status == KPROF_OK && count > 0) {
         *out = calloc(1, sizeof **out);
-        status = *out ? kprof_snapshot_keep(snapshot, spans, count, &(*out)->host) : KPROF_NO_MEMORY;
+        status = *out ? kprof_snapshot_keep(snapshot, spans, count, &(*out)->kept_memory) : KPROF_NO_MEMORY;
     }
+    if (status != KPROF_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+kprof_status kprof_operation_keep_all(kprof_snapshot *snapshot, kprof_operation **out)
+{
+    *out = calloc(1, sizeof **out);
+    kprof_status status = *out ? kprof_snapshot_keep_all(snapshot, &(*out)->kept_memory) : KPROF_NO_MEMORY;
     if (status != KPROF_OK) {
         free(*out);
         *out = NULL;
@@ -565,8 +576,8 @@ static kprof_status launch_in(const kprof_operation *operation, CUstream stream)
 
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
-    if (operation->host)
-        return kprof_snapshot_put(snapshot, operation->host);
+    if (operation->kept_memory)
+        return kprof_snapshot_put(snapshot, operation->kept_memory);
     if (is_transfer(operation))
         return kprof_operation_output_bytes(operation) > 0 ? check_output(operation, snapshot)
                                                            : transfer(operation, snapshot);
@@ -651,7 +662,7 @@ kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof
 {
     const kprof_driver_api *driver;
     const kprof_transfer *t = &operation->transfer;
-    if (operation->host)
+    if (operation->kept_memory)
         return kprof_operation_run(operation, snapshot);
     const CUstream stream = kprof_snapshot_lane(snapshot, lane);
     if (!stream)
@@ -676,6 +687,8 @@ size_t kprof_operation_kernels(const kprof_operation *operation)
     const kprof_transfer *t = &operation->transfer;
     if (is_transfer(operation))
         return t->width > 0 && t->height > 0 ? 1 : 0;
+    if (operation->kept_memory)
+        return kprof_kept_memory_kernels(operation->kept_memory);
     return operation->graph ? KPROF_MANY_KERNELS : 1;
 }
 
@@ -759,7 +772,7 @@ void kprof_operation_free(kprof_operation *operation)
     if (!operation)
         return;
     KPROF_FREE(operation->attributes, operation->touched);
-    kprof_kept_memory_free(operation->host);
+    kprof_kept_memory_free(operation->kept_memory);
     kprof_arguments_free(&operation->arguments);
     free(operation);
 }

@@ -16,6 +16,9 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
  * the snapshot holds that: *out writes it again, and is NULL where the host can have written nothing. The snapshot's
  * context must be current, and idle since then. A failure if kprof cannot find that out or keep it. */
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out) KPROF_MUST_CHECK;
+/* Copy all memory that the snapshot has, as it is now: *out, the caller's, writes it again. The snapshot's context must
+ * be current, and idle. A failure if there is no space. */
+kprof_status kprof_operation_keep_all(kprof_snapshot *snapshot, kprof_operation **out) KPROF_MUST_CHECK;
 /* Call this in the leave hook of a call that succeeded: keep on the device what a transfer has brought from the host,
  * and what a node of a graph has brought to it. */
 kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHECK;

@@ -292,6 +292,11 @@ static CUresult compare_start(kprof_snapshot *s, unsigned repair)
     return launch(s, s->compare, count, (void *[]){&blocks, &count, &repair, &s->groups});
 }
 
+static CUresult restore_start(kprof_snapshot *s, bool everywhere)
+{
+    return compare_start(s, everywhere || !s->groups ? PUT_BACK : PUT_BACK_IN_GROUPS);
+}
+
 /* Put back what is kept of all blocks. */
 static CUresult put_back(kprof_snapshot *s, const block_table *table)
 {
@@ -869,6 +874,7 @@ bool kprof_snapshot_has_host(const kprof_snapshot *s)
 
 struct kprof_kept_memory {
     block_table table; /* without items on the host */
+    bool is_all;       /* what is not in the table is as at the start */
 };
 
 static kprof_status keep_table(kprof_snapshot *s, block_table *table, size_t bytes)
@@ -882,17 +888,9 @@ static kprof_status keep_table(kprof_snapshot *s, block_table *table, size_t byt
     return keep_blocks(s, table, 0, BUSY_LIMIT_NS);
 }
 
-kprof_status kprof_snapshot_keep(kprof_snapshot *s, const kprof_span *spans, size_t count, kprof_kept_memory **out)
+/* Keep what is in the blocks of the table, if listing them went well. */
+static kprof_status end_keeping(kprof_snapshot *s, kprof_status status, size_t bytes, kprof_kept_memory **out)
 {
-    *out = calloc(1, sizeof **out);
-    kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to keep what the host did");
-    size_t bytes = 0;
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        bytes += spans[i].size_bytes;
-        if (!kprof_snapshot_holds(s, spans[i].address, spans[i].size_bytes) ||
-            !append_blocks(&(*out)->table, spans[i].address, spans[i].size_bytes))
-            status = kprof_fail(KPROF_NO_MEMORY, "what the host did is not in memory that is saved");
-    }
     if (status == KPROF_OK && bytes > 0)
         status = keep_table(s, &(*out)->table, bytes);
     if (*out) {
@@ -906,10 +904,50 @@ kprof_status kprof_snapshot_keep(kprof_snapshot *s, const kprof_span *spans, siz
     return status;
 }
 
+kprof_status kprof_snapshot_keep(kprof_snapshot *s, const kprof_span *spans, size_t count, kprof_kept_memory **out)
+{
+    *out = calloc(1, sizeof **out);
+    kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to keep what the host did");
+    size_t bytes = 0;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        bytes += spans[i].size_bytes;
+        if (!kprof_snapshot_holds(s, spans[i].address, spans[i].size_bytes) ||
+            !append_blocks(&(*out)->table, spans[i].address, spans[i].size_bytes))
+            status = kprof_fail(KPROF_NO_MEMORY, "what the host did is not in memory that is saved");
+    }
+    return end_keeping(s, status, bytes, out);
+}
+
+kprof_status kprof_snapshot_keep_all(kprof_snapshot *s, kprof_kept_memory **out)
+{
+    size_t bytes = 0;
+    *out = calloc(1, sizeof **out);
+    kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to keep what has changed");
+    if (status == KPROF_OK)
+        status = inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS);
+    for (size_t i = 0; i < s->start.count && status == KPROF_OK; i++) {
+        const block *b = &s->start.items[i];
+        if (!(b->state & CHANGED))
+            continue;
+        bytes += b->bytes;
+        if (!append_block(&(*out)->table, b->address, b->bytes))
+            status = kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
+    }
+    if (status == KPROF_OK)
+        (*out)->is_all = true;
+    return end_keeping(s, status, bytes, out);
+}
+
 kprof_status kprof_snapshot_put(kprof_snapshot *s, const kprof_kept_memory *kept)
 {
-    CUresult result = put_back(s, &kept->table);
-    return result == CUDA_SUCCESS ? KPROF_OK : fail("repeating what the host did", result);
+    CUresult result = kept->is_all ? restore_start(s, false) : CUDA_SUCCESS;
+    KPROF_THEN(result, put_back(s, &kept->table));
+    return result == CUDA_SUCCESS ? KPROF_OK : fail("putting back what was kept", result);
+}
+
+unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept)
+{
+    return kept->is_all + (kept->table.count > 0);
 }
 
 void kprof_kept_memory_free(kprof_kept_memory *kept)
@@ -958,7 +996,7 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
 
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *s, bool everywhere)
 {
-    CUresult result = compare_start(s, everywhere || !s->groups ? PUT_BACK : PUT_BACK_IN_GROUPS);
+    CUresult result = restore_start(s, everywhere);
     return result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("restoring memory", result);
 }
 

@@ -70,8 +70,12 @@ typedef struct kprof_kept_memory kprof_kept_memory;
  * the snapshot is dropped. NO_MEMORY when it takes too much space. */
 kprof_status kprof_snapshot_keep(kprof_snapshot *snapshot, const kprof_span *spans, size_t count,
                                  kprof_kept_memory **out) KPROF_MUST_CHECK;
-/* In kprof's stream: put it there again, by one kernel. */
+/* Keep all memory as it is now, with the context idle, by what differs from the start. As _keep. */
+kprof_status kprof_snapshot_keep_all(kprof_snapshot *snapshot, kprof_kept_memory **out) KPROF_MUST_CHECK;
+/* In kprof's stream: put it there again, by so many kernels. Behind _keep_all, memory in which neither the own run nor
+ * a replay has been seen to change anything stays as it is. */
 kprof_status kprof_snapshot_put(kprof_snapshot *snapshot, const kprof_kept_memory *kept) KPROF_MUST_CHECK;
+unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept);
 void kprof_kept_memory_free(kprof_kept_memory *kept);
 /* In kprof's stream: repeat a copy within the device, and a set of rows of elements of 1, 2 or 4 bytes. */
 kprof_status kprof_snapshot_copy(kprof_snapshot *snapshot, const kprof_rows *rows) KPROF_MUST_CHECK;

@@ -38,7 +38,7 @@ typedef struct kprof_profiled_context {
     unsigned late_values; /* batches that lost launches since a value that a stream waited for had not come */
     bool pushes_ranges;   /* kernels did not become ranges by themselves */
     bool searches;        /* the last batch reached host memory: the next one finds out which launch does */
-    bool diverges;        /* a replay computed something else: later batches end before the host gets to know */
+    bool diverges;        /* a replay computed something else: later ones do not tell the host what they compute */
     bool left_in_pass;    /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;

@@ -288,6 +288,19 @@ kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, si
     return KPROF_UNSUPPORTED;
 }
 
+kprof_status kprof_snapshot_keep_all(kprof_snapshot *of, kprof_kept_memory **out)
+{
+    (void)of;
+    *out = NULL;
+    return KPROF_UNSUPPORTED;
+}
+
+unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept)
+{
+    (void)kept;
+    return 0;
+}
+
 bool kprof_snapshot_has_host(const kprof_snapshot *of)
 {
     (void)of;

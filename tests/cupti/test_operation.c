@@ -303,6 +303,7 @@ kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
 
 static kprof_span touched[2];
 static size_t touched_count, kept_count, put_count;
+static unsigned kept_kernels = 1; /* that put it there again */
 static bool touched_known;
 static kprof_status keep_result;
 static char kept_memory;
@@ -327,6 +328,21 @@ kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, si
     *out = keep_result == KPROF_OK ? (kprof_kept_memory *)(void *)&kept_memory : NULL;
     kept_count += keep_result == KPROF_OK;
     return keep_result;
+}
+
+kprof_status kprof_snapshot_keep_all(kprof_snapshot *of, kprof_kept_memory **out)
+{
+    assert_ptr_equal(of, snapshot);
+    *out = keep_result == KPROF_OK ? (kprof_kept_memory *)(void *)&kept_memory : NULL;
+    kept_count += keep_result == KPROF_OK;
+    kept_kernels = 2;
+    return keep_result;
+}
+
+unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept)
+{
+    assert_ptr_equal(kept, &kept_memory);
+    return kept_kernels;
 }
 
 bool kprof_snapshot_has_host(const kprof_snapshot *of)
@@ -975,6 +991,26 @@ TEST(test_what_the_host_did_cannot_be_kept)
     touched_count = 1;
     keep_result = KPROF_NO_MEMORY;
     assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_NO_MEMORY);
+    assert_null(operation);
+}
+
+TEST(test_all_memory)
+{
+    kprof_operation *operation;
+    keep_result = KPROF_OK;
+    const unsigned puts = put_count;
+    assert_int_equal(kprof_operation_keep_all(snapshot, &operation), KPROF_OK);
+    assert_int_equal(kept_count, 1);
+    assert_int_equal(kprof_operation_kernels(operation), 2);
+    assert_int_equal(kprof_operation_output_bytes(operation), 0);
+    assert_true(kprof_operation_is_saved(operation, snapshot));
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_OK);
+    assert_int_equal(put_count, puts + 1);
+    kprof_operation_free(operation);
+    assert_int_equal(kept_count, 0);
+    keep_result = KPROF_NO_MEMORY;
+    assert_int_equal(kprof_operation_keep_all(snapshot, &operation), KPROF_NO_MEMORY);
     assert_null(operation);
 }
 

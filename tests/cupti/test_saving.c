@@ -619,6 +619,41 @@ TEST(test_what_the_host_did)
     free(then);
 }
 
+/* Replays go on from there, whatever they have done before. */
+TEST(test_all_memory_at_one_time)
+{
+    kprof_kept_memory *first, *second;
+    add_span(0, 4 * BLOCK);
+    take();
+    assert_int_equal(kprof_snapshot_keep_all(snapshot, &first), KPROF_OK);
+    assert_int_equal(kprof_kept_memory_kernels(first), 1); /* all is as at the start */
+    void *start = copy_of_memory();
+    fill(BLOCK, 2 * BLOCK, 2);
+    void *then = copy_of_memory();
+    assert_int_equal(kprof_snapshot_keep_all(snapshot, &second), KPROF_OK);
+    assert_int_equal(kprof_kept_memory_kernels(second), 2);
+    fill(2 * BLOCK, BLOCK, 3);
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    for (unsigned replay = 4; replay < 6; replay++) {
+        assert_int_equal(kprof_snapshot_restore_start(snapshot, false), KPROF_OK);
+        fill(0, 4 * BLOCK, replay);
+        assert_int_equal(kprof_snapshot_put(snapshot, second), KPROF_OK);
+        fake_drain();
+        assert_memory_equal(memory, then, BYTES);
+        assert_int_equal(kprof_snapshot_put(snapshot, first), KPROF_OK);
+        fake_drain();
+        assert_memory_equal(memory, start, BYTES);
+    }
+    kprof_kept_memory_free(first);
+    kprof_kept_memory_free(second);
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
+    while (kprof_snapshot_keep_all(snapshot, &first) == KPROF_OK) /* in what kprof has already */
+        kprof_kept_memory_free(first);
+    assert_null(first);
+    free(start);
+    free(then);
+}
+
 TEST(test_what_the_host_did_cannot_be_kept)
 {
     const kprof_span beyond = {at(3 * BLOCK), 2 * BLOCK}, within = {at(0), 2 * BLOCK};

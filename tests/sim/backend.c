@@ -85,6 +85,7 @@ struct kprof_operation {
     bool has_lane;              /* there is a stream to repeat it in: */
     unsigned lane;
     saved_slot *host;            /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
+    const kprof_snapshot *all;   /* `host` is all memory of the snapshot; NULL: it is not */
     uint64_t flags[SIM_STREAMS]; /* likewise, of the streams */
 };
 
@@ -1569,6 +1570,11 @@ void sim_keep(kprof_operation *kept)
     kept->is_kept_in_order = true;
 }
 
+static bool is_put_back(const kprof_operation *kept, unsigned slot)
+{
+    return kept->host[slot].saved && (!kept->all || kept->all->slots[slot].changed);
+}
+
 void sim_put_back(const kprof_operation *kept)
 {
     for (unsigned i = 0; i < SIM_WORDS && !kept->host; i++)
@@ -1576,7 +1582,7 @@ void sim_put_back(const kprof_operation *kept)
     if (!kept->host)
         return;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
-        for (unsigned i = 0; i < SIM_WORDS && kept->host[slot].saved; i++)
+        for (unsigned i = 0; i < SIM_WORDS && is_put_back(kept, slot); i++)
             atomic_store_explicit(&sim_words(slot)[i], kept->host[slot].start[i], memory_order_relaxed);
     for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
         sim.streams[stream].repeated_flag = kept->flags[stream];
@@ -1605,6 +1611,36 @@ static kprof_status operation_keep_host(kprof_snapshot *snapshot, kprof_operatio
         *out = NULL;
     }
     return fault ? kprof_fail(KPROF_NO_MEMORY, "what the host did is not kept (simulated)") : KPROF_OK;
+}
+
+static kprof_status operation_keep_all(kprof_snapshot *snapshot, kprof_operation **out)
+{
+    *out = calloc(1, sizeof **out);
+    saved_slot *all = calloc(SIM_SLOTS, sizeof *all);
+    if (!*out || !all)
+        sim_violation("the test itself: no memory");
+    lock();
+    check_can_wait("all memory is kept");
+    check_idle("all memory is kept");
+    if (snapshot->context != sim_current || !snapshot->taken)
+        sim_violation("memory of another context is kept, or nothing was saved");
+    const bool fault = has_fault();
+    for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++) {
+        all[slot].saved = snapshot->slots[slot].saved;
+        if (all[slot].saved)
+            copy_words(slot, all[slot].start);
+    }
+    **out = (kprof_operation){
+        .step = {.op = SIM_PUT_BACK, .stream = 2 * sim_current, .kept = *out}, .host = all, .all = snapshot};
+    copy_flags((*out)->flags);
+    alive.operations += !fault;
+    unlock();
+    if (fault) {
+        free(all);
+        free(*out);
+        *out = NULL;
+    }
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "no space for all memory (simulated)") : KPROF_OK;
 }
 
 /* The call of a copy to the host has waited for the stream, that of a graph has not. */

@@ -16,8 +16,8 @@ static bool has_output(const kprof_operation *operation)
     return operation && kprof_engine.device->operation_output_bytes(operation) > 0;
 }
 
-/* A replay must stop before it would give the host something else. So once a replay has diverged, end batches before
- * the next copy to the host. */
+/* A replay must stop before it would give the host something else. So once a replay has diverged, later ones go on
+ * from what the own run left before each copy to the host, or batches end there. */
 bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation *operation)
 {
     return kprof_state_records(state) && state->context->diverges && has_output(operation);
@@ -30,12 +30,18 @@ static bool shows_output(const kprof_launch_list *list)
     return KPROF_ANY(i, list->entered, has_output(list->items[first + i].operation));
 }
 
+/* Likewise, and replays compute what it copies, too. */
+static bool shows_computed(const kprof_batch_state *state)
+{
+    return kprof_state_records(state) && !state->context->diverges && shows_output(&state->list);
+}
+
 /* kprof tries replays behind the first copies to the host, so that a difference costs no launch. Trials are slow, so
  * after a few successes it trusts new kernels. */
 bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch_state *state)
 {
     const kprof_launch_list *list = &state->list;
-    if (!kprof_state_records(state) || state->context->comparisons >= ENOUGH_COMPARISONS || !shows_output(list))
+    if (!shows_computed(state) || state->context->comparisons >= ENOUGH_COMPARISONS)
         return false;
     for (; comparison->next < list->count; comparison->next++) {
         const kprof_kernel *kernel = list->items[comparison->next].kernel;
@@ -48,8 +54,7 @@ bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch
 bool kprof_compare_is_longer(const kprof_batch_state *state)
 {
     const kprof_launch_list *list = &state->list;
-    return kprof_state_records(state) && list->count >= LONG_ENOUGH &&
-           list->count >= LONGER * state->context->compared && shows_output(list);
+    return shows_computed(state) && list->count >= LONG_ENOUGH && list->count >= LONGER * state->context->compared;
 }
 
 /* A batch cannot end within a graph. So end it behind a graph that copies to the host, if kprof could not compare that

@@ -9,7 +9,7 @@ typedef struct kprof_comparison {
     bool last;   /* passes also repeat the copy to the host that closes the batch */
 } kprof_comparison;
 
-/* Must the batch end before the operation joins it? */
+/* Must the batch end before the operation joins it, unless replays go on from what the own run left there? */
 bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation *operation);
 /* Does the call that is under way show the host what kernels computed that were not compared yet? */
 bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch_state *state);

@@ -268,6 +268,28 @@ static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kp
     return false;
 }
 
+/* A replay has computed something else than the own run, as an earlier copy to the host has shown. So have replays go
+ * on, before this copy, from what the own run has left: they then give the host the same, and what comes behind gets
+ * the input that it had. False if that cannot be kept. */
+static bool keeps_all(kprof_batch *batch, const kprof_call *call)
+{
+    kprof_batch_state *state = &batch->state;
+    kprof_operation *operation = NULL;
+    if (state->needs || state->searching || state->unwatched || batch->behind.stands || kprof_state_has_host(state) ||
+        kprof_span_is_whole(state) || (call->node_traits & KPROF_NODE) || !kprof_state_reserve(state, 2) ||
+        kprof_state_is_full(state, 1) || !kprof_wait_is_idle(kprof_wait_for_context(call->context)) ||
+        !kprof_own_run_pause_proof(&batch->own, state, &batch->passes))
+        return false;
+    int64_t lap_ns = kprof_monotonic_ns();
+    const bool kept = kprof_engine.device->operation_keep_all(state->context->snapshot, &operation) == KPROF_OK;
+    state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (kept)
+        kprof_join_add(batch, &(kprof_batch_launch){.call = call}, operation);
+    if (kprof_own_run_begin_proof(&batch->own, state) != KPROF_OK)
+        kprof_state_spoil(state, "CUPTI did not begin a range of the proof");
+    return kept;
+}
+
 /* Close the open batch if the launch cannot join it. */
 static void make_way(kprof_batch *batch, const candidate *c)
 {
@@ -278,7 +300,8 @@ static void make_way(kprof_batch *batch, const candidate *c)
     if (!kprof_state_is_open(state) || kprof_state_is_sealed(state))
         return;
     const char *obstacle = kprof_join_obstacle(batch, launch, &c->decision, count_ranges(state, launch));
-    if (!obstacle && (!is_saved(state, c->operation) || kprof_compare_ends_at(state, c->operation)))
+    if (!obstacle && (!is_saved(state, c->operation) ||
+                      (kprof_compare_ends_at(state, c->operation) && !keeps_all(batch, launch->call))))
         obstacle = launch->call->name;
     if (obstacle && kprof_span_is_whole(state) && c->decision.kind == KPROF_REFUSED && *c->decision.why)
         obstacle = c->decision.why;
