@@ -1,6 +1,6 @@
 /* A folder of small results that are expensive to make and cheap to check: $XDG_CACHE_HOME/kprof or ~/.cache/kprof,
  * private to the user. Losing it costs time, never a result: every entry carries its whole key and a checksum, and
- * is written under another name first. The 128 entries used last are kept, within 64 MB. */
+ * is written under another name first. The 1,024 entries used last are kept, within 64 MB. */
 #pragma once
 
 #include "core/strbuf.h"
