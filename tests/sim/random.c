@@ -426,13 +426,13 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     }
     sim.hides_host = sim_random(&random) % 2 == 0;
     sim.managed = sim_random(&random) % 2 == 0;
-    sim.refuses_frees = first % 4 == 0;
+    sim.refuses_frees = first / GROUP % 4 == 2;
     sim.sees_output = first % 3 > 0;
     sim.hides_output = first % 3 == 1;
-    sim.saves_host = first % 2 == 0;
+    sim.saves_host = first / GROUP % 2 == 0;
     sim.several_threads = lanes > 1;
     group.whole_graphs = sim_random(&random) % 2 == 0 && !group.traits.quiet_captures;
-    sim.pageable = first % 5 < 2;
+    sim.pageable = first / GROUP % 5 > 2;
     sim.tells = first % 7 < 3;
     choose_shapes(sim_hash(first / GROUP, lanes) % 8);
     if (first / GROUP % 2 == 1)
