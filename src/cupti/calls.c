@@ -370,6 +370,22 @@ const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
     }
 }
 
+const void *kprof_call_loaded(CUpti_CallbackId id, const void *parameters)
+{
+    switch (id) {
+    case ID(cuModuleLoad):
+        return *((const cuModuleLoad_params *)parameters)->module;
+    case ID(cuModuleLoadData):
+        return *((const cuModuleLoadData_params *)parameters)->module;
+    case ID(cuModuleLoadDataEx):
+        return *((const cuModuleLoadDataEx_params *)parameters)->module;
+    case ID(cuModuleLoadFatBinary):
+        return *((const cuModuleLoadFatBinary_params *)parameters)->module;
+    default:
+        return NULL;
+    }
+}
+
 /* A stream that is captured allocates nothing now: the memory will be the graph's. */
 static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *parameters)
 {
@@ -429,6 +445,7 @@ void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof
     out->sharing = kprof_call_sharing(id, parameters);
     kprof_call_memory_change(id, parameters, &out->memory);
     out->module = kprof_call_module(id, parameters);
+    out->loaded = kprof_call_loaded(id, parameters);
     out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
 }
 
@@ -632,8 +649,8 @@ bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
            kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
-           kind == KPROF_CALL_FREE || kind == KPROF_CALL_POOL_FREE || kind == KPROF_CALL_ORDER ||
-           kind == KPROF_CALL_VALUE_WAIT;
+           kind == KPROF_CALL_FREE || kind == KPROF_CALL_UNLOAD || kind == KPROF_CALL_POOL_FREE ||
+           kind == KPROF_CALL_ORDER || kind == KPROF_CALL_VALUE_WAIT;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -654,7 +671,12 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
         out->stream = waiting_stream(id, parameters);
     } else if (kind == KPROF_CALL_FREE) {
         out->stream = NULL;
-        out->freed = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr;
+        out->freed = (kprof_argument){.memory = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr};
+    } else if (kind == KPROF_CALL_UNLOAD) {
+        CUmodule *module =
+            id == ID(cuModuleUnload) ? (CUmodule *)&((const cuModuleUnload_params *)parameters)->hmod : NULL;
+        out->stream = NULL;
+        out->freed = (kprof_argument){.is_module = true, .module = module};
     } else if (kind == KPROF_CALL_POOL_FREE) {
         out->stream = NULL;
         out->freed_to_pool = ((const cuMemFreeAsync_params *)parameters)->dptr;

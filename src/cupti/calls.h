@@ -3,6 +3,7 @@
 
 #include "cupti/allocations.h"
 #include "cupti/driver_call.h"
+#include "cupti/redirect.h"
 #include "spool/record.h"
 
 #include <cupti.h>
@@ -12,6 +13,7 @@ typedef struct kprof_call_result {
     unsigned sharing; /* kprof_sharing bits */
     kprof_memory_change memory;
     const void *module; /* as kprof_call_module has it */
+    const void *loaded; /* a module that the call loaded; NULL: none */
     bool has_variable;  /* a variable's address was handed out, and the following are set */
     uint64_t variable;
     size_t variable_bytes; /* 0: not known */
@@ -27,6 +29,8 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
 /* For the same: does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the
  * application did not ask for it. */
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
+/* For the same: return the module that the call has loaded; NULL: none. */
+const void *kprof_call_loaded(CUpti_CallbackId id, const void *parameters);
 /* For the same: return the module or library that the call unloads, or that has the variable; NULL: none. */
 const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
@@ -88,7 +92,7 @@ typedef struct kprof_decoded_call {
         kprof_given_launch launch; /* of KPROF_CALL_LAUNCH and KPROF_CALL_GRAPH_LAUNCH */
         kprof_transfer transfer;   /* of KPROF_CALL_TRANSFER */
         size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where the free memory is written; may be NULL */
-        CUdeviceptr *freed;        /* of KPROF_CALL_FREE: the argument, which the driver reads behind the hook */
+        kprof_argument freed;      /* of KPROF_CALL_FREE and KPROF_CALL_UNLOAD */
         CUdeviceptr freed_to_pool; /* of KPROF_CALL_POOL_FREE */
         size_t allocation_bytes;   /* of others: about how much the call will allocate; 0 where that is not known */
     };

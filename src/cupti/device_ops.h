@@ -87,6 +87,7 @@
     X(snapshot_restore_end)                                                                                            \
     X(snapshot_drop)                                                                                                   \
     X(snapshot_release)                                                                                                \
+    X(snapshot_unloads)                                                                                                \
     X(snapshot_held_bytes)                                                                                             \
     X(snapshot_close)                                                                                                  \
     X(snapshot_stream)                                                                                                 \

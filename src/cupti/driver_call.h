@@ -16,10 +16,10 @@ typedef enum kprof_call_kind {
     KPROF_CALL_CAPTURE_END,  /* leaves it open */
     KPROF_CALL_STOP,         /* ends a context: closes it */
     KPROF_CALL_GRAPH_CHANGE, /* changes, ends or uploads an executable graph: what a batch repeats node by node stays */
-    KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
-    KPROF_CALL_FREE,         /* takes device memory away: closes it where that memory cannot be kept for replays */
+    KPROF_CALL_FREE,         /* takes device memory away: closes it where that cannot be kept for replays */
     KPROF_CALL_POOL_FREE,    /* likewise, in the order of a stream, to a memory pool */
+    KPROF_CALL_UNLOAD,       /* takes code away, likewise: handles of kernels may come back as other kernels */
     KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free, or what pools keep: leaves it open, unless pools are held.
                               * What kprof keeps counts as free */
     KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */

@@ -3,6 +3,7 @@
 #include "cupti/flush.h"
 
 #include "core/log.h"
+#include "cupti/compile.h"
 #include "cupti/driver.h"
 #include "cupti/resources.h"
 
@@ -93,27 +94,6 @@ static void undo(const kprof_flush *flush)
         (void)driver->cuEventDestroy_(flush->event);
 }
 
-/* Compiled once, since compiling takes longer than loading. */
-static CUresult compile_code(kprof_flush *flush)
-{
-    const kprof_driver_api *driver = flush->driver;
-    CUlinkState link;
-    void *code;
-    size_t code_bytes;
-    CUresult result = driver->cuLinkCreate_(0, NULL, NULL, &link);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->cuLinkAddData_(link, CU_JIT_INPUT_PTX, (void *)ptx, sizeof ptx, "kprof", 0, NULL, NULL);
-    KPROF_THEN(result, driver->cuLinkComplete_(link, &code, &code_bytes));
-    if (result == CUDA_SUCCESS) {
-        flush->code = malloc(code_bytes);
-        if (flush->code)
-            memcpy(flush->code, code, code_bytes);
-    }
-    (void)driver->cuLinkDestroy_(link); /* with the code */
-    return result;
-}
-
 static CUresult find_place(const kprof_driver_api *driver, kprof_bus_place *out)
 {
     static const CUdevice_attribute attributes[] = {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
@@ -160,9 +140,9 @@ void kprof_flush_prepare_to_empty(kprof_flush *flush)
         flush->resources = kprof_resources_open(DEVICE_FILE, &place, &reason);
     if (!flush->resources)
         copy_from_now_on(flush, reason);
-    CUresult result = compile_code(flush);
-    if (!flush->code)
-        leave_code_from_now_on(flush, result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result);
+    CUresult result = kprof_compile(flush->driver, ptx, &flush->code);
+    if (result != CUDA_SUCCESS)
+        leave_code_from_now_on(flush, result);
 }
 
 kprof_status kprof_flush_open(kprof_flush **out)

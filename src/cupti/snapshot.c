@@ -1049,6 +1049,11 @@ void kprof_snapshot_release(kprof_snapshot *s)
     kprof_freed_let_go(&s->freed, s->context);
 }
 
+unsigned kprof_snapshot_unloads(void)
+{
+    return kprof_freed_unloads();
+}
+
 size_t kprof_snapshot_held_bytes(const kprof_snapshot *s)
 {
     return kprof_backing_bytes(&s->backing) + s->freed.bytes;
@@ -1062,8 +1067,9 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     kprof_backing_release(&s->locked, s->driver, lives);
     if (lives)
         close_device_side(s);
+    kprof_freed_close(&s->freed);
     KPROF_FREE(s->start.items, s->end.items, s->compared.items, s->seen.items, s->differing.items, s->places, s->spans,
-               s->without_host, s->freed.addresses, s);
+               s->without_host, s);
 }
 
 /* A copy to pageable memory would wait without a limit. Even a copy may come behind what a kernel holds up, where

@@ -24,9 +24,9 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot, bool with_host) KPROF
  * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the work before it
  * does not end within 80 ms. */
 kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
-/* From inside the enter hook of a call that frees memory: keep that memory until the batch is over, for replays. The
- * call frees something else, or its pool keeps all that is freed to it. False where that cannot be done: the call must
- * then come after the batch. */
+/* From inside the enter hook of a call that frees memory or unloads a module: keep that until the batch is over, for
+ * replays. The call takes something else away, or its pool keeps all that is freed to it. For a module the context must
+ * be idle. False where that cannot be done: the call must then come after the batch. */
 bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call);
 /* From now on the snapshot has no memory of the host, although _take saved some. The context may be at work. False when
  * it has to keep that, as more memory came since. */
@@ -93,11 +93,13 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHEC
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot, bool everywhere) KPROF_MUST_CHECK;
 /* After _record_end only. The application's own run may go on then, until its end is recorded once more. */
 kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* The batch is over: forget start and end, and keep kprof's own device memory. What the application has freed meanwhile
- * is freed if the context is idle, so that nothing waits; else later, by _take or _release. */
+/* The batch is over: forget start and end, and keep kprof's own device memory. What the application has freed or
+ * unloaded meanwhile goes if the context is idle, so that nothing waits; else later, by _take or _release. */
 void kprof_snapshot_drop(kprof_snapshot *snapshot, bool is_idle);
 /* Give the device memory back to the application. The context must be idle, and nothing saved. */
 void kprof_snapshot_release(kprof_snapshot *snapshot);
+/* Return how many modules that snapshots kept are unloaded by now: handles of kernels may come back. Thread-safe. */
+unsigned kprof_snapshot_unloads(void);
 /* Device memory that _release gives back, or would once the copies are not needed any more. */
 size_t kprof_snapshot_held_bytes(const kprof_snapshot *snapshot);
 /* `lives`: the context still does, so that what kprof has in it must go. */

@@ -13,6 +13,7 @@
 #include "cupti/codes.h"
 #include "cupti/device.h"
 #include "cupti/driver.h"
+#include "cupti/freed.h"
 #include "cupti/functions.h"
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
@@ -116,8 +117,12 @@ static void note_result(const kprof_call *call, const CUpti_CallbackData *data)
         kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && result.module)
         kprof_variables_unload(result.module);
-    if (call->kind == KPROF_CALL_UNLOAD)
+    if (result.loaded)
+        kprof_freed_note_load(call->context, result.loaded);
+    if (call->kind == KPROF_CALL_UNLOAD) {
+        kprof_freed_note_unload(result.module);
         kprof_functions_forget();
+    }
 }
 
 /* A call has the same kind as it enters and as it leaves, whatever it did meanwhile. */
@@ -182,8 +187,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     };
     decode(id, data, &call, &decoded);
     if (data->callbackSite == CUPTI_API_ENTER) {
-        if (call.kind == KPROF_CALL_FREE)
-            kprof_redirect_free(decoded.freed);
+        if (call.kind == KPROF_CALL_FREE || call.kind == KPROF_CALL_UNLOAD)
+            kprof_redirect(decoded.freed);
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
             if (!target.hooks.is_brief) /* a trace's names come with what ran */
@@ -238,6 +243,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
             target.hooks.context_ending(data->context);
         kprof_variables_forget(data->context);
         kprof_allocations_forget(data->context);
+        kprof_freed_forget(data->context);
         kprof_capturing_forget(data->context);
         kprof_pools_forget();
         kprof_functions_forget();

@@ -207,6 +207,15 @@ bool kprof_variables_bytes(uint64_t *out)
     return is_known;
 }
 
+size_t kprof_variables_bytes_of(const void *owner)
+{
+    size_t bytes = 0;
+    KPROF_HOLD(list.mutex);
+    for (size_t i = 0; i < list.count; i++)
+        bytes += list.variables[i].owner == owner ? list.variables[i].size_bytes : 0;
+    return bytes;
+}
+
 /* The driver may want a context to tell it in, which the calling thread need not have. */
 static bool is_gone(const kprof_variable *v)
 {

@@ -31,6 +31,8 @@ unsigned kprof_variables_version(void);
 bool kprof_variables_list(const void *context, kprof_variable **out, size_t *count);
 /* Add up the sizes of all of them; one that is noted twice may count twice. False when they are not known. */
 bool kprof_variables_bytes(uint64_t *out);
+/* Add up the sizes of a module's. */
+size_t kprof_variables_bytes_of(const void *owner);
 /* A module or library was unloaded: forget its variables, and all of any context that are gone with it. What is put
  * where they were, by CUPTI say, must not be taken for them. */
 void kprof_variables_unload(const void *owner);

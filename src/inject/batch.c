@@ -209,13 +209,15 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
-/* The call frees kprof's own allocation instead, and making that may take pages of managed memory from the host. */
+/* The call takes away something of kprof's own instead, and making that may take pages of managed memory from the host.
+ * To load a module waits for the GPU, and to unload one does, which the application may rely on. */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
     const kprof_batch_state *state = &kprof_the_batch.state;
     if (call->kind != KPROF_CALL_POOL_FREE)
         kprof_join_follow_host(&kprof_the_batch, call);
     return kprof_state_replays(state) && state->context->context == call->context &&
+           (call->kind != KPROF_CALL_UNLOAD || kprof_wait_is_idle(kprof_wait_for_context(call->context))) &&
            kprof_engine.device->snapshot_keep_freed(state->context->snapshot, call);
 }
 

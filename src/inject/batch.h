@@ -81,8 +81,8 @@ bool kprof_batch_spans_calls(void);
 /* A call of the program enters, or has returned. What a range that is repeated runs behind it comes behind what it may
  * have waited for. Needs no gate. */
 void kprof_batch_note_order(const kprof_call *call, bool has_returned);
-/* Have the open batch keep the memory that the call is about to free: the call frees something else, or its pool keeps
- * the memory. False where it cannot, or where none is open. */
+/* Have the open batch keep the memory that the call is about to free, or the module that it unloads: the call takes
+ * something else away, or its pool keeps the memory. False where it cannot, or where none is open. */
 bool kprof_batch_keep_freed(const kprof_call *call);
 /* Have the open batch save the memory that the call has brought. */
 void kprof_batch_cover(const kprof_call *call);

@@ -70,7 +70,7 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
 
 static void forget_old_handles(void)
 {
-    unsigned now = atomic_load(&table->generation);
+    unsigned now = atomic_load(&table->generation) + kprof_engine.device->snapshot_unloads();
     if (table->slots_generation == now)
         return;
     if (table->slots)

@@ -57,7 +57,7 @@ static __thread struct call_state {
     bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held alone */
     uint32_t callback;     /* its callback_id */
     int nested;            /* calls of the same kind inside it */
-    bool keeps_freed;      /* the open batch keeps what this call is to free */
+    bool keeps_freed;      /* the open batch keeps what this call is to free or unload */
     bool captured;         /* it becomes a node of a graph, and runs nothing */
     bool unknown_end;      /* this launch is not known to end by itself */
     bool marks;            /* a mark follows the call */
@@ -186,11 +186,12 @@ static bool frees_to_keeping_pool(const kprof_call *call)
     return call->kind == KPROF_CALL_POOL_FREE && kprof_engine.device->target_pool_keeps(call);
 }
 
-/* Replays use the memory that the call frees, so an open batch keeps it, or ends first. Keeping it takes an allocation,
- * which may end a capture. */
+/* Replays use the memory that the call frees, or the code that it unloads, so an open batch keeps it, or ends first.
+ * Keeping it takes an allocation, which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
-    const bool may_keep = call->kind == KPROF_CALL_POOL_FREE || (call->kind == KPROF_CALL_FREE && !thread.keeps_freed);
+    const bool takes = call->kind == KPROF_CALL_FREE || call->kind == KPROF_CALL_UNLOAD;
+    const bool may_keep = call->kind == KPROF_CALL_POOL_FREE || (takes && !thread.keeps_freed);
     if (!may_keep || !atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed))
         return;
     if (!kprof_batch_replays() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
@@ -212,7 +213,7 @@ static bool is_gated(const kprof_call *call)
 /* Does the call take away what even an open pass needs? */
 static bool takes_code(const kprof_call *call)
 {
-    return call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP;
+    return (call->kind == KPROF_CALL_UNLOAD && !thread.keeps_freed) || call->kind == KPROF_CALL_STOP;
 }
 
 /* Must the open batch be replayed before the call? */

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "cupti/allocations.h"
+#include "cupti/compile.h"
+#include "cupti/profiler.h"
 #include "cupti/redirect.h"
 
 /* Nothing is freed here while memory is saved. */
@@ -36,3 +38,29 @@ bool kprof_redirect_works(void)
 {
     return false;
 }
+
+bool kprof_redirect_works_for_modules(const void *code)
+{
+    (void)code;
+    return false;
+}
+
+bool kprof_thing_make(const kprof_driver_api *driver, const void *code, size_t bytes, kprof_thing *out)
+{
+    (void)driver, (void)code, (void)bytes, (void)out;
+    return false;
+}
+
+CUresult kprof_thing_free(const kprof_driver_api *driver, const kprof_thing *thing)
+{
+    (void)driver, (void)thing;
+    return CUDA_SUCCESS;
+}
+
+CUresult kprof_compile(const kprof_driver_api *driver, const char *ptx, void **code)
+{
+    (void)driver, (void)ptx, (void)code;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void kprof_profilers_note_unload(void) {}

@@ -325,6 +325,40 @@ TEST(test_function_attributes)
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
 }
 
+#define CHECK_LOAD(name)                                                                                               \
+    do {                                                                                                               \
+        CUmodule made = module;                                                                                        \
+        name##_params p = {.module = &made};                                                                           \
+        kprof_call_decode_result(ID(name), &p, &result);                                                               \
+        assert_ptr_equal(result.loaded, module);                                                                       \
+        assert_int_equal(kind_of(ID(name), &p), KPROF_CALL_SETUP);                                                     \
+    } while (0)
+
+/* The hook may put another module in the place of the one that is unloaded. */
+TEST(test_modules)
+{
+    char places[2];
+    const CUmodule module = (CUmodule)(void *)&places[0], other = (CUmodule)(void *)&places[1];
+    kprof_call_result result;
+    CHECK_LOAD(cuModuleLoad);
+    CHECK_LOAD(cuModuleLoadData);
+    CHECK_LOAD(cuModuleLoadDataEx);
+    CHECK_LOAD(cuModuleLoadFatBinary);
+    kprof_decoded_call decoded = {0};
+    cuModuleUnload_params unload = {.hmod = module};
+    assert_int_equal(kprof_call_decode(ID(cuModuleUnload), &unload, &decoded), KPROF_CALL_UNLOAD);
+    assert_true(decoded.freed.is_module);
+    *decoded.freed.module = other;
+    assert_ptr_equal(unload.hmod, other);
+    kprof_call_decode_result(ID(cuModuleUnload), &unload, &result);
+    assert_null(result.loaded);
+    assert_ptr_equal(result.module, other);
+    cuLibraryUnload_params library = {0};
+    assert_int_equal(kprof_call_decode(ID(cuLibraryUnload), &library, &decoded), KPROF_CALL_UNLOAD);
+    assert_true(decoded.freed.is_module);
+    assert_null(decoded.freed.module);
+}
+
 /* What the pool is told to keep decides later, where a batch is open, and not the call. */
 TEST(test_frees_to_pools)
 {

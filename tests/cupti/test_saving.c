@@ -122,6 +122,17 @@ bool kprof_variables_list(const void *of_context, kprof_variable **out, size_t *
     return all_known;
 }
 
+size_t kprof_variables_bytes_of(const void *owner)
+{
+    (void)owner;
+    return 0;
+}
+
+void kprof_variables_unload(const void *owner)
+{
+    (void)owner;
+}
+
 void kprof_variables_drop(const void *of_context, uint64_t address)
 {
     (void)of_context;

@@ -150,7 +150,7 @@ CASES = [
     Case("globals", "managed", SOME),
     Case("globals", "managed-passed", SOME),
     Case("globals_managed", "own foreign"),
-    Case("modules", "ptx cubin library lazy plugin"),
+    Case("modules", "ptx cubin candidates library lazy plugin"),
     Case("memory", "malloc pool array large-copies memset transfers", EVERY),
     Case("memory", "frees pool-destroyed pool-threads"),
     Case("memory", "vmm copies"),

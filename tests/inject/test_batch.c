@@ -686,6 +686,43 @@ static void test_frees(void **state)
     assert_false(sim.slots[SPARE_SLOT].live);
 }
 
+/* The module that is loaded again has a variable of its own, and the one before it is there for replays. */
+static void test_unloads(void **state)
+{
+    (void)state;
+    const sim_step reload = {.op = SIM_RELOAD, .a = SIM_VARIABLES};
+    unsigned tags[5] = {launch(SIM_COUNT), launch(SIM_COUNT)};
+    const unsigned unloads = atomic_load(&sim.unloads);
+    do_call(reload);
+    tags[2] = launch(SIM_COUNT);
+    assert_pending(tags[0]);
+    assert_true(sim.slots[SIM_VARIABLES].kept);
+    assert_int_equal(sim_place_of(SIM_VARIABLES), SIM_SECONDS);
+    do_call(reload); /* the simulated driver has no place for a third */
+    assert_false(sim.slots[SIM_VARIABLES].live);
+    assert_int_equal(atomic_load(&sim.unloads), unloads + 1);
+    for (unsigned i = 0; i < 3; i++)
+        assert_measured(tags[i]);
+    tags[3] = launch(SIM_COUNT);
+    do_call(reload);
+    tags[4] = launch(SIM_COUNT);
+    close_batch();
+    assert_measured(tags[3]);
+    assert_measured(tags[4]);
+    assert_int_equal(atomic_load(&sim.unloads), unloads + 2);
+}
+
+/* The driver refuses to unload what is unloaded already. */
+static void test_unload_that_fails(void **state)
+{
+    (void)state;
+    const sim_step again = {.op = SIM_RELOAD, .a = SIM_VARIABLES, .refused = true};
+    unsigned tag = launch(SIM_COUNT);
+    assert_int_equal(sim_call(&again, NULL), SIM_REFUSED);
+    assert_measured(tag);
+    assert_true(sim.slots[SIM_VARIABLES].live);
+}
+
 /* The pool would give the memory back as soon as the host waits. Replays use it, and then it is gone. */
 static void test_frees_to_a_pool(void **state)
 {
@@ -852,7 +889,8 @@ static void test_unload_behind_work_that_waits(void **state)
     hold(1);
     assert_false(try_to_close());
     assert_pending(first);
-    kprof_call call = {.kind = KPROF_CALL_UNLOAD, .name = "unload (test)", .context = &sim.contexts[0]};
+    const sim_step unload = {.op = SIM_RELOAD, .a = SIM_VARIABLES};
+    const kprof_call call = sim_describe(&unload);
     kprof_launch_hooks.enter(&call);
     kprof_launch_hooks.leave(&call);
     assert_false(kprof_batch_is_open());
@@ -1733,6 +1771,8 @@ int main(void)
         cmocka_unit_test_teardown(test_allocations, mend),
         cmocka_unit_test_teardown(test_allocation_in_the_order_of_a_stream, mend),
         cmocka_unit_test_teardown(test_frees, mend),
+        cmocka_unit_test_teardown(test_unloads, mend),
+        cmocka_unit_test_teardown(test_unload_that_fails, mend),
         cmocka_unit_test_teardown(test_frees_to_a_pool, mend),
         cmocka_unit_test_teardown(test_free_while_a_batch_opens, mend),
         cmocka_unit_test_teardown(test_questions_of_a_pool, mend),

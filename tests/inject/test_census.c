@@ -188,11 +188,18 @@ static void note_variables(const kprof_call *call)
     (void)call;
 }
 
+static unsigned count_no_unloads(void)
+{
+    return 0;
+}
+
 TEST(kernels_with_most_time_are_chosen)
 {
     const int64_t much = 1000000000;
-    kprof_engine.device = &(kprof_device_ops){
-        .activities_flush = activities_flush, .target_kernel = ask_registers, .target_note_variables = note_variables};
+    kprof_engine.device = &(kprof_device_ops){.activities_flush = activities_flush,
+                                              .target_kernel = ask_registers,
+                                              .target_note_variables = note_variables,
+                                              .snapshot_unloads = count_no_unloads};
     kprof_engine.process.config.census_top = 2;
     const kprof_kernel *launched = find_launched("rises");
     launch("one", 8, 5 * much);

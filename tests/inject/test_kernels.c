@@ -44,8 +44,16 @@ static void target_note_variables(const kprof_call *call)
     atomic_fetch_add(&noted, 1);
 }
 
+static unsigned unloads; /* of modules that snapshots kept */
+
+static unsigned snapshot_unloads(void)
+{
+    return unloads;
+}
+
 static const kprof_device_ops device_ops = {.target_kernel = target_kernel,
-                                            .target_note_variables = target_note_variables};
+                                            .target_note_variables = target_note_variables,
+                                            .snapshot_unloads = snapshot_unloads};
 
 static _Atomic unsigned announced;
 
@@ -136,6 +144,9 @@ TEST(test_variables_noted_for_each_context)
     kprof_kernels_forget_handles();
     find_in(handle(1), handle(7), "keep_g", 8);
     assert_int_equal(atomic_load(&noted), 2);
+    unloads++; /* kprof has unloaded code that the application had unloaded before */
+    find_in(handle(1), handle(7), "keep_g", 8);
+    assert_int_equal(atomic_load(&noted), 3);
 }
 
 static void count_kernel(kprof_kernel *kernel)

@@ -167,8 +167,9 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
 static kprof_status target_follow(bool follow)
 {
     lock();
-    for (unsigned module = 0; module < SIM_STREAMS; module++) {
-        sim.ran_unseen = sim.ran_unseen || (follow && sim.unseen[module] && !sim.noted[module]);
+    for (unsigned module = 0; module < SIM_MODULES; module++) {
+        const bool is_loaded = sim.slots[sim_variable_of_module(module)].live;
+        sim.ran_unseen = sim.ran_unseen || (follow && is_loaded && sim.unseen[module] && !sim.noted[module]);
         sim.unseen[module] = false;
     }
     unlock();
@@ -233,7 +234,7 @@ static void target_launch(const kprof_call *call, kprof_launch_record *out)
 static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     const sim_function *function = call->function;
-    out->registers_per_thread = 16 + function->module;
+    out->registers_per_thread = 16 + function->module % SIM_STREAMS;
     out->device_launches = 2;
 }
 
@@ -292,6 +293,8 @@ static const kprof_graph_call *target_graph(const kprof_call *call, size_t *coun
     for (unsigned i = 0; i < graph->count; i++) {
         steps[i] = graph->items[i].step;
         steps[i].tag = sim_node_tag(launch->tag, i);
+        steps[i].module = launch->module;
+        steps[i].second = launch->second;
         nodes[i] = (kprof_graph_call){sim_describe(&steps[i]), i + 1, graph->items[i].note};
         nodes[i].call.node_traits = find_traits(graph, i);
         if (steps[i].op == SIM_COPY_IN && has_output(graph, i))
@@ -303,20 +306,21 @@ static const kprof_graph_call *target_graph(const kprof_call *call, size_t *coun
 
 static bool target_name_graph(const kprof_call *call, kprof_call *out)
 {
-    static sim_function graphs[SIM_STREAMS];
+    static sim_function graphs[SIM_MODULES];
     static char names[SIM_STREAMS][16];
     const sim_step *step = call->parameters;
     unsigned from = step->from;
+    sim_function *graph = &graphs[from + (step->second ? SIM_STREAMS : 0)];
     if (step->op == SIM_HOLD)
         return false;
     lock();
-    graphs[from].module = from;
+    graph->module = (unsigned)(graph - graphs);
     snprintf(names[from], sizeof names[from], "CUDAGraph<%u>", from);
-    graphs[from].name = names[from];
+    graph->name = names[from];
     unlock();
     *out = *call;
-    out->function = &graphs[from];
-    out->kernel_name = graphs[from].name;
+    out->function = graph;
+    out->kernel_name = graph->name;
     return true;
 }
 
@@ -1121,9 +1125,9 @@ static void save_what_is_there(kprof_snapshot *snapshot)
         if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live &&
             !sim.slots[slot].cached && (!sim.slots[slot].shared || sim.managed || snapshot->with_host))
             save_slot(snapshot, slot);
-    for (unsigned module = 0; module < SIM_STREAMS; module++)
-        if (sim.noted[module] && sim_context_of_stream(module) == snapshot->context)
-            save_slot(snapshot, sim_variable_of_stream(module));
+    for (unsigned module = 0; module < SIM_MODULES; module++)
+        if (sim.noted[module] && sim_context_of_stream(module % SIM_STREAMS) == snapshot->context)
+            save_slot(snapshot, sim_variable_of_module(module));
 }
 
 /* The driver waits for all work of the context before it frees memory. */
@@ -1135,7 +1139,8 @@ static void free_kept(kprof_snapshot *snapshot)
         check_can_wait("memory is freed");
         if (sim_is_held(snapshot->context))
             sim_violation("memory is freed behind work that waits for the host");
-        sim.slots[slot].live = sim.slots[slot].kept = false;
+        atomic_fetch_add(&sim.unloads, slot % SIM_LANE_SLOTS >= SIM_VARIABLES);
+        sim_unload(slot);
     }
 }
 
@@ -1193,6 +1198,15 @@ static bool hold_pool(unsigned slot)
     return holds;
 }
 
+/* There is one place beside the one that it is at. */
+static bool keep_module(const sim_step *step)
+{
+    check_idle("a module is kept");
+    const unsigned others = SIM_SECONDS - SIM_VARIABLES,
+                   other = step->a % SIM_LANE_SLOTS < SIM_SECONDS ? step->a + others : step->a - others;
+    return !has_fault() && !step->refused && !sim.refuses_frees && !sim.slots[other].kept;
+}
+
 static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call)
 {
     const sim_step *step = call->parameters;
@@ -1202,7 +1216,9 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
         sim_violation("memory of another context is kept, or none was saved");
     bool to_pool = step->op == SIM_POOL_FREE;
     bool keeps = to_pool ? hold_pool(step->a)
-                         : !has_fault() && sim.slots[step->a].live && !sim.slots[step->a].pooled && !sim.refuses_frees;
+                 : step->op == SIM_RELOAD
+                     ? keep_module(step)
+                     : !has_fault() && sim.slots[step->a].live && !sim.slots[step->a].pooled && !sim.refuses_frees;
     if (!to_pool)
         sim.slots[step->a].kept = keeps;
     unlock();
@@ -1402,6 +1418,11 @@ static void snapshot_release(kprof_snapshot *snapshot)
     unlock();
 }
 
+static unsigned snapshot_unloads(void)
+{
+    return atomic_load(&sim.unloads);
+}
+
 static size_t snapshot_held_bytes(const kprof_snapshot *snapshot)
 {
     (void)snapshot;
@@ -1414,7 +1435,7 @@ static void snapshot_close(kprof_snapshot *snapshot, bool lives)
     lock();
     for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == snapshot->context && sim.slots[slot].kept)
-            sim.slots[slot].live = sim.slots[slot].kept = false;
+            sim_unload(slot);
     alive.snapshots -= snapshot != NULL;
     unlock();
     free(snapshot);

@@ -31,7 +31,7 @@ static __thread uint64_t seen_end;    /* sim.ended then */
 /* The word of a module's variable that kernels of other streams wait for. */
 #define SIGNAL_WORD 2
 
-static sim_function functions[SIM_STREAMS][SIM_KERNELS];
+static sim_function functions[SIM_MODULES][SIM_KERNELS];
 
 uint64_t sim_hash(uint64_t hash, uint64_t value)
 {
@@ -112,6 +112,45 @@ unsigned sim_variable_of_stream(unsigned stream)
            stream % 2 * SIM_CONTEXTS;
 }
 
+unsigned sim_variable_of_module(unsigned module)
+{
+    return sim_variable_of_stream(module % SIM_STREAMS) + (module < SIM_STREAMS ? 0 : SIM_SECONDS - SIM_VARIABLES);
+}
+
+static bool is_second(unsigned slot)
+{
+    return slot % SIM_LANE_SLOTS >= SIM_SECONDS;
+}
+
+static bool is_variable(unsigned slot)
+{
+    return is_second(slot) || (slot % SIM_LANE_SLOTS >= SIM_VARIABLES && slot % SIM_LANE_SLOTS < SIM_MEMORIES);
+}
+
+/* The module that a stream launches kernels of now. */
+static unsigned module_of(unsigned stream)
+{
+    return stream + (sim.second[stream] ? SIM_STREAMS : 0);
+}
+
+static unsigned module_of_step(const sim_step *step)
+{
+    return step->stream + (step->second ? SIM_STREAMS : 0);
+}
+
+static unsigned variable_of(const sim_step *step)
+{
+    return sim_variable_of_module(module_of_step(step));
+}
+
+unsigned sim_place_of(unsigned slot)
+{
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        if (sim_variable_of_stream(stream) == slot)
+            return sim_variable_of_module(module_of(stream));
+    return slot;
+}
+
 _Atomic uint64_t *sim_words(unsigned slot)
 {
     if (!sim.slots[slot].live)
@@ -179,8 +218,8 @@ static void make_slot(unsigned slot, const sim_step *step)
     sim.slots[slot].memory = slot;
     sim.slots[slot].generation++;
     for (unsigned i = 0; i < SIM_WORDS; i++)
-        set_word(slot, i, sim_hash(slot, i));
-    if (slot % SIM_LANE_SLOTS >= SIM_VARIABLES && slot % SIM_LANE_SLOTS < SIM_MEMORIES)
+        set_word(slot, i, sim_hash(is_second(slot) ? slot - (SIM_SECONDS - SIM_VARIABLES) : slot, i));
+    if (is_variable(slot))
         set_word(slot, SIGNAL_WORD, 0);
 }
 
@@ -210,6 +249,7 @@ void sim_reset(uint64_t seed)
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);
     memset(sim.noted, 0, sizeof sim.noted);
+    memset(sim.second, 0, sizeof sim.second);
     memset(sim.unseen, 0, sizeof sim.unseen);
     sim.ran_unseen = false;
     sim.captures = sim.turn = 0;
@@ -219,10 +259,11 @@ void sim_reset(uint64_t seed)
     sim.shares_with_devices = sim.waits_for_host = sim.runs_host_code = sim.has_managed = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
-        if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
+        if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES && !is_second(slot))
             make_slot(slot, NULL);
-    for (unsigned module = 0; module < SIM_STREAMS; module++) {
-        make_slot(sim_variable_of_stream(module), NULL);
+    for (unsigned module = 0; module < SIM_MODULES; module++) {
+        if (module < SIM_STREAMS)
+            make_slot(sim_variable_of_module(module), NULL);
         for (unsigned kernel = 0; kernel < SIM_KERNELS; kernel++) {
             sim_function *function = &functions[module][kernel];
             function->name = names[kernel];
@@ -243,7 +284,7 @@ static uint64_t signature_of(const sim_step *step)
     for (unsigned i = 0; i < SIM_WORDS; i++)
         hash = sim_hash(sim_hash(hash, word(step->a, i)), word(step->b, i));
     if (step->kernel == SIM_COUNT)
-        hash = sim_hash(hash, word(sim_variable_of_stream(step->stream), 0));
+        hash = sim_hash(hash, word(variable_of(step), 0));
     return hash | 1;
 }
 
@@ -256,14 +297,14 @@ static void swap_words(const sim_step *step, unsigned i)
 
 static void count(const sim_step *step)
 {
-    unsigned variable = sim_variable_of_stream(step->stream);
+    unsigned variable = variable_of(step);
     set_word(variable, 0, word(variable, 0) + step->value + 1);
     set_word(step->a, 0, word(step->a, 0) ^ word(variable, 0));
 }
 
 static void tally(const sim_step *step)
 {
-    unsigned variable = sim_variable_of_stream(step->stream);
+    unsigned variable = variable_of(step);
     set_word(variable, 1, word(variable, 1) + step->value);
 }
 
@@ -364,7 +405,7 @@ static uint64_t flag_of(const sim_work *work)
     const sim_stream *stream = &sim.streams[work->step.stream];
     const bool awaits_other = work->step.op == SIM_VALUE_WAIT && work->step.from != work->step.stream;
     if (work->step.kernel == SIM_PEER || awaits_other)
-        return word(sim_variable_of_stream(work->step.from), SIGNAL_WORD);
+        return word(sim_variable_of_module(module_of(work->step.from)), SIGNAL_WORD);
     return work->is_replay && sim.host_is_saved ? stream->repeated_flag : stream->flag;
 }
 
@@ -395,6 +436,9 @@ static void run_kernel(const sim_work *work)
     unsigned context = sim_context_of_stream(step->stream);
     if (sim.contexts[context].failed)
         return;
+    const sim_slot *variable = &sim.slots[variable_of(step)];
+    if (!variable->live || (step->module > 0 && step->module != variable->generation))
+        sim_violation("a kernel runs whose module is unloaded");
     note_run(work, signature_of(step), reach_of(step));
     sim.slots[step->a].is_hosts = sim.slots[step->b].is_hosts = false;
     compute(step);
@@ -452,14 +496,25 @@ static void run_node(const sim_step *step, bool is_replay)
     }
 }
 
-/* Its signature is made of what all of its kernels find before it; that of a graph of one kernel is the kernel's. */
-static uint64_t signature_of_graph(const sim_queue *graph)
+/* A node, as the launch of its graph finds it. */
+static sim_step node_of(const sim_step *launch, unsigned node)
 {
+    sim_step step = sim.streams[launch->from].graph.items[node].step;
+    step.tag = sim_node_tag(launch->tag, node);
+    step.module = launch->module;
+    step.second = launch->second;
+    return step;
+}
+
+/* Its signature is made of what all of its kernels find before it; that of a graph of one kernel is the kernel's. */
+static uint64_t signature_of_graph(const sim_step *launch)
+{
+    const unsigned count = sim.streams[launch->from].graph.count;
     uint64_t signature = 0;
-    for (unsigned i = 0; i < graph->count; i++) {
-        const sim_step *step = &graph->items[i].step;
-        if (step->op == SIM_LAUNCH)
-            signature = graph->count == 1 ? signature_of(step) : sim_hash(signature, signature_of(step));
+    for (unsigned i = 0; i < count; i++) {
+        const sim_step step = node_of(launch, i);
+        if (step.op == SIM_LAUNCH)
+            signature = count == 1 ? signature_of(&step) : sim_hash(signature, signature_of(&step));
     }
     return signature;
 }
@@ -472,10 +527,9 @@ static void run_graph(const sim_work *work)
         return;
     for (unsigned i = 0; i < graph->count; i++)
         reach |= graph->items[i].step.op == SIM_LAUNCH ? reach_of(&graph->items[i].step) : 0;
-    note_run(work, signature_of_graph(graph), reach);
+    note_run(work, signature_of_graph(&work->step), reach);
     for (unsigned i = 0; i < graph->count; i++) {
-        sim_step step = graph->items[i].step;
-        step.tag = sim_node_tag(work->step.tag, i);
+        const sim_step step = node_of(&work->step, i);
         run_node(&step, work->is_replay);
     }
 }
@@ -545,7 +599,7 @@ static void run_work(const sim_work *work)
         break;
     }
     if (step->signal > 0)
-        set_word(sim_variable_of_stream(step->stream), SIGNAL_WORD, step->signal);
+        set_word(variable_of(step), SIGNAL_WORD, step->signal);
 }
 
 static bool goes_on(const sim_work *work)
@@ -985,16 +1039,33 @@ static int copy_out(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+void sim_unload(unsigned variable)
+{
+    sim.slots[variable].live = sim.slots[variable].kept = false;
+    for (unsigned module = 0; module < SIM_MODULES; module++)
+        if (sim_variable_of_module(module) == variable)
+            sim.noted[module] = false;
+}
+
+/* If the engine keeps the module, or has let go of it since, it comes at another place. */
 static int reload(const sim_step *step, uint64_t *out)
 {
     (void)out;
+    if (step->refused)
+        return SIM_REFUSED;
     sim_drain_context(sim_context_of_stream(step->stream));
-    const uint64_t signal = word(step->a, SIGNAL_WORD); /* a kernel of the other context may still be waiting for it */
-    make_slot(step->a, NULL);
-    set_word(step->a, SIGNAL_WORD, signal);
-    for (unsigned module = 0; module < SIM_STREAMS; module++)
-        if (sim_variable_of_stream(module) == step->a)
-            sim.noted[module] = false;
+    /* A kernel of the other context may still be waiting for it. */
+    const uint64_t signal = atomic_load(&sim.slots[step->a].words[SIGNAL_WORD]);
+    const bool is_redirected = sim.slots[step->a].kept || !sim.slots[step->a].live;
+    unsigned stream = 0;
+    while (sim_variable_of_module(module_of(stream)) != step->a)
+        stream++;
+    sim.second[stream] = sim.second[stream] != is_redirected;
+    if (!is_redirected)
+        sim_unload(step->a);
+    const unsigned place = sim_variable_of_module(module_of(stream));
+    make_slot(place, NULL);
+    set_word(place, SIGNAL_WORD, signal);
     return 0;
 }
 
@@ -1293,7 +1364,7 @@ static void note_capture(const sim_step *step, int result)
 kprof_call sim_describe(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    sim_function *function = step->function ? step->function : &functions[step->stream][step->kernel];
+    sim_function *function = step->function ? step->function : &functions[module_of_step(step)][step->kernel];
     kprof_call call = {
         .kind = operations[step->op].kind,
         .name = operations[step->op].name,
@@ -1358,7 +1429,7 @@ static bool is_told(const kprof_call *call)
 static void note_unseen(const sim_step *step)
 {
     pthread_mutex_lock(&sim.mutex);
-    for (unsigned module = 0; module < SIM_STREAMS; module++) {
+    for (unsigned module = 0; module < SIM_MODULES; module++) {
         const bool launches = step->function && step->function->module == module;
         /* The first launch loads the module, and kprof looks at the next one. */
         sim.noted[module] = sim.noted[module] || (sim.unseen[module] && launches);
@@ -1412,8 +1483,23 @@ static void choose_hold(const sim_step *step)
     pthread_mutex_unlock(&sim.mutex);
 }
 
-int sim_call(const sim_step *step, uint64_t *out)
+/* The program names its memory and its modules; the driver knows where they are. */
+static sim_step find_places(const sim_step *given)
 {
+    sim_step step = *given;
+    pthread_mutex_lock(&sim.mutex);
+    const unsigned module = module_of(step.op == SIM_GRAPH_LAUNCH ? step.from : step.stream);
+    step.a = sim_place_of(step.a);
+    step.b = sim_place_of(step.b);
+    step.second = module >= SIM_STREAMS;
+    step.module = sim.slots[sim_variable_of_module(module)].generation;
+    pthread_mutex_unlock(&sim.mutex);
+    return step;
+}
+
+int sim_call(const sim_step *given, uint64_t *out)
+{
+    const sim_step now = find_places(given), *step = &now;
     sim_current = step->detached ? SIM_CONTEXTS : sim_context_of_stream(step->stream);
     is_program = true;
     made = step;

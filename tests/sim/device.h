@@ -17,13 +17,15 @@ enum {
     SIM_COMMON = SIM_LANES, /* the machine has a part for each thread and a common one, which share contexts only */
     SIM_PARTS,
     SIM_LANE_STREAMS = 4,
-    SIM_LANE_SLOTS = 16,
+    SIM_LANE_SLOTS = 20,
     SIM_STREAMS = SIM_PARTS * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
-    SIM_SLOTS = SIM_PARTS * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
+    SIM_MODULES = 2 * SIM_STREAMS,
+    SIM_SLOTS = SIM_PARTS * SIM_LANE_SLOTS, /* places for allocations; slot i is of context i % 2 */
     SIM_POOLED = 4, /* the first of a lane's slots at which pools have memory, one pool for each context */
     SIM_POOLS = SIM_PARTS * SIM_CONTEXTS,
     SIM_VARIABLES = 8, /* the first of a lane's slots that are module variables: one for each stream's module */
     SIM_MEMORIES = 12, /* the first that are physical memory, to be mapped at other slots; two of each context */
+    SIM_SECONDS = 16,  /* the first that are variables of modules that came while the engine kept those before them */
     SIM_WORDS = 8,
     SIM_REASONS = 3,
     SIM_QUEUE = 64,
@@ -65,7 +67,7 @@ typedef enum sim_op {
     SIM_COPY_IN_ASYNC,  /* from there */
     SIM_HOST_FUNCTION,  /* changes it, in the order of the stream */
     SIM_GRAPH_CHANGE,   /* node `node` of the graph that was captured in `from` gets the kernel, slots and value */
-    SIM_RELOAD,         /* unload the module of a slot that is a variable, and load it again */
+    SIM_RELOAD, /* unload the module of a slot that is a variable, and load it again; or it is unloaded already */
     SIM_RECORD,
     SIM_STREAM_WAIT,
     SIM_SYNC_STREAM,
@@ -108,7 +110,7 @@ typedef enum sim_kernel {
 
 typedef struct sim_function {
     const char *name;
-    unsigned module; /* number of the stream that launches its kernels */
+    unsigned module; /* the stream that launches its kernels, and SIM_STREAMS more of a module with a second variable */
     sim_kernel kernel;
 } sim_function;
 
@@ -127,6 +129,8 @@ typedef struct sim_step {
     unsigned tag;    /* of a launch: its number in the program */
     unsigned turn;
     unsigned node;                /* of SIM_GRAPH_CHANGE */
+    uint64_t module;              /* generation of the variable of a launch's module, or a graph's; 0: any */
+    bool second;                  /* that variable is one of SIM_SECONDS */
     struct kprof_operation *kept; /* of SIM_PUT_BACK and SIM_KEEP; NULL: nobody wants it any more */
     bool shared;                  /* of SIM_ALLOC: host and device both have it */
     bool exported;                /* of SIM_ALLOC: another device has it, too */
@@ -232,30 +236,32 @@ typedef struct sim_machine {
     int64_t now_ms;             /* time of the device, which passes while calls are held */
     bool is_in_driver;          /* in a call of the program, which may wait: slow launches end */
     uint64_t random;
-    bool noted[SIM_STREAMS]; /* modules whose variables snapshots hold, by stream */
-    bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
-    bool hooked;             /* have the hooks called */
-    bool tells_contexts;     /* they were told of all contexts */
-    bool faulty;             /* the engine's side fails now and then */
-    bool is_tight;           /* the application finds no space on the GPU now and then */
-    bool slow;               /* a launch of the engine takes long now and then */
-    bool jittery;            /* calls take different times, for programs of several threads */
-    unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
-    unsigned holds;          /* how many holds may still hold; later ones are released at once */
-    bool has_default;        /* the first stream of each context is the default one, which others wait for */
-    uint32_t independent;    /* streams that do not, as bits */
-    bool may_wait;           /* work may wait for the program */
-    bool has_flags;          /* for memory of the host */
-    bool has_slow;           /* some launches take long */
-    bool secret_holds;       /* nothing tells that work may wait for the host: it looks for what a later copy brings */
-    bool flushes;            /* launches must be measured with cold caches */
-    unsigned program;        /* number of the program that runs, for the records of its launches */
-    size_t capacity;         /* of a profiler */
-    uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
-    bool awaits;             /* graphs may wait for the host */
-    bool pageable;           /* the host's buffers are, so that the driver may read them at once */
-    bool changes_stream;     /* the next graph was in another stream before */
-    bool tells;              /* graphs tell the host that it may use what they copied before they have ended */
+    bool noted[SIM_MODULES];  /* modules whose variables snapshots hold */
+    bool second[SIM_STREAMS]; /* modules whose variables are of SIM_SECONDS, by stream */
+    atomic_uint unloads;      /* of modules that the engine kept */
+    bool returned[SIM_TAGS];  /* launch calls that came back before the interruption, with the hooks called */
+    bool hooked;              /* have the hooks called */
+    bool tells_contexts;      /* they were told of all contexts */
+    bool faulty;              /* the engine's side fails now and then */
+    bool is_tight;            /* the application finds no space on the GPU now and then */
+    bool slow;                /* a launch of the engine takes long now and then */
+    bool jittery;             /* calls take different times, for programs of several threads */
+    unsigned pauses;          /* how many captures may still take so long that the engine finds nothing to do */
+    unsigned holds;           /* how many holds may still hold; later ones are released at once */
+    bool has_default;         /* the first stream of each context is the default one, which others wait for */
+    uint32_t independent;     /* streams that do not, as bits */
+    bool may_wait;            /* work may wait for the program */
+    bool has_flags;           /* for memory of the host */
+    bool has_slow;            /* some launches take long */
+    bool secret_holds;        /* nothing tells that work may wait for the host: it looks for what a later copy brings */
+    bool flushes;             /* launches must be measured with cold caches */
+    unsigned program;         /* number of the program that runs, for the records of its launches */
+    size_t capacity;          /* of a profiler */
+    uint32_t most_launches;   /* of a measurement, as the configuration has it; 0: any number */
+    bool awaits;              /* graphs may wait for the host */
+    bool pageable;            /* the host's buffers are, so that the driver may read them at once */
+    bool changes_stream;      /* the next graph was in another stream before */
+    bool tells;               /* graphs tell the host that it may use what they copied before they have ended */
     bool managed;          /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
     bool several_threads;  /* the application has them */
     bool refuses_frees;    /* the driver frees what the program names, whatever is put in its place */
@@ -274,7 +280,7 @@ typedef struct sim_machine {
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     atomic_bool is_unfollowed;    /* the hooks are not called for launches, waits and harmless calls */
-    bool unseen[SIM_STREAMS];     /* modules that had a kernel launched meanwhile, by stream */
+    bool unseen[SIM_MODULES];     /* modules that had a kernel launched meanwhile */
     atomic_uint epoch, inside[2]; /* calls that are under way, by the parity of the epoch in which they began */
     bool ran_unseen;              /* a kernel of a module whose variables nobody had noted */
     void (*arm)(void);            /* called before calls of the program now and then; NULL: nothing */
@@ -326,8 +332,13 @@ bool sim_is_ordered(unsigned stream, unsigned other);
 /* The number of the stream that the engine names; `context`: whose default stream it may be. */
 unsigned sim_stream_of(const void *handle, unsigned context);
 unsigned sim_variable_of_stream(unsigned stream);
+/* Where what the program calls this slot is now: the variable of a module may be a second one. */
+unsigned sim_place_of(unsigned slot);
 
 /* For backend.c; with the mutex held. */
+unsigned sim_variable_of_module(unsigned module);
+/* Unload the module that has this variable. */
+void sim_unload(unsigned variable);
 sim_pool *sim_pool_of(unsigned slot);
 /* Have the pool unmap what is freed, while it has more slots than these. */
 void sim_pool_trim(const sim_pool *pool, uint64_t slots);

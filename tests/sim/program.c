@@ -322,7 +322,17 @@ static void add_reload(generator *g, unsigned stream)
         return;
     sync_both(g, stream);
     g->changes++;
-    add(g, SIM_RELOAD, stream)->a = slot_of(g, variable_slot(stream));
+    sim_step *step = add(g, SIM_RELOAD, stream);
+    step->a = slot_of(g, variable_slot(stream));
+    step->refused = g->program->traits.refusals && tag_of_last(g) % 4 == 0;
+}
+
+/* A module whose variable its kernels use before and after. */
+static void add_reload_within(generator *g, unsigned stream)
+{
+    add_kernel(g, stream, SIM_COUNT);
+    add_reload(g, stream);
+    add_kernel(g, stream, SIM_COUNT);
 }
 
 static void add_host_access(generator *g, unsigned stream)
@@ -711,6 +721,10 @@ static void add_any(generator *g)
         add_range(g, stream);
         return;
     }
+    if (g->program->traits.reloads && is_likely(g, 10)) {
+        add_reload_within(g, stream);
+        return;
+    }
     if (g->program->traits.long_batches && !is_likely(g, 24)) {
         add_launch(g, stream & ~3u);
         return;
@@ -903,12 +917,13 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
         uint64_t hash = 1;
-        bool is_programs =
-            sim.slots[slot].live && !sim.slots[slot].kept && !sim.slots[slot].cached; /* else it is freed */
-        if (!is_programs || program->lost[sim.slots[slot].memory])
+        const unsigned place = sim_place_of(slot);
+        const sim_slot *at = &sim.slots[place];
+        bool is_programs = at->live && !at->kept && !at->cached; /* else it is freed */
+        if (slot % SIM_LANE_SLOTS >= SIM_SECONDS || !is_programs || program->lost[place == slot ? at->memory : slot])
             continue;
         for (unsigned i = 0; i < SIM_WORDS; i++)
-            hash = sim_hash(hash, atomic_load(&sim_words(slot)[i]));
+            hash = sim_hash(hash, atomic_load(&sim_words(place)[i]));
         result->memory[slot] = hash;
     }
     for (unsigned stream = 0; stream < SIM_STREAMS; stream++)

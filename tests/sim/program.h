@@ -30,6 +30,7 @@ typedef struct sim_traits {
     bool refusals;        /* the driver refuses allocations, copies and launches of graphs */
     bool few_kernels;     /* launches of each come often */
     bool slow;            /* kernels take longer than a call may be held; of one thread only */
+    bool reloads;         /* modules often come and go, and their kernels are launched */
     bool dice;            /* a kernel computes something else in each replay, and the host sees it */
 } sim_traits;
 

@@ -123,9 +123,10 @@ static void print_group(const char *what)
             group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
             group.traits.host_access ? ", with host access" : "", group.traits.pools ? ", pools" : "",
             group.traits.long_batches ? ", with many launches" : "");
-    fprintf(stderr, "further:%s%s%s%s%s\n", group.counts_reads ? "" : " reads not counted",
+    fprintf(stderr, "further:%s%s%s%s%s%s\n", group.counts_reads ? "" : " reads not counted",
             group.traits.staged ? " staged" : "", group.traits.changes_graphs ? " changed graphs" : "",
-            group.traits.polls ? " polls" : "", group.traits.refusals ? " refusals" : "");
+            group.traits.polls ? " polls" : "", group.traits.refusals ? " refusals" : "",
+            group.traits.reloads ? " reloads" : "");
     if (sim.has_default)
         fprintf(stderr, "default streams, independent %x\n", sim.independent);
     if (group.counts || group.samples)
@@ -437,6 +438,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_shapes(sim_hash(first / GROUP, lanes) % 8);
     if (first / GROUP % 2 == 1)
         choose_further_traits(sim_hash(first / GROUP, lanes + 5 * SIM_LANES));
+    group.traits.reloads = first / GROUP % 4 == 1;
     choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
     choose_instructions(sim_hash(first / GROUP, lanes + 4 * SIM_LANES));
     choose_profiler_calls(sim_hash(first / GROUP, lanes + 3 * SIM_LANES) % 12);

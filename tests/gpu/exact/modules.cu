@@ -2,7 +2,7 @@
 // own, and kernels that the runtime loads at their first launch.
 //
 // Usage: modules MODE...
-//   ptx, cubin, library, lazy, plugin
+//   ptx, cubin, candidates, library, lazy, plugin
 #include "exact.h"
 
 #include <dlfcn.h>
@@ -56,6 +56,56 @@ static void run_ptx(void)
 static void run_cubin(void)
 {
     run_module("exact-module.cubin");
+}
+
+__global__ void linger(unsigned long long ns)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (gpu_time_ns() - start < ns)
+        continue;
+}
+
+// The driver unloads no module that belongs to a library.
+static void show_refusal(const std::string &image)
+{
+    CUlibrary library;
+    CUmodule module;
+    CHECK_DRIVER(cuLibraryLoadData(&library, image.c_str(), NULL, NULL, 0, NULL, NULL, 0));
+    CHECK_DRIVER(cuLibraryGetModule(&module, library));
+    printf("unloading a library's module: error %d\n", (int)cuModuleUnload(module));
+    CHECK_DRIVER(cuLibraryUnload(library));
+}
+
+// As an autotuner does: each candidate is a module that is launched a few times and unloaded. The one before it goes
+// later, and memory tells in the end what was in the variable of each.
+static void run_candidates(void)
+{
+    static const unsigned CANDIDATES = 40;
+    const std::string image = read_neighbour("exact-module.cubin");
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    unsigned *totals = copy_to_device(std::vector<unsigned>(CANDIDATES));
+    std::vector<unsigned> want(CANDIDATES, 5);
+    CUmodule before = NULL;
+    for (unsigned i = 0; i < CANDIDATES; i++) {
+        const LoadedModule loaded = load_module(image);
+        for (unsigned n = 1; n <= LAUNCHES; n++) {
+            step_loaded(loaded.step, (CUdeviceptr)x, 2 * n + 1, i + n);
+            model.step(2 * n + 1, i + n);
+            want[i] += i + n;
+        }
+        CHECK_DRIVER(cuMemcpyDtoD((CUdeviceptr)(totals + i), loaded.total, sizeof *totals));
+        if (before)
+            CHECK_DRIVER(cuModuleUnload(before));
+        before = loaded.module;
+    }
+    linger<<<1, 1>>>(20000000);
+    launched();
+    CHECK_DRIVER(cuModuleUnload(before));
+    fprintf(stderr, "a module is unloaded %s the GPU's work\n", cuStreamQuery(NULL) ? "beside" : "behind");
+    show_refusal(image);
+    show_device("totals", totals, want);
+    show_device("x", x, model.x);
 }
 
 static void run_library(void)
@@ -143,8 +193,8 @@ static void run_plugin(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {
-        {"ptx", run_ptx}, {"cubin", run_cubin}, {"library", run_library}, {"lazy", run_lazy}, {"plugin", run_plugin}};
+    static const Mode modes[] = {{"ptx", run_ptx},         {"cubin", run_cubin}, {"candidates", run_candidates},
+                                 {"library", run_library}, {"lazy", run_lazy},   {"plugin", run_plugin}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
