@@ -349,7 +349,7 @@ class Random:
             return {"not known": end - begin}
         asked = max(begin, min(call[0], end))
         if asked == begin:
-            on_its_way = min(end - begin, max(0, self.WAY - (begin - call[0])))
+            on_its_way = min(end - begin, max(0, self.WAY - (begin - call[1])))
             return {"launching": on_its_way, "queued work": end - begin - on_its_way}
         causes = collections.Counter(self.cause(call[2], at) for at in range(begin, asked))
         causes["launching"] += end - asked

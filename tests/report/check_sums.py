@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 BASE = 1751371200000000000
-ON_ITS_WAY = 10000 # ns from a call until its work reaches the GPU
+ON_ITS_WAY = 10000 # ns from the end of a call until its work reaches the GPU
 OWN = ("kprof: measuring launches", "kprof: left out, as the trace is limited")
 CALLS = {"cudaLaunchKernel": "launching", "cudaMemcpyAsync": "calls that copy", "cudaMemsetAsync": "other calls",
          "cudaMalloc": "allocation", "cudaFree": "allocation", "cudaDeviceSynchronize": "synchronization",
@@ -182,7 +182,7 @@ class Trace:
             return {"not known": end - begin}
         host = max(begin, min(end if is_own else call.start, end))
         if host == begin:
-            on_its_way = min(end - begin, max(0, ON_ITS_WAY - (begin - call.start)))
+            on_its_way = min(end - begin, max(0, ON_ITS_WAY - (begin - call.end)))
             return {"launching": on_its_way, "queued work": end - begin - on_its_way}
         causes = collections.Counter({"launching": end - host, "host code": host - begin})
         for other in self.calls:

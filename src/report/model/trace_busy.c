@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define CLASSES KPROF_CUMULATE_CLASSES
-/* Work that was asked for in this time has not yet reached the GPU: it waits for nothing else. */
+/* For so long after the call that asked for it work may not have reached the GPU, and waits for nothing else. */
 #define ON_ITS_WAY_NS 10000.
 
 enum { HOST_CODE, SYNCHRONIZATION, COPYING, LAUNCHING, ALLOCATION, OTHER_CALLS, QUEUED, NOT_KNOWN, CAUSES };
@@ -133,7 +133,9 @@ static void put_gap(walk *w, int64_t from, int64_t to)
                   host = asked > from ? asked : from;
     const bool is_unknown = !is_own && !is_asked;
     if (is_unknown || host == from) {
-        const double gap = between(from, to), left = is_unknown ? 0 : fmax(0, ON_ITS_WAY_NS - between(call, from));
+        const int64_t returned = number(w, RETURN);
+        const double gap = between(from, to), since = between(returned, from) - between(from, returned),
+                     left = is_unknown ? 0 : fmax(0, ON_ITS_WAY_NS - since);
         add_idle(&w->idle, w->device, LAUNCHING, fmin(gap, left));
         add_idle(&w->idle, w->device, is_unknown ? NOT_KNOWN : QUEUED, fmax(0, gap - left));
         return;
