@@ -678,14 +678,19 @@ static kprof_status refuse_runs(const kprof_runs *runs)
     if (runs->taken > 0)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the runs differ; --app-replay-mode relaxed takes what they have in common");
-    return kprof_fail(KPROF_NOT_COLLECTED, "no %s is the same in all runs;%s%s --replay-mode %s needs one run",
-                      runs->of_ranges ? "range" : "launch",
+    const char *what = runs->of_ranges ? "range" : "launch", *other = runs->of_ranges ? "range" : "auto";
+    if (!runs->are_moved)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "no %s is the same in all runs; let the program launch the same kernels in each of them, or "
+                          "measure it in one run with --replay-mode %s",
+                          what, other);
+    return kprof_fail(KPROF_NOT_COLLECTED, "no %s is the same in all runs;%s%s --replay-mode %s needs one run", what,
                       runs->order == KPROF_ORDER_STRICT ? " --app-replay-mode balanced takes any order," : "",
                       runs->match == KPROF_MATCH_NAME   ? ""
                       : runs->match == KPROF_MATCH_GRID ? " --app-replay-match name takes any shape,"
                                                         : " --app-replay-match grid takes any context and stream, and "
                                                           "name any shape, too,",
-                      runs->of_ranges ? "range" : "auto");
+                      other);
 }
 
 static kprof_status join_shares(profile *run, const share_reports *reports)

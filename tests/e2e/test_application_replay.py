@@ -168,6 +168,11 @@ class Runs(Case):
             self.assertIn("no launch is the same in all runs; ", run.err)
             self.assertIn(way_out, run.err)
             self.assertNotIn("no launch matched", run.err)
+        run = self.few("--app-replay-mode", "strict", *self.changing(f"launch={SCALE}", f"launch={VECTOR_ADD}"),
+                       code=110)
+        self.assertIn("no launch is the same in all runs; let the program launch the same kernels in each of them, or "
+                      "measure it in one run with --replay-mode auto", run.err)
+        self.assertNotIn("--app-replay-", run.err) # no other order or shape helps
         steps = f"place=context:1 launch={SCALE}", f"place=context:2 launch={SCALE}"
         run = self.few("--app-replay-match", "all", *self.changing(*steps), code=110)
         self.assertIn("; --app-replay-match grid takes any context and stream, and name any shape, too,", run.err)

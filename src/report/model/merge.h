@@ -38,6 +38,7 @@ typedef struct kprof_runs {
     bool of_ranges;        /* launches are ranges, which get throughputs of the parts that they have */
     uint64_t left_out;     /* filled in: launches that not all runs have, of all runs */
     uint64_t taken;        /* filled in: launches that all have */
+    bool are_moved;        /* filled in: of some that are left out all runs have as many */
 } kprof_runs;
 /* Instead of kprof_merge_finish: make one launch of those that match, with the values of all, in the processes of the
  * first run. Launches that not every run has are left out, and messages tell which. */

@@ -129,7 +129,7 @@ static void match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
 }
 
 /* Tell of kernels whose launches not all runs have. */
-static void tell_kernels(kprof_report *report, const kprof_runs *runs)
+static void tell_kernels(kprof_report *report, kprof_runs *runs)
 {
     enum { KERNELS_TOLD = 4 };
     char query[640];
@@ -144,6 +144,7 @@ static void tell_kernels(kprof_report *report, const kprof_runs *runs)
     while (kprof_cursor_next(&rows)) {
         const char *name = kprof_store_column(rows.row, 0);
         const long long least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
+        runs->are_moved = runs->are_moved || least == most;
         if (++count > KERNELS_TOLD)
             continue;
         if (least == most)
@@ -168,7 +169,7 @@ static void tell_left_out(kprof_report *report, kprof_runs *runs)
     const char *one = runs->of_ranges ? "range" : "launch", *several = runs->of_ranges ? "ranges" : "launches";
     kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
               "%llu of %lld %s of the %zu runs %s left out, since not every run has %s; %lld %s match%s",
-              (unsigned long long)runs->left_out, (long long)all, several, runs->count,
+              (unsigned long long)runs->left_out, (long long)all, all == 1 ? one : several, runs->count,
               runs->left_out == 1 ? "is" : "are", runs->left_out == 1 ? "it" : "them", (long long)taken,
               taken == 1 ? one : several, taken == 1 ? "es" : "");
     tell_kernels(report, runs);
