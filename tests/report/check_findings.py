@@ -119,11 +119,15 @@ def faults_of_sources(source):
             yield f"{finding['id']}: its estimate has no formula in words or no source"
 
 
+def print_report(source, kprof, *options, recorded=RECORDED):
+    return subprocess.run([kprof, "report", source / recorded, *options], capture_output=True, text=True,
+                          check=True).stdout
+
+
 def read_launches(source, kprof, *options, recorded=RECORDED):
     """{function: launch} of the recorded run."""
-    done = subprocess.run([kprof, "report", source / recorded, "--json", *options], capture_output=True, text=True,
-                          check=True)
-    return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
+    printed = print_report(source, kprof, "--json", *options, recorded=recorded)
+    return {launch["kernel"]["function"]: launch for launch in json.loads(printed)["launches"]}
 
 
 def faults_of_table(source, launches):
@@ -201,9 +205,8 @@ def faults_of_occupancy(launches):
 def faults_of_words(source, kprof):
     """Units with plural names are in sentences that suit these, and no line says its first words twice."""
     for page in ("summary", "brief", "details"):
-        done = subprocess.run([kprof, "report", source / RECORDED, "--page", page, "--width", "200"],
-                              capture_output=True, text=True, check=True)
-        for line in done.stdout.splitlines():
+        printed = print_report(source, kprof, "--page", page, "--width", "200")
+        for line in printed.splitlines():
             if re.search(r"\b(slots|cores|banks|requests|atomics) (is|has|works)\b|issue slots, .* its peak", line) or \
                re.search(r"Limited by +([a-z ]+): \1,", line):
                 yield f"--page {page}: {line.strip()}"
@@ -212,9 +215,8 @@ def faults_of_words(source, kprof):
 def faults_of_width(source, kprof):
     """A kernel of the brief page has at most 15 lines in a terminal of 80 columns, however many there are."""
     for width in ("80", "200"):
-        done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--group-by", "config", "--width", width],
-                              capture_output=True, text=True, check=True)
-        for block in done.stdout.split("\n\n"):
+        printed = print_report(source, kprof, "--brief", "--group-by", "config", "--width", width)
+        for block in printed.split("\n\n"):
             lines = [line for line in block.splitlines() if line.startswith(" ")]
             yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 80)
             if len(lines) > 15:
@@ -230,9 +232,8 @@ def shares_of_stalls(launch):
 def faults_of_brief(source, kprof, launches):
     """The brief names the largest stalls of the page, with their shares, and the verdict's first; and it gives the
     verdict's limit, and the gain of the first finding."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--json"], capture_output=True, text=True,
-                          check=True)
-    for brief in map(json.loads, done.stdout.splitlines()):
+    printed = print_report(source, kprof, "--brief", "--json")
+    for brief in map(json.loads, printed.splitlines()):
         kernel, launch = brief["function"], launches[brief["function"]]
         shares, verdict = shares_of_stalls(launch), launch["verdict"]
         told = [(stall["name"], stall["pct"]) for stall in brief["stalls"]]
@@ -350,9 +351,8 @@ def faults_of_agent_brief(brief, full, reasons):
 
 def faults_of_statistics(source, kprof):
     """Where tables are not drawn, no two metrics of a section have one label."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dram_bound_sum", "--page", "statistics",
-                           "--json"], capture_output=True, text=True, check=True)
-    [kernel] = json.loads(done.stdout)["kernels"]
+    printed = print_report(source, kprof, "-k", "dram_bound_sum", "--page", "statistics", "--json")
+    [kernel] = json.loads(printed)["kernels"]
     metrics = {}
     for row in kernel["metrics"]:
         metrics.setdefault((row["section"], row["label"]), set()).add(row["metric"])
@@ -365,11 +365,10 @@ def faults_of_excess(source, kprof):
     for kernel, page, expected in (("small_code", "details", True), ("dram_bound_sum", "details", False),
                                    ("small_code", "statistics", True), ("dram_bound_sum", "statistics", False)):
         for options in ([], ["--markdown"]):
-            done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, "--page", page, *options],
-                                  capture_output=True, text=True, check=True)
-            shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
+            printed = print_report(source, kprof, "-k", kernel, "--page", page, *options)
+            shown = printed.replace("100 %", "").replace("100.00 %", "")
             has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
-            told = done.stdout.rstrip().rpartition("\n\n")[2].startswith("Shares of more than 100 %")
+            told = printed.rstrip().rpartition("\n\n")[2].startswith("Shares of more than 100 %")
             if has_any != expected or told != expected:
                 yield f"{kernel}, {page} {options}: shares of more than 100 %: {has_any}, explained: {told}"
 
@@ -380,9 +379,8 @@ def faults_of_breakdowns(source, kprof):
                              ("matmul_half_with_tensor_cores", ["L2 Cache Throughput"]), ("dram_bound_sum", [])):
         for options, pattern in ([], r"^    (\S.*) is above each part here"), \
                                 (["--markdown"], r"(?:^|\. )(\w[^.|]*) is above each part here"):
-            done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, *options], capture_output=True,
-                                  text=True, check=True)
-            told = re.findall(pattern, done.stdout, re.MULTILINE)
+            printed = print_report(source, kprof, "-k", kernel, *options)
+            told = re.findall(pattern, printed, re.MULTILINE)
             if told != expected:
                 yield f"{kernel} {options}: above each of their parts are {told}, not {expected}"
 
@@ -390,20 +388,16 @@ def faults_of_breakdowns(source, kprof):
 def faults_of_spreads(source, kprof):
     """People see how far passes disagree with two decimals, in each format."""
     for options in ([], ["--markdown"], ["--csv"]):
-        done = subprocess.run([kprof, "report", source / RECORDED, "-k", "tiny_kernel", "--width", "1000", *options],
-                              capture_output=True, text=True, check=True)
-        if not re.search(r"\bgr__cycles_active\.sum (differs by )?26\.02 %", done.stdout):
+        printed = print_report(source, kprof, "-k", "tiny_kernel", "--width", "1000", *options)
+        if not re.search(r"\bgr__cycles_active\.sum (differs by )?26\.02 %", printed):
             yield f"{' '.join(options) or 'text'} does not say that gr__cycles_active.sum differs by 26.02 %"
 
 
 def faults_of_raw(source, kprof):
     """A value has the same unit on the raw page as in each section, unless the section computes it."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--page", "raw", "--json"],
-                          capture_output=True, text=True, check=True)
-    units = {metric["name"]: metric["unit"] for metric in json.loads(done.stdout)["metrics"]}
-    done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--json"], capture_output=True, text=True,
-                          check=True)
-    [launch] = json.loads(done.stdout)["launches"]
+    printed = print_report(source, kprof, "-c", "1", "--page", "raw", "--json")
+    units = {metric["name"]: metric["unit"] for metric in json.loads(printed)["metrics"]}
+    [launch] = json.loads(print_report(source, kprof, "-c", "1", "--json"))["launches"]
     for section in launch["sections"]:
         cells = [cell for table in section["tables"] for row in table["rows"] for cell in row["cells"] if cell]
         for value in [*section["items"], *cells]:
@@ -416,9 +410,8 @@ def faults_of_chart(source, kprof):
     for width, expected in ((72, []), (80, [
             "SM <--- 103.81 MB --- L1/TEX <--- 103.81 MB --- L2 <--- 103.82 MB --- DRAM",
             "   ---- 1.08 MB ---->        ---- 1.08 MB ---->    --- 280.06 KB --->"])):
-        done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dependent_loads", "--width", str(width)],
-                              capture_output=True, text=True, check=True)
-        drawn = [line[4:] for line in done.stdout.splitlines() if re.search(r"<--|-->", line)]
+        printed = print_report(source, kprof, "-k", "dependent_loads", "--width", str(width))
+        drawn = [line[4:] for line in printed.splitlines() if re.search(r"<--|-->", line)]
         if drawn != expected:
             yield f"at {width} columns the traffic is drawn as {drawn}"
 
