@@ -29,3 +29,17 @@ static inline int tear_down_catalog(void **state)
     kprof_catalog_free(shipped_catalog);
     return 0;
 }
+
+/* The same with a host of GH100. */
+static kprof_host *gh100;
+
+static inline int set_up_gh100(void **state)
+{
+    return set_up_catalog(state) == 0 && kprof_host_open("GH100", NULL, &gh100) == KPROF_OK ? 0 : -1;
+}
+
+static inline int tear_down_gh100(void **state)
+{
+    kprof_host_close(gh100);
+    return tear_down_catalog(state);
+}

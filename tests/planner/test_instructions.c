@@ -7,24 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static kprof_host *host;
-static kprof_catalog *catalog;
-
-static int open_host(void **state)
-{
-    (void)state;
-    catalog = load_shipped_catalog();
-    return catalog && kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
-}
-
-static int close_host(void **state)
-{
-    (void)state;
-    kprof_host_close(host);
-    kprof_catalog_free(catalog);
-    return 0;
-}
-
 static kprof_status plan_words(const char *words, const kprof_limits *limits, kprof_plan *plan)
 {
     kprof_selection selection = {.limits = *limits};
@@ -36,7 +18,7 @@ static kprof_status plan_words(const char *words, const kprof_limits *limits, kp
                                              : &selection.metrics;
         assert_true(kprof_strlist_add(list, word + (list != &selection.metrics)));
     }
-    kprof_status status = kprof_plan_make(catalog, &selection, host, plan);
+    kprof_status status = kprof_plan_make(shipped_catalog, &selection, gh100, plan);
     kprof_selection_free(&selection);
     return status;
 }
@@ -181,7 +163,7 @@ TEST(test_chips)
     kprof_host *turing = NULL;
     assert_int_equal(kprof_host_open("TU102", NULL, &turing), KPROF_OK);
     for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name; row++) {
-        if (kprof_instruction_metric_on(host, row) == (strcmp(row->name, declined) == 0))
+        if (kprof_instruction_metric_on(gh100, row) == (strcmp(row->name, declined) == 0))
             fail_msg("GH100 has %s, or has it not", row->name);
         assert_ptr_equal(kprof_instruction_metric_find(row->name), row);
         if (row->ncu)
@@ -263,5 +245,5 @@ TEST(test_budget)
 
 int main(void)
 {
-    return cupti_is_here() ? run_all_tests(open_host, close_host) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(set_up_gh100, tear_down_gh100) : SKIPPED;
 }

@@ -6,30 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static kprof_host *host;
-static kprof_catalog *catalog;
-
-static int open_host(void **state)
-{
-    (void)state;
-    catalog = load_shipped_catalog();
-    return catalog && kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
-}
-
-static int close_host(void **state)
-{
-    (void)state;
-    kprof_host_close(host);
-    kprof_catalog_free(catalog);
-    return 0;
-}
-
 /* The plan of one word of --metrics. */
 static kprof_status plan_word(const char *word, kprof_plan *plan)
 {
     char *items[] = {(char *)word};
     kprof_selection selection = {.metrics = {items, 1, 1}};
-    return kprof_plan_make(catalog, &selection, host, plan);
+    return kprof_plan_make(shipped_catalog, &selection, gh100, plan);
 }
 
 static void assert_shown(const char *word, const char *const *names, size_t count)
@@ -160,11 +142,11 @@ TEST(test_too_much)
         assert_true(kprof_strlist_add(&selection.metrics, word));
     }
     log_capture_start(&capture);
-    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_USAGE);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, gh100, &plan), KPROF_USAGE);
     assert_non_null(strstr(capture.last, "33 patterns, more than the 32"));
     assert_non_null(strstr(capture.last, "join some"));
     free(selection.metrics.items[--selection.metrics.count]);
-    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_UNKNOWN_NAME);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, gh100, &plan), KPROF_UNKNOWN_NAME);
     kprof_log_set_sink(NULL, NULL);
     kprof_strlist_free(&selection.metrics);
 }
@@ -176,7 +158,7 @@ TEST(test_every_unknown_is_named)
     log_capture capture;
     kprof_plan plan;
     log_capture_start(&capture);
-    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_UNKNOWN_NAME);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, gh100, &plan), KPROF_UNKNOWN_NAME);
     assert_int_equal(capture.count, 2);
     kprof_log_set_sink(NULL, NULL);
 }
@@ -187,7 +169,7 @@ TEST(test_section_and_metric)
     char *metrics[] = {(char *)"dram__bytes.sum", (char *)"launch__block_size", (char *)"dram__bytes.sum"};
     kprof_selection selection = {.sections = {sections, 1, 1}, .metrics = {metrics, 3, 3}};
     kprof_plan plan;
-    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, gh100, &plan), KPROF_OK);
     assert_string_equal(plan.chip, "GH100");
     assert_int_equal(plan.section_count, 1);
     assert_string_equal(plan.sections[0].id, "Occupancy");
@@ -208,7 +190,7 @@ TEST(test_alternatives)
     kprof_host *other;
     kprof_plan plan;
     assert_int_equal(kprof_host_open("GB202", NULL, &other), KPROF_OK);
-    assert_int_equal(kprof_plan_make(catalog, &selection, other, &plan), KPROF_OK);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, other, &plan), KPROF_OK);
     assert_true(kprof_strlist_contains(&plan.collect, "dram__bytes_op_read.sum"));
     assert_false(kprof_strlist_contains(&plan.collect, "dram__bytes_read.sum"));
     kprof_plan_free(&plan);
@@ -234,8 +216,8 @@ static query_count ask(kprof_query_mode mode, const char *name)
     char *items[] = {(char *)name};
     kprof_strlist names = {items, name ? 1 : 0, 1};
     query_count count = {0, 0, ""};
-    kprof_query query = {catalog, mode, &names, count_row, &count};
-    assert_int_equal(kprof_query_metrics(host, &query), KPROF_OK);
+    kprof_query query = {shipped_catalog, mode, &names, count_row, &count};
+    assert_int_equal(kprof_query_metrics(gh100, &query), KPROF_OK);
     return count;
 }
 
@@ -250,8 +232,8 @@ TEST(test_query)
     assert_string_equal(suffixes.first, "dram__bytes.avg");
     log_capture capture;
     log_capture_start(&capture);
-    kprof_query bad = {catalog, KPROF_QUERY_SUFFIX, NULL, count_row, &all};
-    assert_int_equal(kprof_query_metrics(host, &bad), KPROF_USAGE);
+    kprof_query bad = {shipped_catalog, KPROF_QUERY_SUFFIX, NULL, count_row, &all};
+    assert_int_equal(kprof_query_metrics(gh100, &bad), KPROF_USAGE);
     kprof_log_set_sink(NULL, NULL);
 }
 
@@ -276,10 +258,10 @@ static void assert_query_fails(const char *name, const char *reason)
     char *items[] = {(char *)name};
     kprof_strlist names = {items, 1, 1};
     query_count count = {0, 0, ""};
-    kprof_query query = {catalog, KPROF_QUERY_BASE, &names, count_row, &count};
+    kprof_query query = {shipped_catalog, KPROF_QUERY_BASE, &names, count_row, &count};
     log_capture capture;
     log_capture_start(&capture);
-    assert_int_equal(kprof_query_metrics(host, &query), KPROF_UNKNOWN_NAME);
+    assert_int_equal(kprof_query_metrics(gh100, &query), KPROF_UNKNOWN_NAME);
     assert_int_equal(count.rows, 0);
     if (capture.count != 1 || !strstr(capture.last, reason))
         fail_msg("%s: \"%s\" lacks \"%s\"", name, capture.last, reason);
@@ -297,11 +279,11 @@ TEST(test_query_unknown)
 TEST(test_cost)
 {
     kprof_set_cost cost;
-    assert_int_equal(kprof_set_cost_on(catalog, "basic", host, &cost), KPROF_OK);
+    assert_int_equal(kprof_set_cost_on(shipped_catalog, "basic", gh100, &cost), KPROF_OK);
     assert_true(cost.pass_count > 0 && cost.metric_count > 40);
 }
 
 int main(void)
 {
-    return cupti_is_here() ? run_all_tests(open_host, close_host) : SKIPPED;
+    return cupti_is_here() ? run_all_tests(set_up_gh100, tear_down_gh100) : SKIPPED;
 }

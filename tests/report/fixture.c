@@ -244,11 +244,9 @@ static kprof_metrics_record metrics_record(const fixture_metrics *metrics)
     };
 }
 
-void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics)
+static void begin_process(kprof_ingest *ingest, const kprof_process_record *process, const fixture_metrics *metrics)
 {
-    kprof_record record = {.type = KPROF_RECORD_PROCESS};
-    record.process = (kprof_process_record){
-        4242, 4200, START_UNIX_NS + 500000000, "gpu-host", "/home/user/project/app", "./app --size 16777216"};
+    kprof_record record = {.type = KPROF_RECORD_PROCESS, .process = *process};
     fixture_store(ingest, &record);
     record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
     fixture_store(ingest, &record);
@@ -256,6 +254,14 @@ void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics)
     record.metrics = metrics_record(metrics);
     fixture_store(ingest, &record);
     store_kernels(ingest);
+}
+
+void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics)
+{
+    begin_process(ingest,
+                  &(kprof_process_record){4242, 4200, START_UNIX_NS + 500000000, "gpu-host", "/home/user/project/app",
+                                          "./app --size 16777216"},
+                  metrics);
 }
 
 static void store_seen(kprof_ingest *ingest, uint32_t kernel, uint64_t launches)
@@ -310,17 +316,11 @@ static void store_second_process(kprof_report *report, const fixture_metrics *me
 {
     kprof_ingest *ingest = NULL;
     ingest = kprof_ingest_new(report);
-    kprof_record record = {.type = KPROF_RECORD_PROCESS};
-    record.process = (kprof_process_record){
-        4243, 4242, START_UNIX_NS + 700000000, "gpu-host", "/usr/bin/python3.11", "python3 -c 'import torch\ntrain()'"};
-    fixture_store(ingest, &record);
-    record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
-    fixture_store(ingest, &record);
-    record = (kprof_record){.type = KPROF_RECORD_METRICS};
-    record.metrics = metrics_record(metrics);
-    fixture_store(ingest, &record);
-    store_kernels(ingest);
-    record = (kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(metrics)};
+    begin_process(ingest,
+                  &(kprof_process_record){4243, 4242, START_UNIX_NS + 700000000, "gpu-host", "/usr/bin/python3.11",
+                                          "python3 -c 'import torch\ntrain()'"},
+                  metrics);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(metrics)};
     record.launch.kernel = 2;
     record.launch.cluster[0] = 2;
     record.launch.cluster[1] = record.launch.cluster[2] = 1;
