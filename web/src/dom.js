@@ -60,8 +60,13 @@ export function kernelHeading(name, ...before) {
     return [heading, h("button", { type: "button", "aria-expanded": "false", onclick: unfold }, "Whole name")];
 }
 
-// A note below what it belongs to.
-export const note = (...children) => h("span", { class: "note" }, ...children);
+// A note below what it belongs to. No line of it begins with the sign behind a number.
+export const note = (...children) =>
+    h(
+        "span",
+        { class: "note" },
+        children.map((child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child)),
+    );
 
 // A section of a page, with its heading.
 export const part = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);

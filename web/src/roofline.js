@@ -141,6 +141,14 @@ class Taken {
     }
 }
 
+const LABEL_SIZE = 11; // pixels
+const pen = document.createElement("canvas").getContext("2d");
+
+function widthOf(text) {
+    pen.font = `${LABEL_SIZE}px sans-serif`; // as ECharts writes it
+    return pen.measureText(text).width;
+}
+
 // Gives points labels as long as there is space that no other point or label takes. One label is enough for points of a
 // kernel that stand together. spots: [{dot, at: [x, y], text}]
 function placeLabels(spots, [left, top, right, bottom]) {
@@ -150,7 +158,7 @@ function placeLabels(spots, [left, top, right, bottom]) {
     const isInside = (place) => place[0] >= left && place[1] >= top && place[2] <= right && place[3] <= bottom;
     spots.forEach(({ dot }) => delete dot.label);
     for (const { dot, at, text } of spots) {
-        const places = Object.entries(placesOf(at, 6.4 * text.length));
+        const places = Object.entries(placesOf(at, widthOf(text)));
         const isKnown = labelled.get(text)?.some((other) => Math.hypot(other[0] - at[0], other[1] - at[1]) < 12);
         const found = !isKnown && places.find(([, place]) => isInside(place) && taken.isFree(place));
         dot.label = { show: Boolean(found), position: found ? found[0] : undefined, formatter: text };
@@ -239,7 +247,7 @@ function optionsOf(points, shown, unit, perByte) {
             id: `dots-${level}`,
             type: "scatter",
             symbolSize: 9,
-            label: { distance: 4, color: text, fontSize: 11 },
+            label: { distance: 4, color: text, fontSize: LABEL_SIZE },
             z: 2,
             animation: false,
             itemStyle: { color: color(level), opacity: 0.8, borderColor: style("--paper"), borderWidth: 0.5 },
