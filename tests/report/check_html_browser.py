@@ -77,6 +77,7 @@ class Pages(unittest.TestCase):
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "parts": make_stacks(KPROF, fixtures[3], folder / "parts.kprof"),
                    "source": MEASURED / "source.kprof",
+                   "both": make_stacks(KPROF, MEASURED / "source.kprof", folder / "both.kprof"),
                    "ptx": SAMPLE.parent / "transpose-before-h200.kprof",
                    "ptx-alone": change(SAMPLE.parent / "transpose-before-h200.kprof", folder / "ptx-alone.kprof",
                                        "DELETE FROM code_line"),
@@ -696,6 +697,8 @@ class Pages(unittest.TestCase):
         for fragment in ("", "#launch-0", "#run", "#kernel-3"):
             self.open("kernels", fragment, width=320)
             self.assert_fits(fragment)
+        self.open("both", width=320) # with more views to go to
+        self.assert_fits("both")
 
     @seldom
     def test_a_kernel_is_a_card_in_a_narrow_window(self):
@@ -1108,7 +1111,8 @@ class Pages(unittest.TestCase):
         self.open("ranges")
         text = self.evaluate("document.querySelector('main').innerText")
         self.assertIn("\n1 range of 1 name, with 6 launches, on NVIDIA H200", text)
-        self.assertNotIn("By kernel", text)
+        for word in "By kernel", "per kernel", "per launch":
+            self.assertNotIn(word, text)
         self.click("document.querySelector('tbody a')")
         self.assertIn("Range\n0\nLaunches in it\n6\n", self.evaluate("document.querySelector('.facts').innerText"))
         self.assertEqual(self.evaluate("document.querySelector('h2').textContent"), "Range 0")

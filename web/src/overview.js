@@ -3,7 +3,7 @@ import { recall, remember } from "./choices.js";
 import { fieldOf, total } from "./data.js";
 import { h, part } from "./dom.js";
 import { kernelTable, launchTable } from "./kernels.js";
-import { isRanges, launchLink, launchNumbers } from "./launch.js";
+import { isRanges, launchLink, launchTitle } from "./launch.js";
 import { listView } from "./lists.js";
 import { rooflineChart, rooflineChoices, rooflinesOf } from "./roofline.js";
 import { human } from "./units.js";
@@ -57,7 +57,7 @@ const ofKernels = (run) =>
     }));
 const ofLaunches = (run) =>
     run.launches.map((launch) => ({
-        name: `${launch.kernel.name}, launch${launch.multiplexed?.launches > 1 ? "es" : ""} ${launchNumbers(launch)}`,
+        name: `${launch.kernel.name}, ${launchTitle(launch).toLowerCase()}`,
         link: launchLink(launch),
         launches: [launch],
     }));
@@ -136,6 +136,7 @@ function ofOthers(report) {
 export function overview(report) {
     const { run } = report;
     if (run.launches.length === 0) return ofOthers(report);
+    const hasRanges = isRanges(run.launches);
     const charts = roofline(run, ofKernels(run));
     const links = new Map(run.groups.map((group) => [group.kernel.name, group.link]));
     return [
@@ -143,10 +144,10 @@ export function overview(report) {
         lead(report),
         whereViews(report),
         part(
-            isRanges(run.launches) ? "Ranges" : "Kernels and launches",
+            hasRanges ? "Ranges" : "Kernels and launches",
             tabs("Rows of the table", [
-                [isRanges(run.launches) ? "By name" : "By kernel", () => kernelTable(run)],
-                [isRanges(run.launches) ? "One by one" : "By launch", () => launchTable(run, run.launches)],
+                [hasRanges ? "By name" : "By kernel", () => kernelTable(run)],
+                [hasRanges ? "One by one" : "By launch", () => launchTable(run, run.launches)],
             ]),
         ),
         report.sources.map((list) => listView(list, "Overview", links)),
@@ -154,8 +155,8 @@ export function overview(report) {
             part(
                 "Roofline",
                 tabs("Points of the roofline", [
-                    ["A point per kernel", () => roofline(run, ofKernels(run))],
-                    ["A point per launch", () => roofline(run, ofLaunches(run))],
+                    [`A point per ${hasRanges ? "name" : "kernel"}`, () => roofline(run, ofKernels(run))],
+                    [`A point per ${hasRanges ? "range" : "launch"}`, () => roofline(run, ofLaunches(run))],
                 ]),
             ),
     ];
