@@ -417,6 +417,13 @@ class Records(Tracing):
         self.assertEqual(table("kern_line_sum", "all"), [(line, name, 100000), (None, name, 20000)])
         self.assertRegex(self.kprof("export", "all", "--to", "folded").out,
                          r"main.*;launch .*;vectorAdd 100000\n\(no call stack\);vectorAdd 20000\n$")
+        # lines are texts, also where the first row has none
+        with sqlite3.connect(self.path("all.kprof")) as database:
+            database.execute("DELETE FROM trace_caller WHERE correlation<>(SELECT max(correlation) FROM trace_kernel)")
+        database.close()
+        self.assertIsNone(table("kern_line_sum", "all")[0][0])
+        aligned = self.kprof("stats", "all", "--report", "kern_line_sum", "--markdown").out.splitlines()[1]
+        self.assertTrue(aligned.endswith("| ---: | --- | --- |"), aligned)
         self.assert_run(self.trace(*steps), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_caller"), [(0,)])
         self.assertNotIn("by Line", self.kprof("stats", "run").out)

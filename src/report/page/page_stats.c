@@ -37,7 +37,7 @@ static kprof_emit_field field_of(const char *name)
 /* The first row tells what a column has; these are texts where it has nothing there. */
 static kprof_field_type type_of(sqlite3_stmt *statement, int column)
 {
-    static const char *const texts[] = {"Limited by", "Worth Most", "SrcMemKd", "DstMemKd"};
+    static const char *const texts[] = {"Limited by", "Worth Most", "SrcMemKd", "DstMemKd", "Line", "Met"};
     const int type = sqlite3_column_type(statement, column);
     const bool is_text = (type == SQLITE_TEXT || type == SQLITE_BLOB) ||
                          KPROF_ANY(i, COUNT_OF(texts), strcmp(sqlite3_column_name(statement, column), texts[i]) == 0);
