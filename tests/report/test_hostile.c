@@ -5,7 +5,7 @@
 #include "core/clean.h"
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/emit/output.h"
+#include "report/emit/grid.h"
 #include "test.h"
 
 #include <sqlite3.h>
@@ -411,12 +411,11 @@ TEST(test_endless_samples_over_time)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
-/* The names of metrics over time are cut where a line ends: between two characters. */
+/* What is over time keeps within the lines, and names are broken between two characters. */
 TEST(test_long_names_over_time)
 {
+    static const kprof_page pages[] = {KPROF_PAGE_DETAILS, KPROF_PAGE_TIMELINE};
     kprof_report *report = NULL;
-    kprof_status status;
-    const kprof_print_options options = {.page = KPROF_PAGE_DETAILS, .width = 60};
     fixture_write(path);
     execute("UPDATE metric SET name='a'||replace(hex(zeroblob(40)), '00', char(252)) WHERE id=1;"
             "UPDATE metric SET name='ab'||replace(hex(zeroblob(40)), '00', char(252)) WHERE id=2;"
@@ -424,13 +423,19 @@ TEST(test_long_names_over_time)
             "INSERT INTO timeline SELECT id, 1, 0, 9, 1 FROM launch;"
             "INSERT INTO timeline SELECT id, 2, 0, 9, 1 FROM launch");
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
-    char *text = fixture_print(report, &options, &status);
-    assert_int_equal(status, KPROF_OK);
-    assert_non_null(strstr(text, "Over time"));
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (!kprof_text_is_clean(line))
-            fail_msg("%s", line);
-    free(text);
+    for (size_t i = 0; i < COUNT_OF(pages); i++) {
+        kprof_status status;
+        const kprof_print_options options = {.page = pages[i], .width = 60};
+        char *text = fixture_print(report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        assert_non_null(strstr(text, pages[i] == KPROF_PAGE_DETAILS ? "Over time" : "Timelines"));
+        const char *drawing = strstr(text, " |");
+        assert_true(drawing && strcspn(drawing + 2, "|") > 50); /* in one piece */
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+            if (!kprof_text_is_clean(line) || kprof_text_width(line) > 60)
+                fail_msg("%s", line);
+        free(text);
+    }
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 

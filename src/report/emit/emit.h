@@ -236,9 +236,10 @@ kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
 /* Show each cell of a table as a metric, as emitters without an operation for tables do. */
 void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table);
-/* A line of characters that shows how a metric goes from the begin of the launch to its end; darker is more. */
+/* A line of characters that shows how a metric goes from the begin of the launch to its end; darker is more. It keeps
+ * within `width` columns, of which it needs 3. */
 #define KPROF_TIMELINE_SIZE 63
-void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series,
+void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, size_t width,
                          char out[KPROF_TIMELINE_SIZE]);
 /* Show what a launch has over time as emitters without an operation for it do. */
 void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launch,

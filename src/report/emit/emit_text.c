@@ -737,35 +737,37 @@ static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
                        const kprof_timeline_series *series)
 {
-    enum { LEAST_LABEL = 16 };
+    enum { INDENT = 6 };
     const struct {
         const char *word;
         double value;
     } values[] = {{": least ", series->least}, {", mean ", series->mean}, {", most ", series->most}};
+    const size_t width = width_of(emitter);
     char line[KPROF_TIMELINE_SIZE];
-    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-    KPROF_AUTO_FREE char *label = kprof_strdup(series->label);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&text, or_empty(series->label));
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         const kprof_human human = kprof_units_human(values[i].value, series->unit, emitter->options->base_units);
-        kprof_strbuf_printf(&text, "%s%s%s%s", values[i].word, human.number, *human.unit ? " " : "", human.unit);
+        kprof_strbuf_puts(&text, values[i].word);
+        kprof_human_put(&human, &text);
     }
-    kprof_timeline_draw(timeline, series, line);
-    const size_t width = width_of(emitter), used = 4 + text.length;
-    if (label)
-        kprof_cut_text(label, width > used + LEAST_LABEL ? width - used : LEAST_LABEL);
-    kprof_output_printf(emitter->out, "    %s%s\n      %s\n", or_empty(label), kprof_strbuf_text(&text), line);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width, false}, &text);
+    kprof_timeline_draw(timeline, series, width > INDENT ? width - INDENT : 1, line);
+    kprof_output_printf(emitter->out, "      %s\n", line);
 }
 
 static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
 {
     const kprof_human end = kprof_units_human((double)timeline->end_ns, "ns", emitter->options->base_units);
-    kprof_output_puts(emitter->out, "\n  Over time");
+    kprof_strbuf heading = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&heading, "Over time");
     if (timeline->series_count > 0)
-        kprof_output_printf(emitter->out, ", %s %s from begin to end", end.number, end.unit);
+        kprof_strbuf_printf(&heading, ", %s %s from begin to end", end.number, end.unit);
     if (timeline->laid_over > 1)
-        kprof_output_printf(emitter->out, ", mean of %llu launches laid over one another",
+        kprof_strbuf_printf(&heading, ", mean of %llu launches laid over one another",
                             (unsigned long long)timeline->laid_over);
     kprof_output_puts(emitter->out, "\n");
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), false}, &heading);
     if (timeline->reason)
         kprof_text_labelled(emitter->out, (kprof_text_place){4, width_of(emitter)}, "Note", timeline->reason);
     for (size_t i = 0; i < timeline->series_count; i++)

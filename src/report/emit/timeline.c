@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#define LINE_PARTS (KPROF_TIMELINE_SIZE - 3) /* without what is around them */
+#define MOST_PARTS (KPROF_TIMELINE_SIZE - 3) /* without what is around them */
+#define BESIDE     140                       /* columns of a line with room for the drawing behind numbers */
 
 /* Is the format one that people read? */
 static bool is_for_people(const kprof_emitter *emitter)
@@ -12,32 +13,37 @@ static bool is_for_people(const kprof_emitter *emitter)
 }
 
 /* The line goes from 0, or the least value below it, to the most. */
-void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series,
+void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, size_t width,
                          char out[KPROF_TIMELINE_SIZE])
 {
     const double low = series->least < 0 ? series->least : 0, height = series->most - low;
-    double parts[LINE_PARTS];
-    kprof_timeline_resample(timeline, series, parts, LINE_PARTS);
-    for (size_t i = 0; i < LINE_PARTS; i++) {
+    const size_t count = width >= KPROF_TIMELINE_SIZE ? MOST_PARTS : width > 3 ? width - 2 : 1;
+    double parts[MOST_PARTS];
+    kprof_timeline_resample(timeline, series, parts, count);
+    for (size_t i = 0; i < count; i++) {
         const double share = height > 0 ? (parts[i] - low) / height : 0;
         out[1 + i] = kprof_timeline_shade(isnan(parts[i]) ? NAN : share);
     }
-    out[0] = out[LINE_PARTS + 1] = '|';
-    out[LINE_PARTS + 2] = '\0';
+    out[0] = out[count + 1] = '|';
+    out[count + 2] = '\0';
 }
 
-/* A line of people's table. */
+/* A row of people's table; where lines are short, the drawing stands below the numbers. */
 static void show_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
                         const kprof_timeline_series *series)
 {
+    enum { AROUND = 4 }; /* columns before what stands below a row */
     char line[KPROF_TIMELINE_SIZE];
-    kprof_timeline_draw(timeline, series, line);
+    const size_t width = emitter->options->width ? emitter->options->width : SIZE_MAX;
+    const bool is_beside = width >= BESIDE;
+    kprof_timeline_draw(timeline, series, is_beside || width < AROUND ? SIZE_MAX : width - AROUND, line);
     const kprof_emit_field fields[] = {
         kprof_field_text("label", "Metric", series->label),
         kprof_field_value("minimum", "Least", series->least, series->unit),
         kprof_field_value("mean", "Mean", series->mean, series->unit),
         kprof_field_value("maximum", "Most", series->most, series->unit),
-        kprof_field_text("line", "From begin to end", line),
+        kprof_field_text("line", "From begin to end", line, .plain = !is_beside,
+                         .role = is_beside ? KPROF_ROLE_SHOWN : KPROF_ROLE_NOTE),
     };
     emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }
