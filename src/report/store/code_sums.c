@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MOST_VALUES ((size_t)8 << 20) /* that are kept: 64 MB */
+#define AT_ONCE     8                 /* values that a statement stores: half the time of as many statements */
 
 struct kprof_code_sums {
     kprof_names known;        /* indexes of items, by profile, function and metrics */
@@ -13,22 +14,49 @@ struct kprof_code_sums {
     size_t count, value_count;
 };
 
+/* Values on their way into the table, in the order of the statement: offset, metric and value of each. */
+typedef struct waiting {
+    struct {
+        int64_t offset, metric;
+        double value;
+    } items[AT_ONCE];
+    size_t count;
+} waiting;
+
+static void store_waiting(kprof_report *report, const kprof_code_values *of, waiting *from)
+{
+    const size_t step = from->count == AT_ONCE ? AT_ONCE : 1;
+    sqlite3_stmt *insert =
+        kprof_store_statement(report, step > 1 ? KPROF_SQL_ADD_INSTRUCTION_VALUES : KPROF_SQL_ADD_INSTRUCTION_VALUE);
+    sqlite3_bind_int64(insert, 1, of->profile);
+    sqlite3_bind_int64(insert, 2, of->function);
+    for (size_t i = 0; i < from->count; i++) {
+        const int at = 3 + 3 * (int)(i % step);
+        sqlite3_bind_int64(insert, at, from->items[i].offset);
+        sqlite3_bind_int64(insert, at + 1, from->items[i].metric);
+        sqlite3_bind_double(insert, at + 2, from->items[i].value);
+        if ((i + 1) % step == 0)
+            kprof_store_step(report, insert);
+    }
+    from->count = 0;
+}
+
 static void store_rows(kprof_report *report, const kprof_code_values *from)
 {
-    sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE);
-    sqlite3_bind_int64(insert, 1, from->profile);
-    sqlite3_bind_int64(insert, 2, from->function);
+    waiting waits = {.count = 0};
     const double *row = from->values;
     for (size_t i = 0; i < from->rows; i++, row += 1 + from->count) {
-        sqlite3_bind_int64(insert, 3, (int64_t)row[0]);
         for (size_t k = 0; k < from->count; k++) {
             if (row[1 + k] == 0 || from->metrics[k] == 0)
                 continue;
-            sqlite3_bind_int64(insert, 4, from->metrics[k]);
-            sqlite3_bind_double(insert, 5, row[1 + k]);
-            kprof_store_step(report, insert);
+            waits.items[waits.count].offset = (int64_t)row[0];
+            waits.items[waits.count].metric = from->metrics[k];
+            waits.items[waits.count++].value = row[1 + k];
+            if (waits.count == AT_ONCE)
+                store_waiting(report, from, &waits);
         }
     }
+    store_waiting(report, from, &waits);
 }
 
 static bool rises(const kprof_code_values *of)

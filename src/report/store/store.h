@@ -18,6 +18,7 @@
 #define KPROF_NAMED_SECTION_ORDER 1000000
 
 /* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). NULL: rows.c has it. */
+#define KPROF_ADD_TO_VALUE "ON CONFLICT DO UPDATE SET value=value+excluded.value"
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                                        \
     X(COMMIT, "COMMIT")                                                                                                \
@@ -74,8 +75,10 @@
                     "period_cycles=?4 "                                                                                \
                     "THEN period_cycles WHEN period_cycles=0 AND sampled=0 THEN ?4 ELSE 0 END, dropped=dropped+?5, "   \
                     "reason=CASE ?7 WHEN 0 THEN reason ELSE ?6 END WHERE id=?1")                                       \
-    X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
-                             "value=value+excluded.value")                                                             \
+    X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) " KPROF_ADD_TO_VALUE)                    \
+    X(ADD_INSTRUCTION_VALUES,                                                                                          \
+      "INSERT INTO instruction_value VALUES(?1,?2,?3,?4,?5),(?1,?2,?6,?7,?8),(?1,?2,?9,?10,?11),(?1,?2,?12,?13,?14),"  \
+      "(?1,?2,?15,?16,?17),(?1,?2,?18,?19,?20),(?1,?2,?21,?22,?23),(?1,?2,?24,?25,?26) " KPROF_ADD_TO_VALUE)           \
     X(ADD_TIMELINE_PASS, "INSERT OR IGNORE INTO timeline_pass VALUES(?,?,?,?,?)")                                      \
     X(ADD_SAMPLE, "INSERT OR IGNORE INTO timeline VALUES(?,?,?,?,?)")                                                  \
     X(ADD_VALUE_ONCE, "INSERT OR IGNORE INTO value VALUES(?,?,?)")                                                     \
