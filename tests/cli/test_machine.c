@@ -301,8 +301,3 @@ TEST(clocks_are_judged)
                    KPROF_OK);
     }
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

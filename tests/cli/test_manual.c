@@ -208,8 +208,3 @@ TEST(no_exit_code_is_invented)
     }
     free(page);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

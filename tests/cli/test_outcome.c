@@ -90,8 +90,3 @@ TEST(activities)
     outcome.counts.activities = 0;
     assert_int_equal(kprof_outcome_exit_code(&outcome), 106);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

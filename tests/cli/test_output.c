@@ -137,8 +137,3 @@ TEST(width_as_asked_for)
     assert_true(kprof_print_options_make(&options, out).width >= 100000);
     fclose(out);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

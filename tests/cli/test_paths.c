@@ -122,8 +122,3 @@ TEST(why_a_program_cannot_start_is_told)
     assert_int_equal(kprof_program_fail("no-program-of-this-name", ETXTBSY), KPROF_NO_APPLICATION);
     assert_non_null(strstr(captured.last, strerror(ETXTBSY)));
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -92,8 +92,3 @@ TEST(terminals)
     fclose(out);
     close(controller);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -108,8 +108,3 @@ TEST(where_no_descriptor_is_left)
     (void)limit_descriptors(before);
     assert_int_equal(rmdir(parent), 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -61,8 +61,3 @@ TEST(odd_lines_are_split_too)
         kprof_strlist_free(&split);
     }
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -343,8 +343,3 @@ TEST(damaged_code_is_survived)
     }
     free(bytes);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -359,8 +359,3 @@ TEST(cut_listings_are_survived)
     free(bytes);
     free(text);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

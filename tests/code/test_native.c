@@ -84,8 +84,3 @@ TEST(damaged_programs)
     free(content);
     assert_int_equal(unlink(HERE), 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

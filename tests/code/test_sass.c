@@ -202,8 +202,3 @@ TEST(copies_are_told_by_what_they_tell)
     check_role("SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR23], RZ", KPROF_SASS_TEST);
     check_role("SYNCS.EXCH.64 URZ, [UR4], UR6", KPROF_SASS_PLAIN);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -78,8 +78,3 @@ TEST(checksum_is_crc32c)
         for (size_t size = 0; from + size <= sizeof bytes; size++)
             assert_int_equal(kprof_crc32c(7, bytes + from, size), kprof_crc32c_by_table(7, bytes + from, size));
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -51,8 +51,3 @@ TEST(test_cut)
     kprof_fit_text(copy, sizeof copy, "gr");
     assert_string_equal(copy, "gr");
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

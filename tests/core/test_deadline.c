@@ -56,8 +56,3 @@ TEST(test_poll_beside_signals)
     close(ends[0]);
     close(ends[1]);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

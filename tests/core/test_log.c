@@ -171,8 +171,3 @@ TEST(threads_may_log_at_once)
         pthread_join(threads[i], NULL);
     assert_int_equal(count, 4000);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -127,8 +127,3 @@ TEST_WITH(test_version_1, set_up, tear_down)
     assert_int_equal(left("4:memory,cpu:/job/step\n"), 2050);
     assert_int_equal(left("4:memory2:/job\n"), SIZE_MAX);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -227,8 +227,3 @@ TEST(deep_nesting_is_no_recursion)
     free(base);
     free(name);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -36,8 +36,3 @@ TEST(test_the_machine_itself)
     assert_true(kprof_proc_number(&(kprof_proc_file){"", "/proc/self/status"}, "Pid", 10, &number));
     assert_int_equal(number, getpid());
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -79,8 +79,3 @@ TEST(searches_fail_instead)
     assert_true(kprof_regex_work(regex) > before);
     kprof_regex_free(regex);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -30,8 +30,3 @@ TEST(values_outside_the_enum_are_harmless)
     assert_string_equal(kprof_status_message(KPROF_STATUS_COUNT), "?");
     assert_int_not_equal(kprof_status_exit_code((kprof_status)12345), 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

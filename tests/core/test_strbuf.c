@@ -184,8 +184,3 @@ TEST(test_memory_that_runs_out)
     assert_int_equal(ends, 1);
     KPROF_FREE_TEXTS(&text, &other);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

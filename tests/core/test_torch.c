@@ -62,8 +62,3 @@ TEST(launches_are_of_modules)
         free(text);
     }
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -108,8 +108,3 @@ TEST(test_no_such_image)
     assert_null(kprof_blank_keep(m.bytes, m.size, 10, 1000));
     release(&m);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

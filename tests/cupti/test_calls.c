@@ -1173,8 +1173,3 @@ TEST(test_results)
     kprof_call_decode_result(ID(cuMemHostAlloc), &variable, &found);
     assert_int_equal(found.sharing, KPROF_SHARES_WITH_HOST);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -130,8 +130,3 @@ TEST(test_nothing_can_be_read)
     assert_true(general);
     munmap(memory, SIZE);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

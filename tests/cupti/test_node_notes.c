@@ -36,8 +36,3 @@ TEST(too_many_get_none)
     assert_int_equal(kprof_node_notes_find(&many[KPROF_NODE_NOTES_MAX]), 5);
     free(many);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -62,8 +62,3 @@ TEST(test_unknown_chip)
     kprof_smem_request request = {.cc_major = 8, .threads_per_block = 128, .max_blocks_per_sm = 16, .carveout_pct = -1};
     assert_int_equal(kprof_smem_configured_bytes(&request), 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -34,8 +34,3 @@ TEST(threads_that_have_gone_on)
     pthread_join(resting, NULL);
     assert_true(kprof_unseen_await());
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -68,8 +68,3 @@ TEST(what_is_too_old)
     assert_answer("P100", KPROF_UNSUPPORTED, "\"P100\" is too old: chip GP100 has compute capability 6.0");
     assert_int_equal(kprof_chip_check("Xavier", NULL), KPROF_UNSUPPORTED);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

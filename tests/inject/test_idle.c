@@ -154,8 +154,3 @@ TEST(test_stop_within_a_call)
     kprof_idle_stop();
     assert_int_equal(pthread_mutex_unlock(&kprof_the_idle.mutex), 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

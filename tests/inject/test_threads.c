@@ -47,8 +47,3 @@ TEST(test_signals)
     assert_true(sigismember(&started, SIGUSR1) == 1 && sigismember(&started, SIGUSR2) == 1);
     assert_true(sigismember(&started, SIGINT) == 1 && sigismember(&started, SIGPROF) == 1);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -558,8 +558,3 @@ TEST_WITH(many_times_are_chosen, begin, end_limit)
     assert_false(kprof_trace_limit_has(last + INTERVAL, last + INTERVAL));
     assert_true(kprof_trace_limit_has(START + 101 * INTERVAL, START + 101 * INTERVAL));
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -229,8 +229,3 @@ TEST(test_bounded)
     assert_refused(text, "too many arguments");
     free(text);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

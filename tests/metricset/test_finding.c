@@ -289,8 +289,3 @@ TEST(reads_places)
     assert_refused(MESSAGE ",\"values\":[{\"name\":\"v\",\"first\":[{\"name\":\"x\",\"place\":\"y\"}]}]}",
                    "place: is \"y\", which is no metric of instructions");
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

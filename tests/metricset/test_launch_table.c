@@ -27,8 +27,3 @@ TEST(test_names_that_people_know)
     assert_null(kprof_launch_metric_find("launch__grid"));
     assert_null(kprof_launch_metric_find(""));
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -125,8 +125,3 @@ TEST(test_bounded)
     assert_refused(text, "id: is longer than");
     free(text);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -223,8 +223,3 @@ TEST(test_extremes)
     assert_near(kprof_cost_of(&nothing, &endless).total_s, kprof_prices.start_s);
     assert_int_equal(kprof_cost_of(&nothing, &endless).batch_count, 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

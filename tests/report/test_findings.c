@@ -564,8 +564,3 @@ TEST(findings_are_chosen_by_id)
     free(all.items);
     kprof_catalog_free(catalog);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -306,8 +306,3 @@ TEST(test_graph)
         known += strncmp(values[i].name, "device__", 8) != 0 && !isnan(values[i].value);
     assert_int_equal(known, sizeof told / sizeof *told);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

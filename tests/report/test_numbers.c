@@ -495,8 +495,3 @@ TEST(test_names)
     assert_int_equal(names.copies.count, 1);
     kprof_names_free(&names);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -268,8 +268,3 @@ TEST(repeats_needed)
     assert_int_equal(kprof_repeats_needed(18, 0.01), 8);
     assert_int_equal(kprof_repeats_needed(200, 0.01), 9);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -146,8 +146,3 @@ TEST(test_few_columns_show_no_plot)
         free(text);
     }
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -157,8 +157,3 @@ TEST(test_columns_of_a_later_version)
     assert_string_equal(columns.data, ", 0, 0, 0, '', '', '', '', NULL, NULL, NULL, NULL, 0");
     kprof_strbuf_free(&columns);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -257,8 +257,3 @@ TEST_WITH(test_many_groups, set_up, tear_down)
     const size_t launches_left = 2 * (KPROF_SAMPLE_GROUPS_MAX - groups_left);
     assert_int_equal(result.count, 1 + KPROF_SAMPLE_GROUPS_MAX + launches_left);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -67,8 +67,3 @@ TEST(test_joined_values)
     check_values(path);
     assert_int_equal(unlink(path), 0);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}

@@ -118,8 +118,3 @@ TEST(forged_blocks_do_no_harm)
     }
     kprof_strbuf_free(&bytes);
 }
-
-int main(void)
-{
-    return run_all_tests(NULL, NULL);
-}
