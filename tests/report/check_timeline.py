@@ -131,6 +131,10 @@ def try_joined(page, path):
     hidden = page.evaluate(f"{cells}.filter(cell => cell.getBoundingClientRect().right > "
                            f"document.body.clientWidth){names}")
     check(hidden == [], f"in a narrow window these are cut: {hidden}")
+    heads = page.evaluate("Object.fromEntries([...document.querySelectorAll('.cards table')].map(table => "
+                          "[table.caption.innerText, table.querySelector('tbody th')?.dataset.label]))")
+    check([heads[title] for title in ("Steps (NVTX)", "GPU Idle Time by Cause", "Transfers")] == ["Range", "Cause",
+          "Operation"], f"cards begin with {heads}")
     unnamed = page.evaluate(f"{cells}.filter(cell => cell.classList.contains('number') && "
                             f"getComputedStyle(cell, '::before').content === 'none'){names}")
     check(unnamed == [], f"in a narrow window these have no name: {unnamed}")

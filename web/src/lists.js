@@ -20,9 +20,10 @@ function shownKeys(records) {
     return [...keys.values()];
 }
 
-// The fields of a table: that which names the kernel comes first, where it stays in sight.
+// The fields of a table: that which names its rows comes first, where it stays in sight, and heads a card.
 const namesKernel = (field) => field.key === "kernel" || field.key === "function";
-const byKernel = (fields) => [...fields].sort((a, b) => namesKernel(b) - namesKernel(a));
+const namesRow = (field) => namesKernel(field) || ["Line", "Range", "Cause", "Operation"].includes(field.key);
+const byName = (fields) => [...fields].sort((a, b) => namesRow(b) - namesRow(a));
 
 const placeOf = (list, record) => `${list.key}-${list.records.indexOf(record)}`;
 
@@ -59,7 +60,7 @@ function table(title, records, links) {
         caption: title,
         rows: records,
         cards: true,
-        columns: byKernel(shownKeys(records).filter(isFilled)).map((field, i) => ({
+        columns: byName(shownKeys(records).filter(isFilled)).map((field, i) => ({
             label: field.label,
             number: field.number,
             unit: records.map((record) => shown(record, field.key)?.unit).find(Boolean),
