@@ -4,22 +4,18 @@
 #include "inject/lock.h"
 #include "inject/wait.h"
 #include "sim/clock.h"
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LONG_MS    60000
 #define ENDLESS_MS 3600000 /* longer than a test may run */
@@ -100,9 +96,8 @@ static bool seems_wanted(void)
     return ask_child(kprof_lock_is_wanted);
 }
 
-static void test_waiting_is_seen_by_others(void **state)
+static void assert_waiting_is_seen_by_others(void)
 {
-    (void)state;
     assert_false(seems_wanted());
     assert_true(kprof_lock_take(0, NULL));
     assert_true(seems_wanted());
@@ -111,9 +106,8 @@ static void test_waiting_is_seen_by_others(void **state)
     assert_false(seems_wanted());
 }
 
-static void test_one_at_a_time(void **state)
+TEST(test_one_at_a_time)
 {
-    (void)state;
     assert_true(is_free());
     assert_true(kprof_lock_take(0, NULL));
     assert_false(is_free());
@@ -122,6 +116,7 @@ static void test_one_at_a_time(void **state)
     assert_true(is_free());
     kprof_lock_give(); /* once more is harmless */
     assert_true(is_free());
+    assert_waiting_is_seen_by_others();
 }
 
 static bool take_other_gpu(void)
@@ -131,9 +126,8 @@ static bool take_other_gpu(void)
 }
 
 /* Two GPUs count at the same time: they have two lines. */
-static void test_another_gpu(void **state)
+TEST(test_another_gpu)
 {
-    (void)state;
     assert_true(kprof_lock_take(0, NULL));
     assert_true(ask_child(take_other_gpu));
     kprof_lock_choose(OTHER_GPU); /* gives the other turn up */
@@ -141,6 +135,7 @@ static void test_another_gpu(void **state)
     kprof_lock_choose(GPU);
     assert_true(is_free());
     assert_false(seems_wanted());
+    assert_waiting_is_seen_by_others();
 }
 
 static bool is_wanted_with_another_gpu(void)
@@ -150,18 +145,17 @@ static bool is_wanted_with_another_gpu(void)
 }
 
 /* A process that has had the counters of two GPUs sees that either is wanted. */
-static void test_wanting_another_gpu(void **state)
+TEST(test_wanting_another_gpu)
 {
-    (void)state;
     kprof_lock_choose(OTHER_GPU);
     assert_true(kprof_lock_take(0, NULL));
     assert_true(ask_child(is_wanted_with_another_gpu));
     kprof_lock_choose(GPU);
+    assert_waiting_is_seen_by_others();
 }
 
-static void test_take_again(void **state)
+TEST(test_take_again)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         assert_true(kprof_lock_take(0, NULL));
         kprof_lock_give();
@@ -216,9 +210,8 @@ static void count_asked(void)
     sim_clock_advance_ms(LIMIT_MS);
 }
 
-static void test_wait_for_the_other(void **state)
+TEST(test_wait_for_the_other)
 {
-    (void)state;
     holder = start_holder();
     asked = 0;
     assert_false(kprof_lock_take(20, count_asked));
@@ -246,9 +239,8 @@ static void get_stuck(void)
     _exit(0);
 }
 
-static void test_no_wait_for_who_waits_for_others(void **state)
+TEST(test_no_wait_for_who_waits_for_others)
 {
-    (void)state;
     int ready[2], go_on[2], status;
     char byte = 0;
     assert_int_equal(pipe(ready), 0);
@@ -277,9 +269,8 @@ static void test_no_wait_for_who_waits_for_others(void **state)
 }
 
 /* The place stays while the process does something else, and others see that it is wanted. */
-static void test_place_is_kept(void **state)
+TEST(test_place_is_kept)
 {
-    (void)state;
     holder = start_holder();
     assert_false(kprof_lock_take(0, NULL));
     assert_true(seems_wanted());
@@ -307,9 +298,8 @@ static bool take_after_a_while(void)
 }
 
 /* A process that keeps a place and does not come back for it keeps nobody else waiting. */
-static void test_turn_that_is_not_taken(void **state)
+TEST(test_turn_that_is_not_taken)
 {
-    (void)state;
     holder = start_holder();
     assert_false(kprof_lock_take(0, NULL));
     kill_holder();
@@ -318,9 +308,8 @@ static void test_turn_that_is_not_taken(void **state)
     kprof_lock_give();
 }
 
-static void test_whoever_dies_in_line_is_passed_over(void **state)
+TEST(test_whoever_dies_in_line_is_passed_over)
 {
-    (void)state;
     pid_t others[3];
     assert_true(kprof_lock_take(0, NULL));
     for (int i = 0; i < 3; i++)
@@ -366,9 +355,8 @@ static void see_progress(const uint32_t *line)
 }
 
 /* A process that waits does so for as long as others make progress. */
-static void test_wait_while_there_is_progress(void **state)
+TEST(test_wait_while_there_is_progress)
 {
-    (void)state;
     int ready[2], end[2], status;
     char byte;
     assert_int_equal(pipe(ready), 0);
@@ -396,9 +384,8 @@ static void test_wait_while_there_is_progress(void **state)
 }
 
 /* The application may write over what it finds. */
-static void test_file_that_is_written_over(void **state)
+TEST(test_file_that_is_written_over)
 {
-    (void)state;
     char path[128];
     assert_true(kprof_lock_take(0, NULL));
     snprintf(path, sizeof path, "%s/gpu." GPU ".line", folder);
@@ -415,9 +402,8 @@ static void test_file_that_is_written_over(void **state)
     assert_true(is_free());
 }
 
-static void test_not_asked_when_free(void **state)
+TEST(test_not_asked_when_free)
 {
-    (void)state;
     asked = 0;
     assert_true(kprof_lock_take(LONG_MS, count_asked));
     assert_int_equal(asked, 0);
@@ -439,9 +425,8 @@ static int find_descriptor(void)
 }
 
 /* The application closes the lock's descriptor, and gets the number for a file of its own. */
-static void test_application_closes_files(void **state)
+TEST(test_application_closes_files)
 {
-    (void)state;
     assert_true(kprof_lock_take(0, NULL));
     int number = find_descriptor();
     assert_true(number >= 3);
@@ -454,9 +439,8 @@ static void test_application_closes_files(void **state)
     assert_true(is_free());
 }
 
-static void test_no_folder(void **state)
+TEST(test_no_folder)
 {
-    (void)state;
     snprintf(kprof_engine.process.session_dir, sizeof kprof_engine.process.session_dir, "/nonexistent");
     assert_true(kprof_lock_take(0, NULL)); /* nobody to take turns with */
     kprof_lock_give();
@@ -474,9 +458,8 @@ static void write_number(const char *path, int number)
 }
 
 /* Each is told to stand in line when the one before it does. */
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     enum { COUNT = 100 };
     char path[128], byte;
     int ready[2], number, status;
@@ -514,9 +497,8 @@ static void test_order(void **state)
 }
 
 /* There is no line then, and nobody waits. */
-static void test_file_that_cannot_be_read(void **state)
+TEST(test_file_that_cannot_be_read)
 {
-    (void)state;
     reads_fail = true;
     assert_true(kprof_lock_take(LONG_MS, NULL));
     kprof_lock_give();
@@ -542,9 +524,8 @@ static void count_in_file(const char *path)
     _exit(0);
 }
 
-static void test_processes_take_turns(void **state)
+TEST(test_processes_take_turns)
 {
-    (void)state;
     char path[128];
     int value = 0, status;
     snprintf(path, sizeof path, "%s/count", folder);
@@ -571,27 +552,5 @@ static void test_processes_take_turns(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_waiting_is_seen_by_others),
-        cmocka_unit_test(test_another_gpu),
-        cmocka_unit_test(test_waiting_is_seen_by_others),
-        cmocka_unit_test(test_wanting_another_gpu),
-        cmocka_unit_test(test_waiting_is_seen_by_others),
-        cmocka_unit_test(test_take_again),
-        cmocka_unit_test(test_wait_for_the_other),
-        cmocka_unit_test(test_no_wait_for_who_waits_for_others),
-        cmocka_unit_test(test_place_is_kept),
-        cmocka_unit_test(test_turn_that_is_not_taken),
-        cmocka_unit_test(test_whoever_dies_in_line_is_passed_over),
-        cmocka_unit_test(test_wait_while_there_is_progress),
-        cmocka_unit_test(test_file_that_is_written_over),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_not_asked_when_free),
-        cmocka_unit_test(test_application_closes_files),
-        cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_file_that_cannot_be_read),
-        cmocka_unit_test(test_processes_take_turns),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }
