@@ -2,18 +2,14 @@
 
 #include "callstack/native.h"
 #include "core/filter.h"
+#include "test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 __attribute__((noinline)) static char *name_of_caller(void)
 {
@@ -24,16 +20,15 @@ __attribute__((noinline)) static char *name_of_caller(void)
     return kprof_symbol_find(module, offset);
 }
 
-__attribute__((noinline)) static void test_own_function(void **state)
+TEST(test_own_function)
 {
-    (void)state;
     char *name = name_of_caller();
     assert_non_null(name);
     assert_string_equal(name, "test_own_function");
     free(name);
 }
 
-static void test_names_of_cxx(void **state)
+TEST(test_names_of_cxx)
 {
     static const char *const names[][2] = {{"_ZN3net4stepEi", "net::step"},
                                            {"_ZN3net4LossIfE7forwardEPKf", "net::Loss<float>::forward"},
@@ -71,7 +66,7 @@ __attribute__((noinline)) static int end_without_file(const char *path)
     return is_found ? 0 : 1;
 }
 
-static void test_program_that_is_gone(void **state)
+TEST(test_program_that_is_gone)
 {
     char path[] = "/tmp/kprof-symbols-XXXXXX", command[64];
     size_t bytes;
@@ -94,7 +89,7 @@ static void find_in(const char *path, const unsigned char *text, size_t bytes)
 }
 
 /* A file says nothing that is followed past its end. */
-static void test_damaged_files(void **state)
+TEST(test_damaged_files)
 {
     char path[] = "/tmp/kprof-symbols-XXXXXX";
     size_t bytes;
@@ -130,11 +125,5 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "gone") == 0)
         return end_without_file(argv[0]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_function),
-        cmocka_unit_test(test_program_that_is_gone),
-        cmocka_unit_test(test_names_of_cxx),
-        cmocka_unit_test(test_damaged_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,14 +3,10 @@
 #include "cupti/driver.h"
 #include "cupti/modules.h"
 #include "cupti/variables.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { LOW = 0x1000, HIGH = 0x2000, SIZE = 8 }; /* each is an allocation */
 
@@ -136,9 +132,8 @@ static size_t count_at(const void *of_context, uint64_t address)
     return found;
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
-    (void)state;
     note(&context, &module, LOW);
     note(&other_context, &module, HIGH);
     assert_int_equal(count_at(&context, LOW), 1);
@@ -158,9 +153,8 @@ static void test_contexts(void **state)
     assert_int_equal(count_at(&context, LOW), 0);
 }
 
-static void test_owners(void **state)
+TEST(test_owners)
 {
-    (void)state;
     note(&context, &module, LOW);
     note(&context, &library, LOW);
     note(&context, &library, LOW); /* known */
@@ -170,18 +164,16 @@ static void test_owners(void **state)
 }
 
 /* The memory between belongs to others. */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     kprof_variables_note_module(&context, &module, "kernel");
     assert_ptr_equal(noted, &whole);
     assert_int_equal(count_at(&context, LOW), 1);
     assert_int_equal(count_at(&context, HIGH), 1);
 }
 
-static void test_unloaded_in_no_context(void **state)
+TEST(test_unloaded_in_no_context)
 {
-    (void)state;
     note(&context, &module, LOW);
     without_context = true;
     kprof_variables_unload(&library);
@@ -190,9 +182,8 @@ static void test_unloaded_in_no_context(void **state)
 }
 
 /* An error of another kind says nothing about the variable. */
-static void test_error_on_unloading(void **state)
+TEST(test_error_on_unloading)
 {
-    (void)state;
     note(&context, &module, LOW);
     attribute_result = CUDA_ERROR_UNKNOWN;
     kprof_variables_unload(&library);
@@ -202,27 +193,24 @@ static void test_error_on_unloading(void **state)
     assert_int_equal(count_at(&context, LOW), 0);
 }
 
-/* The runtime does not ask for the size of a managed variable. */
-static void test_managed_of_no_size(void **state)
+/* A variable that the driver never told of is not gone when it still does not. From here on it may be managed, too. */
+TEST(test_never_told)
 {
-    (void)state;
-    managed = true;
-    kprof_variables_note(&context, &library, LOW, 0);
-    managed = false;
-    assert_int_equal(count_at(&context, LOW), 1); /* of the allocation's size */
-    assert_true(kprof_variables_managed());
-}
-
-/* A variable that the driver never told of is not gone when it still does not. The last: it may be managed, too, for
- * good. */
-static void test_never_told(void **state)
-{
-    (void)state;
     assert_false(kprof_variables_managed());
     attribute_result = CUDA_ERROR_INVALID_VALUE;
     note(&context, &module, LOW);
     kprof_variables_unload(&library);
     assert_int_equal(count_at(&context, LOW), 1);
+    assert_true(kprof_variables_managed());
+}
+
+/* The runtime does not ask for the size of a managed variable. */
+TEST(test_managed_of_no_size)
+{
+    managed = true;
+    kprof_variables_note(&context, &library, LOW, 0);
+    managed = false;
+    assert_int_equal(count_at(&context, LOW), 1); /* of the allocation's size */
     assert_true(kprof_variables_managed());
 }
 
@@ -257,17 +245,11 @@ int main(int argc, char **argv)
     const char *which = argc > 1 ? argv[1] : "";
     const struct CMUnitTest in_part[] = {cmocka_unit_test(test_found_in_part)};
     const struct CMUnitTest not_told[] = {cmocka_unit_test(test_module_not_told)};
-    const struct CMUnitTest known[] = {
-        cmocka_unit_test_teardown(test_contexts, forget_all),
-        cmocka_unit_test_teardown(test_owners, forget_all),
-        cmocka_unit_test_teardown(test_allocations, forget_all),
-        cmocka_unit_test_teardown(test_unloaded_in_no_context, forget_all),
-        cmocka_unit_test_teardown(test_error_on_unloading, forget_all),
-        cmocka_unit_test_teardown(test_never_told, forget_all),
-        cmocka_unit_test_teardown(test_managed_of_no_size, forget_all),
-    };
     /* From the first doubt on nothing is known. */
-    return strcmp(which, "in_part") == 0    ? cmocka_run_group_tests(in_part, name_variables, forget_names)
-           : strcmp(which, "not_told") == 0 ? cmocka_run_group_tests(not_told, name_variables, forget_names)
-                                            : cmocka_run_group_tests(known, name_variables, forget_names);
+    if (strcmp(which, "in_part") == 0)
+        return cmocka_run_group_tests(in_part, name_variables, forget_names);
+    if (strcmp(which, "not_told") == 0)
+        return cmocka_run_group_tests(not_told, name_variables, forget_names);
+    around_each(NULL, forget_all);
+    return run_all_tests(name_variables, forget_names);
 }

@@ -2,21 +2,17 @@
 #include "cupti/alone.h"
 #include "cupti/counting.h"
 #include "cupti/output.h"
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* In threads_of_driver.c, which is built as a library of the driver's name. */
 typedef int start_function(pthread_t *out, void *(*run)(void *), void *argument);
@@ -60,15 +56,13 @@ static void end(pthread_t thread)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void test_one_thread(void **state)
+TEST(test_one_thread)
 {
-    (void)state;
     assert_true(kprof_thread_is_alone());
 }
 
-static void test_thread_of_the_application(void **state)
+TEST(test_thread_of_the_application)
 {
-    (void)state;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, wait_for_end, NULL), 0);
     assert_false(kprof_thread_is_alone()); /* even before it runs */
@@ -78,9 +72,8 @@ static void test_thread_of_the_application(void **state)
     assert_true(comes_to_be_alone());
 }
 
-static void test_thread_of_the_driver(void **state)
+TEST(test_thread_of_the_driver)
 {
-    (void)state;
     void *(*const runs[])(void *) = {wait_for_end, wait_and_exit};
     for (unsigned i = 0; i < 3 * KPROF_MAX_FOREIGN_THREADS; i++) { /* places are used again */
         pthread_t thread;
@@ -91,9 +84,8 @@ static void test_thread_of_the_driver(void **state)
     }
 }
 
-static void test_more_threads_than_places(void **state)
+TEST(test_more_threads_than_places)
 {
-    (void)state;
     pthread_t threads[KPROF_MAX_FOREIGN_THREADS + 1];
     for (unsigned i = 0; i <= KPROF_MAX_FOREIGN_THREADS; i++) {
         assert_int_equal(start_of_driver(&threads[i], wait_for_end, NULL), 0);
@@ -108,9 +100,8 @@ static void test_more_threads_than_places(void **state)
 }
 
 /* The driver calls back, and the application starts its thread there. */
-static void test_thread_that_a_callback_starts(void **state)
+TEST(test_thread_that_a_callback_starts)
 {
-    (void)state;
     pthread_t thread;
     assert_int_equal(start_others(&thread, wait_for_end, NULL), 0);
     sem_wait(&begun);
@@ -129,9 +120,8 @@ static void *look_at_mask(void *unused)
 }
 
 /* A handler of the application may use what is being restored. */
-static void test_signals_of_the_drivers_threads(void **state)
+TEST(test_signals_of_the_drivers_threads)
 {
-    (void)state;
     pthread_t thread;
     assert_int_equal(start_of_driver(&thread, look_at_mask, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -140,9 +130,8 @@ static void test_signals_of_the_drivers_threads(void **state)
 }
 
 /* A function of the application that the driver's thread calls is not alone either. */
-static void test_asked_by_another_thread(void **state)
+TEST(test_asked_by_another_thread)
 {
-    (void)state;
     pthread_t thread;
     bool alone = true;
     assert_int_equal(start_of_driver(&thread, ask, &alone), 0);
@@ -155,9 +144,8 @@ static void test_asked_by_another_thread(void **state)
 }
 
 /* The library counts what the driver writes to stdout, and drops it where that is asked for; all else is written. */
-static void test_output_of_the_driver(void **state)
+TEST(test_output_of_the_driver)
 {
-    (void)state;
     char text[64] = "";
     FILE *own = stdout, *other = tmpfile();
     assert_non_null(stdout = tmpfile());
@@ -198,9 +186,8 @@ static bool take_all(kprof_ioctl_call *call)
 }
 
 /* Calls of ioctl are the C library's, but for those that the hook takes. */
-static void test_control_calls(void **state)
+TEST(test_control_calls)
 {
-    (void)state;
     int ends[2], waiting = 0;
     kprof_ioctl_slot *slot = dlsym(RTLD_DEFAULT, KPROF_IOCTL_SLOT);
     assert_non_null(slot);
@@ -240,17 +227,6 @@ int main(int argc, char **argv)
         kprof_output_find();
         return cmocka_run_group_tests(tests, NULL, NULL);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_thread),
-        cmocka_unit_test(test_thread_of_the_application),
-        cmocka_unit_test(test_thread_of_the_driver),
-        cmocka_unit_test(test_more_threads_than_places),
-        cmocka_unit_test(test_thread_that_a_callback_starts),
-        cmocka_unit_test(test_signals_of_the_drivers_threads),
-        cmocka_unit_test(test_asked_by_another_thread),
-        cmocka_unit_test(test_output_of_the_driver),
-        cmocka_unit_test(test_control_calls),
-    };
     void *driver = dlopen(FAKE_DRIVER, RTLD_NOW);
     start_of_driver = driver ? (start_function *)dlsym(driver, "start_thread") : NULL;
     start_others = driver ? (start_function *)dlsym(driver, "start_thread_of_others") : NULL;
@@ -263,5 +239,5 @@ int main(int argc, char **argv)
     kprof_output_find();
     sem_init(&begun, 0, 0);
     sem_init(&may_end, 0, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }
