@@ -14,7 +14,7 @@ PAGES = [["details", "--details-all"], ["raw"], ["statistics"], ["summary"], ["s
          ["session"], ["sources"], ["census"], ["source"], ["source", "--print-source", "sass"],
          ["source", "--print-source", "cuda,sass"], ["source", "--print-source", "ptx"]]
 OF_PAGES = re.compile(r'label: "([A-Z][^"]+)"|head: "([A-Z][^"]+)"|h\("(?:dt|h[1-4])", \{\}, "([A-Z][^"]+)"'
-                      r'|h\("dt", \{\}, \w+ \? "([^"]+)" : "([^"]+)"\)')
+                      r'|h\("dt", \{\}, \w+ \? "([^"]+)" : "([^"]+)"\)|part\(\s*"([A-Z][^"]+)"')
 OF_SECTIONS = {"details", "raw", "statistics"}
 COLUMNS = {"Value", "Text", "Metric", "Note", "Kernel"}  # second ones, of tables with headings
 OLDER = {f"{unit}: Average" for unit in ("DRAM", "L1", "SMSP")}  # a column that sections had when samples were recorded
@@ -105,6 +105,7 @@ def headings(source, write_fixture, kprof, work):
         assert run(kprof, "report", report, "-f", "--html", page).returncode == 0
         yield from of_html(page)
     yield from of_web(source)
+    yield from re.findall(r'kprof_field_\w+\("\w+", "([^"]+)"', (source / "src/report/emit/timeline.c").read_text())
     yield from of_traces(source, kprof, work / "trace.kprof")
     pairs = [sorted((source / "samples").glob("transpose-*.kprof")), [work / "before", work / "after"]]
     for kind in pairs[1]:
