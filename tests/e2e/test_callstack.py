@@ -203,6 +203,13 @@ class Stacks(Case):
             "run.kprof", "SELECT frames FROM stack ORDER BY id")]
         self.assertEqual(["main" in names for names in functions], [True, False]) # and from a thread
 
+    def test_function_that_launches_a_kernel_of_its_name(self):
+        """nvcc makes one for each kernel: the line is that of its caller."""
+        for kernel, function in (SCALE, "launch"), ("launch", "run_step"):
+            self.assert_run(self.collect(["--call-stack-type", "native"], [f"launch={kernel}"]), 0)
+            self.assertRegex(self.origins()[0], rf" in ({function}|main)$")
+            self.assertNotIn(f" in {kernel}", self.origins()[0])
+
     def test_a_thread_without_python(self):
         """No line is the user's own: the innermost frame stands for it, with the reason."""
         self.write_program("ops.linear(1)\nops.library.kprof_sim_thread()\n")

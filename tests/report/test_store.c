@@ -1015,7 +1015,8 @@ TEST(frames_of_frameworks_are_not_the_users_own)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bool is_own;
         KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
-        (void)kprof_own_code_find(&(kprof_frame_place){"", cases[i].file, cases[i].is_native}, 1, &is_own, &package);
+        (void)kprof_own_code_find(&(kprof_frame_place){"", cases[i].file, cases[i].is_native, false}, 1, &is_own,
+                                  &package);
         if ((is_own && package.length == 0) == cases[i].is_installed)
             fail_msg("\"%s\" is the user's own: %d", cases[i].file, cases[i].is_installed);
     }
@@ -1030,7 +1031,7 @@ static const char *told_of(const char *files)
     size_t count = 0;
     snprintf(text, sizeof text, "%s", files);
     for (char *at = text, *file; (file = strsep(&at, "|")) != NULL;)
-        places[count++] = (kprof_frame_place){"f", file, strstr(file, ".so") != NULL};
+        places[count++] = (kprof_frame_place){"f", file, strstr(file, ".so") != NULL, false};
     KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
     return places[kprof_own_code_find(places, count, is_own, &package)].file;
 }
@@ -1045,6 +1046,27 @@ TEST(frame_that_stands_for_a_stack)
                                 "|/p/site-packages/torch/lib/a.so|/lib64/libc.so"),
                         "/p/site-packages/torch/lib/c.so");
     assert_string_equal(told_of("/lib64/libcuda.so|/lib64/libc.so"), "/lib64/libcuda.so");
+}
+
+/* nvcc links the runtime into the program, and kernels have functions of their names there, which launch them. */
+TEST(frames_of_the_runtime_in_a_program)
+{
+    static const kprof_frame_place places[] = {
+        {"libcudart_static_fff5db4de8afb04f893374d0840e43d8d209e179", "/me/app", true, false},
+        {"cudaLaunchKernel", "/me/app", true, false},
+        {"cudaError cudaLaunchKernel<char>(char const*, dim3, dim3, void**, unsigned long, CUstream_st*)", "/me/app",
+         true, false},
+        {"__device_stub__Z5scaleIfEvPT_(float*)", "/me/app", true, false},
+        {"void __wrapper__device_stub_scale<float>(float*&)", "/me/app", true, false},
+        {"void scale<float>(float*)", "/me/app", true, true},
+        {"nvtxRangePushA", "/me/app", true, false},
+        {"lib::Net::forward()", "/me/app", true, false},
+        {"main", "/me/app", true, false},
+    };
+    bool is_own[COUNT_OF(places)];
+    KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_own_code_find(places, COUNT_OF(places), is_own, &package), 7);
+    assert_true(is_own[7] && is_own[8] && !is_own[0]);
 }
 
 int main(void)

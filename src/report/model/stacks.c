@@ -9,7 +9,8 @@
 typedef struct loader {
     kprof_pool *pool;
     kprof_told_stacks *into;
-    kprof_names places; /* of frames */
+    kprof_names places;  /* of frames */
+    kprof_names kernels; /* by their names with parameters */
 } loader;
 
 static const char *string_of(const cJSON *object, const char *key)
@@ -68,7 +69,8 @@ static void add_frames(loader *load, const cJSON *frames, size_t count, kprof_to
     for (const cJSON *frame = first; frame && at < count; frame = frame->next) {
         const char *function = string_of(frame, "function"), *module = string_of(frame, "module");
         const char *file = module ? module : string_of(frame, "file");
-        places[at++] = (kprof_frame_place){function ? function : "", file ? file : "", module != NULL};
+        const bool is_kernel = module && function && kprof_names_find(&load->kernels, function) != KPROF_NAMES_NONE;
+        places[at++] = (kprof_frame_place){function ? function : "", file ? file : "", module != NULL, is_kernel};
     }
     (void)kprof_own_code_find(places, at, is_own, &package);
     for (const cJSON *frame = first; frame && out->count < at; frame = frame->next, out->count++)
@@ -81,6 +83,9 @@ void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_s
     *out = (kprof_told_stacks){0};
     if (report->version < 8) /* it has no table stack */
         return;
+    KPROF_AUTO(kprof_cursor) kernels = kprof_cursor_new(report, "SELECT demangled FROM kernel");
+    while (kprof_cursor_next(&kernels))
+        kprof_names_keep(&load.kernels, kprof_store_column(kernels.row, 0), 0);
     KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT frames, cut FROM stack ORDER BY id");
     while (kprof_cursor_next(&rows)) {
         kprof_told_stack *added = KPROF_POOL_ADD(pool, out->stacks, out->stack_count);
@@ -95,6 +100,7 @@ void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_s
         cJSON_Delete(frames);
     }
     kprof_names_free(&load.places);
+    kprof_names_free(&load.kernels);
 }
 
 size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack)

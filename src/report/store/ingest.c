@@ -199,6 +199,7 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
     known.record.mangled = NULL;
     if (find_kernel(ingest, kernel->kernel))
         return kprof_store_bad_record("it describes a kernel twice:", kernel->kernel);
+    kprof_stack_ingest_kernel(&ingest->stacks, or_empty(kernel->mangled));
     known.row = kernel_row(ingest->report, kernel);
     if (ingest->report->status != KPROF_OK)
         return ingest->report->status;

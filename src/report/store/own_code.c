@@ -1,6 +1,9 @@
 /* Tells code of the user from that of packages, of Python itself and of the system, by the names of files. */
 #include "report/store/own_code.h"
 
+#include "core/filter.h"
+
+#include <ctype.h>
 #include <string.h>
 
 static bool has_one_of(const char *text, const char *const *parts)
@@ -33,6 +36,16 @@ static bool is_installed(const kprof_frame_place *frame)
                                          "/lib/aarch64-linux-gnu/",
                                          NULL};
     return has_one_of(frame->file, python) || (frame->is_native && (!*frame->file || has_one_of(frame->file, native)));
+}
+
+/* Is native code of the program the runtime's, which nvcc links into it, NVTX's, which are headers, or nvcc's own,
+ * which launches a kernel? */
+static bool is_of_runtime(const kprof_frame_place *frame)
+{
+    KPROF_AUTO_FREE char *base = kprof_name_function_base(frame->function);
+    return frame->is_kernel || strstr(frame->function, "__device_stub_") ||
+           kprof_begins_with(base, "libcudart_static_") || kprof_begins_with(base, "nvtx") ||
+           (kprof_begins_with(base, "cuda") && isupper((unsigned char)base[4]));
 }
 
 /* Is the outermost frame that of a script which somebody made to begin an installed program, such as env/bin/serve of
@@ -98,8 +111,8 @@ size_t kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *
     while (python < count && !frames[python].is_native)
         python++;
     for (size_t i = 0; i < count; i++) {
-        is_own[i] =
-            !is_installed(&frames[i]) && !(i > 0 && i + 1 == python && is_made_script(&frames[i], &frames[i - 1]));
+        is_own[i] = !is_installed(&frames[i]) && !(frames[i].is_native && is_of_runtime(&frames[i])) &&
+                    !(i > 0 && i + 1 == python && is_made_script(&frames[i], &frames[i - 1]));
         has_own = has_own || (i < python && is_own[i]);
     }
     if (!has_own)

@@ -6,9 +6,11 @@
 typedef struct kprof_frame_place {
     const char *function, *file; /* of native code: its module; "": not known */
     bool is_native;
+    bool is_kernel; /* its function has the name of a kernel, and launches that */
 } kprof_frame_place;
 
-/* Which of these frames are in neither an installed package nor the standard library; Python's frames are first, the
+/* Which of these frames are in neither an installed package nor the standard library, nor code of CUDA's runtime that
+ * the program was linked with; Python's frames are first, the
  * innermost at the front, and native ones likewise behind them. If no frame of Python is, as of a program that is a
  * package itself, those of one package are taken for the user's own, and `package` gets its name: of the innermost one
  * that is no framework of kernels, or if there is none, the innermost one. Returns which frame stands for all: the

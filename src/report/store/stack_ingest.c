@@ -11,6 +11,7 @@
 
 typedef struct kprof_known_frame {
     bool is_native;
+    char *symbol; /* of native code, if it is known */
     char *function, *file;
     uint64_t place;
     char *source; /* of native code the file of its line; NULL: not known, and in Python's frames */
@@ -50,7 +51,8 @@ static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof
         if (is_of_kprof(frame))
             continue;
         frames[count] = frame;
-        places[count++] = (kprof_frame_place){frame->function, frame->file, frame->is_native};
+        const bool is_kernel = frame->symbol && kprof_names_find(&ingest->kernels, frame->symbol) != KPROF_NAMES_NONE;
+        places[count++] = (kprof_frame_place){frame->function, frame->file, frame->is_native, is_kernel};
     }
     const size_t at = kprof_own_code_find(places, count, is_own, package);
     *out_is_own = is_own[at];
@@ -129,6 +131,7 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
         return kprof_store_bad_record("a frame is out of its order,", record->frame);
     known_frame *added = KPROF_POOL_ADD(ingest->pool, ingest->frames, ingest->frame_count);
     *added = (known_frame){record->is_native != 0,
+                           NULL,
                            kprof_pool_strdup(ingest->pool, record->function),
                            kprof_pool_strdup(ingest->pool, record->file),
                            record->place,
@@ -139,12 +142,20 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
         kprof_native_module *module = find_module(ingest, added->file);
         const kprof_native_place place =
             module ? kprof_native_find(module, added->place) : (kprof_native_place){NULL, NULL, 0};
-        if (place.function)
+        if (place.function) {
+            added->symbol = kprof_pool_strdup(ingest->pool, place.function);
             added->function = kprof_pool_keep(ingest->pool, kprof_demangle(place.function));
+        }
         added->source = place.line > 0 ? kprof_pool_strdup(ingest->pool, place.file) : NULL;
         added->line = added->source ? place.line : 0;
     }
     return KPROF_OK;
+}
+
+void kprof_stack_ingest_kernel(kprof_stack_ingest *ingest, const char *mangled)
+{
+    if (kprof_names_find(&ingest->kernels, mangled) == KPROF_NAMES_NONE)
+        kprof_names_keep(&ingest->kernels, mangled, 0);
 }
 
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
@@ -187,6 +198,7 @@ int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack)
 
 void kprof_stack_ingest_close(kprof_stack_ingest *ingest)
 {
+    kprof_names_free(&ingest->kernels);
     for (size_t i = 0; i < ingest->module_count; i++)
         if (ingest->modules[i].code)
             kprof_native_close(ingest->modules[i].code);

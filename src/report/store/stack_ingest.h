@@ -10,7 +10,8 @@ typedef struct kprof_stack_ingest {
     size_t frame_count;
     struct kprof_known_module *modules; /* [module_count] */
     size_t module_count;
-    int64_t *stacks; /* [stack_count], rows in the order of their numbers */
+    kprof_names kernels; /* mangled */
+    int64_t *stacks;     /* [stack_count], rows in the order of their numbers */
     size_t stack_count;
 } kprof_stack_ingest;
 
@@ -18,6 +19,8 @@ typedef struct kprof_stack_ingest {
 kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_frame_record *record) KPROF_MUST_CHECK;
 kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
                                       const kprof_stack_record *record) KPROF_MUST_CHECK;
+/* The process has a kernel of this name: a function of this name in its own code launches that. */
+void kprof_stack_ingest_kernel(kprof_stack_ingest *ingest, const char *mangled);
 /* Store which stack the launch in row `id` has. */
 void kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
                                const kprof_launch_record *launch, int64_t id);
