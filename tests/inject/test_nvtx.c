@@ -8,19 +8,15 @@
 #include "inject/trace.h"
 #include "log_capture.h"
 #include "sim/nvtx_client.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* In place of the engine's: each stack is another one. */
 static uint32_t stacks_taken;
@@ -71,9 +67,8 @@ void kprof_trace_take_range(const kprof_trace_range *range)
              (int)range->start_ns, (int)range->end_ns);
 }
 
-static void ranges_are_traced(void **state)
+TEST(ranges_are_traced)
 {
-    (void)state;
     kprof_nvtx_event event = nvtx_event("conv");
     nvtx_push("before"); /* while nothing is traced */
     trace_now_ns = 10;
@@ -103,9 +98,8 @@ static void *push_other(void *unused)
     return unused;
 }
 
-static void end_beside_a_thread_in_nvtx(void **state)
+TEST(end_beside_a_thread_in_nvtx)
 {
-    (void)state;
     pthread_t thread;
     traced[0] = '\0';
     trace_now_ns = 40;
@@ -122,9 +116,8 @@ static void end_beside_a_thread_in_nvtx(void **state)
     pthread_join(thread, NULL);
 }
 
-static void pushed_ranges_are_a_stack(void **state)
+TEST(pushed_ranges_are_a_stack)
 {
-    (void)state;
     assert_string_equal(kprof_nvtx_text(), "");
     assert_int_equal(nvtx_pop(), -1);
     assert_int_equal(nvtx_push("step"), 0);
@@ -142,9 +135,8 @@ static void pushed_ranges_are_a_stack(void **state)
     assert_string_equal(kprof_nvtx_text(), "");
 }
 
-static void domains_have_stacks_of_their_own(void **state)
+TEST(domains_have_stacks_of_their_own)
 {
-    (void)state;
     void *net = nvtx_domain("net");
     assert_non_null(net);
     assert_ptr_equal(nvtx_domain("net"), net); /* as another module of the application would */
@@ -164,9 +156,8 @@ static void domains_have_stacks_of_their_own(void **state)
     nvtx_domain_pop((void *)0xdeadbeef);
 }
 
-static void started_ranges_are_of_the_process(void **state)
+TEST(started_ranges_are_of_the_process)
 {
-    (void)state;
     uint64_t epoch = nvtx_start("epoch"), batch = nvtx_start("batch");
     assert_true(epoch != batch && epoch != 0);
     nvtx_push("step");
@@ -180,9 +171,8 @@ static void started_ranges_are_of_the_process(void **state)
     assert_string_equal(kprof_nvtx_text(), "");
 }
 
-static void names_come_in_every_form(void **state)
+TEST(names_come_in_every_form)
 {
-    (void)state;
     kprof_nvtx_event event = nvtx_event(NULL);
     void *string = CALL(nvtx_core2, DOMAIN_REGISTER_STRING_A, void *(*)(void *, const char *))(NULL, "registered");
     void *wide = CALL(nvtx_core2, DOMAIN_REGISTER_STRING_W, void *(*)(void *, const wchar_t *))(NULL, L"w\u00efde");
@@ -221,40 +211,8 @@ static void names_come_in_every_form(void **state)
     nvtx_pop();
 }
 
-static void what_is_too_much_is_left_out(void **state)
+TEST(many_texts_are_kept)
 {
-    (void)state;
-    char name[2 * KPROF_NVTX_NAME_BYTES] = "";
-    for (size_t i = 0; i + 2 < sizeof name; i += 2)
-        memcpy(name + i, "\xc3\xa4", 3);
-    nvtx_push(name);
-    assert_int_equal(strlen(kprof_nvtx_text()), KPROF_NVTX_NAME_BYTES - 2 + 1); /* whole characters, and a / */
-    const unsigned told = log_seen.count;
-    for (int i = 1; i < 2 * KPROF_NVTX_PUSHED_MAX; i++)
-        assert_int_equal(nvtx_push("deep"), i < KPROF_NVTX_PUSHED_MAX ? i : -1);
-    assert_int_equal(log_seen.count, told + 1);
-    assert_non_null(strstr(log_seen.last, "128 NVTX ranges are open in a thread"));
-    for (int i = 0; i < KPROF_NVTX_PUSHED_MAX; i++)
-        assert_int_equal(nvtx_pop(), -1);
-    for (int i = KPROF_NVTX_PUSHED_MAX; i-- > 0;)
-        assert_int_equal(nvtx_pop(), i);
-    uint64_t ids[2 * KPROF_NVTX_STARTED_MAX];
-    for (int i = 0; i < 2 * KPROF_NVTX_STARTED_MAX; i++)
-        ids[i] = nvtx_start("s");
-    assert_int_equal(strlen(kprof_nvtx_text()), 3 * KPROF_NVTX_STARTED_MAX - 2);
-    for (int i = 0; i < 2 * KPROF_NVTX_STARTED_MAX; i++)
-        nvtx_end(ids[i]);
-    assert_string_equal(kprof_nvtx_text(), "");
-    for (int i = 0; i < 2 * KPROF_NVTX_DOMAINS_MAX; i++) {
-        snprintf(name, sizeof name, "domain %d", i);
-        (void)nvtx_domain(name);
-    }
-    assert_null(nvtx_domain("one more"));
-}
-
-static void many_texts_are_kept(void **state)
-{
-    (void)state;
     char name[64];
     const char *first = NULL;
     for (int i = 0; i < 5000; i++) {
@@ -277,9 +235,8 @@ static void many_texts_are_kept(void **state)
     nvtx_pop();
 }
 
-static void filters_see_the_thread_alone(void **state)
+TEST(filters_see_the_thread_alone)
 {
-    (void)state;
     static char *expressions[] = {"step/forward]"};
     kprof_filter *any, *some;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){0}, &any), KPROF_OK);
@@ -316,9 +273,8 @@ static void *use(void *number)
     return number;
 }
 
-static void threads_have_stacks_of_their_own(void **state)
+TEST(threads_have_stacks_of_their_own)
 {
-    (void)state;
     pthread_t threads[4];
     long numbers[] = {0, 1, 2, 3};
     kprof_the_nvtx.text_bytes = 0;
@@ -342,9 +298,8 @@ static void *push_and_wait(void *name)
     return NULL;
 }
 
-static void all_threads_count_where_that_is_asked_for(void **state)
+TEST(all_threads_count_where_that_is_asked_for)
 {
-    (void)state;
     pthread_t thread;
     pthread_barrier_init(&barrier, NULL, 2);
     nvtx_push("first");
@@ -363,9 +318,8 @@ static void all_threads_count_where_that_is_asked_for(void **state)
     pthread_barrier_destroy(&barrier);
 }
 
-static void a_forked_child_goes_on(void **state)
+TEST(a_forked_child_goes_on)
 {
-    (void)state;
     nvtx_push("parent");
     pid_t pid = fork();
     if (pid == 0) {
@@ -395,9 +349,8 @@ static int attach(void **state)
     return kprof_nvtx_attach(nvtx_get_table) == 1 ? 0 : -1;
 }
 
-static void contexts_and_streams_have_names(void **state)
+TEST(contexts_and_streams_have_names)
 {
-    (void)state;
     static int handles[2];
     kprof_filter *filter = NULL;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.stream = "comp.*"}, &filter), KPROF_OK);
@@ -427,9 +380,8 @@ static void *push_in_thread(void *range)
     return NULL;
 }
 
-static void backward_passes_have_stacks_of_the_forward_pass(void **state)
+TEST(backward_passes_have_stacks_of_the_forward_pass)
 {
-    (void)state;
     uint64_t sequence = 0;
     nvtx_push("aten::mul, seq = 4, op_id = 1");
     nvtx_pop();
@@ -466,23 +418,38 @@ static void backward_passes_have_stacks_of_the_forward_pass(void **state)
     kprof_engine.process.config.call_stack_type = 0;
 }
 
+/* The last test: afterwards there can be no further domain. */
+TEST(what_is_too_much_is_left_out)
+{
+    char name[2 * KPROF_NVTX_NAME_BYTES] = "";
+    for (size_t i = 0; i + 2 < sizeof name; i += 2)
+        memcpy(name + i, "\xc3\xa4", 3);
+    nvtx_push(name);
+    assert_int_equal(strlen(kprof_nvtx_text()), KPROF_NVTX_NAME_BYTES - 2 + 1); /* whole characters, and a / */
+    const unsigned told = log_seen.count;
+    for (int i = 1; i < 2 * KPROF_NVTX_PUSHED_MAX; i++)
+        assert_int_equal(nvtx_push("deep"), i < KPROF_NVTX_PUSHED_MAX ? i : -1);
+    assert_int_equal(log_seen.count, told + 1);
+    assert_non_null(strstr(log_seen.last, "128 NVTX ranges are open in a thread"));
+    for (int i = 0; i < KPROF_NVTX_PUSHED_MAX; i++)
+        assert_int_equal(nvtx_pop(), -1);
+    for (int i = KPROF_NVTX_PUSHED_MAX; i-- > 0;)
+        assert_int_equal(nvtx_pop(), i);
+    uint64_t ids[2 * KPROF_NVTX_STARTED_MAX];
+    for (int i = 0; i < 2 * KPROF_NVTX_STARTED_MAX; i++)
+        ids[i] = nvtx_start("s");
+    assert_int_equal(strlen(kprof_nvtx_text()), 3 * KPROF_NVTX_STARTED_MAX - 2);
+    for (int i = 0; i < 2 * KPROF_NVTX_STARTED_MAX; i++)
+        nvtx_end(ids[i]);
+    assert_string_equal(kprof_nvtx_text(), "");
+    for (int i = 0; i < 2 * KPROF_NVTX_DOMAINS_MAX; i++) {
+        snprintf(name, sizeof name, "domain %d", i);
+        (void)nvtx_domain(name);
+    }
+    assert_null(nvtx_domain("one more"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pushed_ranges_are_a_stack),
-        cmocka_unit_test(contexts_and_streams_have_names),
-        cmocka_unit_test(backward_passes_have_stacks_of_the_forward_pass),
-        cmocka_unit_test(domains_have_stacks_of_their_own),
-        cmocka_unit_test(started_ranges_are_of_the_process),
-        cmocka_unit_test(names_come_in_every_form),
-        cmocka_unit_test(filters_see_the_thread_alone),
-        cmocka_unit_test(many_texts_are_kept),
-        cmocka_unit_test(threads_have_stacks_of_their_own),
-        cmocka_unit_test(ranges_are_traced),
-        cmocka_unit_test(end_beside_a_thread_in_nvtx),
-        cmocka_unit_test(a_forked_child_goes_on),
-        cmocka_unit_test(all_threads_count_where_that_is_asked_for),
-        cmocka_unit_test(what_is_too_much_is_left_out),
-    };
-    return cmocka_run_group_tests(tests, attach, NULL);
+    return run_all_tests(attach, NULL);
 }
