@@ -1054,6 +1054,9 @@ TEST(frames_of_the_runtime_in_a_program)
     static const kprof_frame_place places[] = {
         {"libcudart_static_fff5db4de8afb04f893374d0840e43d8d209e179", "/me/app", true, false},
         {"cudaLaunchKernel", "/me/app", true, false},
+        {"__cudaLaunchKernel", "/me/app", true, false},
+        {"__cudaLaunchKernel_helper(CUkern_st*, dim3, dim3, void**, unsigned long, CUstream_st*)", "/me/app", true,
+         false},
         {"cudaError cudaLaunchKernel<char>(char const*, dim3, dim3, void**, unsigned long, CUstream_st*)", "/me/app",
          true, false},
         {"__device_stub__Z5scaleIfEvPT_(float*)", "/me/app", true, false},
@@ -1065,8 +1068,8 @@ TEST(frames_of_the_runtime_in_a_program)
     };
     bool is_own[COUNT_OF(places)];
     KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
-    assert_int_equal(kprof_own_code_find(places, COUNT_OF(places), is_own, &package), 7);
-    assert_true(is_own[7] && is_own[8] && !is_own[0]);
+    assert_int_equal(kprof_own_code_find(places, COUNT_OF(places), is_own, &package), 9);
+    assert_true(is_own[9] && is_own[10] && !is_own[0]);
 }
 
 int main(void)

@@ -43,9 +43,10 @@ static bool is_installed(const kprof_frame_place *frame)
 static bool is_of_runtime(const kprof_frame_place *frame)
 {
     KPROF_AUTO_FREE char *base = kprof_name_function_base(frame->function);
+    const char *name = base + strspn(base, "_");
     return frame->is_kernel || strstr(frame->function, "__device_stub_") ||
-           kprof_begins_with(base, "libcudart_static_") || kprof_begins_with(base, "nvtx") ||
-           (kprof_begins_with(base, "cuda") && isupper((unsigned char)base[4]));
+           kprof_begins_with(name, "libcudart_static_") || kprof_begins_with(name, "nvtx") ||
+           kprof_begins_with(name, "cudart") || (kprof_begins_with(name, "cuda") && isupper((unsigned char)name[4]));
 }
 
 /* Is the outermost frame that of a script which somebody made to begin an installed program, such as env/bin/serve of
