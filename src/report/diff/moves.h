@@ -12,7 +12,7 @@ typedef struct kprof_moved_line {
     bool is_line;            /* else an instruction */
     double pct[KPROF_SIDES]; /* of the samples of the kernel; 0: none */
     char stall[48];          /* what most warps wait for, where the line has the larger share; "": nothing */
-    bool has_moved;          /* by more points than chance would, and than nobody cares for */
+    bool has_moved;          /* by more points than chance explains, and enough to matter */
 } kprof_moved_line;
 
 #define KPROF_MOVED_MAX 6

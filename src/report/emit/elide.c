@@ -1,4 +1,4 @@
-/* Shortens kernel names for terminals. Names of templates have thousands of characters, of which most are shared. */
+/* Shortens kernel names for terminals. Names of templates have thousands of characters, and share most of them. */
 #include "core/names.h"
 #include "report/emit/grid.h"
 

@@ -95,7 +95,7 @@ static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv_end_row(csv);
 }
 
-/* A row that is of no metric. */
+/* A row about something other than a metric. */
 typedef struct told_row {
     const char *section, *kind, *name; /* the metric is kind__name */
     double pct;                        /* NaN: none */
@@ -151,7 +151,7 @@ static void long_finding(kprof_emitter *emitter, const kprof_found *found)
                                   kprof_confidence_name(finding->confidence), kprof_strbuf_text(&text)});
 }
 
-/* A launch of which no value is known is there all the same, with the reason. */
+/* A launch without values has a row, too, which tells the reason. */
 static void long_launch_end(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);

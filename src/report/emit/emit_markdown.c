@@ -42,7 +42,7 @@ static bool follows(const char *text, size_t at, const char *word)
 }
 
 /* Would GitHub turn the end of this text into a link to an address, a person or an issue? A report mentions none of
- * these, and a link to a name would notify somebody. */
+ * these, and a link to a name would notify that person. */
 static bool begins_link(const char *text, size_t at)
 {
     const unsigned char next = (unsigned char)text[at + 1];

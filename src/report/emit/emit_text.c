@@ -30,8 +30,8 @@ typedef struct text_emitter {
     char **short_names;                      /* [kernel_count]; NULL: not made yet */
     bool shows_spread;                       /* of the launch's values over samples */
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
-    bool has_excess;                         /* so of a share of more than all */
-    bool lacks_verdicts;                     /* so of rows whose verdict is not shown */
+    bool has_excess;                         /* likewise with what a share above 100 % means */
+    bool lacks_verdicts;                     /* likewise with how to see verdicts that are not shown */
     bool has_verdict;                        /* the launch has one */
 } text_emitter;
 

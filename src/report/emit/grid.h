@@ -62,7 +62,7 @@ void kprof_grid_note(kprof_grid *grid, const char *label, const char *text);
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent);
 void kprof_grid_free(kprof_grid *grid);
 
-/* Columns of a line where nothing tells. */
+/* The width of a line where none is given. */
 #define KPROF_TEXT_COLUMNS 100
 
 /* The place of lines: columns before them, and up to their end (SIZE_MAX: any). */

@@ -57,7 +57,7 @@ static void put_clock(const kprof_ncu_writer *to, const char *item)
     put(to, (kprof_ncu_row){item, "SM Frequency", "cycle/second", value_of(to, SM_CLOCK)}, SM_CLOCK);
 }
 
-/* The instructions of one kind: "add", "mul" or "fma", of which the last does two operations a lane. */
+/* The instructions of one kind: "add", "mul" or "fma". A fma does two operations a lane. */
 static void put_instructions(const kprof_ncu_writer *to, const char *item, const precision_words *precision,
                              const char *kind)
 {

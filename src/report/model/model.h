@@ -30,7 +30,7 @@ typedef struct kprof_model_chip {
     size_t scheduled;             /* passes in it, over all metrics */
 } kprof_model_chip;
 
-/* A call stack, whose frames are read where somebody shows them. */
+/* A call stack. Pages that show its frames read them. */
 typedef struct kprof_model_stack {
     char *line;   /* "train.py:57 in step": the innermost line that is the user's own; or why there is none */
     char *module; /* the file, or of native code the module, that it is in; "": not known */
@@ -140,9 +140,9 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
 #define KPROF_SAMPLE_GROUPS_MAX 16384
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
                                          void *user) KPROF_MUST_CHECK;
-/* The same, but only launches of one part are joined, of which `part` gives a name that is to be freed: of one line of
- * code, or in one NVTX range. Each part has all samples of its kernel and shape, as a sample may be of several parts.
- */
+/* The same, but this joins only launches of one part: of one line of code, or in one NVTX range. `part` returns the
+ * name of a launch's part, which is to be freed. Each part has all samples of its kernel and shape, since a sample may
+ * belong to several parts. */
 typedef char *kprof_model_part(const void *of, const kprof_model_launch *launch);
 typedef struct kprof_model_parts {
     kprof_model_part *part; /* NULL: there is one */
@@ -168,7 +168,7 @@ typedef struct kprof_value_reader {
     int64_t text_bytes; /* read so far */
 } kprof_value_reader;
 void kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader);
-/* The same for some metrics only, given as indexes; others look as if nobody had asked for them. Faster for few. */
+/* The same for some metrics only, given as indexes, which is faster. Others look as if they had not been asked for. */
 void kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
                                   kprof_value_reader *reader);
 /* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */

@@ -29,9 +29,9 @@ typedef struct kprof_launch_timeline {
     char *reason; /* why some, or all, are missing; NULL: all is well */
 } kprof_launch_timeline;
 
-/* Read that of a launch. Where it has less than 20 samples, those of other launches of its kernel, shape and device are
- * laid over them, of up to 64 among the 256 before and behind it. It has no series and reason where nobody asked for
- * any. BAD_REPORT when the samples are more than `work` allows. Free it with kprof_launch_timeline_free, always. */
+/* Read the timeline of a launch. If it has fewer than 20 samples, lay those of up to 64 other launches of its kernel,
+ * shape and device over them, from among the 256 before and after it. It has neither series nor reason if none
+ * were asked for. Always free it with kprof_launch_timeline_free. */
 void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, const kprof_model_launch *launch,
                                 kprof_launch_timeline *out);
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline); /* members */

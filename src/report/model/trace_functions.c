@@ -185,7 +185,7 @@ static void quote(sqlite3_context *context, int count, sqlite3_value **values)
         sqlite3_result_error_nomem(context);
 }
 
-/* Of a command line of kprof's, what stands behind its "--": the application. NULL where it has none. */
+/* Return the application of a command line of kprof: what follows the first "--". NULL: there is none. */
 static void find_application(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *text = (const char *)sqlite3_value_text(values[0]);

@@ -44,13 +44,13 @@ void kprof_trace_find_lost(kprof_report *report);
 void kprof_trace_find_gaps(kprof_report *report);
 /* Add the time of gaps of trace_gap to gpu_idle. */
 void kprof_trace_explain_gaps(kprof_report *report);
-/* Make work_lane(what, id, tid): of kernels (what is 1), copies (2), sets (3) and graphs (4) that overlap another one
- * of their stream the numbers of rows of their own, from 2^30 to 2^31-1, so that nothing overlaps in a row; and ranges
- * (5) that begin in another one of their thread and end behind it, without a row. */
+/* Make work_lane(what, id, tid). A kernel (what is 1), copy (2), set (3) or graph (4) that overlaps another one of its
+ * stream gets a row of its own, numbered from 2^30 to 2^31-1, so that nothing overlaps in a row. A range (5) that
+ * begins in another one of its thread and ends after it gets no row. */
 void kprof_trace_find_lanes(kprof_report *report);
-/* Make range_kernel: of the kernels of one name (a column of name_key) in the ranges of one name, domain, style and
- * thread their number, and figures of their times; each kernel is in every range of the thread that its call is in.
- * Memory grows with the kernels of a thread, and not with the ranges that are open. */
+/* Make range_kernel. It counts the kernels of one name (a column of name_key) in the ranges of one name, domain, style
+ * and thread, and sums up their times. A kernel counts in every range of its thread that was open at its call. Memory
+ * grows with the kernels of a thread, not with the open ranges. */
 void kprof_trace_sum_range_kernels(kprof_report *report, const char *name);
 /* Make kernel_range(kernel, range), of ids of trace_range and trace_kernel: the innermost range that its call is in. */
 void kprof_trace_find_innermost_ranges(kprof_report *report);

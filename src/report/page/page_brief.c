@@ -309,7 +309,7 @@ static size_t size_of(const char *text)
     return bytes;
 }
 
-/* Leave as many of the hottest lines as the document has room for. */
+/* Keep as many of the hottest lines as the document has room for. */
 static void fit_hot_lines(brief *of)
 {
     enum {

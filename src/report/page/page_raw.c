@@ -1,4 +1,4 @@
-/* The raw page: every metric that a launch has, by name, and those of its instructions where somebody asks for them. */
+/* The raw page: every metric of a launch, by name, and those of its instructions on request. */
 #include "report/model/code.h"
 #include "report/page/page.h"
 

@@ -1,5 +1,5 @@
-/* The whole page: all about a report in one. A row for each kernel, as the summary page ranks them, then what the
- * tables of a trace and the session page show, the code of kernels, call stacks, and what the details page does. */
+/* The whole page shows all of a report. It begins with a row for each kernel, as the summary page ranks them. The
+ * tables of a trace, the session page, the code of kernels, call stacks and the details page follow. */
 #include "report/page/page_stats.h"
 #include "report/page/ranking.h"
 

@@ -5,8 +5,8 @@
 #include "report/model/trace_tables.h"
 #include "report/page/ranking.h"
 
-/* kernel (mangled), its shape, and of its launches: how many were measured, their median duration, what limits them, at
- * how many per cent of the peak, and the finding that is worth most, with the share of time that it saves. */
+/* `kernel` is mangled. `ns` is the median duration of the launches that were measured, `limit_pct` a share of the peak,
+ * and `gain_pct` the share of their time that the finding worth most saves. */
 static const char table[] =
     "CREATE TEMP TABLE trace_counted(kernel TEXT, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, block_x INTEGER, "
     "block_y INTEGER, block_z INTEGER, dynamic_smem_bytes INTEGER, measured INTEGER, ns REAL, limited TEXT, limit_pct "
