@@ -1061,15 +1061,16 @@ TEST(frames_of_the_runtime_in_a_program)
          true, false},
         {"__device_stub__Z5scaleIfEvPT_(float*)", "/me/app", true, false},
         {"void __wrapper__device_stub_scale<float>(float*&)", "/me/app", true, false},
-        {"void scale<float>(float*)", "/me/app", true, true},
+        {"void scale<float>(float*)", "/me/app", true, false}, /* it follows its stub */
+        {"plain(float*)", "/me/app", true, true},
         {"nvtxRangePushA", "/me/app", true, false},
         {"lib::Net::forward()", "/me/app", true, false},
         {"main", "/me/app", true, false},
     };
     bool is_own[COUNT_OF(places)];
     KPROF_AUTO(kprof_strbuf) package = KPROF_STRBUF_INIT;
-    assert_int_equal(kprof_own_code_find(places, COUNT_OF(places), is_own, &package), 9);
-    assert_true(is_own[9] && is_own[10] && !is_own[0]);
+    assert_int_equal(kprof_own_code_find(places, COUNT_OF(places), is_own, &package), 10);
+    assert_true(is_own[10] && is_own[11] && !is_own[0]);
 }
 
 int main(void)

@@ -38,15 +38,23 @@ static bool is_installed(const kprof_frame_place *frame)
     return has_one_of(frame->file, python) || (frame->is_native && (!*frame->file || has_one_of(frame->file, native)));
 }
 
+#define STUB "__device_stub_"
+
 /* Is native code of the program the runtime's, which nvcc links into it, NVTX's, which are headers, or nvcc's own,
  * which launches a kernel? */
-static bool is_of_runtime(const kprof_frame_place *frame)
+static bool is_of_runtime(const kprof_frame_place *frames, size_t i)
 {
+    const kprof_frame_place *frame = &frames[i];
+    const bool is_behind_stub = i > 0 && strstr(frames[i - 1].function, STUB);
     KPROF_AUTO_FREE char *base = kprof_name_function_base(frame->function);
-    const char *name = base + strspn(base, "_");
-    return frame->is_kernel || strstr(frame->function, "__device_stub_") ||
-           kprof_begins_with(name, "libcudart_static_") || kprof_begins_with(name, "nvtx") ||
-           kprof_begins_with(name, "cudart") || (kprof_begins_with(name, "cuda") && isupper((unsigned char)name[4]));
+    KPROF_AUTO_FREE char *inner = is_behind_stub ? kprof_name_function_base(frames[i - 1].function) : NULL;
+    const char *name = base + strspn(base, "_"), *around = "__wrapper" STUB;
+    /* The function of a kernel calls its stub, __device_stub__Z5scalePf, or what stands around that. */
+    if (inner && strcmp(kprof_begins_with(inner, around) ? inner + strlen(around) : inner, base) == 0)
+        return true;
+    return frame->is_kernel || strstr(frame->function, STUB) || kprof_begins_with(name, "libcudart_static_") ||
+           kprof_begins_with(name, "nvtx") || kprof_begins_with(name, "cudart") ||
+           (kprof_begins_with(name, "cuda") && isupper((unsigned char)name[4]));
 }
 
 /* Is the outermost frame that of a script which somebody made to begin an installed program, such as env/bin/serve of
@@ -112,7 +120,7 @@ size_t kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *
     while (python < count && !frames[python].is_native)
         python++;
     for (size_t i = 0; i < count; i++) {
-        is_own[i] = !is_installed(&frames[i]) && !(frames[i].is_native && is_of_runtime(&frames[i])) &&
+        is_own[i] = !is_installed(&frames[i]) && !(frames[i].is_native && is_of_runtime(frames, i)) &&
                     !(i > 0 && i + 1 == python && is_made_script(&frames[i], &frames[i - 1]));
         has_own = has_own || (i < python && is_own[i]);
     }
