@@ -11,6 +11,7 @@
 #include "inject/process.h"
 #include "inject/watch.h"
 #include "sim/clock.h"
+#include "test.h"
 
 #include <sys/wait.h>
 
@@ -114,6 +115,29 @@ static int mend(void **state)
     return 0;
 }
 
+/* The kernel is known to end by itself. */
+static int begin_alike(void **state)
+{
+    (void)mend(state);
+    last_tag += 100; /* no launch before has one of these */
+    sim.few_shapes = true;
+    kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
+    kprof_engine.process.config.sampling_period = 10;
+    kprof_engine.process.config.multiplex_samples = 1;
+    return 0;
+}
+
+static int end_alike(void **state)
+{
+    end_samples();
+    (void)mend(state);
+    kprof_contexts_change_plan(); /* groups are forgotten */
+    sim.few_shapes = false;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    kprof_engine.process.config.multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
+    return 0;
+}
+
 /* What a launch has of its instructions: of counters, or of samples. */
 typedef struct instructions {
     unsigned records, functions;
@@ -177,9 +201,108 @@ static void assert_lacks(unsigned tag, bool sampled, const char *reason)
                  found.reason, reason);
 }
 
-static void instructions_add_up_to_the_launch(void **state)
+/* The first test: the context is new. Another process of the run that wants the counters gets them, though this one
+ * launches nothing that is chosen. */
+TEST_WITH(early_samples_are_left_to_others, mend, NULL)
 {
-    (void)state;
+    kprof_filter *before = kprof_engine.process.filter, *later;
+    int status = -1;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 1000000}, &later), KPROF_OK);
+    kprof_engine.process.filter = later;
+    sim.tells_contexts = true;
+    sim.hooks->context_created(&sim.contexts[0]);
+    (void)launch(SIM_ADD);
+    assert_true(kprof_early_is_there());
+    atomic_store(&others_may_close, true);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(kprof_lock_take(60000, NULL) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    atomic_store(&others_may_close, false);
+    assert_false(kprof_early_is_there());
+    assert_null(sim.contexts[0].sampling);
+    kprof_engine.process.filter = before;
+    kprof_filter_free(later);
+    sim.hooks->context_ending(&sim.contexts[0]);
+    sim.contexts[0].loaded = sim.contexts[0].loaded_unarmed = 0; /* it is a new one */
+}
+
+/* Early samples stay where the work of their context does not end, and a window of another one is closed in a pause. */
+TEST_WITH(a_window_beside_early_samples_ends_in_a_pause, mend, NULL)
+{
+    sim_step step = {.op = SIM_ALLOC, .stream = 2, .a = 9};
+    (void)begin_alike(state);
+    sim.tells_contexts = true;
+    sim.hooks->context_created(&sim.contexts[0]);
+    close_batch();
+    sim.hooks->context_created(&sim.contexts[1]);
+    hold(0);
+    do_call(step);
+    step = (sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .stream = 2, .a = 9, .b = 9};
+    for (int i = 0; i < 20 && !kprof_batch_is_open(); i++) {
+        step.tag = last_tag += 2;
+        do_call(step);
+    }
+    assert_true(kprof_batch_is_open() && kprof_early_is_there());
+    atomic_store(&others_may_close, true);
+    for (int i = 0; i < 100000 && kprof_batch_is_open(); i++) /* the engine's own thread looks four times a second */
+        usleep(1000);
+    assert_false(kprof_batch_is_open());
+    atomic_store(&others_may_close, false);
+    let_go(0);
+    (void)end_alike(state);
+    sim.hooks->context_ending(&sim.contexts[1]);
+    sim.hooks->context_ending(&sim.contexts[0]);
+}
+
+/* Here it comes to an error, say, before the first launch that is chosen. */
+TEST_WITH(early_samples_end_where_nothing_is_measured_any_more, mend, NULL)
+{
+    sim.tells_contexts = true;
+    sim.hooks->context_created(&sim.contexts[0]);
+    close_batch();
+    assert_true(kprof_early_is_there());
+    atomic_store(&kprof_engine.process.armed, false);
+    for (int i = 0; i < 100000 && kprof_early_is_there(); i++) { /* the engine's own thread may have the gate */
+        (void)kprof_watch_give_back(1);
+        usleep(1000);
+    }
+    assert_false(kprof_early_is_there());
+    assert_null(sim.contexts[0].sampling);
+    atomic_store(&kprof_engine.process.armed, true);
+    sim.hooks->context_ending(&sim.contexts[0]);
+}
+
+/* Before a launch is chosen, the first call in the process' first context enables samples, and kernels that come then
+ * have some later. */
+TEST_WITH(what_is_loaded_before_has_samples, mend, NULL)
+{
+    kprof_filter *before = kprof_engine.process.filter, *later;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 2}, &later), KPROF_OK);
+    kprof_engine.process.filter = later;
+    sim.tells_contexts = true;
+    sim.hooks->context_created(&sim.contexts[0]);
+    assert_null(sim.contexts[0].sampling);
+    faults.captures = true;
+    close_batch();
+    assert_int_equal(seen.armed, 0);
+    faults.captures = false;
+    (void)launch(SIM_ADD);
+    assert_int_equal(seen.armed, 1);
+    assert_non_null(sim.contexts[0].sampling);
+    (void)launch(SIM_SCALE);
+    assert_int_equal(seen.armed, 1);
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    kprof_engine.process.filter = before;
+    kprof_filter_free(later);
+    assert_has(tag, true);
+    assert_has(tag, false);
+}
+
+TEST_WITH(instructions_add_up_to_the_launch, mend, NULL)
+{
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch(SIM_ADD), second = launch(SIM_COUNT);
     do_call((sim_step){.op = SIM_MEMSET, .a = SPARE_SLOT});
@@ -196,9 +319,8 @@ static void instructions_add_up_to_the_launch(void **state)
     assert_null(sim.contexts[0].counting);
 }
 
-static void counters_that_cannot_be_enabled(void **state)
+TEST_WITH(counters_that_cannot_be_enabled, mend, NULL)
 {
-    (void)state;
     faults.enable = KPROF_UNSUPPORTED;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -211,9 +333,8 @@ static void counters_that_cannot_be_enabled(void **state)
     assert_has(tag, false);
 }
 
-static void counters_that_cannot_be_read(void **state)
+TEST_WITH(counters_that_cannot_be_read, mend, NULL)
 {
-    (void)state;
     faults.read = KPROF_INTERNAL;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -222,9 +343,8 @@ static void counters_that_cannot_be_read(void **state)
     assert_null(sim.contexts[0].counting);
 }
 
-static void samples_that_are_not_allowed(void **state)
+TEST_WITH(samples_that_are_not_allowed, mend, NULL)
 {
-    (void)state;
     faults.arm = KPROF_NO_PERMISSION;
     kprof_engine.process.config.sampling_period = 20; /* not the one that they are enabled with */
     unsigned tag = launch(SIM_ADD);
@@ -235,9 +355,8 @@ static void samples_that_are_not_allowed(void **state)
     assert_int_equal(seen.started, 0);
 }
 
-static void samples_that_cannot_be_started(void **state)
+TEST_WITH(samples_that_cannot_be_started, mend, NULL)
 {
-    (void)state;
     faults.start = KPROF_INTERNAL;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -246,9 +365,8 @@ static void samples_that_cannot_be_started(void **state)
     assert_has(tag, false);
 }
 
-static void samples_that_cannot_be_read(void **state)
+TEST_WITH(samples_that_cannot_be_read, mend, NULL)
 {
-    (void)state;
     faults.sample = KPROF_NOT_COLLECTED;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -258,9 +376,8 @@ static void samples_that_cannot_be_read(void **state)
 }
 
 /* Counters of instructions need no permission. */
-static void counters_of_the_launch_that_are_not_allowed(void **state)
+TEST_WITH(counters_of_the_launch_that_are_not_allowed, mend, NULL)
 {
-    (void)state;
     faults.pass = KPROF_NO_PERMISSION;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -269,9 +386,8 @@ static void counters_of_the_launch_that_are_not_allowed(void **state)
     assert_has(tag, true);
 }
 
-static void the_period_follows_from_the_time(void **state)
+TEST_WITH(the_period_follows_from_the_time, mend, NULL)
 {
-    (void)state;
     unsigned tag = launch(SIM_ADD);
     launch_s = 2; /* in the replay that tells how long launches take */
     close_batch();
@@ -286,9 +402,8 @@ static void the_period_follows_from_the_time(void **state)
 }
 
 /* Launches that are much shorter have a replay with a period of their own. */
-static void short_launches_have_a_shorter_period(void **state)
+TEST_WITH(short_launches_have_a_shorter_period, mend, NULL)
 {
-    (void)state;
     unsigned slow = launch(SIM_ADD), fast = launch(SIM_ADD);
     launch_s = 2;
     close_batch();
@@ -299,9 +414,8 @@ static void short_launches_have_a_shorter_period(void **state)
 }
 
 /* Unless the user allows no further replay: then they have that of the longest launch. */
-static void short_launches_share_the_only_replay(void **state)
+TEST_WITH(short_launches_share_the_only_replay, mend, NULL)
 {
-    (void)state;
     kprof_engine.process.config.sampling_passes = 1;
     unsigned slow = launch(SIM_ADD), fast = launch(SIM_ADD);
     launch_s = 2;
@@ -323,29 +437,6 @@ static unsigned launch_alike(sim_step step)
     step.tag = last_tag += 2;
     (void)sim_call(&step, NULL);
     return last_tag;
-}
-
-/* The kernel is known to end by itself. */
-static int begin_alike(void **state)
-{
-    (void)mend(state);
-    last_tag += 100; /* no launch before has one of these */
-    sim.few_shapes = true;
-    kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
-    kprof_engine.process.config.sampling_period = 10;
-    kprof_engine.process.config.multiplex_samples = 1;
-    return 0;
-}
-
-static int end_alike(void **state)
-{
-    end_samples();
-    (void)mend(state);
-    kprof_contexts_change_plan(); /* groups are forgotten */
-    sim.few_shapes = false;
-    kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
-    kprof_engine.process.config.multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
-    return 0;
 }
 
 static kprof_launch_record find_launch(unsigned tag, char *reason, size_t size)
@@ -371,9 +462,8 @@ static void assert_told(unsigned tag, uint32_t passes, const char *why)
 }
 
 /* Samples come first, then counters, then the passes, and all are of launches of one kernel and shape. */
-static void each_kind_is_a_pass_of_a_sample(void **state)
+TEST_WITH(each_kind_is_a_pass_of_a_sample, begin_alike, end_alike)
 {
-    (void)state;
     const unsigned sampled = launch_alike((sim_step){0}), counted = launch_alike((sim_step){0});
     const unsigned first = launch_alike((sim_step){0}), second = launch_alike((sim_step){0});
     end_samples();
@@ -402,9 +492,8 @@ static unsigned launch_other(void)
 }
 
 /* A sample that lacks passes would be lost. */
-static void instructions_wait_for_open_samples(void **state)
+TEST_WITH(instructions_wait_for_open_samples, begin_alike, end_alike)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         (void)launch_alike((sim_step){0});
     const unsigned first = launch_other();
@@ -419,18 +508,16 @@ static void instructions_wait_for_open_samples(void **state)
 }
 
 /* The next launch takes its place. */
-static void a_launch_that_the_driver_refuses(void **state)
+TEST_WITH(a_launch_that_the_driver_refuses, begin_alike, end_alike)
 {
-    (void)state;
     const unsigned refused = launch_alike((sim_step){.refused = true});
     assert_told(refused, 0, "the driver refused the launch");
     assert_int_equal(look_up_instructions(refused, true).functions, 0);
     assert_has(launch_alike((sim_step){0}), true);
 }
 
-static void samples_of_own_runs_that_are_not_allowed(void **state)
+TEST_WITH(samples_of_own_runs_that_are_not_allowed, begin_alike, end_alike)
 {
-    (void)state;
     faults.arm = KPROF_NO_PERMISSION;
     for (int i = 0; i < 3; i++)
         assert_lacks(launch_alike((sim_step){0}), true, "not allowed");
@@ -439,9 +526,8 @@ static void samples_of_own_runs_that_are_not_allowed(void **state)
     assert_int_equal(seen.started, 0);
 }
 
-static void counters_of_own_runs_that_cannot_be_read(void **state)
+TEST_WITH(counters_of_own_runs_that_cannot_be_read, begin_alike, end_alike)
 {
-    (void)state;
     (void)launch_alike((sim_step){0});
     faults.read = KPROF_INTERNAL;
     const unsigned tag = launch_alike((sim_step){0});
@@ -451,9 +537,8 @@ static void counters_of_own_runs_that_cannot_be_read(void **state)
 }
 
 /* A launch that has few samples is sampled again, more often. */
-static void the_period_of_own_runs_follows_from_the_samples(void **state)
+TEST_WITH(the_period_of_own_runs_follows_from_the_samples, begin_alike, end_alike)
 {
-    (void)state;
     kprof_engine.process.config.sampling_period = 0;
     uint64_t before = UINT64_MAX;
     unsigned tag = 0;
@@ -471,9 +556,8 @@ static void the_period_of_own_runs_follows_from_the_samples(void **state)
 }
 
 /* It waits for what the host does, though its kernel has ended by itself before. Once it ends, it has what it has. */
-static void a_launch_that_goes_on(void **state)
+TEST_WITH(a_launch_that_goes_on, begin_alike, end_alike)
 {
-    (void)state;
     hold(0);
     const unsigned waits = launch_alike((sim_step){0});
     let_go(0);
@@ -483,17 +567,15 @@ static void a_launch_that_goes_on(void **state)
     assert_has(next, look_up_instructions(waits, true).functions == 0);
 }
 
-static void launches_that_cannot_be_repeated_are_measured_so(void **state)
+TEST_WITH(launches_that_cannot_be_repeated_are_measured_so, begin_alike, end_alike)
 {
-    (void)state;
     kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     const unsigned tag = launch_alike((sim_step){.uncopyable = true});
     assert_has(tag, true);
 }
 
-static void what_is_not_asked_for_is_not_told(void **state)
+TEST_WITH(what_is_not_asked_for_is_not_told, mend, NULL)
 {
-    (void)state;
     kprof_engine.process.config.samples = false;
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -502,9 +584,8 @@ static void what_is_not_asked_for_is_not_told(void **state)
     assert_int_equal(seen.started, 0);
 }
 
-static void the_cubin_is_a_file_of_the_session(void **state)
+TEST_WITH(the_cubin_is_a_file_of_the_session, mend, NULL)
 {
-    (void)state;
     char path[sizeof folder + 64], content[64] = "";
     unsigned tag = launch(SIM_ADD);
     close_batch();
@@ -524,9 +605,8 @@ static unsigned launch_graph(void)
 }
 
 /* Whether or not there are launches beside it, whose instructions are measured. */
-static void graphs_as_a_whole_tell_why_they_have_none(void **state)
+TEST_WITH(graphs_as_a_whole_tell_why_they_have_none, mend, NULL)
 {
-    (void)state;
     kprof_engine.process.config.graph_profiling = KPROF_GRAPH_WHOLE;
     for (int i = 0; i < 2; i++) {
         const unsigned tag = launch_graph(), other = i > 0 ? launch(SIM_ADD) : 0;
@@ -540,10 +620,9 @@ static void graphs_as_a_whole_tell_why_they_have_none(void **state)
     kprof_engine.process.config.graph_profiling = KPROF_GRAPH_NODES;
 }
 
-/* A pass would end the process. */
-static void samples_that_cannot_be_ended(void **state)
+/* A pass would end the process. The last test: nothing is measured any more. */
+TEST_WITH(samples_that_cannot_be_ended, mend, NULL)
 {
-    (void)state;
     close_batch();
     unsigned tag = launch(SIM_ADD);
     faults.cannot_disarm = true;
@@ -561,140 +640,7 @@ static void samples_that_cannot_be_ended(void **state)
     assert_null(sim.contexts[0].sampling);
 }
 
-/* Another process of the run that wants the counters gets them, though this one launches nothing that is chosen. */
-static void early_samples_are_left_to_others(void **state)
-{
-    kprof_filter *before = kprof_engine.process.filter, *later;
-    int status = -1;
-    (void)state;
-    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 1000000}, &later), KPROF_OK);
-    kprof_engine.process.filter = later;
-    sim.tells_contexts = true;
-    sim.hooks->context_created(&sim.contexts[0]);
-    (void)launch(SIM_ADD);
-    assert_true(kprof_early_is_there());
-    atomic_store(&others_may_close, true);
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(kprof_lock_take(60000, NULL) ? 0 : 1);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    atomic_store(&others_may_close, false);
-    assert_false(kprof_early_is_there());
-    assert_null(sim.contexts[0].sampling);
-    kprof_engine.process.filter = before;
-    kprof_filter_free(later);
-    sim.hooks->context_ending(&sim.contexts[0]);
-    sim.contexts[0].loaded = sim.contexts[0].loaded_unarmed = 0; /* it is a new one */
-}
-
-/* Before a launch is chosen, the first call in the process' first context enables samples, and kernels that come then
- * have some later. */
-static void what_is_loaded_before_has_samples(void **state)
-{
-    kprof_filter *before = kprof_engine.process.filter, *later;
-    (void)state;
-    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 2}, &later), KPROF_OK);
-    kprof_engine.process.filter = later;
-    sim.tells_contexts = true;
-    sim.hooks->context_created(&sim.contexts[0]);
-    assert_null(sim.contexts[0].sampling);
-    faults.captures = true;
-    close_batch();
-    assert_int_equal(seen.armed, 0);
-    faults.captures = false;
-    (void)launch(SIM_ADD);
-    assert_int_equal(seen.armed, 1);
-    assert_non_null(sim.contexts[0].sampling);
-    (void)launch(SIM_SCALE);
-    assert_int_equal(seen.armed, 1);
-    unsigned tag = launch(SIM_ADD);
-    close_batch();
-    kprof_engine.process.filter = before;
-    kprof_filter_free(later);
-    assert_has(tag, true);
-    assert_has(tag, false);
-}
-
-/* Early samples stay where the work of their context does not end, and a window of another one is closed in a pause. */
-static void a_window_beside_early_samples_ends_in_a_pause(void **state)
-{
-    sim_step step = {.op = SIM_ALLOC, .stream = 2, .a = 9};
-    (void)begin_alike(state);
-    sim.tells_contexts = true;
-    sim.hooks->context_created(&sim.contexts[0]);
-    close_batch();
-    sim.hooks->context_created(&sim.contexts[1]);
-    hold(0);
-    do_call(step);
-    step = (sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .stream = 2, .a = 9, .b = 9};
-    for (int i = 0; i < 20 && !kprof_batch_is_open(); i++) {
-        step.tag = last_tag += 2;
-        do_call(step);
-    }
-    assert_true(kprof_batch_is_open() && kprof_early_is_there());
-    atomic_store(&others_may_close, true);
-    for (int i = 0; i < 100000 && kprof_batch_is_open(); i++) /* the engine's own thread looks four times a second */
-        usleep(1000);
-    assert_false(kprof_batch_is_open());
-    atomic_store(&others_may_close, false);
-    let_go(0);
-    (void)end_alike(state);
-    sim.hooks->context_ending(&sim.contexts[1]);
-    sim.hooks->context_ending(&sim.contexts[0]);
-}
-
-/* Here it comes to an error, say, before the first launch that is chosen. */
-static void early_samples_end_where_nothing_is_measured_any_more(void **state)
-{
-    (void)state;
-    sim.tells_contexts = true;
-    sim.hooks->context_created(&sim.contexts[0]);
-    close_batch();
-    assert_true(kprof_early_is_there());
-    atomic_store(&kprof_engine.process.armed, false);
-    for (int i = 0; i < 100000 && kprof_early_is_there(); i++) { /* the engine's own thread may have the gate */
-        (void)kprof_watch_give_back(1);
-        usleep(1000);
-    }
-    assert_false(kprof_early_is_there());
-    assert_null(sim.contexts[0].sampling);
-    atomic_store(&kprof_engine.process.armed, true);
-    sim.hooks->context_ending(&sim.contexts[0]);
-}
-
-#define MENDED(name) cmocka_unit_test_setup(name, mend)
-#define ALIKE(name)  cmocka_unit_test_setup_teardown(name, begin_alike, end_alike)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        MENDED(early_samples_are_left_to_others), /* the first ones: the context is new */
-        MENDED(a_window_beside_early_samples_ends_in_a_pause),
-        MENDED(early_samples_end_where_nothing_is_measured_any_more),
-        MENDED(what_is_loaded_before_has_samples),
-        MENDED(instructions_add_up_to_the_launch),
-        MENDED(counters_that_cannot_be_enabled),
-        MENDED(counters_that_cannot_be_read),
-        MENDED(samples_that_are_not_allowed),
-        MENDED(samples_that_cannot_be_started),
-        MENDED(samples_that_cannot_be_read),
-        MENDED(counters_of_the_launch_that_are_not_allowed),
-        MENDED(the_period_follows_from_the_time),
-        MENDED(short_launches_have_a_shorter_period),
-        MENDED(short_launches_share_the_only_replay),
-        ALIKE(each_kind_is_a_pass_of_a_sample),
-        ALIKE(instructions_wait_for_open_samples),
-        ALIKE(a_launch_that_the_driver_refuses),
-        ALIKE(samples_of_own_runs_that_are_not_allowed),
-        ALIKE(counters_of_own_runs_that_cannot_be_read),
-        ALIKE(the_period_of_own_runs_follows_from_the_samples),
-        ALIKE(a_launch_that_goes_on),
-        ALIKE(launches_that_cannot_be_repeated_are_measured_so),
-        MENDED(what_is_not_asked_for_is_not_told),
-        MENDED(the_cubin_is_a_file_of_the_session),
-        MENDED(graphs_as_a_whole_tell_why_they_have_none),
-        MENDED(samples_that_cannot_be_ended), /* the last one: nothing is measured any more */
-    };
-    return cmocka_run_group_tests(tests, start_faulty, remove_folder);
+    return run_all_tests(start_faulty, remove_folder);
 }
