@@ -17,6 +17,7 @@
 #include "inject/lock.h"
 #include "inject/process.h"
 #include "inject/wait.h"
+#include "test.h"
 
 #include <glob.h>
 #include <signal.h>
@@ -341,18 +342,86 @@ static void have_watched(sim_kernel kernel, unsigned slot)
         assert_unmeasured(launch_on(kernel, slot), "a kernel's first launches are only watched");
 }
 
-/* It takes time, and other processes may measure meanwhile. */
-static void test_begins_with_cupti_before_its_turn(void **state)
+/* The first test: its kernels have not been launched. Replays leave no trace in memory of the host, and repeat what it
+ * wrote between the launches. */
+TEST(test_host_memory_that_is_saved)
 {
-    (void)state;
+    uint64_t after[SIM_WORDS], later[SIM_WORDS];
+    sim.saves_host = true;
+    sim.hides_host = false;
+    unsigned first = launch_on(SIM_ADD, SHARED_SLOT);
+    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = SHARED_SLOT, .value = 5}, NULL);
+    unsigned second = launch_on(SIM_ADD, SHARED_SLOT), third = launch(SIM_ADD);
+    assert_pending(first);
+    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, after);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, later);
+    assert_memory_equal(after, later, sizeof after);
+    first = launch_on(SIM_ADD, SHARED_SLOT);
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT}); /* nothing tells which calls take memory of the host away */
+    assert_measured(first);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    sim.saves_host = false;
+}
+
+/* The driver allocates local memory within the launch: copies of kprof's must not take its space. */
+TEST(test_kernel_that_needs_local_memory)
+{
+    unsigned before = launch(SIM_ADD);
+    assert_pending(before);
+    atomic_store(&faults.deep, true);
+    asked_bytes = given_back = 0;
+    unsigned deep = launch(SIM_COUNT);
+    assert_int_equal(asked_bytes, (size_t)BYTES_PER_STACK * THREADS_PER_SM * SMS);
+    assert_measured(before);
+    assert_true(given_back > 0);
+    asked_bytes = 0;
+    unsigned again = launch(SIM_TALLY);
+    assert_int_equal(asked_bytes, 0); /* the driver has as much by then */
+    assert_pending(deep);
+    close_batch();
+    assert_measured(deep);
+    assert_measured(again);
+}
+
+/* A capture allocates none, and what kprof keeps cannot be given back then: that is done when the graph is launched. */
+TEST(test_captured_kernel_that_needs_local_memory)
+{
+    static sim_function deep = {"deep", .kernel = SIM_ADD};
+    sim_step step = {.op = SIM_LAUNCH, .function = &deep, .a = SLOT, .b = SLOT};
+    kprof_the_captures = (kprof_captures){.quiet = 3}; /* a batch stays open over captures */
+    atomic_store(&stack_bytes, 2 * BYTES_PER_STACK);   /* more than any kernel before it needed */
+    unsigned before = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    atomic_store(&faults.deep, true);
+    asked_bytes = given_back = 0;
+    do_call(step);
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    assert_int_equal(asked_bytes, 0);
+    assert_pending(before);
+    step.tag = ++last_tag;
+    do_call(step);
+    assert_int_equal(asked_bytes, (size_t)2 * BYTES_PER_STACK * THREADS_PER_SM * SMS);
+    assert_true(given_back > 0);
+    assert_measured(before);
+    atomic_store(&stack_bytes, BYTES_PER_STACK);
+    kprof_the_captures = (kprof_captures){0};
+}
+
+/* It takes time, and other processes may measure meanwhile. */
+TEST(test_begins_with_cupti_before_its_turn)
+{
     (void)launch_alone(SIM_ADD, SLOT);
     assert_true(prepared > 0 && !was_in_line);
 }
 
 /* The proof is clean: nothing reaches the memory that is shared. */
-static void test_launches_that_stay_on_the_device(void **state)
+TEST(test_launches_that_stay_on_the_device)
 {
-    (void)state;
     unsigned first = launch(SIM_SWAP), second = launch(SIM_SWAP);
     assert_pending(first);
     close_batch();
@@ -360,40 +429,10 @@ static void test_launches_that_stay_on_the_device(void **state)
     assert_measured(second);
 }
 
-static void test_launch_that_reaches_host_memory(void **state)
-{
-    (void)state;
-    static const char why[] = "reached memory of the host, which no replay may change";
-    uint64_t words[SIM_WORDS];
-    unsigned stays = launch(SIM_SCALE), reaches = launch_on(SIM_MOVE, SHARED_SLOT);
-    do_call((sim_step){.op = SIM_SYNC_STREAM});
-    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, words);
-    close_batch(); /* which of them it was is not known: see where the simulated machine checks replays */
-    assert_unmeasured(stays, why);
-    assert_unmeasured(reaches, why);
-    stays = launch(SIM_SCALE);
-    reaches = launch_on(SIM_MOVE, SHARED_SLOT);
-    close_batch(); /* now it is */
-    assert_unmeasured(stays, why);
-    assert_unmeasured(reaches, why);
-    stays = launch(SIM_SCALE);
-    sim.hides_host = false;
-    have_watched(SIM_MOVE, SHARED_SLOT);
-    reaches = launch_on(SIM_MOVE, SHARED_SLOT);
-    assert_measured(stays); /* the first of them has closed its batch */
-    assert_measured_once(reaches, "the kernel takes memory of the host");
-    stays = launch(SIM_SCALE);
-    reaches = launch(SIM_MOVE); /* once may have been for the sake of its arguments */
-    close_batch();
-    assert_measured(stays);
-    assert_measured(reaches);
-}
-
 /* Replays are tried before the launch behind the first copy of a kernel to the host. The own run has to be proved
  * before and after that. */
-static void test_proof_around_a_try(void **state)
+TEST(test_proof_around_a_try)
 {
-    (void)state;
     static const char why[] = "reached memory of the host, which no replay may change";
     uint64_t words[SIM_WORDS];
     const sim_step copy_out = {.op = SIM_COPY_OUT, .a = SLOT};
@@ -435,9 +474,8 @@ static void choose(kprof_kernel *kernel)
 }
 
 /* A batch without a chosen launch has nothing to try for, and nobody has proved what else is in it. */
-static void test_no_try_behind_a_launch_that_was_refused(void **state)
+TEST(test_no_try_behind_a_launch_that_was_refused)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     assert_measured(launch_alone(SIM_TALLY, SLOT)); /* the kernel is known */
     kprof_kernels_visit(choose_only_add);
@@ -452,10 +490,37 @@ static void test_no_try_behind_a_launch_that_was_refused(void **state)
     kprof_kernels_visit(choose);
 }
 
-/* Seen twice, whatever its arguments are. */
-static void test_kernel_that_reaches_host_memory(void **state)
+TEST(test_launch_that_reaches_host_memory)
 {
-    (void)state;
+    static const char why[] = "reached memory of the host, which no replay may change";
+    uint64_t words[SIM_WORDS];
+    unsigned stays = launch(SIM_SCALE), reaches = launch_on(SIM_MOVE, SHARED_SLOT);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, words);
+    close_batch(); /* which of them it was is not known: see where the simulated machine checks replays */
+    assert_unmeasured(stays, why);
+    assert_unmeasured(reaches, why);
+    stays = launch(SIM_SCALE);
+    reaches = launch_on(SIM_MOVE, SHARED_SLOT);
+    close_batch(); /* now it is */
+    assert_unmeasured(stays, why);
+    assert_unmeasured(reaches, why);
+    stays = launch(SIM_SCALE);
+    sim.hides_host = false;
+    have_watched(SIM_MOVE, SHARED_SLOT);
+    reaches = launch_on(SIM_MOVE, SHARED_SLOT);
+    assert_measured(stays); /* the first of them has closed its batch */
+    assert_measured_once(reaches, "the kernel takes memory of the host");
+    stays = launch(SIM_SCALE);
+    reaches = launch(SIM_MOVE); /* once may have been for the sake of its arguments */
+    close_batch();
+    assert_measured(stays);
+    assert_measured(reaches);
+}
+
+/* Seen twice, whatever its arguments are. */
+TEST(test_kernel_that_reaches_host_memory)
+{
     for (unsigned i = 0; i < 2; i++) { /* the second one is searched */
         unsigned first = launch_on(SIM_SUM, SHARED_SLOT), second = launch_on(SIM_SUM, SHARED_SLOT);
         close_batch();
@@ -466,36 +531,9 @@ static void test_kernel_that_reaches_host_memory(void **state)
     assert_measured_once(launch(SIM_SUM), "launches of the kernel reach memory of the host");
 }
 
-/* Replays leave no trace there, and repeat what the host wrote between the launches. */
-static void test_host_memory_that_is_saved(void **state)
-{
-    (void)state;
-    uint64_t after[SIM_WORDS], later[SIM_WORDS];
-    sim.saves_host = true;
-    sim.hides_host = false;
-    unsigned first = launch_on(SIM_ADD, SHARED_SLOT);
-    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = SHARED_SLOT, .value = 5}, NULL);
-    unsigned second = launch_on(SIM_ADD, SHARED_SLOT), third = launch(SIM_ADD);
-    assert_pending(first);
-    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, after);
-    close_batch();
-    assert_measured(first);
-    assert_measured(second);
-    assert_measured(third);
-    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, later);
-    assert_memory_equal(after, later, sizeof after);
-    first = launch_on(SIM_ADD, SHARED_SLOT);
-    assert_pending(first);
-    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT}); /* nothing tells which calls take memory of the host away */
-    assert_measured(first);
-    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
-    sim.saves_host = false;
-}
-
 /* The search finds nobody: the batch is measured all the same. */
-static void test_search_in_vain(void **state)
+TEST(test_search_in_vain)
 {
-    (void)state;
     assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
     unsigned first = launch(SIM_SCALE), second = launch(SIM_SWAP);
     close_batch();
@@ -504,9 +542,8 @@ static void test_search_in_vain(void **state)
 }
 
 /* A range would wait for what waits for the host, so that a launch of the search has none. The next batch searches. */
-static void test_search_behind_work_that_waits(void **state)
+TEST(test_search_behind_work_that_waits)
 {
-    (void)state;
     assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
     unsigned first = launch(SIM_SCALE);
     kprof_the_batch.state.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
@@ -546,9 +583,8 @@ static void synchronize_slow(void)
 }
 
 /* Kernels that take long are no suspects: one search after the other has some, which come behind one another. */
-static void test_slow_kernels_in_searches(void **state)
+TEST(test_slow_kernels_in_searches)
 {
-    (void)state;
     static sim_function slow = {"slow", .kernel = SIM_SCALE};
     unsigned first = 0, second = 0;
     for (unsigned i = 0; i < 4; i++) {
@@ -569,11 +605,29 @@ static void test_slow_kernels_in_searches(void **state)
     }
 }
 
+/* Of launches that were not told apart it was the one that nobody has shown to stay away from memory of the host. */
+TEST(test_slow_kernel_that_reaches_host_memory)
+{
+    static sim_function slow = {"slow, reaches", .kernel = SIM_SCALE};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned first = launch_slow(&slow, SHARED_SLOT), second = launch(SIM_SCALE);
+        synchronize_slow();
+        close_batch();
+        assert_unmeasured(first, "reached memory of the host");
+        assert_unmeasured(second, "reached memory of the host");
+    }
+    unsigned first = launch_slow(&slow, SHARED_SLOT), second = launch(SIM_SCALE);
+    synchronize_slow();
+    close_when_ended();
+    assert_unmeasured(first, "a kernel's first launches are only watched");
+    assert_unmeasured(second, "the GPU's work did not end within 0.1 s");
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
+}
+
 /* One that takes memory of the host, and does not use it, is known once the proof has told so of a launch behind which
  * others came. */
-static void test_slow_kernel_that_takes_memory_of_the_host(void **state)
+TEST(test_slow_kernel_that_takes_memory_of_the_host)
 {
-    (void)state;
     static sim_function slow = {"slow, takes", .kernel = SIM_SCALE};
     sim.hides_host = false;
     takes_host = true;
@@ -593,29 +647,8 @@ static void test_slow_kernel_that_takes_memory_of_the_host(void **state)
     assert_measured(second);
 }
 
-/* Of launches that were not told apart it was the one that nobody has shown to stay away from memory of the host. */
-static void test_slow_kernel_that_reaches_host_memory(void **state)
+TEST(test_proof_that_cannot_be_read)
 {
-    (void)state;
-    static sim_function slow = {"slow, reaches", .kernel = SIM_SCALE};
-    for (unsigned i = 0; i < 4; i++) {
-        unsigned first = launch_slow(&slow, SHARED_SLOT), second = launch(SIM_SCALE);
-        synchronize_slow();
-        close_batch();
-        assert_unmeasured(first, "reached memory of the host");
-        assert_unmeasured(second, "reached memory of the host");
-    }
-    unsigned first = launch_slow(&slow, SHARED_SLOT), second = launch(SIM_SCALE);
-    synchronize_slow();
-    close_when_ended();
-    assert_unmeasured(first, "a kernel's first launches are only watched");
-    assert_unmeasured(second, "the GPU's work did not end within 0.1 s");
-    assert_measured(launch_alone(SIM_SCALE, SLOT));
-}
-
-static void test_proof_that_cannot_be_read(void **state)
-{
-    (void)state;
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
     unsigned tag = launch(SIM_SCALE);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
@@ -629,9 +662,8 @@ static void test_proof_that_cannot_be_read(void **state)
     assert_measured(launch_alone(SIM_SCALE, SLOT));
 }
 
-static void test_memory_that_cannot_be_saved(void **state)
+TEST(test_memory_that_cannot_be_saved)
 {
-    (void)state;
     atomic_store(&faults.unsaved, true);
     have_watched(SIM_ADD, SLOT);
     assert_measured_once(launch(SIM_ADD), "memory cannot be saved (test)");
@@ -641,56 +673,9 @@ static void test_memory_that_cannot_be_saved(void **state)
     assert_measured(launch_alone(SIM_ADD, SLOT));
 }
 
-/* The driver allocates local memory within the launch: copies of kprof's must not take its space. */
-static void test_kernel_that_needs_local_memory(void **state)
-{
-    (void)state;
-    unsigned before = launch(SIM_ADD);
-    assert_pending(before);
-    atomic_store(&faults.deep, true);
-    asked_bytes = given_back = 0;
-    unsigned deep = launch(SIM_COUNT);
-    assert_int_equal(asked_bytes, (size_t)BYTES_PER_STACK * THREADS_PER_SM * SMS);
-    assert_measured(before);
-    assert_true(given_back > 0);
-    asked_bytes = 0;
-    unsigned again = launch(SIM_TALLY);
-    assert_int_equal(asked_bytes, 0); /* the driver has as much by then */
-    assert_pending(deep);
-    close_batch();
-    assert_measured(deep);
-    assert_measured(again);
-}
-
-/* A capture allocates none, and what kprof keeps cannot be given back then: that is done when the graph is launched. */
-static void test_captured_kernel_that_needs_local_memory(void **state)
-{
-    (void)state;
-    static sim_function deep = {"deep", .kernel = SIM_ADD};
-    sim_step step = {.op = SIM_LAUNCH, .function = &deep, .a = SLOT, .b = SLOT};
-    kprof_the_captures = (kprof_captures){.quiet = 3}; /* a batch stays open over captures */
-    atomic_store(&stack_bytes, 2 * BYTES_PER_STACK);   /* more than any kernel before it needed */
-    unsigned before = launch(SIM_ADD);
-    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
-    atomic_store(&faults.deep, true);
-    asked_bytes = given_back = 0;
-    do_call(step);
-    do_call((sim_step){.op = SIM_END_CAPTURE});
-    assert_int_equal(asked_bytes, 0);
-    assert_pending(before);
-    step.tag = ++last_tag;
-    do_call(step);
-    assert_int_equal(asked_bytes, (size_t)2 * BYTES_PER_STACK * THREADS_PER_SM * SMS);
-    assert_true(given_back > 0);
-    assert_measured(before);
-    atomic_store(&stack_bytes, BYTES_PER_STACK);
-    kprof_the_captures = (kprof_captures){0};
-}
-
 /* The application sees how much would be free without kprof's copies, and the batch goes on. */
-static void test_free_memory(void **state)
+TEST(test_free_memory)
 {
-    (void)state;
     kprof_call call = {.kind = KPROF_CALL_MEMORY_INFO, .name = "cuMemGetInfo (test)", .context = &sim.contexts[0]};
     unsigned tag = launch(SIM_ADD);
     added_bytes = 0;
@@ -713,9 +698,8 @@ static void test_free_memory(void **state)
     assert_measured(tag);
 }
 
-static void test_memory_that_a_network_card_writes(void **state)
+TEST(test_memory_that_a_network_card_writes)
 {
-    (void)state;
     atomic_store(&faults.network, true);
     unsigned tag = launch_alone(SIM_ADD, SLOT);
     assert_measured_once(tag, "a network card may write (test)");
@@ -723,9 +707,8 @@ static void test_memory_that_a_network_card_writes(void **state)
     assert_measured(launch_alone(SIM_ADD, SLOT));
 }
 
-static void test_network_card_that_comes_later(void **state)
+TEST(test_network_card_that_comes_later)
 {
-    (void)state;
     unsigned tag = launch(SIM_ADD);
     atomic_store(&faults.network, true);
     close_batch();
@@ -733,9 +716,8 @@ static void test_network_card_that_comes_later(void **state)
 }
 
 /* It is still at work when its batch is to be closed. That is closed by a later call. */
-static void test_late_kernel(void **state)
+TEST(test_late_kernel)
 {
-    (void)state;
     unsigned tag = launch(SIM_SCALE);
     begin_late_work(1, SIM_SHORT_HOLD_NS);
     assert_false(try_to_close());
@@ -750,9 +732,8 @@ static void test_late_kernel(void **state)
 
 /* At the end of the process, or before code is unloaded, nothing can be put off. The pass around the launch is ended
  * once it is done. */
-static void test_late_kernel_at_the_end(void **state)
+TEST(test_late_kernel_at_the_end)
 {
-    (void)state;
     unsigned tag = launch(SIM_SCALE);
     begin_late_work(1, SIM_SHORT_HOLD_NS);
     assert_false(try_to_close());
@@ -767,9 +748,8 @@ static void test_late_kernel_at_the_end(void **state)
 }
 
 /* That tells nothing of the kernel. */
-static void test_watched_kernel_behind_late_work(void **state)
+TEST(test_watched_kernel_behind_late_work)
 {
-    (void)state;
     begin_late_work(1, SIM_SHORT_HOLD_NS);
     assert_unmeasured(launch(SIM_PRINT), "the GPU's work did not end within 0.1 s");
     end_late_work();
@@ -800,9 +780,8 @@ static unsigned launch_in(unsigned stream, sim_function *function)
 
 /* It may have waited for what the application does after the launch. Later ones are launched behind memory that is
  * saved, so that what is queued behind them is measured, from the state that they leave. */
-static void test_late_kernel_that_is_watched(void **state)
+TEST(test_late_kernel_that_is_watched)
 {
-    (void)state;
     begin_late_work(2, SIM_LONG_HOLD_NS); /* the first wait is for what comes before the launch */
     assert_unmeasured(launch_in(0, &waiter), "a kernel's first launches are only watched");
     kprof_kernels_visit(find_kernel);
@@ -834,9 +813,8 @@ static void make_it_late(kprof_kernel *kernel)
 
 /* A kernel that was waited for in vain often enough is never repeated. What it leaves is where replays of what comes
  * behind it begin, and memory ends as the application left it. */
-static void test_batch_behind_a_launch_that_changes_memory(void **state)
+TEST(test_batch_behind_a_launch_that_changes_memory)
 {
-    (void)state;
     uint64_t end[SIM_WORDS], after[SIM_WORDS];
     (void)launch_in(0, &changes);
     close_batch();
@@ -887,9 +865,8 @@ static void let_holder_go(uint64_t flag)
 }
 
 /* What is queued behind a kernel that waits for the host is measured, though nobody has seen that kernel before. */
-static void test_first_launch_of_a_kernel_that_waits_for_the_host(void **state)
+TEST(test_first_launch_of_a_kernel_that_waits_for_the_host)
 {
-    (void)state;
     static sim_function holder = {"holder", .kernel = SIM_SPIN};
     uint64_t end[SIM_WORDS], after[SIM_WORDS];
     sim.saves_host = true;
@@ -918,6 +895,22 @@ static void test_first_launch_of_a_kernel_that_waits_for_the_host(void **state)
     sim.saves_host = false;
 }
 
+/* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
+TEST(test_first_launch_of_a_kernel_that_takes_memory_of_the_host)
+{
+    static sim_function ends = {"ends", .kernel = SIM_ADD};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .kernel = SIM_ADD, .function = &ends, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
+    unsigned first = last_tag, second = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    sim.saves_host = false;
+}
+
 static unsigned launch_behind_holder(sim_function *holder, uint64_t flag, const char *why)
 {
     const unsigned held = launch_holder(holder, flag);
@@ -935,47 +928,175 @@ static void assert_one_is_left(void)
     assert_int_equal(look_up(last_tag).count, 0);
 }
 
-/* -c 3 takes three launches that are measured, and beside them as many that wait, each time that it counts anew. A
- * further one of these counts. */
-static void test_count_of_launches_that_wait_for_the_host(void **state)
+/* What is behind a launch that changes memory cannot be repeated without it. The next one begins a batch. */
+TEST(test_kernel_that_waits_for_the_host_and_changes_memory)
 {
-    (void)state;
-    static sim_function holder = {"holder, counted", .kernel = SIM_SPIN};
-    kprof_filter *before = kprof_engine.process.filter, *three;
-    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 3}, &three), KPROF_OK);
+    static sim_function quiet = {"quiet at first", .kernel = SIM_SPIN};
     sim.saves_host = true;
     sim.hides_host = false;
     close_batch();
-    kprof_engine.process.filter = three;
-    unsigned first = launch_behind_holder(&holder, 31, KPROF_DID_NOT_END KPROF_BEHIND_IT);
-    unsigned second = launch_behind_holder(&holder, 32, KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    assert_one_is_left();
+    (void)launch_holder(&quiet, 3);
+    unsigned first = launch(SIM_ADD);
+    let_holder_go(3);
+    (void)launch_holder(&quiet, 4);
+    unsigned second = launch(SIM_ADD), before = follows;
+    let_holder_go(4);
+    changes_memory = true;
+    (void)launch_holder(&quiet, 5);
+    changes_memory = false;
+    assert_measured(first);
+    assert_unmeasured(second, "a launch before it, which is not repeated, has changed memory");
+    assert_int_equal(follows, before + 1);
+    unsigned third = launch(SIM_ADD);
+    let_holder_go(5);
+    close_batch();
+    assert_measured(third);
+    sim.saves_host = false;
+}
+
+/* Work of another stream may need what the launch does meanwhile. Replays end before the launch. */
+TEST(test_other_stream_beside_a_kernel_that_waits_for_the_host)
+{
+    static sim_function quiet = {"quiet", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    (void)launch_holder(&quiet, 6);
+    unsigned first = launch(SIM_ADD);
+    let_holder_go(6);
+    (void)launch_holder(&quiet, 7);
+    unsigned second = launch(SIM_ADD);
+    static sim_function other = {"other", .kernel = SIM_SCALE, .module = 1};
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    unsigned third = launch_in(1, &other);
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    assert_true(kprof_batch_is_sealed());
+    assert_unmeasured(third, "the GPU's work did not end within 0.1 s");
+    let_holder_go(7);
+    close_when_ended();
+    assert_measured(first);
+    assert_unmeasured(second, "work came in another stream before the launch that it stands behind had ended");
+    sim.saves_host = false;
+}
+
+/* Nothing is measured then, and the launch is told of. */
+TEST(test_launch_behind_which_no_batch_opens)
+{
+    kprof_kernels_visit(make_it_late);
+    atomic_store(&faults.network, true);
+    assert_unmeasured(launch_in(0, &changes), "a network card may write (test)");
+    atomic_store(&faults.network, false);
+}
+
+/* The application unmaps it while kprof's kernel waits to read it: that finds nothing then, and nothing is repeated. */
+TEST(test_memory_that_goes_while_a_launch_is_followed)
+{
+    static sim_function holder = {"holder beside mapped memory", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    do_call((sim_step){.op = SIM_MAP, .a = SPARE_SLOT, .b = SIM_VARIABLES + SIM_LANE_STREAMS});
+    close_batch();
+    unsigned before = stops;
+    (void)launch_holder(&holder, 8);
+    unsigned behind = launch(SIM_ADD);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    do_call((sim_step){.op = SIM_UNMAP, .a = SPARE_SLOT});
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    assert_int_equal(stops, before + 1);
+    let_holder_go(8);
+    close_when_ended();
+    assert_unmeasured(behind, "the launch that it stands behind did not end before other work came");
+    sim.saves_host = false;
+}
+
+/* Likewise where memory of the host cannot be saved, so that the proof was to tell of that launch alone. */
+TEST(test_first_launch_on_trial_that_waits_for_the_host)
+{
+    static sim_function holder = {"holder on trial", .kernel = SIM_SPIN};
+    sim.hides_host = false;
+    close_batch();
+    assert_unmeasured(launch_holder(&holder, 9), KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    unsigned first = launch(SIM_ADD);
+    let_holder_go(9);
+    assert_unmeasured(launch_holder(&holder, 10), KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    unsigned second = launch(SIM_ADD);
+    let_holder_go(10);
+    close_batch();
     assert_measured(first);
     assert_measured(second);
-    kprof_filter_restart(three);
-    first = launch_behind_holder(&holder, 33, KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    second = launch_behind_holder(&holder, 34, KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    assert_one_is_left();
-    assert_measured(first);
-    assert_measured(second);
-    kprof_filter_restart(three);
-    for (uint64_t flag = 35; flag < 38; flag++) {
-        assert_unmeasured(launch_holder(&holder, flag), KPROF_MAY_WAIT KPROF_BEHIND_IT);
+}
+
+/* A chip that cannot count reads apart tries it, too: what it finds is not repeated. */
+TEST(test_launch_on_trial_where_reads_are_not_counted)
+{
+    static sim_function reaches = {"reaches the host on trial", .kernel = SIM_MOVE};
+    kprof_strlist *proof = &kprof_engine.process.config.chips[0].proof;
+    const size_t counters = proof->count;
+    sim.hides_host = false;
+    close_batch();
+    proof->count = KPROF_PROOF_READS;
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .kernel = SIM_MOVE, .function = &reaches, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
+    close_batch();
+    proof->count = counters;
+    assert_unmeasured(last_tag, "reached memory of the host, which no replay may change");
+}
+
+/* What runs where nothing is watched proves nothing of its kernel, though the batch has a proof of what came before. */
+TEST(test_kernel_that_ran_unwatched_is_not_proved)
+{
+    static sim_function writes = {"writes, waits, is quiet", .kernel = SIM_SPIN},
+                        unseen = {"unseen behind that", .kernel = SIM_SCALE};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    (void)launch_holder_on(SHARED_SLOT, &writes, 23);
+    (void)launch(SIM_ADD); /* else nothing tells that memory of the host was written */
+    let_holder_go(23);
+    close_batch();
+    for (uint64_t flag = 24; flag < 26; flag++) {
+        unsigned before = launch(SIM_ADD);
+        do_call((sim_step){.op = SIM_SYNC_STREAM});
+        (void)launch_holder_on(SHARED_SLOT, &writes, flag); /* the batch goes on behind it */
+        unsigned unknown = launch_in(0, &unseen);
         let_holder_go(flag);
+        close_batch();
+        assert_measured(before);
+        assert_unmeasured(unknown, KPROF_NOT_WATCHED);
     }
-    first = launch_behind_holder(&holder, 38, KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    assert_one_is_left();
+    sim.saves_host = false;
+}
+
+static sim_function suspect = {"suspect", .kernel = SIM_SCALE};
+
+static void make_it_suspicious(kprof_kernel *kernel)
+{
+    if (strcmp(kernel->record.mangled, suspect.name) == 0)
+        atomic_store(&kernel->reaches_host, 1);
+}
+
+/* The proof does not tell whether the kernel reads memory of the host there, as an earlier launch did. */
+TEST(test_kernel_that_has_reached_the_host_behind_one_that_waits)
+{
+    static sim_function reads = {"reads before a suspect", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    (void)launch_in(0, &suspect);
+    close_batch();
+    kprof_kernels_visit(make_it_suspicious);
+    (void)launch_holder(&reads, 26);
+    unsigned first = launch(SIM_ADD), second = launch_in(0, &suspect);
+    let_holder_go(26);
+    close_batch();
     assert_measured(first);
-    kprof_engine.process.filter = before;
-    kprof_filter_free(three);
+    assert_unmeasured(second, KPROF_NOT_WATCHED);
     sim.saves_host = false;
 }
 
 /* Nothing can tell, behind a launch that writes memory of the host, whether others do. What is known not to is
  * repeated, and so is a kernel that nobody has seen before behind a launch that only reads. */
-static void test_kernels_behind_one_that_waits_for_the_host(void **state)
+TEST(test_kernels_behind_one_that_waits_for_the_host)
 {
-    (void)state;
     static sim_function reads = {"reads and waits", .kernel = SIM_SPIN},
                         writes = {"writes and waits", .kernel = SIM_SPIN};
     static sim_function unseen[] = {{"unseen", .kernel = SIM_SCALE}, {"unseen, too", .kernel = SIM_SCALE}};
@@ -1008,9 +1129,8 @@ static void test_kernels_behind_one_that_waits_for_the_host(void **state)
 }
 
 /* The proof looks for writes alone there, so nobody would see it read. */
-static void test_kernel_that_reads_the_host_behind_one_that_waits(void **state)
+TEST(test_kernel_that_reads_the_host_behind_one_that_waits)
 {
-    (void)state;
     static sim_function waits = {"waits before a reader", .kernel = SIM_SPIN}, reads = {"reader", .kernel = SIM_SPIN};
     sim.saves_host = true;
     sim.hides_host = false;
@@ -1027,9 +1147,8 @@ static void test_kernel_that_reads_the_host_behind_one_that_waits(void **state)
 
 /* Its arguments do not show that it takes memory of the host: the proof does, and then a search, in which it does not
  * end. */
-static void test_kernel_that_waits_for_hidden_memory_of_the_host(void **state)
+TEST(test_kernel_that_waits_for_hidden_memory_of_the_host)
 {
-    (void)state;
     static sim_function holder = {"holder of hidden memory", .kernel = SIM_SPIN};
     sim.hides_host = true;
     close_batch();
@@ -1047,200 +1166,44 @@ static void test_kernel_that_waits_for_hidden_memory_of_the_host(void **state)
     sim.hides_host = false;
 }
 
-/* What is behind a launch that changes memory cannot be repeated without it. The next one begins a batch. */
-static void test_kernel_that_waits_for_the_host_and_changes_memory(void **state)
+/* -c 3 takes three launches that are measured, and beside them as many that wait, each time that it counts anew. A
+ * further one of these counts. */
+TEST(test_count_of_launches_that_wait_for_the_host)
 {
-    (void)state;
-    static sim_function quiet = {"quiet at first", .kernel = SIM_SPIN};
+    static sim_function holder = {"holder, counted", .kernel = SIM_SPIN};
+    kprof_filter *before = kprof_engine.process.filter, *three;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 3}, &three), KPROF_OK);
     sim.saves_host = true;
     sim.hides_host = false;
     close_batch();
-    (void)launch_holder(&quiet, 3);
-    unsigned first = launch(SIM_ADD);
-    let_holder_go(3);
-    (void)launch_holder(&quiet, 4);
-    unsigned second = launch(SIM_ADD), before = follows;
-    let_holder_go(4);
-    changes_memory = true;
-    (void)launch_holder(&quiet, 5);
-    changes_memory = false;
-    assert_measured(first);
-    assert_unmeasured(second, "a launch before it, which is not repeated, has changed memory");
-    assert_int_equal(follows, before + 1);
-    unsigned third = launch(SIM_ADD);
-    let_holder_go(5);
-    close_batch();
-    assert_measured(third);
-    sim.saves_host = false;
-}
-
-/* Work of another stream may need what the launch does meanwhile. Replays end before the launch. */
-static void test_other_stream_beside_a_kernel_that_waits_for_the_host(void **state)
-{
-    (void)state;
-    static sim_function quiet = {"quiet", .kernel = SIM_SPIN};
-    sim.saves_host = true;
-    sim.hides_host = false;
-    close_batch();
-    (void)launch_holder(&quiet, 6);
-    unsigned first = launch(SIM_ADD);
-    let_holder_go(6);
-    (void)launch_holder(&quiet, 7);
-    unsigned second = launch(SIM_ADD);
-    static sim_function other = {"other", .kernel = SIM_SCALE, .module = 1};
-    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    unsigned third = launch_in(1, &other);
-    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
-    assert_true(kprof_batch_is_sealed());
-    assert_unmeasured(third, "the GPU's work did not end within 0.1 s");
-    let_holder_go(7);
-    close_when_ended();
-    assert_measured(first);
-    assert_unmeasured(second, "work came in another stream before the launch that it stands behind had ended");
-    sim.saves_host = false;
-}
-
-/* Likewise where memory of the host cannot be saved, so that the proof was to tell of that launch alone. */
-static void test_first_launch_on_trial_that_waits_for_the_host(void **state)
-{
-    (void)state;
-    static sim_function holder = {"holder on trial", .kernel = SIM_SPIN};
-    sim.hides_host = false;
-    close_batch();
-    assert_unmeasured(launch_holder(&holder, 9), KPROF_DID_NOT_END KPROF_BEHIND_IT);
-    unsigned first = launch(SIM_ADD);
-    let_holder_go(9);
-    assert_unmeasured(launch_holder(&holder, 10), KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    unsigned second = launch(SIM_ADD);
-    let_holder_go(10);
-    close_batch();
+    kprof_engine.process.filter = three;
+    unsigned first = launch_behind_holder(&holder, 31, KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    unsigned second = launch_behind_holder(&holder, 32, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_one_is_left();
     assert_measured(first);
     assert_measured(second);
-}
-
-/* A chip that cannot count reads apart tries it, too: what it finds is not repeated. */
-static void test_launch_on_trial_where_reads_are_not_counted(void **state)
-{
-    (void)state;
-    static sim_function reaches = {"reaches the host on trial", .kernel = SIM_MOVE};
-    kprof_strlist *proof = &kprof_engine.process.config.chips[0].proof;
-    const size_t counters = proof->count;
-    sim.hides_host = false;
-    close_batch();
-    proof->count = KPROF_PROOF_READS;
-    do_call((sim_step){
-        .op = SIM_LAUNCH, .kernel = SIM_MOVE, .function = &reaches, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
-    close_batch();
-    proof->count = counters;
-    assert_unmeasured(last_tag, "reached memory of the host, which no replay may change");
-}
-
-/* What runs where nothing is watched proves nothing of its kernel, though the batch has a proof of what came before. */
-static void test_kernel_that_ran_unwatched_is_not_proved(void **state)
-{
-    (void)state;
-    static sim_function writes = {"writes, waits, is quiet", .kernel = SIM_SPIN},
-                        unseen = {"unseen behind that", .kernel = SIM_SCALE};
-    sim.saves_host = true;
-    sim.hides_host = false;
-    close_batch();
-    (void)launch_holder_on(SHARED_SLOT, &writes, 23);
-    (void)launch(SIM_ADD); /* else nothing tells that memory of the host was written */
-    let_holder_go(23);
-    close_batch();
-    for (uint64_t flag = 24; flag < 26; flag++) {
-        unsigned before = launch(SIM_ADD);
-        do_call((sim_step){.op = SIM_SYNC_STREAM});
-        (void)launch_holder_on(SHARED_SLOT, &writes, flag); /* the batch goes on behind it */
-        unsigned unknown = launch_in(0, &unseen);
+    kprof_filter_restart(three);
+    first = launch_behind_holder(&holder, 33, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    second = launch_behind_holder(&holder, 34, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_one_is_left();
+    assert_measured(first);
+    assert_measured(second);
+    kprof_filter_restart(three);
+    for (uint64_t flag = 35; flag < 38; flag++) {
+        assert_unmeasured(launch_holder(&holder, flag), KPROF_MAY_WAIT KPROF_BEHIND_IT);
         let_holder_go(flag);
-        close_batch();
-        assert_measured(before);
-        assert_unmeasured(unknown, KPROF_NOT_WATCHED);
     }
-    sim.saves_host = false;
-}
-
-static sim_function suspect = {"suspect", .kernel = SIM_SCALE};
-
-static void make_it_suspicious(kprof_kernel *kernel)
-{
-    if (strcmp(kernel->record.mangled, suspect.name) == 0)
-        atomic_store(&kernel->reaches_host, 1);
-}
-
-/* The proof does not tell whether the kernel reads memory of the host there, as an earlier launch did. */
-static void test_kernel_that_has_reached_the_host_behind_one_that_waits(void **state)
-{
-    (void)state;
-    static sim_function reads = {"reads before a suspect", .kernel = SIM_SPIN};
-    sim.saves_host = true;
-    sim.hides_host = false;
-    (void)launch_in(0, &suspect);
-    close_batch();
-    kprof_kernels_visit(make_it_suspicious);
-    (void)launch_holder(&reads, 26);
-    unsigned first = launch(SIM_ADD), second = launch_in(0, &suspect);
-    let_holder_go(26);
-    close_batch();
+    first = launch_behind_holder(&holder, 38, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_one_is_left();
     assert_measured(first);
-    assert_unmeasured(second, KPROF_NOT_WATCHED);
-    sim.saves_host = false;
-}
-
-/* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
-static void test_first_launch_of_a_kernel_that_takes_memory_of_the_host(void **state)
-{
-    (void)state;
-    static sim_function ends = {"ends", .kernel = SIM_ADD};
-    sim.saves_host = true;
-    sim.hides_host = false;
-    close_batch();
-    do_call((sim_step){
-        .op = SIM_LAUNCH, .kernel = SIM_ADD, .function = &ends, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
-    unsigned first = last_tag, second = launch(SIM_ADD);
-    close_batch();
-    assert_measured(first);
-    assert_measured(second);
-    sim.saves_host = false;
-}
-
-/* Nothing is measured then, and the launch is told of. */
-static void test_launch_behind_which_no_batch_opens(void **state)
-{
-    (void)state;
-    kprof_kernels_visit(make_it_late);
-    atomic_store(&faults.network, true);
-    assert_unmeasured(launch_in(0, &changes), "a network card may write (test)");
-    atomic_store(&faults.network, false);
-}
-
-/* The application unmaps it while kprof's kernel waits to read it: that finds nothing then, and nothing is repeated. */
-static void test_memory_that_goes_while_a_launch_is_followed(void **state)
-{
-    (void)state;
-    static sim_function holder = {"holder beside mapped memory", .kernel = SIM_SPIN};
-    sim.saves_host = true;
-    sim.hides_host = false;
-    do_call((sim_step){.op = SIM_MAP, .a = SPARE_SLOT, .b = SIM_VARIABLES + SIM_LANE_STREAMS});
-    close_batch();
-    unsigned before = stops;
-    (void)launch_holder(&holder, 8);
-    unsigned behind = launch(SIM_ADD);
-    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    do_call((sim_step){.op = SIM_UNMAP, .a = SPARE_SLOT});
-    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
-    assert_int_equal(stops, before + 1);
-    let_holder_go(8);
-    close_when_ended();
-    assert_unmeasured(behind, "the launch that it stands behind did not end before other work came");
+    kprof_engine.process.filter = before;
+    kprof_filter_free(three);
     sim.saves_host = false;
 }
 
 /* A launch that is not chosen may open a batch behind one that was put off. Where that fails, nothing is told of it. */
-static void test_unchosen_launch_before_which_nothing_is_saved(void **state)
+TEST(test_unchosen_launch_before_which_nothing_is_saved)
 {
-    (void)state;
     assert_measured(launch_alone(SIM_ADD, SLOT)); /* the kernels are known */
     atomic_store(&faults.unsaved, true);
     for (unsigned i = 0; i < WATCHES; i++)
@@ -1278,9 +1241,8 @@ static unsigned count_marks(unsigned launches)
 }
 
 /* Whoever comes to be chosen then has to know whether work ends. Short launches can go without a mark. */
-static void test_marks_of_launches_that_are_not_chosen(void **state)
+TEST(test_marks_of_launches_that_are_not_chosen)
 {
-    (void)state;
     assert_measured(launch_alone(SIM_SCALE, SLOT)); /* the kernel is known */
     kprof_kernels_visit(choose_none);
     atomic_store(&is_behind, true);
@@ -1297,9 +1259,8 @@ static void test_marks_of_launches_that_are_not_chosen(void **state)
 
 /* It may have waited for the launch in another stream, which a replay would come to only after it. So the batch ends
  * before it, and what came earlier is measured. */
-static void test_late_kernel_before_another_stream(void **state)
+TEST(test_late_kernel_before_another_stream)
 {
-    (void)state;
     static sim_function late = {"late in its stream", .kernel = SIM_SCALE};
     unsigned known = launch_alone(SIM_SCALE, SLOT);
     assert_measured(known);
@@ -1316,11 +1277,61 @@ static void test_late_kernel_before_another_stream(void **state)
     assert_unmeasured(tag, KPROF_NOT_ALONE);
 }
 
+/* It may wait longer in the driver, where it would keep others out of the batch. */
+TEST(test_copy_that_is_awaited_in_vain)
+{
+    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    kprof_call call = sim_describe(&copy);
+    unsigned tag = launch(SIM_ADD);
+    assert_pending(tag);
+    atomic_store(&faults.vain, true);
+    kprof_launch_hooks.enter(&call);
+    bool is_part = atomic_load(&kprof_the_gate.exclusive), is_open = kprof_batch_is_open();
+    kprof_launch_hooks.leave(&call);
+    assert_true(!is_part && !is_open);
+    assert_measured(tag);
+}
+
+/* What ends late after that says nothing of it. */
+TEST(test_kernel_that_ended_before_a_copy)
+{
+    static sim_function early = {"early", .kernel = SIM_ADD}, late = {"late", .kernel = SIM_ADD};
+    const sim_step first = {.op = SIM_LAUNCH, .function = &early, .a = SLOT, .b = SLOT, .tag = last_tag + 1};
+    do_call(first);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
+    do_call((sim_step){.op = SIM_LAUNCH, .function = &late, .a = SLOT, .b = SLOT, .tag = last_tag + 2});
+    begin_late_work(1, SIM_LONG_HOLD_NS);
+    do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .kernel = SIM_MOVE, .a = SLOT, .b = SLOT, .tag = last_tag + 3});
+    end_late_work();
+    close_batch();
+    assert_measured(first.tag);
+    assert_unmeasured(last_tag + 2, KPROF_NOT_ALONE);
+    sim_step again = first;
+    again.tag = last_tag += 4;
+    do_call(again);
+    close_batch();
+    assert_measured(again.tag);
+}
+
+TEST(test_batch_that_begins_while_a_copy_waits)
+{
+    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    kprof_call call = sim_describe(&copy);
+    close_batch();
+    atomic_store(&launches_meanwhile, true);
+    kprof_launch_hooks.enter(&call);
+    bool is_part = atomic_load(&kprof_the_gate.exclusive);
+    kprof_launch_hooks.leave(&call);
+    assert_false(atomic_load(&launches_meanwhile));
+    assert_true(is_part);
+    close_batch();
+    assert_measured(last_tag);
+}
+
 /* A kernel before the copy may wait for another thread. So that can launch until the kernel has ended, and only then
  * the copy keeps it out. */
-static void test_copy_behind_a_kernel(void **state)
+TEST(test_copy_behind_a_kernel)
 {
-    (void)state;
     static sim_function fresh = {"fresh", .kernel = SIM_ADD};
     const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
     kprof_call call = sim_describe(&copy);
@@ -1341,64 +1352,9 @@ static void test_copy_behind_a_kernel(void **state)
     do_call((sim_step){.op = SIM_END_CAPTURE, .stream = 1});
 }
 
-/* It may wait longer in the driver, where it would keep others out of the batch. */
-static void test_copy_that_is_awaited_in_vain(void **state)
-{
-    (void)state;
-    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
-    kprof_call call = sim_describe(&copy);
-    unsigned tag = launch(SIM_ADD);
-    assert_pending(tag);
-    atomic_store(&faults.vain, true);
-    kprof_launch_hooks.enter(&call);
-    bool is_part = atomic_load(&kprof_the_gate.exclusive), is_open = kprof_batch_is_open();
-    kprof_launch_hooks.leave(&call);
-    assert_true(!is_part && !is_open);
-    assert_measured(tag);
-}
-
-/* What ends late after that says nothing of it. */
-static void test_kernel_that_ended_before_a_copy(void **state)
-{
-    (void)state;
-    static sim_function early = {"early", .kernel = SIM_ADD}, late = {"late", .kernel = SIM_ADD};
-    const sim_step first = {.op = SIM_LAUNCH, .function = &early, .a = SLOT, .b = SLOT, .tag = last_tag + 1};
-    do_call(first);
-    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
-    do_call((sim_step){.op = SIM_LAUNCH, .function = &late, .a = SLOT, .b = SLOT, .tag = last_tag + 2});
-    begin_late_work(1, SIM_LONG_HOLD_NS);
-    do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .kernel = SIM_MOVE, .a = SLOT, .b = SLOT, .tag = last_tag + 3});
-    end_late_work();
-    close_batch();
-    assert_measured(first.tag);
-    assert_unmeasured(last_tag + 2, KPROF_NOT_ALONE);
-    sim_step again = first;
-    again.tag = last_tag += 4;
-    do_call(again);
-    close_batch();
-    assert_measured(again.tag);
-}
-
-static void test_batch_that_begins_while_a_copy_waits(void **state)
-{
-    (void)state;
-    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
-    kprof_call call = sim_describe(&copy);
-    close_batch();
-    atomic_store(&launches_meanwhile, true);
-    kprof_launch_hooks.enter(&call);
-    bool is_part = atomic_load(&kprof_the_gate.exclusive);
-    kprof_launch_hooks.leave(&call);
-    assert_false(atomic_load(&launches_meanwhile));
-    assert_true(is_part);
-    close_batch();
-    assert_measured(last_tag);
-}
-
 /* During a capture nothing can be waited for, so what kprof keeps is given back after it. */
-static void test_disarmed_during_a_capture(void **state)
+TEST(test_disarmed_during_a_capture)
 {
-    (void)state;
     unsigned tag = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
     assert_measured(tag);
@@ -1429,9 +1385,8 @@ static pid_t want_counters(void)
 }
 
 /* Its passes take two seconds, so that it may be open for more than three where nobody waits. */
-static void test_batch_that_others_wait_for(void **state)
+TEST(test_batch_that_others_wait_for)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     kprof_the_batch.state.context->fixed_ms = 1900;
     pid_t other = want_counters();
@@ -1445,10 +1400,9 @@ static void test_batch_that_others_wait_for(void **state)
     close_batch();
 }
 
-/* What ends after kprof takes CUPTI with it. */
-static void test_end_while_counters_are_given_back(void **state)
+/* The last test: nothing is measured after. What ends after kprof takes CUPTI with it. */
+TEST(test_end_while_counters_are_given_back)
 {
-    (void)state;
     atomic_store(&faults.busy, false);
     atomic_store(&faults.sticky, true);
     unsigned tag = launch(SIM_ADD);
@@ -1467,57 +1421,6 @@ static void test_end_while_counters_are_given_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        /* the first: its kernels have not been launched */
-        cmocka_unit_test_setup_teardown(test_host_memory_that_is_saved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_captured_kernel_that_needs_local_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_begins_with_cupti_before_its_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_proof_around_a_try, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_try_behind_a_launch_that_was_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_search_behind_work_that_waits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_slow_kernels_in_searches, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_slow_kernel_that_reaches_host_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_slow_kernel_that_takes_memory_of_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_free_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_memory_that_a_network_card_writes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_network_card_that_comes_later, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_late_kernel, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_late_kernel_at_the_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_batch_behind_a_launch_that_changes_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_first_launch_of_a_kernel_that_waits_for_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_first_launch_of_a_kernel_that_takes_memory_of_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_the_host_and_changes_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_other_stream_beside_a_kernel_that_waits_for_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_launch_on_trial_where_reads_are_not_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_ran_unwatched_is_not_proved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_has_reached_the_host_behind_one_that_waits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernels_behind_one_that_waits_for_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_reads_the_host_behind_one_that_waits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_hidden_memory_of_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_count_of_launches_that_wait_for_the_host, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_marks_of_launches_that_are_not_chosen, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kernel_that_ended_before_a_copy, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_batch_that_begins_while_a_copy_waits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_copy_behind_a_kernel, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_batch_that_others_wait_for, set_up, tear_down),
-        /* the last: nothing is measured after */
-        cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, start_sharing, remove_folder);
+    around_each(set_up, tear_down);
+    return run_all_tests(start_sharing, remove_folder);
 }
