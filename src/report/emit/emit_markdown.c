@@ -123,37 +123,33 @@ static void show_heading(markdown_emitter *markdown, const char *level, const ch
     end_line(markdown);
 }
 
-static void show_header(markdown_emitter *markdown, const kprof_emit_record *record)
+/* Put the labels of a record, or its values, into a row of a table. */
+static void show_cells(markdown_emitter *markdown, const kprof_emit_record *record, bool are_labels)
 {
-    begin_block(markdown);
     for (size_t i = 0; i < record->count; i++) {
         if (!is_shown(&record->fields[i]))
             continue;
         kprof_strbuf_puts(&markdown->line, "| ");
-        put_text(&markdown->line, record->fields[i].label);
+        if (are_labels)
+            put_text(&markdown->line, record->fields[i].label);
+        else
+            put_value(markdown, &record->fields[i]);
         kprof_strbuf_puts(&markdown->line, " ");
     }
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
+}
+
+static void show_header(markdown_emitter *markdown, const kprof_emit_record *record)
+{
+    begin_block(markdown);
+    show_cells(markdown, record, true);
     for (size_t i = 0; i < record->count; i++)
         if (is_shown(&record->fields[i]))
             kprof_strbuf_puts(&markdown->line, record->fields[i].type == KPROF_FIELD_TEXT ? "| --- " : "| ---: ");
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
     markdown->in_table = true;
-}
-
-static void show_cells(markdown_emitter *markdown, const kprof_emit_record *record)
-{
-    for (size_t i = 0; i < record->count; i++) {
-        if (!is_shown(&record->fields[i]))
-            continue;
-        kprof_strbuf_puts(&markdown->line, "| ");
-        put_value(markdown, &record->fields[i]);
-        kprof_strbuf_puts(&markdown->line, " ");
-    }
-    kprof_strbuf_puts(&markdown->line, "|");
-    end_line(markdown);
 }
 
 /* A record of many fields is a table of two columns, which the first field heads. */
@@ -225,7 +221,7 @@ static void markdown_record_begin(kprof_emitter *emitter, const kprof_emit_recor
     } else {
         if (!markdown->in_table)
             show_header(markdown, record);
-        show_cells(markdown, record);
+        show_cells(markdown, record, false);
     }
 }
 
@@ -244,7 +240,7 @@ static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
     }
     if (!markdown->in_table)
         show_header(markdown, row);
-    show_cells(markdown, row);
+    show_cells(markdown, row, false);
 }
 
 /* "**heading**: text", a paragraph of its own, or part of a list; frees the text. */

@@ -306,10 +306,19 @@ void kprof_group_tell_missing(const kprof_group *group, kprof_strbuf *out)
                             missing, launches, kprof_ending(launches, "es"));
 }
 
+void kprof_group_tell_disagreeing(const kprof_group *group, kprof_strbuf *out)
+{
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const unsigned long long disagreeing = group->disagreeing, count = are_samples ? group->samples : group->launches;
+    if (disagreeing > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s", disagreeing, count,
+                            are_samples ? "sample" : "launch", kprof_ending(count, are_samples ? "s" : "es"));
+}
+
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-    const unsigned long long launches = group->launches, samples = group->samples;
+    const unsigned long long samples = group->samples;
     if (are_samples && samples == 0)
         kprof_strbuf_puts(out, "multiplexed, no whole sample");
     else if (are_samples)
@@ -319,11 +328,7 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
     if (groups->model->census_count > 0 && groups->by != KPROF_GROUP_KERNEL && groups->by != KPROF_GROUP_CONFIG)
         kprof_strbuf_puts(kprof_strbuf_part(out), "time of the launches measured alone, not of the census");
     kprof_group_tell_missing(group, out);
-    if (group->disagreeing > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s",
-                            (unsigned long long)group->disagreeing, are_samples ? samples : launches,
-                            are_samples ? "sample" : "launch",
-                            are_samples ? kprof_ending(samples, "s") : kprof_ending(launches, "es"));
+    kprof_group_tell_disagreeing(group, out);
 }
 
 /* Tell from where the innermost line of the user's own was reached, as stacks may have that in common. */

@@ -60,6 +60,8 @@ double kprof_group_time_ns(const kprof_group *group);
 uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group);
 /* Append how many launches have no counters, though their instructions may have been sampled; nothing if all have. */
 void kprof_group_tell_missing(const kprof_group *group, kprof_strbuf *out);
+/* Append in how many launches or samples passes disagree; nothing if they agree in all. */
+void kprof_group_tell_disagreeing(const kprof_group *group, kprof_strbuf *out);
 /* Append why the group's numbers are less certain, and what they leave out; nothing if there is no reason. */
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
 /* Append what tells the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing for kernels. */

@@ -116,6 +116,15 @@ static void warn_of_samples(const kprof_groups *groups, brief *out)
     warn(out, text);
 }
 
+/* Warn of what `tell` says of the group; of nothing if that is empty. */
+static void warn_of(brief *out, void (*tell)(const kprof_group *group, kprof_strbuf *out))
+{
+    KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
+    tell(out->row->group, &told);
+    if (told.length > 0)
+        warn(out, told.data);
+}
+
 static void find_warnings(const kprof_groups *groups, brief *out)
 {
     const kprof_group *group = out->row->group;
@@ -123,26 +132,13 @@ static void find_warnings(const kprof_groups *groups, brief *out)
     char text[160];
     if (group->source == KPROF_SOURCE_SAMPLES) /* first, since later ones may find no place */
         warn_of_samples(groups, out);
-    if (group->not_measured > 0) {
-        KPROF_AUTO(kprof_strbuf) missing = KPROF_STRBUF_INIT;
-        kprof_group_tell_missing(group, &missing);
-        warn(out, kprof_strbuf_text(&missing));
-    }
+    warn_of(out, kprof_group_tell_missing);
     if (group->note) {
         snprintf(text, sizeof text, "%llu of %llu: %s", (unsigned long long)group->noted,
                  (unsigned long long)group->launches, group->note);
         warn(out, text);
     }
-    if (group->disagreeing > 0) {
-        const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-        const uint64_t count = are_samples ? group->samples : group->launches;
-        snprintf(text, sizeof text, "passes disagree in %llu of %llu %s%s", (unsigned long long)group->disagreeing,
-                 (unsigned long long)count, are_samples ? "sample" : "launch",
-                 count == 1    ? ""
-                 : are_samples ? "s"
-                               : "es");
-        warn(out, text);
-    }
+    warn_of(out, kprof_group_tell_disagreeing);
     if (group->source == KPROF_SOURCE_SAMPLES && kprof_model_begins_early(groups->model))
         warn(out, KPROF_BEGINS_EARLY);
     if (group->configurations > 1) {
