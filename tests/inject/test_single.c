@@ -8,6 +8,7 @@
 #include "inject/batch/stages.h"
 #include "inject/engine.h"
 #include "inject/evaluate.h"
+#include "test.h"
 
 #include <stdatomic.h>
 
@@ -24,9 +25,28 @@ static int end_other_context(void **state)
     return 0;
 }
 
-static void test_launches_together(void **state)
+/* Launch what takes longer than a call may be held. */
+static unsigned launch_slow(sim_function *function)
 {
-    (void)state;
+    sim.may_wait = true;
+    do_call(
+        (sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .slow_ms = 250, .tag = ++last_tag});
+    return last_tag;
+}
+
+static void synchronize_slow(void)
+{
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    await_work();
+    sim.may_wait = false;
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    if (kprof_batch_is_sealed())
+        close_when_ended();
+    close_batch();
+}
+
+TEST(test_launches_together)
+{
     uint64_t words[SIM_WORDS], again[SIM_WORDS];
     unsigned first = launch(SIM_DICE); /* nothing is repeated, so that nobody minds */
     assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, words), 0);
@@ -42,10 +62,31 @@ static void test_launches_together(void **state)
     assert_memory_equal(words, again, sizeof words);
 }
 
-/* A launch behind it has a range once the value has come. In another context it may be what a launch waits for. */
-static void test_waits_for_values(void **state)
+/* They are all measured, but for one behind which others came while nobody knew whether it ends by itself. */
+TEST(test_launches_that_take_long)
 {
-    (void)state;
+    static sim_function alone = {"slow (1)", .kernel = SIM_ADD}, together = {"slow (2)", .kernel = SIM_ADD};
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned first = launch_slow(&alone);
+        synchronize_slow();
+        assert_measured(first);
+    }
+    unsigned first = launch_slow(&together), second = launch_slow(&together);
+    synchronize_slow();
+    assert_unmeasured(first, "other work came before the launch had ended");
+    assert_unmeasured(second, "the GPU's work did not end within 0.1 s");
+    for (unsigned i = 0; i < 5; i++) {
+        first = launch_slow(&together);
+        second = launch_slow(&together);
+        synchronize_slow();
+        assert_measured(first);
+        assert_measured(second);
+    }
+}
+
+/* A launch behind it has a range once the value has come. In another context it may be what a launch waits for. */
+TEST(test_waits_for_values)
+{
     const unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_VALUE_WAIT, .flag = 0});
     const unsigned second = launch(SIM_ADD);
@@ -56,9 +97,8 @@ static void test_waits_for_values(void **state)
 }
 
 /* Kernels of a graph are repeated all the same, and so must not print. */
-static void test_graph_that_prints(void **state)
+TEST(test_graph_that_prints)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
     do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_PRINT, .a = SLOT, .b = SLOT});
     do_call((sim_step){.op = SIM_END_CAPTURE});
@@ -68,9 +108,8 @@ static void test_graph_that_prints(void **state)
 }
 
 /* By an event a launch may wait for work there that waits for the host, which waits for the launch call to return. */
-static void test_other_context_that_waits_for_the_host(void **state)
+TEST_WITH(test_other_context_that_waits_for_the_host, NULL, end_other_context)
 {
-    (void)state;
     sim.hooks->context_created(OTHER_CONTEXT);
     hold(OTHER_STREAM);
     sim_call(&(sim_step){.op = SIM_RECORD, .stream = OTHER_STREAM}, NULL);
@@ -82,9 +121,8 @@ static void test_other_context_that_waits_for_the_host(void **state)
 }
 
 /* A range begins on the GPU behind all that was launched before, so that the launch would wait for the host, too. */
-static void test_host_function_that_waits(void **state)
+TEST(test_host_function_that_waits)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     hold(BLOCKED_STREAM);
     unsigned second = launch(SIM_ADD), third = launch(SIM_ADD);
@@ -184,9 +222,8 @@ static int end_error(void **state)
 }
 
 /* The counters of a pass that ended all the same are being looked at when the batch is given up. */
-static void test_context_in_error(void **state)
+TEST_WITH(test_context_in_error, NULL, end_error)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
     in_error = true;
     close_batch();
@@ -197,9 +234,8 @@ static void test_context_in_error(void **state)
 }
 
 /* Its range may have counted what came after the launch. */
-static void test_range_without_an_end(void **state)
+TEST_WITH(test_range_without_an_end, NULL, end_error)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     cannot_pop = true;
     unsigned second = launch(SIM_ADD);
@@ -210,26 +246,6 @@ static void test_range_without_an_end(void **state)
     first = launch(SIM_ADD);
     close_batch();
     assert_measured(first);
-}
-
-/* Each launch would wait for as long again. */
-static void test_another_tool(void **state)
-{
-    (void)state;
-    busy = true;
-    assert_unmeasured(launch(SIM_ADD), "in use (test)");
-    assert_unmeasured(launch(SIM_ADD), "another tool used the GPU counters a short while before");
-    sim_clock_advance_s(30);
-    assert_unmeasured(launch(SIM_ADD), "a short while before");
-    assert_int_equal(busy_starts, 1);
-    sim_clock_advance_s(30);
-    assert_unmeasured(launch(SIM_ADD), "in use (test)");
-    assert_int_equal(busy_starts, 2);
-    busy = false;
-    sim_clock_advance_s(60);
-    unsigned last = launch(SIM_ADD);
-    close_batch();
-    assert_measured(last);
 }
 
 static void end_own_run(void)
@@ -252,32 +268,9 @@ static unsigned launch_held(sim_function *function)
     return last_tag;
 }
 
-/* The range stays open behind earlier work, and has no launch. */
-static void test_refused_launch_behind_work_that_does_not_end(void **state)
-{
-    (void)state;
-    static sim_function function = {"refused", .kernel = SIM_ADD};
-    const sim_step refused = {
-        .op = SIM_LAUNCH, .function = &function, .a = SLOT, .b = SLOT, .tag = ++last_tag, .refused = true};
-    close_batch();
-    holds_own_run = true;
-    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
-    assert_int_equal(sim_call(&refused, NULL), SIM_REFUSED);
-    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    assert_true(kprof_batch_is_sealed() && kprof_the_batch.own.range_open && kprof_the_batch.state.list.count == 0);
-    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
-    end_own_run();
-    close_when_ended();
-    assert_unmeasured(last_tag, "the driver refused the launch");
-    const unsigned next = launch(SIM_ADD);
-    close_batch();
-    assert_measured(next);
-}
-
 /* CUPTI would wait for its end. Its range goes on until it has ended, whatever the host does meanwhile. */
-static void test_launch_that_does_not_end(void **state)
+TEST_WITH(test_launch_that_does_not_end, NULL, end_error)
 {
-    (void)state;
     static sim_function first = {"waits (1)", .kernel = SIM_ADD}, second = {"waits (2)", .kernel = SIM_ADD};
     unsigned before = launch(SIM_ADD), held = launch_held(&first);
     do_call((sim_step){.op = SIM_QUERY});
@@ -297,47 +290,59 @@ static void test_launch_that_does_not_end(void **state)
     assert_measured(held);
 }
 
-/* For longer than a call may be held. */
-static unsigned launch_slow(sim_function *function)
+/* The range stays open behind earlier work, and has no launch. */
+TEST_WITH(test_refused_launch_behind_work_that_does_not_end, NULL, end_error)
 {
-    sim.may_wait = true;
-    do_call(
-        (sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .slow_ms = 250, .tag = ++last_tag});
-    return last_tag;
-}
-
-static void synchronize_slow(void)
-{
-    do_call((sim_step){.op = SIM_SYNC_STREAM});
-    await_work();
-    sim.may_wait = false;
-    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
-    if (kprof_batch_is_sealed())
-        close_when_ended();
+    static sim_function function = {"refused", .kernel = SIM_ADD};
+    const sim_step refused = {
+        .op = SIM_LAUNCH, .function = &function, .a = SLOT, .b = SLOT, .tag = ++last_tag, .refused = true};
     close_batch();
+    holds_own_run = true;
+    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
+    assert_int_equal(sim_call(&refused, NULL), SIM_REFUSED);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_true(kprof_batch_is_sealed() && kprof_the_batch.own.range_open && kprof_the_batch.state.list.count == 0);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
+    end_own_run();
+    close_when_ended();
+    assert_unmeasured(last_tag, "the driver refused the launch");
+    const unsigned next = launch(SIM_ADD);
+    close_batch();
+    assert_measured(next);
 }
 
-/* They are all measured, but for one behind which others came while nobody knew whether it ends by itself. */
-static void test_launches_that_take_long(void **state)
+/* Where nothing is repeated, ranges are those of samples. */
+TEST_WITH(test_sample_that_does_not_end, NULL, end_error)
 {
-    (void)state;
-    static sim_function alone = {"slow (1)", .kernel = SIM_ADD}, together = {"slow (2)", .kernel = SIM_ADD};
-    for (unsigned i = 0; i < 5; i++) {
-        unsigned first = launch_slow(&alone);
-        synchronize_slow();
-        assert_measured(first);
-    }
-    unsigned first = launch_slow(&together), second = launch_slow(&together);
-    synchronize_slow();
-    assert_unmeasured(first, "other work came before the launch had ended");
-    assert_unmeasured(second, "the GPU's work did not end within 0.1 s");
-    for (unsigned i = 0; i < 5; i++) {
-        first = launch_slow(&together);
-        second = launch_slow(&together);
-        synchronize_slow();
-        assert_measured(first);
-        assert_measured(second);
-    }
+    static sim_function waits = {"waits (3)", .kernel = SIM_ADD};
+    kprof_config *config = &kprof_engine.process.config;
+    const int choice = config->replay_choice;
+    config->replay_choice = KPROF_MULTIPLEX_ALL;
+    unsigned held = launch_held(&waits);
+    end_own_run();
+    close_when_ended();
+    end_samples();
+    assert_measured(held);
+    config->replay_choice = choice;
+}
+
+/* Each launch would wait for as long again. */
+TEST_WITH(test_another_tool, NULL, end_error)
+{
+    busy = true;
+    assert_unmeasured(launch(SIM_ADD), "in use (test)");
+    assert_unmeasured(launch(SIM_ADD), "another tool used the GPU counters a short while before");
+    sim_clock_advance_s(30);
+    assert_unmeasured(launch(SIM_ADD), "a short while before");
+    assert_int_equal(busy_starts, 1);
+    sim_clock_advance_s(30);
+    assert_unmeasured(launch(SIM_ADD), "in use (test)");
+    assert_int_equal(busy_starts, 2);
+    busy = false;
+    sim_clock_advance_s(60);
+    unsigned last = launch(SIM_ADD);
+    close_batch();
+    assert_measured(last);
 }
 
 static void launch_in(unsigned stream, bool per_thread)
@@ -358,9 +363,8 @@ static void *launch_in_threads_stream(void *unused)
 }
 
 /* A flush would disturb the launches before it, and what is in its own stream is before it anyway. */
-static void test_flushes_wait_for_launches(void **state)
+TEST(test_flushes_wait_for_launches)
 {
-    (void)state;
     pthread_t other;
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
     launch_in(0, false);
@@ -383,9 +387,8 @@ static void test_flushes_wait_for_launches(void **state)
 }
 
 /* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
-static void test_memory_of_the_host(void **state)
+TEST(test_memory_of_the_host)
 {
-    (void)state;
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
     copied = 0;
     unsigned alone = launch(SIM_ADD);
@@ -433,39 +436,7 @@ static int start(void **state)
     return start_engine_on(&device);
 }
 
-/* Where nothing is repeated, ranges are those of samples. */
-static void test_sample_that_does_not_end(void **state)
-{
-    (void)state;
-    static sim_function waits = {"waits (3)", .kernel = SIM_ADD};
-    kprof_config *config = &kprof_engine.process.config;
-    const int choice = config->replay_choice;
-    config->replay_choice = KPROF_MULTIPLEX_ALL;
-    unsigned held = launch_held(&waits);
-    end_own_run();
-    close_when_ended();
-    end_samples();
-    assert_measured(held);
-    config->replay_choice = choice;
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches_together),
-        cmocka_unit_test(test_launches_that_take_long), /* before anything waits for the host */
-        cmocka_unit_test(test_waits_for_values),
-        cmocka_unit_test(test_graph_that_prints),
-        cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
-        cmocka_unit_test(test_host_function_that_waits),
-        cmocka_unit_test_teardown(test_context_in_error, end_error),
-        cmocka_unit_test_teardown(test_range_without_an_end, end_error),
-        cmocka_unit_test_teardown(test_launch_that_does_not_end, end_error),
-        cmocka_unit_test_teardown(test_refused_launch_behind_work_that_does_not_end, end_error),
-        cmocka_unit_test_teardown(test_sample_that_does_not_end, end_error),
-        cmocka_unit_test_teardown(test_another_tool, end_error),
-        cmocka_unit_test(test_flushes_wait_for_launches),
-        cmocka_unit_test(test_memory_of_the_host),
-    };
-    return cmocka_run_group_tests(tests, start, remove_folder);
+    return run_all_tests(start, remove_folder);
 }
