@@ -12,6 +12,7 @@
 #include "inject/kernels.h"
 #include "inject/launch.h"
 #include "sim/clock.h"
+#include "test.h"
 
 #include <signal.h>
 
@@ -281,9 +282,46 @@ static void assert_closed(const pair *launched, unsigned values, const char *rea
     assert_report(launched->second, values, reason);
 }
 
-static void test_replays_leave_no_trace(void **state)
+static unsigned launch_peer(unsigned stream, unsigned from, uint64_t flag)
 {
-    (void)state;
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = SIM_PEER,
+                       .stream = stream,
+                       .from = from,
+                       .flag = flag,
+                       .a = SLOT,
+                       .b = SLOT,
+                       .tag = ++last_tag});
+    return last_tag;
+}
+
+static unsigned launch_in_second_stream(void)
+{
+    do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    return last_tag;
+}
+
+static unsigned launch_function(sim_function *function)
+{
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .function = function, .kernel = SIM_SCALE, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    return last_tag;
+}
+
+static int end_other_context(void **state)
+{
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
+    sim_call(&(sim_step){.op = SIM_DESTROY_CONTEXT, .stream = OTHER_STREAM}, NULL);
+    return mend(state);
+}
+
+static void await_value(uint64_t value)
+{
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .from = 1, .flag = value});
+}
+
+TEST_WITH(test_replays_leave_no_trace, NULL, mend)
+{
     pair launched = launch_two();
     assert_int_equal(repeated, 0);
     close_batch();
@@ -295,9 +333,8 @@ static void test_replays_leave_no_trace(void **state)
 }
 
 /* Of the first pass nothing is left, of the second what the first one measured. */
-static void test_repetition_that_takes_far_longer(void **state)
+TEST_WITH(test_repetition_that_takes_far_longer, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     atomic_store(&faults.launch_s, LONG_S);
     assert_closed(&launched, 0, "a pass took far longer than the application's own run");
@@ -310,18 +347,16 @@ static void test_repetition_that_takes_far_longer(void **state)
 }
 
 /* Its launches are all done then, and so is what it measured. */
-static void test_repetition_whose_end_takes_far_longer(void **state)
+TEST_WITH(test_repetition_whose_end_takes_far_longer, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     atomic_store(&faults.wait_s, LONG_S);
     assert_closed(&launched, PASSES, "");
 }
 
 /* A kernel may wait for another one, for which there is nothing that kprof can do. */
-static void test_repetition_that_does_not_end(void **state)
+TEST_WITH(test_repetition_that_does_not_end, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     atomic_store(&kprof_the_launches.told_endless, false);
     atomic_store(&waits_until_told, true);
@@ -331,9 +366,8 @@ static void test_repetition_that_does_not_end(void **state)
     assert_true(atomic_load(&kprof_the_launches.told_endless));
 }
 
-static void test_repetition_that_takes_a_little_longer(void **state)
+TEST_WITH(test_repetition_that_takes_a_little_longer, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     sim_clock_advance_s(LONG_S);
     atomic_store(&faults.launch_s, 5 * LONG_S);
@@ -341,9 +375,8 @@ static void test_repetition_that_takes_a_little_longer(void **state)
 }
 
 /* In the middle of a pass, when memory is neither as before nor as after. */
-static void test_repetition_that_fails(void **state)
+TEST_WITH(test_repetition_that_fails, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     atomic_store(&faults.after, 1);
     atomic_store(&faults.fails, true);
@@ -355,9 +388,8 @@ static void test_repetition_that_fails(void **state)
 }
 
 /* What it wrote since memory was saved stays. */
-static void test_network_card_that_comes_later(void **state)
+TEST_WITH(test_network_card_that_comes_later, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
@@ -371,9 +403,8 @@ static void test_network_card_that_comes_later(void **state)
 }
 
 /* Nothing more joins it. */
-static void test_spoiled_batch(void **state)
+TEST_WITH(test_spoiled_batch, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     kprof_batch_spoil("something happened (test)");
     kprof_batch_spoil("something else happened (test)");
@@ -400,9 +431,8 @@ static void assert_closed_after_s(int seconds)
 }
 
 /* Each launch is told once, with the reason. */
-static void test_context_that_ends_before_its_batch(void **state)
+TEST_WITH(test_context_that_ends_before_its_batch, NULL, mend)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD), last = launch(SIM_ADD);
     assert_true(kprof_batch_is_open());
     assert_pending(last);
@@ -416,9 +446,8 @@ static void test_context_that_ends_before_its_batch(void **state)
 }
 
 /* A process that is killed loses no more, however seldom it launches. */
-static void test_batch_that_has_been_open_for_long(void **state)
+TEST_WITH(test_batch_that_has_been_open_for_long, NULL, mend)
 {
-    (void)state;
     launch(SIM_ADD);
     close_batch(); /* what it took is known from now on */
     assert_closed_after_s(1);
@@ -451,9 +480,8 @@ static bool is_closed_after(unsigned transfers, int seconds)
 }
 
 /* A batch that is dear may be open for several times as long as its passes take, but not for ever. */
-static void test_dear_batch_that_has_been_open_for_long(void **state)
+TEST_WITH(test_dear_batch_that_has_been_open_for_long, NULL, mend)
 {
-    (void)state;
     assert_false(is_closed_after(600, 4));
     assert_true(is_closed_after(600, 10));
     launch(SIM_ADD);
@@ -463,17 +491,15 @@ static void test_dear_batch_that_has_been_open_for_long(void **state)
 }
 
 /* A process that launches seldom and is killed loses what it launched in a second or two. */
-static void test_dear_batch_of_few_launches(void **state)
+TEST_WITH(test_dear_batch_of_few_launches, NULL, mend)
 {
-    (void)state;
     assert_false(is_closed_after(10, 2));
     assert_true(is_closed_after(10, 4));
 }
 
 /* All three are repeated together. */
-static void test_transfer_between_launches(void **state)
+TEST_WITH(test_transfer_between_launches, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned first = launch(SIM_ADD);
     set_memory(7);
@@ -488,9 +514,8 @@ static void test_transfer_between_launches(void **state)
 }
 
 /* What came from the host comes again, and what went there is compared. */
-static void test_transfers_from_and_to_the_host(void **state)
+TEST_WITH(test_transfers_from_and_to_the_host, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     (void)launch(SIM_ADD);
     copy_out(words);
@@ -514,9 +539,8 @@ static void test_transfers_from_and_to_the_host(void **state)
 }
 
 /* A replay would not find what the launch behind the copy had. */
-static void test_copy_from_the_host_that_cannot_be_kept(void **state)
+TEST_WITH(test_copy_from_the_host_that_cannot_be_kept, NULL, mend)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     atomic_store(&faults.not_kept, true);
     do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 7});
@@ -559,9 +583,8 @@ static void leave_beside(pthread_t thread)
 }
 
 /* Who is inside may use the memory before it is saved. */
-static void test_allocation_beside_another_thread(void **state)
+TEST_WITH(test_allocation_beside_another_thread, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     pthread_t thread = enter_beside();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
@@ -571,9 +594,8 @@ static void test_allocation_beside_another_thread(void **state)
 }
 
 /* The same for a call that closes the batch: it runs all the same. */
-static void test_close_beside_another_thread(void **state)
+TEST_WITH(test_close_beside_another_thread, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     pthread_t thread = enter_beside();
     do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
@@ -584,9 +606,8 @@ static void test_close_beside_another_thread(void **state)
 }
 
 /* Launches from then on need a proof: those before it are replayed at once. */
-static void test_memory_that_is_shared_later(void **state)
+TEST_WITH(test_memory_that_is_shared_later, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT, .shared = true});
     sim.shares_memory = false;
@@ -597,9 +618,8 @@ static void test_memory_that_is_shared_later(void **state)
 }
 
 /* They cannot be replayed at once, and others may write the memory later. */
-static void test_memory_that_is_shared_beside_another_thread(void **state)
+TEST_WITH(test_memory_that_is_shared_beside_another_thread, NULL, mend)
 {
-    (void)state;
     pair launched = launch_two();
     pthread_t thread = enter_beside();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT, .shared = true});
@@ -611,9 +631,8 @@ static void test_memory_that_is_shared_beside_another_thread(void **state)
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
-static void test_waits(void **state)
+TEST_WITH(test_waits, NULL, mend)
 {
-    (void)state;
     kprof_call setup = {.kind = KPROF_CALL_SETUP, .name = "function of the host", .context = &sim.contexts[0]};
     unsigned first = launch(SIM_ADD);
     sim.hooks->enter(&setup);
@@ -631,9 +650,8 @@ static void test_waits(void **state)
 }
 
 /* It is saved as it is when it comes, and launches change it from then on. */
-static void test_allocations(void **state)
+TEST_WITH(test_allocations, NULL, mend)
 {
-    (void)state;
     uint64_t before[SIM_WORDS], after[SIM_WORDS];
     static const sim_op ways[] = {SIM_ALLOC, SIM_POOL_ALLOC};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -655,9 +673,8 @@ static void test_allocations(void **state)
 }
 
 /* It is there when the stream comes to it, and a launch is right behind it. */
-static void test_allocation_in_the_order_of_a_stream(void **state)
+TEST_WITH(test_allocation_in_the_order_of_a_stream, NULL, mend)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_POOL_ALLOC, .a = SPARE_SLOT});
     unsigned second = launch_on(SIM_SCALE, SPARE_SLOT), third = launch_on(SIM_SCALE, SPARE_SLOT);
@@ -670,9 +687,8 @@ static void test_allocation_in_the_order_of_a_stream(void **state)
 }
 
 /* Replays use memory that is freed meanwhile; then it is gone. */
-static void test_frees(void **state)
+TEST_WITH(test_frees, NULL, mend)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch_on(SIM_SCALE, SPARE_SLOT), second = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
@@ -687,9 +703,8 @@ static void test_frees(void **state)
 }
 
 /* The module that is loaded again has a variable of its own, and the one before it is there for replays. */
-static void test_unloads(void **state)
+TEST_WITH(test_unloads, NULL, mend)
 {
-    (void)state;
     const sim_step reload = {.op = SIM_RELOAD, .a = SIM_VARIABLES};
     unsigned tags[5] = {launch(SIM_COUNT), launch(SIM_COUNT)};
     const unsigned unloads = atomic_load(&sim.unloads);
@@ -713,9 +728,8 @@ static void test_unloads(void **state)
 }
 
 /* The driver refuses to unload what is unloaded already. */
-static void test_unload_that_fails(void **state)
+TEST_WITH(test_unload_that_fails, NULL, mend)
 {
-    (void)state;
     const sim_step again = {.op = SIM_RELOAD, .a = SIM_VARIABLES, .refused = true};
     unsigned tag = launch(SIM_COUNT);
     assert_int_equal(sim_call(&again, NULL), SIM_REFUSED);
@@ -724,9 +738,8 @@ static void test_unload_that_fails(void **state)
 }
 
 /* The pool would give the memory back as soon as the host waits. Replays use it, and then it is gone. */
-static void test_frees_to_a_pool(void **state)
+TEST_WITH(test_frees_to_a_pool, NULL, mend)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
     unsigned first = launch_on(SIM_SCALE, POOL_SLOT);
     do_call((sim_step){.op = SIM_POOL_FREE, .a = POOL_SLOT});
@@ -761,9 +774,8 @@ static void check_free_beside(sim_op op, unsigned slot)
     assert_false(sim.slots[slot].live);
 }
 
-static void test_free_while_a_batch_opens(void **state)
+TEST_WITH(test_free_while_a_batch_opens, NULL, mend)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     check_free_beside(SIM_FREE, SPARE_SLOT);
     do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
@@ -772,9 +784,8 @@ static void test_free_while_a_batch_opens(void **state)
 }
 
 /* What the application has said is the answer, and what its pool would have. */
-static void test_questions_of_a_pool(void **state)
+TEST_WITH(test_questions_of_a_pool, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
     unsigned first = launch_on(SIM_SCALE, POOL_SLOT);
@@ -790,10 +801,24 @@ static void test_questions_of_a_pool(void **state)
     assert_measured(first);
 }
 
-/* The same, where the batch cannot close first: it gets no values. */
-static void test_questions_of_a_pool_behind_work_that_waits(void **state)
+/* There is no space for both. */
+TEST_WITH(test_allocation_after_free, NULL, mend)
 {
-    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned first = launch_on(SIM_SCALE, SPARE_SLOT);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    assert_measured(first);
+    unsigned second = launch_on(SIM_SCALE, SPARE_SLOT);
+    close_batch();
+    assert_measured(second);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
+/* The same, where the batch cannot close first: it gets no values. */
+TEST_WITH(test_questions_of_a_pool_behind_work_that_waits, NULL, mend)
+{
     uint64_t words[SIM_WORDS];
     do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
     unsigned first = launch_on(SIM_SCALE, POOL_SLOT);
@@ -808,9 +833,8 @@ static void test_questions_of_a_pool_behind_work_that_waits(void **state)
 }
 
 /* To free memory waits for all work, also for what waits for the host. */
-static void test_free_behind_work_that_waits(void **state)
+TEST_WITH(test_free_behind_work_that_waits, NULL, mend)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
@@ -838,9 +862,8 @@ static bool is_told_stuck(void)
 
 /* A batch whose work does not end takes nothing more, and holds no call. It is closed by the next call, whatever that
  * is, that finds its work to have ended. */
-static void test_work_that_does_not_end_in_time(void **state)
+TEST_WITH(test_work_that_does_not_end_in_time, NULL, mend)
 {
-    (void)state;
     uint64_t end[SIM_WORDS];
     unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
     hold(1);
@@ -866,9 +889,8 @@ static void test_work_that_does_not_end_in_time(void **state)
 }
 
 /* What replays would need is gone then. */
-static void test_call_that_takes_memory_behind_work_that_waits(void **state)
+TEST_WITH(test_call_that_takes_memory_behind_work_that_waits, NULL, mend)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     hold(1);
     do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
@@ -880,9 +902,8 @@ static void test_call_that_takes_memory_behind_work_that_waits(void **state)
 }
 
 /* Code that is unloaded, and a context that ends, wait for nobody. */
-static void test_unload_behind_work_that_waits(void **state)
+TEST_WITH(test_unload_behind_work_that_waits, NULL, mend)
 {
-    (void)state;
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
@@ -929,9 +950,8 @@ static void open_by_unchosen(sim_kernel kernel)
 
 /* The next launch that finds the context idle opens the batch, so that it is open when chosen ones come behind work
  * that does not end. */
-static void test_launch_behind_work_that_waits(void **state)
+TEST_WITH(test_launch_behind_work_that_waits, NULL, mend)
 {
-    (void)state;
     assert_measured(launch_alone(SIM_ADD)); /* the kernel is known */
     assert_measured(launch_alone(SIM_SCALE));
     hold(1);
@@ -952,9 +972,8 @@ static void test_launch_behind_work_that_waits(void **state)
 }
 
 /* The same, where a batch that waits for its end keeps it from being measured. */
-static void test_launch_behind_a_batch_that_waits(void **state)
+TEST_WITH(test_launch_behind_a_batch_that_waits, NULL, mend)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     hold(1);
     assert_false(try_to_close());
@@ -967,10 +986,107 @@ static void test_launch_behind_a_batch_that_waits(void **state)
     assert_measured(last);
 }
 
-/* Launches that could not be measured then do not count. */
-static void test_count_of_launches_behind_work_that_waits(void **state)
+/* What comes after a batch is sealed may be what its last launch waits for, and no replay has that. */
+TEST_WITH(test_sealed_launch_that_waits_for_a_later_one, NULL, mend)
 {
-    (void)state;
+    const unsigned variable = sim_variable_of_stream(1);
+    sim.may_wait = true;
+    unsigned first = launch(SIM_ADD), peer = launch_peer(0, 1, 1);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_false(try_to_close());
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = SIM_TALLY,
+                       .stream = 1,
+                       .a = variable,
+                       .b = variable,
+                       .signal = 1,
+                       .tag = ++last_tag});
+    close_when_ended();
+    assert_measured(first);
+    assert_unmeasured(peer, "did not end by itself before work came in another stream");
+    sim.may_wait = false;
+}
+
+TEST_WITH(test_value_that_has_come, NULL, mend)
+{
+    sim.may_wait = true;
+    const unsigned first = launch_in_second_stream();
+    write_value(2);
+    await_value(2);
+    const unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    const unsigned third = launch_in_second_stream();
+    assert_pending(second);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    sim.may_wait = false;
+}
+
+/* What comes behind the wait may depend on what comes later in another stream. If values often come so late, waits
+ * close batches. The kernel behind it does not wait itself: it counts as one that ends. */
+TEST_WITH(test_value_that_comes_late, NULL, mend)
+{
+    static sim_function function = {"behind a value", .kernel = SIM_SCALE};
+    sim.may_wait = true;
+    for (uint64_t value = 3; value < 6; value++) {
+        const unsigned first = launch(SIM_ADD);
+        await_value(value);
+        assert_pending(first);
+        const unsigned second = launch_function(&function);
+        (void)launch_in_second_stream();
+        write_value(value);
+        await_work();
+        close_when_ended();
+        assert_measured(first);
+        assert_unmeasured(second, "the launch came behind a wait for a value in memory that had not come before work");
+    }
+    const unsigned first = launch(SIM_ADD);
+    await_value(6);
+    assert_measured(first);
+    write_value(6);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    const unsigned last = launch_function(&function);
+    close_batch();
+    assert_measured(last);
+    sim.may_wait = false;
+}
+
+/* The call cannot wait until the batch is replayed. If that happens often, waits close batches. */
+TEST_WITH(test_value_that_has_not_come_as_a_batch_must_close, NULL, mend)
+{
+    sim.may_wait = true;
+    for (uint64_t value = 7; value < 10; value++) {
+        const unsigned first = launch(SIM_ADD);
+        await_value(value);
+        close_batch();
+        assert_pending(first);
+        write_value(value);
+        await_work();
+        close_when_ended();
+        assert_unmeasured(first, "the launch was not repeated: its work did not end before a call that takes away");
+    }
+    const unsigned first = launch(SIM_ADD);
+    await_value(10);
+    assert_measured(first);
+    write_value(10);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    sim.may_wait = false;
+}
+
+/* Nothing there is repeated, and it may be what others wait for. */
+TEST_WITH(test_value_in_another_context, NULL, mend)
+{
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .stream = OTHER_STREAM, .from = OTHER_STREAM, .flag = 0});
+    assert_measured(first);
+}
+
+/* Launches that could not be measured then do not count. */
+TEST_WITH(test_count_of_launches_behind_work_that_waits, NULL, mend)
+{
     kprof_filter *before = kprof_engine.process.filter, *two;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 2}, &two), KPROF_OK);
     kprof_engine.process.filter = two;
@@ -994,26 +1110,9 @@ static void test_count_of_launches_behind_work_that_waits(void **state)
     kprof_filter_free(two);
 }
 
-/* There is no space for both. */
-static void test_allocation_after_free(void **state)
-{
-    (void)state;
-    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
-    unsigned first = launch_on(SIM_SCALE, SPARE_SLOT);
-    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
-    assert_pending(first);
-    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
-    assert_measured(first);
-    unsigned second = launch_on(SIM_SCALE, SPARE_SLOT);
-    close_batch();
-    assert_measured(second);
-    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
-}
-
 /* Memory that is freed cannot be put back, and a kernel of the next module may have this one's handle. */
-static void test_calls_that_close(void **state)
+TEST_WITH(test_calls_that_close, NULL, mend)
 {
-    (void)state;
     sim.refuses_frees = true;
     static const sim_step calls[] = {
         {.op = SIM_FREE, .a = SPARE_SLOT},
@@ -1031,9 +1130,8 @@ static void test_calls_that_close(void **state)
 }
 
 /* Each pass would repeat what is not chosen, too. */
-static void test_nothing_but_transfers(void **state)
+TEST_WITH(test_nothing_but_transfers, NULL, mend)
 {
-    (void)state;
     unsigned tag = launch(SIM_ADD);
     set_memory(1);
     assert_pending(tag);
@@ -1043,10 +1141,24 @@ static void test_nothing_but_transfers(void **state)
     assert_int_equal(repeated, PASSES); /* up to the last launch that is measured */
 }
 
-/* Replays are unheard, and the launch is measured before its call returns. */
-static void test_launch_that_prints(void **state)
+/* A launch that must not be repeated is measured by itself. */
+TEST_WITH(test_launch_that_is_not_repeated, NULL, mend)
 {
-    (void)state;
+    unsigned before = launch(SIM_ADD);
+    assert_unmeasured(launch(SIM_PRINT), "a kernel's first launch is only watched");
+    unsigned prints = launch(SIM_PRINT);
+    assert_measured(before);
+    assert_measured_once(prints,
+                         "measured in 1 of 2 passes, as no more equal launches came: the kernel cannot be replayed");
+    assert_int_equal(repeated, PASSES);
+    unsigned after = launch(SIM_ADD);
+    close_batch();
+    assert_measured(after);
+}
+
+/* Replays are unheard, and the launch is measured before its call returns. */
+TEST_WITH(test_launch_that_prints, NULL, mend)
+{
     sim.sees_output = true;
     unsigned before = launch(SIM_ADD), prints = launch(SIM_PRINT);
     assert_measured(before);
@@ -1058,9 +1170,8 @@ static void test_launch_that_prints(void **state)
 }
 
 /* Its text is for errors alone, as often. */
-static void test_launch_that_can_print(void **state)
+TEST_WITH(test_launch_that_can_print, NULL, mend)
 {
-    (void)state;
     sim.sees_output = sim.prints_nothing = true;
     unsigned first = launch(SIM_PRINT), second = launch(SIM_PRINT);
     assert_measured(first);
@@ -1069,31 +1180,14 @@ static void test_launch_that_can_print(void **state)
 }
 
 /* Then nothing of it could be dropped. */
-static void test_output_that_is_not_seen(void **state)
+TEST_WITH(test_output_that_is_not_seen, NULL, mend)
 {
-    (void)state;
     sim.sees_output = sim.hides_output = true;
     assert_unmeasured(launch(SIM_PRINT), "its kernel can print, and kprof does not see how");
     unsigned second = launch(SIM_PRINT);
     assert_pending(second); /* it is multiplexed */
     close_batch();
     assert_int_equal(repeated, 0);
-}
-
-/* A launch that must not be repeated is measured by itself. */
-static void test_launch_that_is_not_repeated(void **state)
-{
-    (void)state;
-    unsigned before = launch(SIM_ADD);
-    assert_unmeasured(launch(SIM_PRINT), "a kernel's first launch is only watched");
-    unsigned prints = launch(SIM_PRINT);
-    assert_measured(before);
-    assert_measured_once(prints,
-                         "measured in 1 of 2 passes, as no more equal launches came: the kernel cannot be replayed");
-    assert_int_equal(repeated, PASSES);
-    unsigned after = launch(SIM_ADD);
-    close_batch();
-    assert_measured(after);
 }
 
 static unsigned compared;
@@ -1113,9 +1207,8 @@ static unsigned compared_kernels(void)
 
 /* Before the launch behind a copy to the host that may show what a new kernel has done, replays without counters
  * compare what they give. The batch goes on. */
-static void test_copies_to_the_host_behind_new_kernels(void **state)
+TEST_WITH(test_copies_to_the_host_behind_new_kernels, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS], end[SIM_WORDS];
     unsigned first = launch(SIM_ADD), second = launch(SIM_SUM);
     copy_out(words);
@@ -1145,9 +1238,8 @@ static void test_copies_to_the_host_behind_new_kernels(void **state)
 }
 
 /* Nothing may be measured, or repeated once more, upon memory that is not the own runs'. */
-static void test_try_that_leaves_a_trace(void **state)
+TEST_WITH(test_try_that_leaves_a_trace, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_SCALE);
     copy_out(words);
@@ -1160,9 +1252,8 @@ static void test_try_that_leaves_a_trace(void **state)
 }
 
 /* Tries take time: after some that found no difference other kernels are taken for like these. */
-static void test_copies_behind_many_new_kernels(void **state)
+TEST_WITH(test_copies_behind_many_new_kernels, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     static const sim_kernel kernels[] = {SIM_ADD, SIM_SCALE, SIM_MOVE, SIM_SUM};
     for (unsigned i = 0; i < 4; i++) {
@@ -1189,9 +1280,8 @@ static unsigned launch_elsewhere(void)
 }
 
 /* A try that is abandoned leaves no trace. */
-static void test_try_that_takes_far_longer(void **state)
+TEST_WITH(test_try_that_takes_far_longer, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
     atomic_store(&faults.launch_s, LONG_S);
@@ -1204,9 +1294,8 @@ static void test_try_that_takes_far_longer(void **state)
 }
 
 /* The batch would wait in vain for what runs beside the copy. */
-static void test_copy_beside_work_that_waits(void **state)
+TEST_WITH(test_copy_beside_work_that_waits, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
     hold(1);
@@ -1218,9 +1307,8 @@ static void test_copy_beside_work_that_waits(void **state)
 }
 
 /* No other launch can be chosen. */
-static void test_last_launch_that_is_asked_for(void **state)
+TEST_WITH(test_last_launch_that_is_asked_for, NULL, mend)
 {
-    (void)state;
     kprof_filter *before = kprof_engine.process.filter, *two;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 2}, &two), KPROF_OK);
     kprof_engine.process.filter = two;
@@ -1255,9 +1343,8 @@ static bool will_close_at_copy(void)
 }
 
 /* The host has seen what the replay does not compute: no launch is lost behind it. */
-static void test_kernel_that_computes_something_else(void **state)
+TEST_WITH(test_kernel_that_computes_something_else, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS], end[SIM_WORDS];
     unsigned first = launch(SIM_DICE);
     copy_out(words);
@@ -1274,10 +1361,44 @@ static void test_kernel_that_computes_something_else(void **state)
     assert_true(will_close_at_copy());
 }
 
-/* What the host gets first is the same in each replay, and what it gets then is not. */
-static void test_kernel_with_several_results(void **state)
+static void trust(kprof_kernel *kernel)
 {
-    (void)state;
+    atomic_store(&kernel->compared, true);
+}
+
+/* Memory is at the end of the own run what it was before, and not where a replay ends: nobody has seen it change. */
+TEST_WITH(test_memory_that_only_replays_change, NULL, mend)
+{
+    uint64_t words[SIM_WORDS];
+    set_memory(7);
+    close_batch();
+    unsigned tag = launch(SIM_DICE);
+    copy_out(words);
+    set_memory(7);
+    close_batch();
+    assert_measured(tag);
+    look(words);
+    assert_filled(words, 1, 7);
+}
+
+/* After replays of other launches have given the host the same. */
+TEST_WITH(test_kernel_that_computes_something_else_later, NULL, mend)
+{
+    uint64_t words[SIM_WORDS], end[SIM_WORDS];
+    kprof_kernels_visit(trust);
+    unsigned first = launch(SIM_DICE);
+    copy_out(words);
+    unsigned second = launch(SIM_ADD);
+    look(end);
+    close_batch();
+    assert_same_memory(end);
+    assert_measured(first); /* before the host knew */
+    assert_unmeasured(second, "a replay computed something else");
+}
+
+/* What the host gets first is the same in each replay, and what it gets then is not. */
+TEST_WITH(test_kernel_with_several_results, NULL, mend)
+{
     uint64_t words[SIM_WORDS], end[SIM_WORDS];
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch(SIM_DICE);
@@ -1294,9 +1415,8 @@ static void test_kernel_with_several_results(void **state)
 }
 
 /* No launch comes that would have them compared. Other processes may wait for the counters. */
-static void test_copies_behind_the_last_launch(void **state)
+TEST_WITH(test_copies_behind_the_last_launch, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned last = launch(SIM_ADD);
     copy_out(words);
@@ -1307,47 +1427,9 @@ static void test_copies_behind_the_last_launch(void **state)
     assert_same_memory(words);
 }
 
-static void trust(kprof_kernel *kernel)
-{
-    atomic_store(&kernel->compared, true);
-}
-
-/* Memory is at the end of the own run what it was before, and not where a replay ends: nobody has seen it change. */
-static void test_memory_that_only_replays_change(void **state)
-{
-    (void)state;
-    uint64_t words[SIM_WORDS];
-    set_memory(7);
-    close_batch();
-    unsigned tag = launch(SIM_DICE);
-    copy_out(words);
-    set_memory(7);
-    close_batch();
-    assert_measured(tag);
-    look(words);
-    assert_filled(words, 1, 7);
-}
-
-/* After replays of other launches have given the host the same. */
-static void test_kernel_that_computes_something_else_later(void **state)
-{
-    (void)state;
-    uint64_t words[SIM_WORDS], end[SIM_WORDS];
-    kprof_kernels_visit(trust);
-    unsigned first = launch(SIM_DICE);
-    copy_out(words);
-    unsigned second = launch(SIM_ADD);
-    look(end);
-    close_batch();
-    assert_same_memory(end);
-    assert_measured(first); /* before the host knew */
-    assert_unmeasured(second, "a replay computed something else");
-}
-
 /* Only some replays show it, so they are tried once more when there are many launches that would be lost. */
-static void test_kernel_that_computes_something_else_in_a_long_batch(void **state)
+TEST_WITH(test_kernel_that_computes_something_else_in_a_long_batch, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS], end[SIM_WORDS];
     kprof_kernels_visit(trust);
     unsigned first = launch(SIM_DICE);
@@ -1365,9 +1447,8 @@ static void test_kernel_that_computes_something_else_in_a_long_batch(void **stat
 }
 
 /* A batch that is not much longer than one whose replays agreed is trusted. */
-static void test_long_batches_that_are_trusted(void **state)
+TEST_WITH(test_long_batches_that_are_trusted, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     kprof_kernels_visit(trust);
     for (unsigned i = 0; i < 40; i++) {
@@ -1378,9 +1459,8 @@ static void test_long_batches_that_are_trusted(void **state)
 }
 
 /* They tell nothing of what replays would give. */
-static void test_copies_that_are_not_compared(void **state)
+TEST_WITH(test_copies_that_are_not_compared, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
     atomic_store(&faults.after, 2 + 1);
@@ -1403,9 +1483,8 @@ static void test_copies_that_are_not_compared(void **state)
 }
 
 /* Nobody has seen it, but the application goes on with what its own run left. */
-static void test_kernel_that_computes_something_else_unseen(void **state)
+TEST_WITH(test_kernel_that_computes_something_else_unseen, NULL, mend)
 {
-    (void)state;
     uint64_t end[SIM_WORDS];
     unsigned tag = launch(SIM_DICE);
     look(end);
@@ -1414,17 +1493,23 @@ static void test_kernel_that_computes_something_else_unseen(void **state)
     assert_measured(tag);
 }
 
-static int end_other_context(void **state)
+/* Its kernels may write the memory that is to be saved. */
+TEST_WITH(test_other_context_that_is_at_work, NULL, end_other_context)
 {
-    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
-    sim_call(&(sim_step){.op = SIM_DESTROY_CONTEXT, .stream = OTHER_STREAM}, NULL);
-    return mend(state);
+    sim.hooks->context_created(OTHER_CONTEXT);
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_measured(tag);
+    sim.holds = 1;
+    sim_call(&(sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM}, NULL);
+    tag = launch(SIM_ADD);
+    close_batch();
+    assert_unmeasured(tag, "the GPU's work did not end within 0.1 s");
 }
 
 /* The host writes managed memory between launches, with no call: replays write it, too, before the next launch. */
-static void test_managed_memory(void **state)
+TEST_WITH(test_managed_memory, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS], added[SIM_WORDS];
     sim.managed = true;
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
@@ -1465,9 +1550,8 @@ static unsigned launch_for_ms(sim_function *function, int64_t ms)
 }
 
 /* The call of a launch would have to be held until that has ended. Later ones are measured as they run. */
-static void test_managed_memory_of_a_kernel_that_takes_long(void **state)
+TEST_WITH(test_managed_memory_of_a_kernel_that_takes_long, NULL, mend)
 {
-    (void)state;
     static sim_function slow = {"slow, managed", .kernel = SIM_ADD};
     unsigned first = launch_for_ms(&slow, 0);
     close_batch();
@@ -1481,9 +1565,8 @@ static void test_managed_memory_of_a_kernel_that_takes_long(void **state)
 }
 
 /* What the host did takes too much space: the batch ends before the next launch. */
-static void test_managed_memory_that_is_not_kept(void **state)
+TEST_WITH(test_managed_memory_that_is_not_kept, NULL, mend)
 {
-    (void)state;
     unsigned first = launch_on(SIM_ADD, MANAGED_SLOT);
     sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 9}, NULL);
     atomic_store(&faults.host_not_kept, true);
@@ -1495,9 +1578,8 @@ static void test_managed_memory_that_is_not_kept(void **state)
 }
 
 /* The application is about to start one, which may use managed memory as soon as it runs. */
-static void test_managed_memory_before_a_thread(void **state)
+TEST_WITH(test_managed_memory_before_a_thread, NULL, mend)
 {
-    (void)state;
     unsigned tag = launch_on(SIM_ADD, MANAGED_SLOT);
     kprof_launch_before(KPROF_BEFORE_THREAD);
     assert_measured(tag);
@@ -1505,9 +1587,8 @@ static void test_managed_memory_before_a_thread(void **state)
 
 /* With managed memory no replays are tried behind a copy to the host. Those of the passes compare it, so that the next
  * batch stays open. */
-static void test_copies_to_the_host_with_managed_memory(void **state)
+TEST_WITH(test_copies_to_the_host_with_managed_memory, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     unsigned first = launch(SIM_ADD);
     copy_out(words);
@@ -1533,9 +1614,8 @@ static void match(kprof_kernel *kernel)
 }
 
 /* So many that nobody chose would cost the chosen one its automatic range. */
-static void test_copy_behind_many_that_were_not_chosen(void **state)
+TEST_WITH(test_copy_behind_many_that_were_not_chosen, NULL, mend)
 {
-    (void)state;
     uint64_t words[SIM_WORDS];
     kprof_kernels_visit(match_scale_alone);
     unsigned chosen = launch(SIM_SCALE);
@@ -1549,9 +1629,8 @@ static void test_copy_behind_many_that_were_not_chosen(void **state)
 }
 
 /* A thread that the application has started since may be using it while the batch is replayed. */
-static void test_managed_memory_and_another_thread(void **state)
+TEST_WITH(test_managed_memory_and_another_thread, NULL, mend)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     assert_pending(first);
     sim.several_threads = true;
@@ -1567,9 +1646,8 @@ static void test_managed_memory_and_another_thread(void **state)
 }
 
 /* Nobody knows what the host does until its next call. */
-static void test_pause_with_managed_memory(void **state)
+TEST_WITH(test_pause_with_managed_memory, NULL, mend)
 {
-    (void)state;
     unsigned tag = launch(SIM_ADD);
     sim_clock_advance_s(1);
     usleep(600000); /* the engine looks four times a second */
@@ -1580,9 +1658,8 @@ static void test_pause_with_managed_memory(void **state)
 
 /* The thread that calls exec replays it; in a signal handler the thread that watches for pauses has it, to which a
  * stream is being captured. */
-static void test_exec_with_managed_memory(void **state)
+TEST_WITH(test_exec_with_managed_memory, NULL, mend)
 {
-    (void)state;
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
@@ -1596,231 +1673,7 @@ static void test_exec_with_managed_memory(void **state)
     assert_measured(tag);
 }
 
-static unsigned launch_peer(unsigned stream, unsigned from, uint64_t flag)
-{
-    do_call((sim_step){.op = SIM_LAUNCH,
-                       .kernel = SIM_PEER,
-                       .stream = stream,
-                       .from = from,
-                       .flag = flag,
-                       .a = SLOT,
-                       .b = SLOT,
-                       .tag = ++last_tag});
-    return last_tag;
-}
-
-/* What comes after a batch is sealed may be what its last launch waits for, and no replay has that. */
-static void test_sealed_launch_that_waits_for_a_later_one(void **state)
-{
-    (void)state;
-    const unsigned variable = sim_variable_of_stream(1);
-    sim.may_wait = true;
-    unsigned first = launch(SIM_ADD), peer = launch_peer(0, 1, 1);
-    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    assert_false(try_to_close());
-    do_call((sim_step){.op = SIM_LAUNCH,
-                       .kernel = SIM_TALLY,
-                       .stream = 1,
-                       .a = variable,
-                       .b = variable,
-                       .signal = 1,
-                       .tag = ++last_tag});
-    close_when_ended();
-    assert_measured(first);
-    assert_unmeasured(peer, "did not end by itself before work came in another stream");
-    sim.may_wait = false;
-}
-
-static void await_value(uint64_t value)
-{
-    do_call((sim_step){.op = SIM_VALUE_WAIT, .from = 1, .flag = value});
-}
-
-static unsigned launch_in_second_stream(void)
-{
-    do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .a = SLOT, .b = SLOT, .tag = ++last_tag});
-    return last_tag;
-}
-
-static void test_value_that_has_come(void **state)
-{
-    (void)state;
-    sim.may_wait = true;
-    const unsigned first = launch_in_second_stream();
-    write_value(2);
-    await_value(2);
-    const unsigned second = launch(SIM_ADD);
-    assert_pending(first);
-    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
-    const unsigned third = launch_in_second_stream();
-    assert_pending(second);
-    close_batch();
-    assert_measured(first);
-    assert_measured(second);
-    assert_measured(third);
-    sim.may_wait = false;
-}
-
-static unsigned launch_function(sim_function *function)
-{
-    do_call((sim_step){
-        .op = SIM_LAUNCH, .function = function, .kernel = SIM_SCALE, .a = SLOT, .b = SLOT, .tag = ++last_tag});
-    return last_tag;
-}
-
-/* What comes behind the wait may depend on what comes later in another stream. If values often come so late, waits
- * close batches. The kernel behind it does not wait itself: it counts as one that ends. */
-static void test_value_that_comes_late(void **state)
-{
-    (void)state;
-    static sim_function function = {"behind a value", .kernel = SIM_SCALE};
-    sim.may_wait = true;
-    for (uint64_t value = 3; value < 6; value++) {
-        const unsigned first = launch(SIM_ADD);
-        await_value(value);
-        assert_pending(first);
-        const unsigned second = launch_function(&function);
-        (void)launch_in_second_stream();
-        write_value(value);
-        await_work();
-        close_when_ended();
-        assert_measured(first);
-        assert_unmeasured(second, "the launch came behind a wait for a value in memory that had not come before work");
-    }
-    const unsigned first = launch(SIM_ADD);
-    await_value(6);
-    assert_measured(first);
-    write_value(6);
-    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
-    const unsigned last = launch_function(&function);
-    close_batch();
-    assert_measured(last);
-    sim.may_wait = false;
-}
-
-/* The call cannot wait until the batch is replayed. If that happens often, waits close batches. */
-static void test_value_that_has_not_come_as_a_batch_must_close(void **state)
-{
-    (void)state;
-    sim.may_wait = true;
-    for (uint64_t value = 7; value < 10; value++) {
-        const unsigned first = launch(SIM_ADD);
-        await_value(value);
-        close_batch();
-        assert_pending(first);
-        write_value(value);
-        await_work();
-        close_when_ended();
-        assert_unmeasured(first, "the launch was not repeated: its work did not end before a call that takes away");
-    }
-    const unsigned first = launch(SIM_ADD);
-    await_value(10);
-    assert_measured(first);
-    write_value(10);
-    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
-    sim.may_wait = false;
-}
-
-/* Nothing there is repeated, and it may be what others wait for. */
-static void test_value_in_another_context(void **state)
-{
-    (void)state;
-    const unsigned first = launch(SIM_ADD);
-    do_call((sim_step){.op = SIM_VALUE_WAIT, .stream = OTHER_STREAM, .from = OTHER_STREAM, .flag = 0});
-    assert_measured(first);
-}
-
-/* Its kernels may write the memory that is to be saved. */
-static void test_other_context_that_is_at_work(void **state)
-{
-    (void)state;
-    sim.hooks->context_created(OTHER_CONTEXT);
-    unsigned tag = launch(SIM_ADD);
-    close_batch();
-    assert_measured(tag);
-    sim.holds = 1;
-    sim_call(&(sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM}, NULL);
-    tag = launch(SIM_ADD);
-    close_batch();
-    assert_unmeasured(tag, "the GPU's work did not end within 0.1 s");
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_replays_leave_no_trace, mend),
-        cmocka_unit_test_teardown(test_repetition_that_takes_far_longer, mend),
-        cmocka_unit_test_teardown(test_repetition_whose_end_takes_far_longer, mend),
-        cmocka_unit_test_teardown(test_repetition_that_does_not_end, mend),
-        cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
-        cmocka_unit_test_teardown(test_repetition_that_fails, mend),
-        cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
-        cmocka_unit_test_teardown(test_spoiled_batch, mend),
-        cmocka_unit_test_teardown(test_context_that_ends_before_its_batch, mend),
-        cmocka_unit_test_teardown(test_batch_that_has_been_open_for_long, mend),
-        cmocka_unit_test_teardown(test_dear_batch_that_has_been_open_for_long, mend),
-        cmocka_unit_test_teardown(test_dear_batch_of_few_launches, mend),
-        cmocka_unit_test_teardown(test_transfer_between_launches, mend),
-        cmocka_unit_test_teardown(test_transfers_from_and_to_the_host, mend),
-        cmocka_unit_test_teardown(test_copy_from_the_host_that_cannot_be_kept, mend),
-        cmocka_unit_test_teardown(test_allocation_beside_another_thread, mend),
-        cmocka_unit_test_teardown(test_close_beside_another_thread, mend),
-        cmocka_unit_test_teardown(test_memory_that_is_shared_later, mend),
-        cmocka_unit_test_teardown(test_memory_that_is_shared_beside_another_thread, mend),
-        cmocka_unit_test_teardown(test_waits, mend),
-        cmocka_unit_test_teardown(test_allocations, mend),
-        cmocka_unit_test_teardown(test_allocation_in_the_order_of_a_stream, mend),
-        cmocka_unit_test_teardown(test_frees, mend),
-        cmocka_unit_test_teardown(test_unloads, mend),
-        cmocka_unit_test_teardown(test_unload_that_fails, mend),
-        cmocka_unit_test_teardown(test_frees_to_a_pool, mend),
-        cmocka_unit_test_teardown(test_free_while_a_batch_opens, mend),
-        cmocka_unit_test_teardown(test_questions_of_a_pool, mend),
-        cmocka_unit_test_teardown(test_allocation_after_free, mend),
-        cmocka_unit_test_teardown(test_questions_of_a_pool_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_free_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_work_that_does_not_end_in_time, mend),
-        cmocka_unit_test_teardown(test_call_that_takes_memory_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_unload_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_launch_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_launch_behind_a_batch_that_waits, mend),
-        cmocka_unit_test_teardown(test_sealed_launch_that_waits_for_a_later_one, mend),
-        cmocka_unit_test_teardown(test_value_that_has_come, mend),
-        cmocka_unit_test_teardown(test_value_that_comes_late, mend),
-        cmocka_unit_test_teardown(test_value_that_has_not_come_as_a_batch_must_close, mend),
-        cmocka_unit_test_teardown(test_value_in_another_context, mend),
-        cmocka_unit_test_teardown(test_count_of_launches_behind_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_calls_that_close, mend),
-        cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
-        cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
-        cmocka_unit_test_teardown(test_launch_that_prints, mend),
-        cmocka_unit_test_teardown(test_launch_that_can_print, mend),
-        cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
-        cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
-        cmocka_unit_test_teardown(test_try_that_leaves_a_trace, mend),
-        cmocka_unit_test_teardown(test_copies_behind_many_new_kernels, mend),
-        cmocka_unit_test_teardown(test_try_that_takes_far_longer, mend),
-        cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
-        cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
-        cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
-        cmocka_unit_test_teardown(test_memory_that_only_replays_change, mend),
-        cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
-        cmocka_unit_test_teardown(test_kernel_with_several_results, mend),
-        cmocka_unit_test_teardown(test_copies_behind_the_last_launch, mend),
-        cmocka_unit_test_teardown(test_kernel_that_computes_something_else_in_a_long_batch, mend),
-        cmocka_unit_test_teardown(test_long_batches_that_are_trusted, mend),
-        cmocka_unit_test_teardown(test_copies_that_are_not_compared, mend),
-        cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
-        cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
-        cmocka_unit_test_teardown(test_managed_memory, mend),
-        cmocka_unit_test_teardown(test_managed_memory_of_a_kernel_that_takes_long, mend),
-        cmocka_unit_test_teardown(test_managed_memory_that_is_not_kept, mend),
-        cmocka_unit_test_teardown(test_managed_memory_before_a_thread, mend),
-        cmocka_unit_test_teardown(test_copies_to_the_host_with_managed_memory, mend),
-        cmocka_unit_test_teardown(test_copy_behind_many_that_were_not_chosen, mend),
-        cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),
-        cmocka_unit_test_teardown(test_pause_with_managed_memory, mend),
-        cmocka_unit_test_teardown(test_exec_with_managed_memory, mend),
-    };
-    return cmocka_run_group_tests(tests, start_faulty, remove_folder);
+    return run_all_tests(start_faulty, remove_folder);
 }
