@@ -1198,6 +1198,14 @@ static bool hold_pool(unsigned slot)
     return holds;
 }
 
+/* What is allocated next may have to come to this place, and kprof cannot always give it back before while work waits.
+ */
+static bool keep_memory(const sim_step *step)
+{
+    const sim_slot *slot = &sim.slots[step->a];
+    return !has_fault() && slot->live && !slot->pooled && !sim.refuses_frees && !sim.may_wait;
+}
+
 /* There is one place beside the one that it is at. */
 static bool keep_module(const sim_step *step)
 {
@@ -1215,10 +1223,7 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("memory of another context is kept, or none was saved");
     bool to_pool = step->op == SIM_POOL_FREE;
-    bool keeps = to_pool ? hold_pool(step->a)
-                 : step->op == SIM_RELOAD
-                     ? keep_module(step)
-                     : !has_fault() && sim.slots[step->a].live && !sim.slots[step->a].pooled && !sim.refuses_frees;
+    bool keeps = to_pool ? hold_pool(step->a) : step->op == SIM_RELOAD ? keep_module(step) : keep_memory(step);
     if (!to_pool)
         sim.slots[step->a].kept = keeps;
     unlock();
