@@ -17,6 +17,7 @@
 static char context;
 static unsigned char *memory; /* [BYTES] of the "device" */
 static kprof_span spans[SPANS];
+static const kprof_span *many_spans; /* in place of these; else NULL */
 static size_t span_count;
 static kprof_variable known[2];
 static size_t known_count;
@@ -102,7 +103,7 @@ bool kprof_allocations_list(const void *of_context, int device, kprof_span **out
     assert_int_equal(device, 3);
     *out = all_listed ? calloc(span_count + 1, sizeof **out) : NULL;
     if (*out)
-        memcpy(*out, spans, span_count * sizeof **out);
+        memcpy(*out, many_spans ? many_spans : spans, span_count * sizeof **out);
     *count = span_count;
     return *out != NULL;
 }
@@ -302,6 +303,42 @@ TEST(test_put_back_where_memory_has_changed)
     assert_put_back(many, false, "aga");
     kprof_snapshot_drop(snapshot, true);
     free(many);
+}
+
+static void list_small_spans(kprof_span *many, size_t count)
+{
+    many_spans = many;
+    span_count = count;
+    allocations_version++;
+}
+
+/* The own run goes on after replays, and memory comes that takes a longer list of what has changed. */
+TEST(test_second_end_of_more_memory)
+{
+    enum { FEW = 10, MANY = 80000, DISTANCE = 32 };
+    unsigned char *bytes = calloc(MANY, DISTANCE);
+    kprof_span *many = calloc(MANY, sizeof *many);
+    assert_true(bytes && many);
+    for (size_t i = 0; i < MANY; i++)
+        many[i] = (kprof_span){(uint64_t)(uintptr_t)&bytes[i * DISTANCE], 1};
+    list_small_spans(many, FEW);
+    take();
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    list_small_spans(many, MANY);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
+    for (size_t i = 0; i < MANY; i++)
+        bytes[i * DISTANCE] = 1;
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot, false), KPROF_OK);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(bytes[i * DISTANCE], 0);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(bytes[i * DISTANCE], 1);
+    many_spans = NULL;
+    free(many);
+    free(bytes);
 }
 
 /* The own run goes on after replays, and leaves another end. What the first one took is free again. */
