@@ -445,7 +445,8 @@ static uint64_t read_records(uint8_t *buffer, size_t valid)
         unknown += result == CUPTI_SUCCESS && bytes == 0;
         rest = bytes > 0 ? (const uint8_t *)record + bytes : rest;
     }
-    const size_t left = (size_t)(buffer + valid - rest);
+    const uint8_t *end = buffer + valid;
+    const size_t left = rest < end ? (size_t)(end - rest) : 0; /* records of an older CUPTI may be shorter */
     if (result == CUPTI_ERROR_MAX_LIMIT_REACHED || is_empty(rest, left))
         return unknown;
     if (!activities.is_broken)
