@@ -31,7 +31,7 @@
 /* Why a launch has no values although others of its batch have some. */
 #define DIVERGED                                                                                                       \
     "a replay computed something else than the application's own run, as what the host got before this launch shows; " \
-    "later batches end there"
+    "later batches lose no launch there"
 
 /* Does another process wait for the counters? */
 static bool others_wait(kprof_closing *closing)
