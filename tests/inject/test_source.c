@@ -19,6 +19,7 @@
 static struct {
     kprof_status enable, read, arm, start, sample, pass;
     bool cannot_disarm, captures;
+    unsigned restores; /* the last of so many goes wrong; 0: none does */
 } faults;
 
 static struct {
@@ -26,6 +27,7 @@ static struct {
     uint32_t periods[8]; /* of the samples that were started, each once in a row */
     unsigned period_count;
     uint32_t period;
+    bool looks_everywhere; /* as memory is put back */
 } seen;
 
 static int launch_s; /* the next operations take so long, one after the other */
@@ -80,6 +82,13 @@ static kprof_status run_operation(const kprof_operation *operation, kprof_snapsh
     return sim_device.operation_run(operation, snapshot);
 }
 
+static kprof_status restore_start(kprof_snapshot *snapshot, bool everywhere)
+{
+    seen.looks_everywhere = everywhere;
+    return faults.restores > 0 && --faults.restores == 0 ? kprof_fail(KPROF_UNSUPPORTED, "not put back")
+                                                         : sim_device.snapshot_restore_start(snapshot, everywhere);
+}
+
 /* Another thread begins a capture as this one is about to enter the gate. */
 static bool is_capturing(void)
 {
@@ -100,6 +109,7 @@ static int start_faulty(void **state)
     device.profiler_start = start_pass;
     device.target_capturing = is_capturing;
     device.operation_run = run_operation;
+    device.snapshot_restore_start = restore_start;
     return start_engine_on(&device);
 }
 
@@ -382,6 +392,19 @@ TEST_WITH(counters_of_the_launch_that_are_not_allowed, mend, NULL)
     unsigned tag = launch(SIM_ADD);
     close_batch();
     assert_unmeasured(tag, "no pass");
+    assert_has(tag, false);
+    assert_has(tag, true);
+}
+
+/* Nobody knows what memory has then: before the next replay all of it is compared. */
+TEST_WITH(memory_that_was_not_put_back, mend, NULL)
+{
+    faults.restores = 3;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_unmeasured(tag, "not put back");
+    assert_int_equal(seen.passes, 0);
+    assert_true(seen.looks_everywhere);
     assert_has(tag, false);
     assert_has(tag, true);
 }

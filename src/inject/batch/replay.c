@@ -22,7 +22,7 @@
 /* Try replays this often to see whether the host gets the same each time: more of them find more rare differences. */
 #define TRIES 3
 
-/* A replay that failed. */
+/* A replay failed, or memory was not put back behind one. */
 #define NOBODY_KNOWS SIZE_MAX
 
 /* Put the start back. What the own run and one replay of as many launches left as it was, a second one does, too: all
@@ -32,9 +32,9 @@ static kprof_status restore_start(kprof_replay *replay, kprof_batch_state *state
     int64_t lap_ns = kprof_monotonic_ns();
     const bool everywhere = replay->repeated > 0 && replay->repeated != replay->compared;
     kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot, everywhere);
-    if (everywhere && replay->repeated != NOBODY_KNOWS)
+    if (status == KPROF_OK && everywhere && replay->repeated != NOBODY_KNOWS)
         replay->compared = replay->repeated;
-    replay->repeated = 0;
+    replay->repeated = status == KPROF_OK ? 0 : NOBODY_KNOWS;
     state->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
