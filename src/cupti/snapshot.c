@@ -501,18 +501,17 @@ static kprof_status keep_blocks(kprof_snapshot *s, block_table *table, size_t fr
 
 static kprof_status save_blocks(kprof_snapshot *s, size_t from, int64_t limit_ns)
 {
-    const size_t had = s->start.device_capacity;
+    const bool grows = s->start.count > s->start.device_capacity;
     if (s->start.count == from)
         return KPROF_OK;
+    if (s->follows && grows) /* what the launch has changed, or will, is noted in the list that is there */
+        return kprof_fail(KPROF_NOT_COLLECTED, "the list of saved memory grew behind a launch that is followed");
     kprof_status status = grow_device_table(s, &s->start);
     if (status != KPROF_OK)
         return status;
-    const bool has_grown = s->start.device_capacity != had;
-    if (has_grown)
+    if (grows)
         s->groups = 0; /* there are too few for the list */
-    if (s->follows && has_grown)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the list of saved memory grew behind a launch that is followed");
-    CUresult result = upload(s, &s->start, has_grown ? 0 : from);
+    CUresult result = upload(s, &s->start, grows ? 0 : from);
     KPROF_THEN(result, run(s, s->scan, &s->start, from));
     status = inspect(s, result, from, limit_ns);
     return status == KPROF_OK ? keep_blocks(s, &s->start, from, limit_ns) : status;

@@ -1114,8 +1114,15 @@ TEST(test_memory_that_comes_behind_a_followed_launch)
     unsigned char *large = make_large(MANY, 3);
     allocate(large, MANY);
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NOT_COLLECTED);
+    fill(0, BLOCK, 2);
     fake_end_followed();
+    void *start = copy_of_memory();
+    fill(0, BLOCK, 3);
+    void *end = copy_of_memory();
+    assert_replays(start, end); /* of what was there before */
     kprof_snapshot_drop(snapshot, true);
+    free(start);
+    free(end);
     free(large);
 }
 
