@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Keeps messages from being printed, but checks them, and makes the scratch folder; then calls fuzz_set_up. */
