@@ -84,8 +84,11 @@ kprof_owner kprof_folder_owner(int folder)
     if (fd < 0)
         return KPROF_OWNER_UNKNOWN;
     kprof_owner owner = KPROF_OWNER_GONE;
+    struct stat file;
     if (flock(fd, LOCK_SH | LOCK_NB) != 0)
         owner = errno == EWOULDBLOCK ? KPROF_OWNER_LIVES : KPROF_OWNER_UNKNOWN;
+    else if (fstat(fd, &file) != 0 || file.st_nlink == 0) /* the owner has removed the folder meanwhile */
+        owner = KPROF_OWNER_UNKNOWN;
     close(fd);
     return owner;
 }

@@ -70,6 +70,25 @@ TEST(a_child_of_the_owner_does_not_own)
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_GONE);
 }
 
+/* One that removes its lock before it gives it up has ended, and was not cut short. */
+TEST(an_owner_that_ends_is_not_gone)
+{
+    const char *reason;
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (unsigned i = 0; i < 5000; i++) {
+            int lock = kprof_folder_own(folder, &reason);
+            unlinkat(folder, KPROF_OWNER_FILE, 0);
+            close(lock);
+        }
+        _exit(0);
+    }
+    unsigned gone = 0;
+    while (waitpid(pid, NULL, WNOHANG) == 0)
+        gone += kprof_folder_owner(folder) == KPROF_OWNER_GONE;
+    assert_int_equal(gone, 0);
+}
+
 /* Files that others have put there say nothing. */
 TEST(links_tell_nothing)
 {
