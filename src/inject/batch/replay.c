@@ -7,6 +7,7 @@
 #include "core/signals.h"
 #include "inject/batch/caches.h"
 #include "inject/batch/compare.h"
+#include "inject/batch/ends.h"
 #include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
@@ -81,10 +82,13 @@ static kprof_status begin_span(kprof_batch_state *state)
     return status;
 }
 
-/* The replay would give the host something else than the own run did, so repeat nothing from there on. */
+/* The replay would give the host something else than the own run did, so repeat nothing from there on. -c counts other
+ * launches in place of those that are lost, as later batches lose none in this way. */
 static kprof_status end_before(kprof_batch_state *state, kprof_passes *passes, size_t number)
 {
-    passes->replayed = number;
+    for (; passes->replayed > number; passes->replayed--)
+        if (state->list.items[passes->replayed - 1].chosen)
+            kprof_behind_leave_uncounted(&state->list.items[passes->replayed - 1].record);
     state->context->diverges = true;
     for (size_t i = 0; i < number; i++)
         if (state->list.items[i].chosen)
