@@ -88,12 +88,20 @@ TEST_WITH(when_the_other_has_left_a_folder_without_a_session, make_session, NULL
 {
     char lock[64];
     make(precious);
-    awaited = LOCK_SH;
+    awaited = LOCK_EX;
     refuse("another kprof has recovered it");
     snprintf(lock, sizeof lock, "%s/recover.lock", dir);
     assert_int_not_equal(access(lock, F_OK), 0);
     refuse("it is no directory of a run");
     assert_int_equal(unlink(precious) | rmdir(dir), 0);
+}
+
+/* The other one removes it while this one asks for its owner. */
+TEST_WITH(when_the_other_has_just_recovered_it, make_session, NULL)
+{
+    awaited = LOCK_SH;
+    refuse("it is no directory of a run");
+    assert_int_not_equal(access(dir, F_OK), 0);
 }
 
 /* A run that has found no descriptor for its report closes its session likewise. */
