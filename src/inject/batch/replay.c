@@ -26,12 +26,14 @@
 /* A replay failed, or memory was not put back behind one. */
 #define NOBODY_KNOWS SIZE_MAX
 
-/* Put the start back. What the own run and one replay of as many launches left as it was, a second one does, too: all
- * memory is compared behind the first, and before the end is put back. To compare 100 GB takes 25 to 50 ms. */
+/* Put the start back. What the own run and one replay of as many launches left as it was, a second one does, too,
+ * unless kernels compute something else each time: all memory is compared behind the first, and before the end is put
+ * back. To compare 100 GB takes 25 to 50 ms. */
 static kprof_status restore_start(kprof_replay *replay, kprof_batch_state *state)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    const bool everywhere = replay->repeated > 0 && replay->repeated != replay->compared;
+    const bool is_new = replay->repeated != replay->compared || state->context->diverges;
+    const bool everywhere = replay->repeated > 0 && is_new;
     kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot, everywhere);
     if (status == KPROF_OK && everywhere && replay->repeated != NOBODY_KNOWS)
         replay->compared = replay->repeated;
