@@ -38,6 +38,12 @@ class Judgement(unittest.TestCase):
         self.assertEqual(self.judged(under=result(seconds=2.5), found=launches(2, 1, partial=1)),
                          ([], ["launches", "time"]))
 
+    def test_program_that_takes_longer_alone(self):
+        slow = Row("jax", 4, 3, 10, alone=7.4)
+        for alone, seconds, missed in ((5, 10, []), (5, 10.1, ["time"]), (12.4, 14.9, []), (12.4, 15.1, ["time"])):
+            finding = Finding(result(seconds=alone), result(seconds=seconds), launches(3, 1))
+            self.assertEqual(judge(slow, finding), ([], missed))
+
     def test_cells(self):
         cells = Finding(result(), result(), launches(3, 1)).cells(self.row)
         self.assertEqual(cells[1:4] + cells[-1:], ("same", "3 of 4", "3", ""))

@@ -22,13 +22,18 @@ LIMIT = 60
 
 class Row:
     """A program, and what is wanted of it: `complete` launches of `launches`, all told of but for `lost`, in `seconds`;
-    `argv` names the program of waits.cu, or another. `status`: its own; `same`: its output is the same each time."""
+    `argv` names the program of waits.cu, or another. `status`: its own; `same`: its output is the same each time;
+    `alone`: the seconds that it took alone where those were wanted."""
 
     def __init__(self, name, launches, complete, seconds, **more):
         self.name, self.launches, self.complete, self.seconds = name, launches, complete, seconds
         self.argv = more.get("argv") or [harness.programs() / "waits", name]
         self.options, self.status, self.same = more.get("options", []), more.get("status", 0), more.get("same", True)
-        self.lost = more.get("lost", 0)
+        self.lost, self.alone = more.get("lost", 0), more.get("alone")
+
+    def most_seconds(self, alone):
+        """What is wanted where the program takes so long alone: a machine may be slower than that of the wish."""
+        return self.seconds if self.alone is None else self.seconds - self.alone + max(alone, self.alone)
 
 
 def exact(part, launches, seconds):
@@ -43,7 +48,7 @@ def rows():
             Row("forked", 80, 80, 30), Row("killed", 200, 150, 25, status=137, lost=50),
             Row("slow", 16, 10, 30), Row("written", 40, 40, 3),
             exact("frees", 20, 4), exact("managed", 6, 4),
-            Row("jax", 100, 95, 10, argv=jax, options=["-c", "100"], same=False)]
+            Row("jax", 100, 95, 10, argv=jax, options=["-c", "100"], same=False, alone=7.4)]
 
 
 SHARED = "multiplexed: its counters are part of the values of"
@@ -66,8 +71,8 @@ class Finding:
         wrong, missed = judge(row, self)
         shared = f" and {self.shared} in their values" if self.shared else ""
         return (row.name, f"**{'; '.join(wrong)}**" if wrong else "same", f"{self.complete}{shared} of {row.launches}",
-                f"{row.complete}", f"{self.under.seconds:.1f} s", f"{row.seconds} s", f"{self.plain.seconds:.1f} s",
-                ", ".join(missed))
+                f"{row.complete}", f"{self.under.seconds:.1f} s", f"{row.most_seconds(self.plain.seconds):.3g} s",
+                f"{self.plain.seconds:.1f} s", ", ".join(missed))
 
     def details(self):
         """Lines on what is not complete, and on time."""
@@ -119,7 +124,7 @@ def judge(row, finding):
         wrong.append(f"{finding.told} launches told of")
     if finding.complete + finding.shared < row.complete:
         missed.append("launches")
-    if under.seconds > row.seconds:
+    if under.seconds > row.most_seconds(plain.seconds):
         missed.append("time")
     return wrong, missed
 
