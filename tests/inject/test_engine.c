@@ -463,6 +463,32 @@ TEST(test_proof_around_a_try)
     assert_measured(launch_alone(SIM_SCALE, SLOT));
 }
 
+/* A replay has computed something else. What the own run left before a copy to the host is kept outside of the proof's
+ * ranges, and the proof goes on behind it. */
+TEST(test_proof_around_what_is_kept)
+{
+    uint64_t words[SIM_WORDS];
+    const sim_step copy_out = {.op = SIM_COPY_OUT, .a = SLOT};
+    kprof_profiled_context *context = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
+    context->diverges = true;
+    for (unsigned reaches = 0; reaches < 2; reaches++) {
+        unsigned first = launch(SIM_DICE);
+        assert_int_equal(sim_call(&copy_out, words), 0);
+        assert_pending(first);
+        unsigned second = launch_on(SIM_ADD, reaches ? SHARED_SLOT : SLOT);
+        close_batch();
+        if (reaches) {
+            assert_unmeasured(first, "reached memory of the host, which no replay may change");
+            assert_unmeasured(second, "reached memory of the host, which no replay may change");
+        } else {
+            assert_measured(first);
+            assert_measured(second);
+        }
+    }
+    context->diverges = false;
+    assert_measured(launch_alone(SIM_SCALE, SLOT)); /* nobody is searched any more */
+}
+
 static void choose_only_add(kprof_kernel *kernel)
 {
     kernel->matches = strcmp(kernel->record.mangled, "add") == 0;

@@ -1650,6 +1650,9 @@ static kprof_status operation_keep_all(kprof_snapshot *snapshot, kprof_operation
     check_idle("all memory is kept");
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("memory of another context is kept, or nothing was saved");
+    const kprof_profiler *armed = sim.contexts[sim_current].armed;
+    if (armed && armed->pushed > 0)
+        sim_violation("all memory is kept within range %zu, which counts what that takes", armed->pushed);
     const bool fault = has_fault();
     for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++) {
         all[slot].saved = snapshot->slots[slot].saved;
