@@ -105,7 +105,7 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_fi
 /* A launch that was taken could not be measured, and does not count: one more is taken in its place. Thread-safe. */
 void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch);
 
-/* The same of one that waits for the application, but for no more of them than --launch-count takes, as all may wait.
+/* The same, but for no more launches than --launch-count takes, as all may be such: they wait for the application, say.
  * Thread-safe. */
 void kprof_filter_leave_uncounted(kprof_filter *filter, const kprof_filter_launch *launch);
 

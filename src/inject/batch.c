@@ -247,7 +247,7 @@ static void settle_prepared(kprof_batch *batch, const kprof_call *call)
     if (kprof_engine.device->target_capturing() || !kprof_engine.device->snapshot_leave_host(state->context->snapshot))
         return;
     state->proved = batch->own.proof_open && kprof_behind_may_prove(first->kernel, state->metrics);
-    kprof_behind_leave_uncounted(&first->record);
+    kprof_state_leave_uncounted(&first->record);
     kprof_deliver_launch(&first->record, KPROF_DID_NOT_END KPROF_BEHIND_IT);
     kprof_engine.device->operation_free(first->operation);
     state->list.count = state->list.chosen = state->list.entered = batch->ends.unproved = 0;

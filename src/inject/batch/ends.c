@@ -202,12 +202,6 @@ bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decisi
            kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
 }
 
-void kprof_behind_leave_uncounted(const kprof_launch_record *record)
-{
-    const kprof_filter_launch place = kprof_kernel_place(record);
-    kprof_filter_leave_uncounted(kprof_engine.process.filter, &place);
-}
-
 bool kprof_behind_may_prove(const kprof_kernel *kernel, const kprof_chip_metrics *metrics)
 {
     return metrics->proof.count > KPROF_PROOF_READS && !atomic_load(&kernel->writes_host);

@@ -64,8 +64,6 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state) KPROF_
 
 /* May a batch begin behind the launch? `decision` is what kprof has decided for it. */
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision);
-/* A chosen launch waits for the application, so that it is not measured: -c counts another one in its place. */
-void kprof_behind_leave_uncounted(const kprof_launch_record *record);
 /* Can a proof tell of what comes behind the launch, which may read memory of the host meanwhile? It looks for writes.
  */
 bool kprof_behind_may_prove(const kprof_kernel *kernel, const kprof_chip_metrics *metrics);

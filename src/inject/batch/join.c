@@ -392,7 +392,7 @@ static void begin_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     batch->state.list.entered = 0;
     if (!launch->chosen)
         return;
-    kprof_behind_leave_uncounted(&launch->record);
+    kprof_state_leave_uncounted(&launch->record);
     *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT KPROF_BEHIND_IT);
 }
 

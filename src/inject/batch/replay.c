@@ -7,7 +7,6 @@
 #include "core/signals.h"
 #include "inject/batch/caches.h"
 #include "inject/batch/compare.h"
-#include "inject/batch/ends.h"
 #include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
@@ -90,7 +89,7 @@ static kprof_status end_before(kprof_batch_state *state, kprof_passes *passes, s
 {
     for (; passes->replayed > number; passes->replayed--)
         if (state->list.items[passes->replayed - 1].chosen)
-            kprof_behind_leave_uncounted(&state->list.items[passes->replayed - 1].record);
+            kprof_state_leave_uncounted(&state->list.items[passes->replayed - 1].record);
     state->context->diverges = true;
     for (size_t i = 0; i < number; i++)
         if (state->list.items[i].chosen)

@@ -99,3 +99,9 @@ size_t kprof_state_take_range(kprof_batch_state *state, size_t *range)
         *range = state->ranges.count++;
     return *range;
 }
+
+void kprof_state_leave_uncounted(const kprof_launch_record *record)
+{
+    const kprof_filter_launch place = kprof_kernel_place(record);
+    kprof_filter_leave_uncounted(kprof_engine.process.filter, &place);
+}

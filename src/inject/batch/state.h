@@ -147,5 +147,7 @@ void kprof_state_note(kprof_batch_state *state, const char *text, const char *wh
 bool kprof_state_reserve(kprof_batch_state *state, size_t more);
 /* Add a launch or transfer, and own its operation. There is space. */
 void kprof_state_add(kprof_batch_state *state, const kprof_batch_launch *launch, kprof_operation *operation);
+/* A chosen launch will not be measured, and later ones may: -c counts another one in its place. */
+void kprof_state_leave_uncounted(const kprof_launch_record *record);
 /* Return the index of a launch's range, which also names it. A launch without one gets the next index. */
 size_t kprof_state_take_range(kprof_batch_state *state, size_t *range);
