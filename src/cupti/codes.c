@@ -101,7 +101,8 @@ static bool has_function(const code *c, const char *function)
     return false;
 }
 
-/* Of several the one that was loaded last and has the function; if none has it, it is in one whose bytes are gone. */
+/* Choose the one that was loaded last of those that have the function. If none has it, it is in one whose bytes are
+ * gone. */
 static code *choose(code *first, uint64_t crc, const char *function)
 {
     code *newest = NULL, *gone = NULL;

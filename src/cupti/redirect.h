@@ -15,7 +15,7 @@ typedef struct kprof_argument {
     };
 } kprof_argument;
 
-/* What such a call takes away: memory, or a module of kprof's own. */
+/* Memory or a module of kprof's own, for such a call to take away. */
 typedef struct kprof_thing {
     CUmodule module;
     CUdeviceptr memory; /* of a module: that of its variable */

@@ -11,7 +11,7 @@ typedef struct kprof_set_definition {
     int order;
 } kprof_set_definition;
 
-/* What pages call something, in words. */
+/* A word or a heading that pages show. */
 typedef struct kprof_page_word {
     char **words; /* NULL-terminated */
     char *meaning;

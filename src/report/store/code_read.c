@@ -269,7 +269,7 @@ static void store_job(code_reader *reader, const kprof_code_job *job, int64_t id
     KPROF_FREE(reader->short_names, reader->file_rows, reader->ptx_rows);
 }
 
-/* What to read of the cubins that the run has kept. */
+/* List the cubins that the run has kept, each with the functions to read. */
 static kprof_code_job *list_jobs(kprof_report *report)
 {
     kprof_code_job *jobs = kprof_calloc(report->code_count + 1, sizeof *jobs);

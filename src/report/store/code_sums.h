@@ -3,7 +3,7 @@
 
 #include "report/store/store.h"
 
-/* What a launch has of a function: rows of an offset and a value for each metric. */
+/* A launch's values of a function: rows of an offset and a value for each metric. */
 typedef struct kprof_code_values {
     int64_t profile, function;
     const int64_t *metrics; /* [count]: rows of the table metric; 0: not stored */
