@@ -353,19 +353,13 @@ static kprof_status check_outputs(const kprof_options *options, const char *log_
 /* Files are written as they are named, but reports, whose %i takes its number as they are made. */
 static kprof_status expand_name(kprof_options *options, const char *option, char **path)
 {
-    struct stat found;
+    KPROF_AUTO_FREE char *name = NULL;
     if (!*path || !strchr(*path, '%'))
         return KPROF_OK;
-    for (unsigned number = 1;; number++) {
-        KPROF_AUTO_FREE char *name = NULL;
-        kprof_status status = kprof_name_expand(option, *path, number, &name);
-        if (status != KPROF_OK)
-            return status;
-        if (kprof_name_is_numbered(*path) && lstat(name, &found) == 0)
-            continue;
+    kprof_status status = kprof_name_expand_to_new(option, *path, &name);
+    if (status == KPROF_OK)
         *path = kprof_pool_strdup(&options->made_words, name);
-        return KPROF_OK;
-    }
+    return status;
 }
 
 kprof_status kprof_outputs_check(kprof_options *options)

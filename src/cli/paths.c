@@ -256,14 +256,14 @@ kprof_status kprof_name_expand(const char *option, const char *pattern, unsigned
     return status;
 }
 
-static kprof_status expand(const char *given, unsigned number, char **out)
+static kprof_status expand_report(const char *option, const char *given, unsigned number, char **out)
 {
     kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_status status = fill("--export", given, number, &path);
+    kprof_status status = fill(option, given, number, &path);
     const char *slash = path.length > 0 ? strrchr(path.data, '/') : NULL;
     const char *name = slash ? slash + 1 : path.length > 0 ? path.data : "";
     if (status == KPROF_OK && (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
-        status = kprof_fail(KPROF_USAGE, "--export %s: that is a folder; add the name of a file", given);
+        status = kprof_fail(KPROF_USAGE, "%s %s: that is a folder; add the name of a file", option, given);
     cut_other_extension(&path);
     if (path.length == 0 || !kprof_has_extension(path.data))
         kprof_strbuf_puts(&path, kprof_is_called_ncu() ? EXTENSION_OF_NCU : EXTENSION);
@@ -304,16 +304,28 @@ void kprof_export_path_quote(const char *path, kprof_strbuf *out)
         kprof_strbuf_printf(out, *path == '%' ? "%%%%" : "%c", *path);
 }
 
-kprof_status kprof_export_path_expand(const char *pattern, char **out)
+typedef kprof_status expander(const char *option, const char *pattern, unsigned number, char **out);
+
+static kprof_status expand_to_new(expander *expand, const char *option, const char *pattern, char **out)
 {
     struct stat found; /* a link that leads nowhere is no free name */
     for (unsigned number = 1;; number++) {
-        kprof_status status = expand(pattern, number, out);
+        kprof_status status = expand(option, pattern, number, out);
         if (status != KPROF_OK || !kprof_name_is_numbered(pattern) || lstat(*out, &found) != 0)
             return status;
         free(*out);
         *out = NULL;
     }
+}
+
+kprof_status kprof_name_expand_to_new(const char *option, const char *pattern, char **out)
+{
+    return expand_to_new(kprof_name_expand, option, pattern, out);
+}
+
+kprof_status kprof_export_path_expand(const char *pattern, char **out)
+{
+    return expand_to_new(expand_report, "--export", pattern, out);
 }
 
 kprof_status kprof_export_path_claim(const kprof_options *options, char **out, kprof_create_mode *mode)

@@ -36,8 +36,9 @@ void kprof_export_path_quote(const char *path, kprof_strbuf *out);
 kprof_status kprof_name_expand(const char *option, const char *pattern, unsigned number, char **out) KPROF_MUST_CHECK;
 /* Does it have a %i? "%%i" has none. */
 bool kprof_name_is_numbered(const char *pattern);
-/* The same for a report, the value of --export: append ".kprof" where it is missing, and take the lowest number that
- * gives a new file. */
+/* Expand with the lowest number that gives a new file. */
+kprof_status kprof_name_expand_to_new(const char *option, const char *pattern, char **out) KPROF_MUST_CHECK;
+/* The same for a report, the value of --export: append ".kprof" where it is missing. */
 kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUST_CHECK;
 /* Expand --export, and tell how to create the report there. With %i also create the file, empty, so that runs at the
  * same time get numbers of their own. OUTPUT when it cannot be created. */
