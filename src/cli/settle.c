@@ -335,6 +335,15 @@ static kprof_status settle_source(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Orders, groups and numbers of rows choose the page that has such rows, where no page is named. */
+static void choose_page_of_rows(kprof_options *options)
+{
+    const bool has_kernels = options->top || options->group_by != KPROF_UNSET || options->sort != KPROF_UNSET;
+    const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
+    if (prints && has_kernels && options->page == KPROF_UNSET && !options->census && !options->html_path)
+        options->page = options->sort >= KPROF_SORT_SAMPLES ? KPROF_PAGE_SOURCE : KPROF_PAGE_SUMMARY;
+}
+
 /* Rows of kernels are in some pages only, and some of these rank them. */
 static kprof_status check_rows(const kprof_options *options)
 {
@@ -418,6 +427,8 @@ static kprof_status settle_text(kprof_options *options)
 static kprof_status settle_pages(kprof_options *options)
 {
     kprof_status status = settle_format(options);
+    if (status == KPROF_OK)
+        choose_page_of_rows(options);
     KPROF_THEN(status, settle_text(options));
     if (options->page == KPROF_PAGE_CENSUS && !options->census && options->command->mask == KPROF_IN(profile))
         return kprof_fail(KPROF_USAGE, "--page census shows what --census counts: give --census, too");

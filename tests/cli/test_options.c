@@ -93,11 +93,10 @@ TEST(commands_and_programs_of_the_same_name)
     assert_string_equal(options.argument, "a.kprof");
     assert_true(options.reports.count == 2 && options.launches.count == 2);
     assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
-    assert_refused("report a.kprof --top 2", "--top is about rows of kernels or code: give --page summary, census");
-    assert_refused("report a.kprof --sort samples", "--sort is about rows of code: give --page source too");
-    assert_refused("--sort time app", "--sort is about rows of kernels");
-    assert_refused("report a.kprof --sort gain", "--sort is about rows of kernels");
-    assert_refused("report a.kprof --group-by kernel", "--group-by is about rows of kernels");
+    assert_refused("report a.kprof --page raw --top 2",
+                   "--top is about rows of kernels or code: give --page summary, ");
+    assert_refused("--page details --sort time app", "--sort is about rows of kernels");
+    assert_refused("report a.kprof --page details --group-by kernel", "--group-by is about rows of kernels");
     assert_refused("report a.kprof --page statistics --top 2", "--top is about the summary and brief pages");
     assert_refused("report a.kprof --print-summary per-kernel --sort time",
                    "--sort is about the summary and brief pages");
@@ -113,6 +112,25 @@ TEST(commands_and_programs_of_the_same_name)
     assert_refused("version 1", "one word too many");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
     assert_refused("--import a.kprof --list-sets", "it is the command kprof list sets");
+}
+
+TEST(rows_choose_their_page)
+{
+    static const struct {
+        const char *line;
+        int page;
+    } cases[] = {{"report a.kprof --top 2", KPROF_PAGE_SUMMARY},
+                 {"--sort time app", KPROF_PAGE_SUMMARY},
+                 {"report a.kprof --sort gain", KPROF_PAGE_SUMMARY},
+                 {"report a.kprof --csv --group-by kernel", KPROF_PAGE_SUMMARY},
+                 {"report a.kprof --sort samples", KPROF_PAGE_SOURCE},
+                 {"report a.kprof --sort conflicts --top 3", KPROF_PAGE_SOURCE},
+                 {"report a.kprof --brief --top 2", KPROF_PAGE_BRIEF},
+                 {"report a.kprof", KPROF_UNSET}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(parse(cases[i].line), KPROF_OK);
+        assert_int_equal(options.page, cases[i].page);
+    }
 }
 
 TEST(comparisons)
