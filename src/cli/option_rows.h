@@ -103,8 +103,9 @@ OPTION(CLI, STRING, filter_nvtx, "filter-nvtx", STATS,
 OPTION(CLI, CHOICE, time_unit, "timeunit", STATS, "the unit of times (nsec)", .argument = "nsec|usec|msec|sec",
        .choices = KPROF_CHOICES({"nsec", 0}, {"usec", 1}, {"msec", 2}, {"sec", 3}))
 OPTION(CLI, FLAG, prints_stats, "stats", TRACE, "print tables, too, where --export keeps the trace")
-OPTION(CLI, CHOICE, page, "page", SHOWING, "the page to print (details; with --group-by, --sort or --top the one that has such rows)", .argument = PAGE_WORDS,
-       .initial = KPROF_UNSET, .choices = pages)
+OPTION(CLI, CHOICE, page, "page", SHOWING,
+       "the page to print (details; with --group-by, --sort or --top the one that has such rows)",
+       .argument = PAGE_WORDS, .initial = KPROF_UNSET, .choices = pages)
 OPTION(ELSEWHERE, SET, page, "brief", SHOWING,
        "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB",
        .value = KPROF_PAGE_BRIEF)

@@ -398,7 +398,7 @@ TEST(first_error_ends)
     static const char *const wrong[] = {"--multiplex-samples 3 --replay-mode kernel app",
                                         "--csv-layout wide --json app",
                                         "--html a.html --csv app",
-                                        "--top 2 app",
+                                        "--page raw --top 2 app",
                                         "--brief --csv app",
                                         "--filter x app",
                                         "--page session --filter duration>10us app"};
