@@ -3,8 +3,7 @@
  * CSV. */
 #include "core/nvtx.h"
 #include "report/emit/csv_code.h"
-#include "report/emit/ncu_rooflines.h"
-#include "report/emit/ncu_words.h"
+#include "report/emit/ncu.h"
 #include "report/model/number.h"
 
 #include <math.h>

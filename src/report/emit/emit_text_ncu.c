@@ -1,7 +1,6 @@
 /* Text as ncu prints it, for scripts that read its lines: a table of names, units and values for each section, with
  * ncu's units, and the findings below it. It has the pages that ncu has, without kprof's verdict. */
-#include "report/emit/ncu_rooflines.h"
-#include "report/emit/ncu_words.h"
+#include "report/emit/ncu.h"
 #include "report/model/number.h"
 
 #include <math.h>
@@ -228,18 +227,22 @@ static void text_section_end(kprof_emitter *emitter)
     of(emitter)->has_rule = false;
 }
 
-/* Each of these is a row of its own: a kernel with a shape. Other lists have no such fields. */
+/* Find the fields of these keys; false: a record of another list has not all of them. */
+static bool find_fields(const kprof_emit_record *record, const char *const *keys, size_t count,
+                        const kprof_emit_field **fields)
+{
+    return KPROF_ALL(i, count, (fields[i] = kprof_record_find(record, keys[i])));
+}
+
+/* Each of these is a row of its own: a kernel with a shape. */
 static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     enum { PID, PROCESS, KERNEL, GRID, BLOCK, DEVICE, CC, INVOCATIONS, FIELDS };
     static const char *const keys[FIELDS] = {"process_id", "process", "kernel", "grid",
                                              "block",      "device",  "cc",     "invocations"};
     const kprof_emit_field *fields[FIELDS];
-    for (size_t i = 0; i < FIELDS; i++) {
-        fields[i] = kprof_record_find(record, keys[i]);
-        if (!fields[i])
-            return;
-    }
+    if (!find_fields(record, keys, FIELDS, fields))
+        return;
     tell_process(of(emitter), fields[PID]->integer, fields[PROCESS]->text);
     kprof_output_printf(emitter->out, "  %s", fields[KERNEL]->text);
     if (fields[GRID]->text && fields[BLOCK]->text)
@@ -256,12 +259,8 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
     const kprof_emit_field *fields[FIELDS];
     ncu_text *text = of(emitter);
     char unit[KPROF_NCU_UNIT_SIZE];
-    for (size_t i = 0; i < FIELDS; i++) {
-        fields[i] = kprof_record_find(row, keys[i]);
-        if (!fields[i])
-            return;
-    }
-    if (!kprof_record_is_shown(row) || (fields[LABEL]->is_cell && !emitter->options->with_tables))
+    if (!find_fields(row, keys, FIELDS, fields) || !kprof_record_is_shown(row) ||
+        (fields[LABEL]->is_cell && !emitter->options->with_tables))
         return;
     KPROF_AUTO_FREE char *name = kprof_ncu_section_name(fields[SECTION]->text);
     if (!text->section || strcmp(text->section, name) != 0)

@@ -1,4 +1,5 @@
-/* ncu's words for sections, kernels and units, in its CSV and in its text. */
+/* ncu's words for sections, kernels and units, in its CSV and in its text, and the rows that it prints of a roofline.
+ */
 #pragma once
 
 #include "report/emit/emit.h"
@@ -13,3 +14,21 @@ char *kprof_ncu_section_name(const char *name);
 char *kprof_ncu_kernel_name(const kprof_emitter *emitter, const kprof_model_launch *launch, const char *kernel);
 /* OPT (with an estimate), INF (what limits the launch) or WRN. */
 const char *kprof_ncu_rule_type(const kprof_found *found);
+
+/* A row of a roofline: what its roof or its point is made of. */
+typedef struct kprof_ncu_row {
+    const char *item;  /* the roof or the point */
+    const char *label; /* of the value, as the options title metrics */
+    const char *unit;
+    double value; /* NaN: not measured */
+} kprof_ncu_row;
+
+/* Gets each row, whose texts live as long as the call. */
+typedef struct kprof_ncu_writer {
+    const kprof_emitter *emitter;
+    const kprof_model_launch *launch;
+    void (*put)(void *user, const kprof_ncu_row *row);
+    void *user;
+} kprof_ncu_writer;
+
+void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline);
