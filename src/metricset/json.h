@@ -95,3 +95,11 @@ cJSON *kprof_json_add(cJSON *object, const kprof_json_member *members);
 /* An array of these elements, at least one, which are its own then. */
 #define KPROF_JSON_ARRAY(...) kprof_json_array((cJSON *const[]){__VA_ARGS__, NULL})
 cJSON *kprof_json_array(cJSON *const *elements);
+/* An array with a value for each index `i` below `count`. */
+#define KPROF_JSON_EACH(i, count, value)                                                                               \
+    __extension__({                                                                                                    \
+        cJSON *each_##i = cJSON_CreateArray();                                                                         \
+        for (size_t i = 0; i < (count); i++)                                                                           \
+            cJSON_AddItemToArray(each_##i, (value));                                                                   \
+        each_##i;                                                                                                      \
+    })

@@ -121,11 +121,8 @@ static void html_page_end(kprof_emitter *emitter)
     html_emitter *html = of(emitter);
     if (!html->data_place)
         return;
-    cJSON *texts = cJSON_CreateArray();
-    for (size_t i = 0; i < html->texts.count; i++)
-        append(texts, cJSON_CreateString(html->texts.copies.items[i]));
     kprof_output_puts(emitter->out, "]");
-    write_member(html, "texts", texts);
+    write_member(html, "texts", KPROF_JSON_EACH(i, html->texts.count, cJSON_CreateString(html->texts.copies.items[i])));
     kprof_output_puts(emitter->out, "}");
     const char *rest = html->data_place + strlen(data_mark);
     kprof_output_put(emitter->out, rest, (size_t)(kprof_html_page_end - rest));
@@ -200,24 +197,10 @@ static cJSON *kernels(kprof_emitter *emitter)
     return array;
 }
 
-static cJSON *processes(const kprof_model *model)
+static cJSON *device_object(const kprof_model_device *device)
 {
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < model->process_count; i++)
-        append(array, kprof_json_process(&model->processes[i]));
-    return array;
-}
-
-static cJSON *devices(const kprof_model *model)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < model->device_count; i++) {
-        const kprof_model_device *device = &model->devices[i];
-        append(array,
-               KPROF_JSON_OBJECT({"id", kprof_json_integer(device->record.device)}, {"name", text_of(device->name)},
-                                 {"chip", text_of(device->chip)}, {"cc", text_of(device->cc)}));
-    }
-    return array;
+    return KPROF_JSON_OBJECT({"id", kprof_json_integer(device->record.device)}, {"name", text_of(device->name)},
+                             {"chip", text_of(device->chip)}, {"cc", text_of(device->cc)});
 }
 
 static void html_launches_begin(kprof_emitter *emitter)
@@ -231,8 +214,8 @@ static void html_launches_begin(kprof_emitter *emitter)
     begin_part(html);
     kprof_output_puts(emitter->out, "{\"part\":\"launches\"");
     write_member(html, "kernels", kernels(emitter));
-    write_member(html, "processes", processes(model));
-    write_member(html, "devices", devices(model));
+    write_member(html, "processes", KPROF_JSON_EACH(i, model->process_count, kprof_json_process(&model->processes[i])));
+    write_member(html, "devices", KPROF_JSON_EACH(i, model->device_count, device_object(&model->devices[i])));
     write_member(html, "metrics", kprof_json_metrics(&emitter->launches));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");
 }
@@ -439,10 +422,7 @@ static void html_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
 static void html_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
     html_emitter *html = of(emitter);
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < count; i++)
-        append(array, kprof_json_what_if(&curves[i]));
-    add(html->launch, "what_if", pooled_array(html, array));
+    add(html->launch, "what_if", pooled_array(html, KPROF_JSON_EACH(i, count, kprof_json_what_if(&curves[i]))));
     if (html->section)
         add(html->section, "what_if", cJSON_CreateTrue());
 }
@@ -465,23 +445,19 @@ static cJSON *place_array(const char *name, const char *path, uint32_t line)
 
 static cJSON *series_object(const kprof_launch_timeline *timeline, const kprof_timeline_series *series)
 {
-    cJSON *starts = cJSON_CreateArray(), *durations = cJSON_CreateArray(), *values = cJSON_CreateArray();
-    for (size_t i = series->first; i < series->first + series->count; i++) {
-        append(starts, kprof_json_integer(timeline->samples[i].start_ns));
-        append(durations, kprof_json_integer(timeline->samples[i].duration_ns));
-        append(values, value_of(timeline->samples[i].value));
-    }
+    const kprof_time_sample *samples = timeline->samples + series->first;
     return KPROF_JSON_OBJECT(
         {"name", text_of(series->metric->name)}, {"label", text_of(series->label)}, {"unit", text_of(series->unit)},
         {"help", text_of(series->help)}, {"least", value_of(series->least)}, {"mean", value_of(series->mean)},
-        {"most", value_of(series->most)}, {"starts", starts}, {"durations", durations}, {"values", values});
+        {"most", value_of(series->most)},
+        {"starts", KPROF_JSON_EACH(i, series->count, kprof_json_integer(samples[i].start_ns))},
+        {"durations", KPROF_JSON_EACH(i, series->count, kprof_json_integer(samples[i].duration_ns))},
+        {"values", KPROF_JSON_EACH(i, series->count, value_of(samples[i].value))});
 }
 
 static void html_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
 {
-    cJSON *series = cJSON_CreateArray();
-    for (size_t i = 0; i < timeline->series_count; i++)
-        append(series, series_object(timeline, &timeline->series[i]));
+    cJSON *series = KPROF_JSON_EACH(i, timeline->series_count, series_object(timeline, &timeline->series[i]));
     add(of(emitter)->launch, "timeline",
         KPROF_JSON_OBJECT({"interval", kprof_json_integer(timeline->interval_ns)},
                           {"end", kprof_json_integer(timeline->end_ns)},
@@ -510,23 +486,18 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
     kprof_found_where(found, &advice);
     append(array, take_pooled(html, &advice));
     append(array, pooled(html, kprof_found_next(found)));
-    cJSON *places = found->place_count > 0 ? cJSON_CreateArray() : NULL;
-    for (size_t i = 0; i < found->place_count; i++) {
-        const kprof_code_place *at = &found->places[i].at;
-        append(places, place_array(at->name, at->path, at->line));
-    }
-    if (places)
-        append(array, places);
+    const kprof_found_place *places = found->places;
+    if (found->place_count > 0)
+        append(array, KPROF_JSON_EACH(i, found->place_count,
+                                      place_array(places[i].at.name, places[i].at.path, places[i].at.line)));
     return array;
 }
 
 /* Describe once what the findings and verdicts of all launches share. */
 static void describe_rules(html_emitter *html, const kprof_findings *findings)
 {
-    html->rules = cJSON_CreateArray();
+    html->rules = KPROF_JSON_EACH(i, findings->count, rule_object(findings->items[i].finding));
     html->verdict = cJSON_CreateArray();
-    for (size_t i = 0; i < findings->count; i++)
-        append(html->rules, rule_object(findings->items[i].finding));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         KPROF_AUTO(kprof_verdict_text) row = kprof_verdict_describe(findings, i, false);
         append(html->verdict, KPROF_JSON_OBJECT({"key", text_of(row.key)}, {"label", text_of(row.label)}));
@@ -563,10 +534,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
     cJSON *verdict = add_array(html->launch, "verdict"), *found = add_array(html->launch, "findings");
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         KPROF_AUTO(kprof_verdict_text) row = kprof_emit_verdict_row(all, i, false);
-        cJSON *line = cJSON_CreateArray();
-        append(line, take_pooled(html, &row.name));
-        append(line, value_of(row.value));
-        append(line, take_pooled(html, &row.text));
+        cJSON *line = KPROF_JSON_ARRAY(take_pooled(html, &row.name), value_of(row.value), take_pooled(html, &row.text));
         if (i == KPROF_ROW_BEST && findings->verdict.near)
             append(line, cJSON_CreateString(kprof_verdict_little_to_gain(&findings->verdict)));
         append(verdict, line);

@@ -54,9 +54,7 @@ static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip
         const kprof_model_passes *passes = &chip->schedule[i];
         if (passes->count == 0 || (model->is_kept && !model->is_kept[i]))
             continue;
-        cJSON *numbers = add_array(metrics, model->metrics[i].name);
-        for (size_t k = 0; k < passes->count; k++)
-            append(numbers, kprof_json_integer(passes->items[k]));
+        add(metrics, model->metrics[i].name, KPROF_JSON_EACH(k, passes->count, kprof_json_integer(passes->items[k])));
     }
     return metrics;
 }
@@ -68,10 +66,9 @@ static cJSON *schedules(const kprof_model *model)
         const kprof_model_chip *chip = &model->chips[i];
         if (chip->pass_count == 0)
             continue;
-        cJSON *passes = cJSON_CreateArray();
-        for (size_t k = 0; k < chip->pass_count; k++)
-            append(passes, KPROF_JSON_OBJECT({"counters", kprof_json_integer(chip->passes[k].counters)},
-                                             {"sm_side", cJSON_CreateBool(chip->passes[k].sm_side)}));
+        cJSON *passes = KPROF_JSON_EACH(k, chip->pass_count,
+                                        KPROF_JSON_OBJECT({"counters", kprof_json_integer(chip->passes[k].counters)},
+                                                          {"sm_side", cJSON_CreateBool(chip->passes[k].sm_side)}));
         append(array, KPROF_JSON_OBJECT({"chip", text_of(chip->name)}, {"passes", passes},
                                         {"metrics", passes_of_metrics(model, chip)}));
     }
@@ -120,10 +117,9 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
 {
     kprof_disagreement *found;
     const size_t count = kprof_disagreements(emitter->launches.model, launch, &found);
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < count; i++)
-        append(array, KPROF_JSON_OBJECT({"witness", text_of(found[i].witness)},
-                                        {"spread_pct", kprof_json_number(found[i].spread_pct)}));
+    cJSON *array = KPROF_JSON_EACH(i, count,
+                                   KPROF_JSON_OBJECT({"witness", text_of(found[i].witness)},
+                                                     {"spread_pct", kprof_json_number(found[i].spread_pct)}));
     kprof_disagreements_free(found, count);
     return array;
 }
@@ -207,16 +203,10 @@ static cJSON *evidence(const kprof_found *found)
     return array;
 }
 
-static cJSON *thresholds(const kprof_finding *finding)
+static cJSON *threshold_object(const kprof_finding_threshold *threshold)
 {
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < finding->threshold_count; i++) {
-        const kprof_finding_threshold *threshold = &finding->thresholds[i];
-        append(array,
-               KPROF_JSON_OBJECT({"name", text_of(threshold->name)}, {"value", kprof_json_number(threshold->value)},
-                                 {"unit", text_of(threshold->unit)}, {"source", text_of(threshold->source)}));
-    }
-    return array;
+    return KPROF_JSON_OBJECT({"name", text_of(threshold->name)}, {"value", kprof_json_number(threshold->value)},
+                             {"unit", text_of(threshold->unit)}, {"source", text_of(threshold->source)});
 }
 
 static cJSON *speedup(const kprof_found *found)
@@ -256,11 +246,11 @@ static cJSON *found_object(const kprof_found *found)
         {"name", text_of(finding->name)}, {"section", text_of(finding->sections[0])},
         {"confidence", text_of(kprof_confidence_name(finding->confidence))},
         {"message", kprof_json_found(found, finding->message)}, {"advice", kprof_json_found(found, finding->advice)},
-        {"estimated_speedup", speedup(found)}, {"evidence", evidence(found)}, {"thresholds", thresholds(finding)},
+        {"estimated_speedup", speedup(found)}, {"evidence", evidence(found)},
+        {"thresholds", KPROF_JSON_EACH(i, finding->threshold_count, threshold_object(&finding->thresholds[i]))},
         {"next", text_of(kprof_found_next(found))});
-    cJSON *places = found->place_count > 0 ? add_array(object, "places") : NULL;
-    for (size_t i = 0; i < found->place_count; i++)
-        append(places, place_object(&found->places[i]));
+    if (found->place_count > 0)
+        add(object, "places", KPROF_JSON_EACH(i, found->place_count, place_object(&found->places[i])));
     return object;
 }
 
@@ -338,17 +328,16 @@ static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     const kprof_table *shape_of = table->table;
     cJSON *rows = cJSON_CreateArray();
+    for (size_t i = 0; i < shape_of->row_count; i++) {
+        const kprof_emit_metric **row = &table->cells[table->order[i] * shape_of->column_count];
+        append(rows,
+               KPROF_JSON_OBJECT({"label", text_of(shape_of->rows[table->order[i]].label)},
+                                 {"cells", KPROF_JSON_EACH(k, shape_of->column_count,
+                                                           row[k] ? metric_object(row[k]) : cJSON_CreateNull())}));
+    }
     append(member(of(emitter)->section, "tables"),
            KPROF_JSON_OBJECT({"id", text_of(shape_of->id)}, {"title", text_of(shape_of->title)},
                              {"columns", kprof_json_columns(shape_of)}, {"rows", rows}));
-    for (size_t i = 0; i < shape_of->row_count; i++) {
-        cJSON *cells = cJSON_CreateArray();
-        append(rows, KPROF_JSON_OBJECT({"label", text_of(shape_of->rows[table->order[i]].label)}, {"cells", cells}));
-        for (size_t k = 0; k < shape_of->column_count; k++) {
-            const kprof_emit_metric *cell = table->cells[table->order[i] * shape_of->column_count + k];
-            append(cells, cell ? metric_object(cell) : cJSON_CreateNull());
-        }
-    }
 }
 
 static cJSON *point_object(const kprof_emit_point *point)
@@ -365,21 +354,17 @@ static cJSON *point_object(const kprof_emit_point *point)
 static void json_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     cJSON *array = member(of(emitter)->section, "rooflines");
-    for (size_t i = 0; i < count; i++) {
-        cJSON *points = cJSON_CreateArray();
-        for (size_t k = 0; k < rooflines[i].point_count; k++)
-            append(points, point_object(&rooflines[i].points[k]));
-        append(array, KPROF_JSON_OBJECT({"id", text_of(rooflines[i].id)}, {"label", text_of(rooflines[i].label)},
-                                        {"work", metric_object(rooflines[i].work)},
-                                        {"peak", metric_object(rooflines[i].peak)}, {"points", points}));
-    }
+    for (size_t i = 0; i < count; i++)
+        append(array,
+               KPROF_JSON_OBJECT(
+                   {"id", text_of(rooflines[i].id)}, {"label", text_of(rooflines[i].label)},
+                   {"work", metric_object(rooflines[i].work)}, {"peak", metric_object(rooflines[i].peak)},
+                   {"points", KPROF_JSON_EACH(k, rooflines[i].point_count, point_object(&rooflines[i].points[k]))}));
 }
 
 static void json_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
-    cJSON *array = add_array(of(emitter)->section, "what_if");
-    for (size_t i = 0; i < count; i++)
-        append(array, kprof_json_what_if(&curves[i]));
+    add(of(emitter)->section, "what_if", KPROF_JSON_EACH(i, count, kprof_json_what_if(&curves[i])));
 }
 
 static void json_section_end(kprof_emitter *emitter)

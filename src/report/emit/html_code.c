@@ -79,9 +79,7 @@ static cJSON *line_array(const kprof_emit_code *emitted, size_t number, bool is_
     const size_t *members = lines->members + line->first;
     const size_t hottest = kprof_profiled_hottest(code, members, line->count);
     const kprof_profiled_frame *origin = origin_of(emitted, hottest == SIZE_MAX ? members[0] : hottest, is_ptx);
-    cJSON *instructions = cJSON_CreateArray();
-    for (size_t i = 0; i < line->count; i++)
-        append(instructions, kprof_json_integer((int64_t)members[i]));
+    cJSON *instructions = KPROF_JSON_EACH(i, line->count, kprof_json_integer((int64_t)members[i]));
     cJSON *array = KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
                                     known(line->file != NULL, line->line), text_of(line->function),
                                     text_of((is_ptx ? emitted->ptx_sources : emitted->sources)[number]), instructions,
@@ -128,18 +126,19 @@ static cJSON *reasons_of(const kprof_profiled_code *code)
 
 cJSON *kprof_html_code_files(const kprof_code_profiles *profiles)
 {
-    cJSON *files = cJSON_CreateArray();
-    for (size_t i = 0; i < profiles->file_count; i++)
-        append(files, KPROF_JSON_OBJECT({"name", text_of(profiles->files[i].name)},
-                                        {"path", text_of(profiles->files[i].path)}));
-    return KPROF_JSON_OBJECT({"part", text_of("files")}, {"files", files});
+    const kprof_code_file *files = profiles->files;
+    return KPROF_JSON_OBJECT({"part", text_of("files")},
+                             {"files", KPROF_JSON_EACH(i, profiles->file_count,
+                                                       KPROF_JSON_OBJECT({"name", text_of(files[i].name)},
+                                                                         {"path", text_of(files[i].path)}))});
 }
 
 /* `view`: the rows that the reader sees first. */
 cJSON *kprof_html_code(const kprof_emit_code *emitted, kprof_source_view view)
 {
     const kprof_profiled_code *code = emitted->code;
-    cJSON *functions = cJSON_CreateArray(), *lines = cJSON_CreateArray(), *ptx = cJSON_CreateArray();
+    const size_t lines = kprof_profiled_has_lines(code) ? emitted->lines->count : 0;
+    const size_t ptx_lines = emitted->ptx ? emitted->ptx->count : 0;
     cJSON *object =
         KPROF_JSON_OBJECT({"part", text_of("code")}, {"id", kprof_json_integer(code->profile->id)},
                           {"kernel", text_of(emitted->kernel)}, {"shape", text_of(emitted->shape)},
@@ -149,15 +148,10 @@ cJSON *kprof_html_code(const kprof_emit_code *emitted, kprof_source_view view)
                                                                     : "lines")},
                           {"notes", cJSON_CreateStringArray(emitted->notes, (int)emitted->note_count)});
     add_columns(object, emitted);
-    for (size_t i = 0; i < code->function_count; i++)
-        append(functions, text_of(code->functions[i].demangled));
-    for (size_t i = 0; kprof_profiled_has_lines(code) && i < emitted->lines->count; i++)
-        append(lines, line_array(emitted, i, false));
-    for (size_t i = 0; emitted->ptx && i < emitted->ptx->count; i++)
-        append(ptx, line_array(emitted, i, true));
-    cJSON *instructions = cJSON_CreateArray();
-    for (size_t i = 0; i < code->instruction_count; i++)
-        append(instructions, instruction_array(emitted, i));
-    return KPROF_JSON_ADD(object, {"reasons", reasons_of(code)}, {"functions", functions}, {"lines", lines},
-                          {"ptx", ptx}, {"instructions", instructions});
+    return KPROF_JSON_ADD(
+        object, {"reasons", reasons_of(code)},
+        {"functions", KPROF_JSON_EACH(i, code->function_count, text_of(code->functions[i].demangled))},
+        {"lines", KPROF_JSON_EACH(i, lines, line_array(emitted, i, false))},
+        {"ptx", KPROF_JSON_EACH(i, ptx_lines, line_array(emitted, i, true))},
+        {"instructions", KPROF_JSON_EACH(i, code->instruction_count, instruction_array(emitted, i))});
 }

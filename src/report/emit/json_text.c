@@ -45,10 +45,7 @@ cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell)
         return kprof_json_integer(cell->whole);
     if (column->kind != KPROF_CELL_SHAPE)
         return cJSON_CreateString(cell->text);
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < 3; i++)
-        append(array, kprof_json_integer(cell->shape[i]));
-    return array;
+    return KPROF_JSON_EACH(i, 3, kprof_json_integer(cell->shape[i]));
 }
 
 cJSON *kprof_json_process(const kprof_model_process *process)
@@ -80,11 +77,10 @@ cJSON *kprof_json_metrics(const kprof_emit_launches *launches)
 
 cJSON *kprof_json_what_if(const kprof_what_if *curve)
 {
-    cJSON *steps = cJSON_CreateArray();
-    for (size_t i = 0; i < curve->step_count; i++)
-        append(steps, KPROF_JSON_OBJECT({"from", kprof_json_integer(curve->steps[i].from)},
-                                        {"to", kprof_json_integer(curve->steps[i].to)},
-                                        {"occupancy_pct", kprof_json_number(curve->steps[i].warps_pct)}));
+    cJSON *steps = KPROF_JSON_EACH(i, curve->step_count,
+                                   KPROF_JSON_OBJECT({"from", kprof_json_integer(curve->steps[i].from)},
+                                                     {"to", kprof_json_integer(curve->steps[i].to)},
+                                                     {"occupancy_pct", kprof_json_number(curve->steps[i].warps_pct)}));
     return KPROF_JSON_OBJECT({"id", text_of(curve->id)}, {"label", text_of(curve->label)},
                              {"unit", text_of(curve->unit)}, {"now", kprof_json_integer(curve->now)}, {"steps", steps});
 }
