@@ -266,49 +266,39 @@ bool kprof_format_is_of_ncu(const kprof_print_options *options)
 
 typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *record);
 
-enum { TEXTS_OF_FIELD = 3 };
-
-/* Clean one text of a field; *made is the copy, if one is needed. */
-static void clean(const char **text, char **made)
+/* Clean one text of a field; `made` gets the copy, if one is needed. */
+static void clean(const char **text, kprof_strlist *made)
 {
     if (!*text || kprof_text_is_clean(*text))
         return;
-    *text = *made = kprof_clean_text(*text);
+    kprof_strlist_take(made, kprof_clean_text(*text));
+    *text = made->items[made->count - 1];
 }
 
 /* Run an operation with a record of clean texts. */
 static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, record_operation *operation)
 {
     KPROF_AUTO_FREE kprof_emit_field *fields = kprof_calloc(record->count + 1, sizeof *fields);
-    KPROF_AUTO_FREE char **made = kprof_calloc(record->count + 1, TEXTS_OF_FIELD * sizeof *made);
+    KPROF_AUTO(kprof_strlist) made = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < record->count; i++) {
         fields[i] = record->fields[i];
-        char **texts = made + i * TEXTS_OF_FIELD;
-        clean(&fields[i].text, &texts[0]);
-        clean(&fields[i].label, &texts[1]);
-        clean(&fields[i].unit, &texts[2]);
-        fields[i].longer_text = texts[0] ? NULL : fields[i].longer_text;
-        fields[i].short_text = texts[0] ? NULL : fields[i].short_text; /* a part of the text is as clean as it is */
+        clean(&fields[i].text, &made);
+        clean(&fields[i].label, &made);
+        clean(&fields[i].unit, &made);
+        if (fields[i].text != record->fields[i].text) /* a part of a clean text is as clean as it is */
+            fields[i].longer_text = fields[i].short_text = NULL;
     }
     operation(emitter, &(kprof_emit_record){fields, record->count});
-    for (size_t i = 0; i < record->count * TEXTS_OF_FIELD; i++)
-        free(made[i]);
 }
 
-static void clean_columns(kprof_emitter *emitter, const kprof_emit_record *columns)
-{
-    run_clean(emitter, columns, emitter->raw.columns);
-}
-
-static void clean_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
-{
-    run_clean(emitter, record, emitter->raw.record_begin);
-}
-
-static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
-{
-    run_clean(emitter, row, emitter->raw.row);
-}
+#define CLEAN(operation)                                                                                               \
+    static void clean_##operation(kprof_emitter *emitter, const kprof_emit_record *record)                             \
+    {                                                                                                                  \
+        run_clean(emitter, record, emitter->raw.operation);                                                            \
+    }
+CLEAN(columns)
+CLEAN(record_begin)
+CLEAN(row)
 
 kprof_emitter *kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out)
 {

@@ -3,8 +3,11 @@
 
 #include <math.h>
 
-static void put_names_of_launch(kprof_csv_line *row)
+/* Begin a header with the columns of launches. */
+static kprof_csv_line *begin_header(kprof_emitter *emitter)
 {
+    kprof_csv_line *row = &kprof_csv_of(emitter)->row;
+    kprof_csv_begin_launches(kprof_csv_of(emitter));
     for (size_t i = 0; i < KPROF_COLUMN_COUNT; i++) {
         const kprof_column *column = &kprof_launch_columns[i];
         if (column->in_csv && column->kind == KPROF_CELL_SHAPE)
@@ -12,26 +15,23 @@ static void put_names_of_launch(kprof_csv_line *row)
         else if (column->in_csv)
             kprof_csv_text(row, column->id);
     }
+    return row;
 }
 
 static void long_launches_begin(kprof_emitter *emitter)
 {
-    kprof_csv *csv = kprof_csv_of(emitter);
-    kprof_csv_begin_launches(csv);
-    put_names_of_launch(&csv->row);
+    kprof_csv_line *row = begin_header(emitter);
     for (size_t i = 0; i < KPROF_METRIC_COLUMN_COUNT; i++)
-        kprof_csv_text(&csv->row, kprof_metric_columns[i].id);
-    kprof_csv_end_row(csv);
+        kprof_csv_text(row, kprof_metric_columns[i].id);
+    kprof_csv_end_row(kprof_csv_of(emitter));
 }
 
 static void wide_launches_begin(kprof_emitter *emitter)
 {
-    kprof_csv *csv = kprof_csv_of(emitter);
-    kprof_csv_begin_launches(csv);
-    put_names_of_launch(&csv->row);
+    kprof_csv_line *row = begin_header(emitter);
     for (size_t i = 0; i < emitter->launches.column_count; i++)
-        kprof_csv_text(&csv->row, emitter->launches.columns[i].name);
-    kprof_csv_end_row(csv);
+        kprof_csv_text(row, emitter->launches.columns[i].name);
+    kprof_csv_end_row(kprof_csv_of(emitter));
 }
 
 static void put_text_if_any(kprof_csv_line *row, const char *text)

@@ -8,20 +8,15 @@
 
 #define DURATION "gpu__time_duration.sum"
 
-/* A row of the trace. */
-typedef struct stream {
-    int64_t end_ns; /* of the last slice, since the run began */
-} stream;
-
 typedef struct perfetto_emitter {
     kprof_emitter base;
     bool begun, has_event;
-    stream *streams;
+    int64_t *ends_ns; /* [stream_count]: of the last slice in the row of each stream, since the run began */
     size_t stream_count;
     kprof_names stream_numbers; /* by process, device, context and stream */
     /* the launch being put together */
     const kprof_model_launch *launch;
-    size_t row; /* into streams */
+    size_t row; /* into ends_ns */
     int64_t start_ns;
     double duration_ns;
     cJSON *args;     /* of its slice; owned */
@@ -98,7 +93,7 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
         return row;
     row = trace->stream_count;
     kprof_names_keep(&trace->stream_numbers, key, row);
-    KPROF_POOL_ADD(&trace->base.pool, trace->streams, trace->stream_count)->end_ns = INT64_MIN;
+    *KPROF_POOL_ADD(&trace->base.pool, trace->ends_ns, trace->stream_count) = INT64_MIN;
     snprintf(name, sizeof name, "device %u, context %u, stream %llu", record->device, record->context,
              (unsigned long long)record->stream);
     write_name(trace, process, (int64_t)row + 1, name);
@@ -159,17 +154,17 @@ static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *met
  * slice before it ends. Without a duration, print a mark at the call. */
 static void place(perfetto_emitter *trace, cJSON *event)
 {
-    stream *own = &trace->streams[trace->row];
+    int64_t *end_ns = &trace->ends_ns[trace->row];
     const bool has_length = trace->duration_ns >= 0 && trace->duration_ns < 1e15;
-    if (trace->start_ns < own->end_ns)
-        trace->start_ns = own->end_ns;
+    if (trace->start_ns < *end_ns)
+        trace->start_ns = *end_ns;
     KPROF_JSON_ADD(event, {"ph", text_of(has_length ? "X" : "i")}, {"ts", time_of(trace->start_ns)});
-    own->end_ns = trace->start_ns;
+    *end_ns = trace->start_ns;
     if (has_length) {
         int64_t length_ns = (int64_t)trace->duration_ns;
         add(event, "dur", time_of(length_ns));
-        if (__builtin_add_overflow(trace->start_ns, length_ns, &own->end_ns))
-            own->end_ns = INT64_MAX;
+        if (__builtin_add_overflow(trace->start_ns, length_ns, end_ns))
+            *end_ns = INT64_MAX;
     } else {
         add_text(event, "s", "t");
     }

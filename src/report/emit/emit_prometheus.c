@@ -121,19 +121,12 @@ static void print_gauge(prometheus_emitter *all, const gauge *what, const number
     kprof_output_printf(out, "# HELP %s %s\n# TYPE %s gauge\n", what->name, what->help, what->name);
     for (size_t i = 0; i < count && !out->error; i++) {
         char number[KPROF_NUMBER_SIZE];
-        const char *parts[] = {what->name,
-                               "{",
-                               all->of_kernels[rows[i].kernel].labels,
-                               is_of_kernel ? "" : ",",
-                               is_of_kernel ? "" : all->metrics.copies.items[rows[i].metric],
-                               "} ",
-                               number,
-                               "\n"};
         if (isnan(rows[i].values[column]))
             continue;
         kprof_number_exact(number, rows[i].values[column]);
-        for (size_t k = 0; k < COUNT_OF(parts); k++)
-            kprof_output_puts(out, parts[k]);
+        kprof_output_printf(out, "%s{%s%s%s} %s\n", what->name, all->of_kernels[rows[i].kernel].labels,
+                            is_of_kernel ? "" : ",", is_of_kernel ? "" : all->metrics.copies.items[rows[i].metric],
+                            number);
     }
 }
 

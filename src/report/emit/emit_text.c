@@ -96,11 +96,6 @@ static void blank_line(text_emitter *text)
     text->begun = true;
 }
 
-static void print_grid(text_emitter *text, kprof_grid *grid, size_t indent)
-{
-    kprof_grid_print(grid, text->base.out, indent);
-}
-
 /* " (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0", and ", Graph Node 17" for a launch in a graph;
  * a graph as a whole has no shape. Returns the length. */
 static int describe_launch(const kprof_model_launch *launch, char text[256])
@@ -298,7 +293,7 @@ static void flush_items(text_emitter *text)
 {
     if (text->section && text->items.cell_count > 0)
         show_section(text, "");
-    print_grid(text, &text->items, text->base.launches.in_sections ? 4 : 2);
+    kprof_grid_print(&text->items, text->base.out, text->base.launches.in_sections ? 4 : 2);
 }
 
 /* Finish the items of a section before something else of it is printed. */
@@ -524,7 +519,7 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     }
     if (folded == row_count && row_count > 0)
         put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
-    print_grid(text, &grid, 4);
+    kprof_grid_print(&grid, emitter->out, 4);
     kprof_strbuf excess = KPROF_STRBUF_INIT;
     kprof_table_describe_excess(table, &excess);
     put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &excess);
@@ -598,7 +593,7 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
             legend_row(emitter, &grid, line, point);
         }
     }
-    print_grid(of(emitter), &grid, 4);
+    kprof_grid_print(&grid, emitter->out, 4);
     kprof_strbuf names = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < count; i++)
         if (is_hidden(emitter, &rooflines[i]))
@@ -780,27 +775,11 @@ static void put_paragraph(kprof_emitter *emitter, kprof_strbuf *paragraph)
     put_buffer(emitter, (text_block){STYLE_PLAIN, 6, width_of(emitter), true}, paragraph);
 }
 
-static void show_paragraph(kprof_emitter *emitter, const kprof_found *found, const char *text)
-{
-    kprof_strbuf paragraph = KPROF_STRBUF_INIT;
-    kprof_found_text(found, text, emitter->options->base_units, &paragraph);
-    put_paragraph(emitter, &paragraph);
-}
-
-/* Texts without placeholders. */
-static void show_estimate(kprof_emitter *emitter, const char *before, const char *text)
-{
-    kprof_strbuf paragraph = KPROF_STRBUF_INIT;
-    if (text)
-        kprof_strbuf_printf(&paragraph, "%s%s", before, text);
-    put_paragraph(emitter, &paragraph);
-}
-
 /* The values that show it, and where its estimate comes from. */
 static void show_evidence(kprof_emitter *emitter, const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
-    kprof_strbuf line = KPROF_STRBUF_INIT;
+    kprof_strbuf line = KPROF_STRBUF_INIT, formula = KPROF_STRBUF_INIT, source = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < finding->value_count; i++) {
         const kprof_finding_value *value = &finding->values[i];
         kprof_human human =
@@ -814,9 +793,13 @@ static void show_evidence(kprof_emitter *emitter, const kprof_found *found)
         }
         kprof_human_put(&human, &line);
     }
+    if (finding->gain_formula)
+        kprof_strbuf_printf(&formula, "Estimate: %s", finding->gain_formula);
+    if (finding->gain_source)
+        kprof_strbuf_printf(&source, "Estimate from: %s", finding->gain_source);
     put_paragraph(emitter, &line);
-    show_estimate(emitter, "Estimate: ", finding->gain_formula);
-    show_estimate(emitter, "Estimate from: ", finding->gain_source);
+    put_paragraph(emitter, &formula);
+    put_paragraph(emitter, &source);
 }
 
 /* "Uncoalesced access: up to 12.50 % of the time (high confidence)" */
@@ -824,16 +807,18 @@ static void text_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     text_emitter *text = of(emitter);
     const kprof_finding *finding = found->finding;
-    kprof_strbuf heading = KPROF_STRBUF_INIT;
+    kprof_strbuf heading = KPROF_STRBUF_INIT, message = KPROF_STRBUF_INIT, advice = KPROF_STRBUF_INIT;
+    kprof_strbuf where = KPROF_STRBUF_INIT;
     text->is_idle = false; /* the section has more than a line */
     begin_part(text);
     kprof_strbuf_printf(&heading, "! %s", finding->name);
     kprof_found_describe(found, &heading);
     put_buffer(emitter, (text_block){STYLE_NOTE, 4, width_of(emitter), false}, &heading);
-    show_paragraph(emitter, found, finding->message);
-    show_paragraph(emitter, found, finding->advice);
-    kprof_strbuf where = KPROF_STRBUF_INIT;
+    kprof_found_text(found, finding->message, emitter->options->base_units, &message);
+    kprof_found_text(found, finding->advice, emitter->options->base_units, &advice);
     kprof_found_where(found, &where);
+    put_paragraph(emitter, &message);
+    put_paragraph(emitter, &advice);
     put_paragraph(emitter, &where);
     if (emitter->options->details_help)
         show_evidence(emitter, found);
@@ -890,34 +875,27 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         kprof_grid_add(&grid, kprof_strbuf_text(&value), "");
         mark_disagreeing(of(emitter), &grid, field->disagrees);
     }
-    print_grid(of(emitter), &grid, 2);
+    kprof_grid_print(&grid, emitter->out, 2);
 }
 
 /* The grid of rows gets its columns from the first of them. */
 static void begin_rows(text_emitter *text, const kprof_emit_record *record)
 {
-    char kinds[KPROF_GRID_COLUMNS_MAX + 1];
-    const char *headers[KPROF_GRID_COLUMNS_MAX];
-    kprof_grid_fold folds[KPROF_GRID_COLUMNS_MAX];
-    size_t count = 0;
-    bool is_copied = false;
-    for (size_t i = 0; i < record->count && count < KPROF_GRID_COLUMNS_MAX; i++) {
+    kprof_grid *rows = &text->rows;
+    kprof_grid_free(rows);
+    *rows = kprof_grid_make("");
+    rows->width = text->base.options->width;
+    rows->wraps = true;
+    for (size_t i = 0; i < record->count && rows->column_count < KPROF_GRID_COLUMNS_MAX; i++) {
         const kprof_emit_field *field = &record->fields[i];
+        const size_t column = rows->column_count;
         if (field->role != KPROF_ROLE_SHOWN)
             continue;
-        is_copied = is_copied || field->is_copied;
-        headers[count] = field->label;
-        folds[count] = !field->folds ? KPROF_FOLD_NEVER : field->plain ? KPROF_FOLD_TEXT : KPROF_FOLD_LABELS;
-        kinds[count++] = field->type == KPROF_FIELD_TEXT ? 't' : 'n';
-    }
-    kinds[count] = '\0';
-    kprof_grid_free(&text->rows);
-    text->rows = kprof_grid_make(kinds);
-    text->rows.width = is_copied ? 0 : text->base.options->width;
-    text->rows.wraps = true;
-    for (size_t i = 0; i < count; i++) {
-        text->rows.headers[i] = headers[i];
-        text->rows.folds[i] = folds[i];
+        rows->width = field->is_copied ? 0 : rows->width;
+        rows->headers[column] = field->label;
+        rows->folds[column] = !field->folds ? KPROF_FOLD_NEVER : field->plain ? KPROF_FOLD_TEXT : KPROF_FOLD_LABELS;
+        rows->is_number[column] = field->type != KPROF_FIELD_TEXT;
+        rows->column_count++;
     }
 }
 
@@ -991,7 +969,7 @@ static void flush_rows(text_emitter *text)
         kprof_output_puts(text->base.out, "\n");
         put_lines(&text->base, (text_block){STYLE_SECTION, 2, text_width(&text->base), false}, text->heading);
     }
-    print_grid(text, &text->rows, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
+    kprof_grid_print(&text->rows, text->base.out, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
     kprof_grid_free(&text->rows);
     text->rows = (kprof_grid){0};
     free(text->heading);

@@ -29,12 +29,7 @@ char kprof_plot_mark(size_t index)
 
 bool kprof_plot_has_points(const kprof_emit_roofline *rooflines, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < rooflines[i].point_count; k++)
-            if (rooflines[i].points[k].at.has_work)
-                return true;
-    }
-    return false;
+    return KPROF_ANY(i, count, KPROF_ANY(k, rooflines[i].point_count, rooflines[i].points[k].at.has_work));
 }
 
 static void widen(double range[2], double value)
@@ -131,9 +126,8 @@ static bool put_if_free(plot_area *plot, size_t row, size_t column, const char *
 static bool put_beside(plot_area *plot, size_t row, size_t column, const char *text)
 {
     size_t length = strlen(text);
-    if (put_if_free(plot, row, column + 2, text))
-        return true;
-    return column > length + 5 && put_if_free(plot, row, column - length - 5, text);
+    return put_if_free(plot, row, column + 2, text) ||
+           (column > length + 5 && put_if_free(plot, row, column - length - 5, text));
 }
 
 /* As low as there is room beside the line. */
@@ -150,19 +144,17 @@ static void label_memory_roof(plot_area *plot, const kprof_emit_point *point)
     }
 }
 
+static bool is_same_level(const kprof_emit_point *point, const kprof_emit_point *other)
+{
+    return other->at.measured && strcmp(other->level, point->level) == 0 &&
+           fabs(other->peak->value - point->peak->value) < 0.01 * point->peak->value;
+}
+
 /* The same level of memory appears under every precision: draw it once. */
 static bool is_repeated(const kprof_emit_roofline *rooflines, size_t line, size_t level)
 {
     const kprof_emit_point *point = &rooflines[line].points[level];
-    for (size_t i = 0; i < line; i++) {
-        for (size_t k = 0; k < rooflines[i].point_count; k++) {
-            const kprof_emit_point *other = &rooflines[i].points[k];
-            if (other->at.measured && strcmp(other->level, point->level) == 0 &&
-                fabs(other->peak->value - point->peak->value) < 0.01 * point->peak->value)
-                return true;
-        }
-    }
-    return false;
+    return KPROF_ANY(i, line, KPROF_ANY(k, rooflines[i].point_count, is_same_level(point, &rooflines[i].points[k])));
 }
 
 typedef void draw_level(plot_area *plot, const kprof_emit_point *point);
