@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +24,21 @@ void test_register(struct CMUnitTest test);
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
-/* Run each test between `set_up` and `tear_down`. */
+/* Call a function before the first test. */
+#define AT_START(function, ...)                                                                                        \
+    __attribute__((constructor)) static void start_##function(void)                                                    \
+    {                                                                                                                  \
+        function(__VA_ARGS__);                                                                                         \
+    }
+/* What runs before and after each test of the program, or before and after all of them; NULL: nothing. */
+#define AROUND_EACH(set_up, tear_down) AT_START(around_each, set_up, tear_down)
+#define AROUND_ALL(set_up, tear_down)  AT_START(around_all, set_up, tear_down)
+/* Skip the program where the function says no. */
+#define ONLY_WHERE(is_possible) AT_START(only_where, is_possible)
+
+/* A program with a main of its own calls these. */
 void around_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
-/* Run all tests between `set_up` and `tear_down`. Return the number of those that fail. */
-int run_all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void around_all(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void only_where(bool (*is_possible)(void));
+/* Return the number of tests that fail, or 77 where they are skipped. */
+int run_all_tests(void);

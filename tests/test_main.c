@@ -1,7 +1,7 @@
-/* The program of tests that have nothing to do before or after all of them. */
+/* The program of tests that need no main of their own. */
 #include "test.h"
 
 int main(void)
 {
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

@@ -125,5 +125,5 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "gone") == 0)
         return end_without_file(argv[0]);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

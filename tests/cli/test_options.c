@@ -1538,7 +1538,8 @@ TEST(completion_words)
 
 int main(void)
 {
-    int failed = run_all_tests(make_files, remove_files);
+    around_all(make_files, remove_files);
+    int failed = run_all_tests();
     kprof_options_free(&options);
     return failed;
 }

@@ -166,7 +166,4 @@ TEST(stdout_is_an_output)
     assert_int_equal(other, KPROF_OK);
 }
 
-int main(void)
-{
-    return run_all_tests(make_files, remove_files);
-}
+AROUND_ALL(make_files, remove_files)

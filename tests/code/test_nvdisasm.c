@@ -259,7 +259,4 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-int main(void)
-{
-    return run_all_tests(make_folder, remove_folder);
-}
+AROUND_ALL(make_folder, remove_folder)

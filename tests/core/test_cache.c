@@ -356,7 +356,4 @@ TEST(test_full_disk)
     clear();
 }
 
-int main(void)
-{
-    return run_all_tests(set_up, tear_down);
-}
+AROUND_ALL(set_up, tear_down)

@@ -102,5 +102,5 @@ int main(int argc, char **argv)
         be_traced();
         return 0;
     }
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

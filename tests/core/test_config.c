@@ -376,8 +376,4 @@ TEST(an_image_is_chosen_by_its_bits)
     assert_ptr_equal(kprof_chip_image_choose(&no_witnesses, BOTH), &no_witnesses.images[KPROF_IMAGE_PROVED]);
 }
 
-int main(void)
-{
-    log_capture_start(&log_seen);
-    return run_all_tests(NULL, NULL);
-}
+AT_START(log_capture_start, &log_seen)

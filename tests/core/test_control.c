@@ -123,8 +123,4 @@ TEST(a_link_is_no_switch)
     assert_true(kprof_control_read(folder, PID, &control));
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

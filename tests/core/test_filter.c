@@ -479,8 +479,4 @@ TEST(ranges_matter_where_they_are_asked_for)
     assert_int_equal(kprof_filter_check(&(kprof_filter_spec){.nvtx_exclude = {faulty, 1, 1}}), KPROF_USAGE);
 }
 
-int main(void)
-{
-    log_capture_start(&log_seen);
-    return run_all_tests(NULL, NULL);
-}
+AT_START(log_capture_start, &log_seen)

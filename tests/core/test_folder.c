@@ -96,8 +96,4 @@ TEST(links_tell_nothing)
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_UNKNOWN);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

@@ -63,8 +63,4 @@ TEST(what_is_no_number)
     }
 }
 
-int main(void)
-{
-    log_capture_start(&log_seen);
-    return run_all_tests(NULL, NULL);
-}
+AT_START(log_capture_start, &log_seen)

@@ -210,8 +210,4 @@ TEST(too_many_ranges_are_left_out)
     assert_true(chooses("a/*/a/+/a]", NULL, text));
 }
 
-int main(void)
-{
-    log_capture_start(&log_seen);
-    return run_all_tests(NULL, NULL);
-}
+AT_START(log_capture_start, &log_seen)

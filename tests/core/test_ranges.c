@@ -176,8 +176,4 @@ TEST(mistakes_are_told)
     assert_refused((kprof_filter_spec){.schedule = "1,1,1,1,1", .step = "*/"}, "--step \"*/\": ");
 }
 
-int main(void)
-{
-    log_capture_start(&log_seen);
-    return run_all_tests(NULL, NULL);
-}
+AT_START(log_capture_start, &log_seen)

@@ -492,5 +492,5 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "unlisted") == 0)
         return cmocka_run_group_tests(out_of_memory, NULL, NULL);
     around_each(forget_all, NULL);
-    return argc > 1 ? cmocka_run_group_tests(unknown, NULL, NULL) : run_all_tests(NULL, NULL);
+    return argc > 1 ? cmocka_run_group_tests(unknown, NULL, NULL) : run_all_tests();
 }

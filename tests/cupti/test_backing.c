@@ -120,8 +120,4 @@ TEST(test_context_that_is_gone)
     fake_free(address); /* in the test only */
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

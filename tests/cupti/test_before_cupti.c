@@ -106,8 +106,4 @@ TEST(test_calls)
     expect(of_copy);
 }
 
-int main(void)
-{
-    around_each(open_framework, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(open_framework, NULL)

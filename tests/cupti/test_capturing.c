@@ -163,8 +163,4 @@ TEST(test_many_captures)
     assert_false(kprof_capturing());
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

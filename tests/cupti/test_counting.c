@@ -308,5 +308,5 @@ int main(void)
 {
     kprof_counting_find();
     around_each(setup, teardown);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

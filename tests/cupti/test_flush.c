@@ -522,8 +522,4 @@ TEST(test_no_space)
     assert_undone(KPROF_NO_MEMORY);
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -345,8 +345,4 @@ TEST(test_many_modules)
     assert_true(keep_module(&argument));
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

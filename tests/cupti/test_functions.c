@@ -117,8 +117,4 @@ TEST(test_resolved)
     assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

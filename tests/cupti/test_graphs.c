@@ -779,8 +779,4 @@ TEST(test_graph_without_kernels)
     }
 }
 
-int main(void)
-{
-    around_each(NULL, destroy);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(NULL, destroy)

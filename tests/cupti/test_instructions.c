@@ -547,8 +547,4 @@ static int set_up(void **state)
     return 0;
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -798,8 +798,4 @@ TEST(test_graph_that_sets_and_copies)
     assert_false(is_saved(on_device + 0x801, on_device));
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -118,8 +118,4 @@ TEST(test_unknown)
     check_unknown();
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

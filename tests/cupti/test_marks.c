@@ -215,7 +215,7 @@ TEST(test_driver_that_fails)
 int main(void)
 {
     around_each(set_up, NULL);
-    int result = run_all_tests(NULL, NULL);
+    int result = run_all_tests();
     (void)set_up(NULL);
     return result;
 }

@@ -1014,8 +1014,4 @@ TEST(test_all_memory)
     assert_null(operation);
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -115,8 +115,4 @@ TEST(test_launches_are_followed)
     assert_false(kprof_peeks_run());
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

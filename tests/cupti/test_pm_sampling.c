@@ -487,8 +487,4 @@ TEST(test_disabling_stops_what_runs)
     kprof_pm_sampling_close(NULL);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

@@ -330,8 +330,4 @@ TEST(test_driver_takes_no_other)
     assert_true(pools[1].is_destroyed);
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -429,8 +429,4 @@ TEST(test_random)
     kprof_registers_begin();
 }
 
-int main(void)
-{
-    around_each(setup, teardown);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(setup, teardown)

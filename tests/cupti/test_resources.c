@@ -209,8 +209,4 @@ TEST(test_not_there)
     kprof_resources_close(NULL);
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -1213,8 +1213,4 @@ TEST(test_memory_that_comes_later_and_finds_no_space)
     free(large);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

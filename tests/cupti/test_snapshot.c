@@ -374,5 +374,6 @@ int main(int argc, char **argv)
     if (argc > 1)
         return cmocka_run_group_tests(unseen, name_variables, forget_names);
     around_each(set_up, NULL);
-    return run_all_tests(name_variables, forget_names);
+    around_all(name_variables, forget_names);
+    return run_all_tests();
 }

@@ -296,8 +296,4 @@ TEST(test_mistakes)
     assert_int_equal(of->enable_all_domains(1, stranger), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

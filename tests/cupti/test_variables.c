@@ -251,5 +251,6 @@ int main(int argc, char **argv)
     if (strcmp(which, "not_told") == 0)
         return cmocka_run_group_tests(not_told, name_variables, forget_names);
     around_each(NULL, forget_all);
-    return run_all_tests(name_variables, forget_names);
+    around_all(name_variables, forget_names);
+    return run_all_tests();
 }

@@ -66,7 +66,4 @@ TEST(test_no_descriptor_left)
     assert_non_null(why);
 }
 
-int main(void)
-{
-    return run_all_tests(make_folder, remove_folder);
-}
+AROUND_ALL(make_folder, remove_folder)

@@ -253,7 +253,4 @@ static int tear_down(void **state)
     return remove_cache_folder("");
 }
 
-int main(void)
-{
-    return run_all_tests(set_up, tear_down);
-}
+AROUND_ALL(set_up, tear_down)

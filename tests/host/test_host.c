@@ -181,7 +181,5 @@ TEST(test_config_image)
     kprof_log_set_sink(NULL, NULL);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(open_host, close_host) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(open_host, close_host)

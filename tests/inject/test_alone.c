@@ -239,5 +239,5 @@ int main(int argc, char **argv)
     kprof_output_find();
     sem_init(&begun, 0, 0);
     sem_init(&may_end, 0, 0);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

@@ -143,7 +143,4 @@ TEST(test_no_thread_to_be_had)
     close(session);
 }
 
-int main(void)
-{
-    return run_all_tests(start, remove_folder);
-}
+AROUND_ALL(start, remove_folder)

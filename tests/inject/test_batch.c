@@ -1679,7 +1679,4 @@ TEST_WITH(test_exec_with_managed_memory, NULL, mend)
     assert_measured(tag);
 }
 
-int main(void)
-{
-    return run_all_tests(start_faulty, remove_folder);
-}
+AROUND_ALL(start_faulty, remove_folder)

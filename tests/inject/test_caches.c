@@ -206,8 +206,5 @@ static int start(void **state)
     return start_engine_on(&device);
 }
 
-int main(void)
-{
-    around_each(new_context, NULL);
-    return run_all_tests(start, remove_folder);
-}
+AROUND_EACH(new_context, NULL)
+AROUND_ALL(start, remove_folder)

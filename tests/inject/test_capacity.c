@@ -177,5 +177,5 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

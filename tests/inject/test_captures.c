@@ -208,8 +208,5 @@ TEST(test_graph_captured_while_a_batch_is_open)
     assert_measured(after);
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(start_engine, remove_folder);
-}
+AROUND_EACH(set_up, NULL)
+AROUND_ALL(start_engine, remove_folder)

@@ -237,7 +237,4 @@ static int set_up(void **state)
     return kprof_filter_new(&all, &kprof_engine.process.filter) == KPROF_OK && kprof_census_start() == KPROF_OK ? 0 : 1;
 }
 
-int main(void)
-{
-    return run_all_tests(set_up, NULL);
-}
+AROUND_ALL(set_up, NULL)

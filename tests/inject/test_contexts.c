@@ -477,5 +477,5 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     around_each(note_all, forget_all);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

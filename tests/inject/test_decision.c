@@ -475,5 +475,5 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     around_each(forget_all, NULL);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

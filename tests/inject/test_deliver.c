@@ -194,8 +194,4 @@ TEST(test_no_times)
     assert_string_equal(told.reason, "");
 }
 
-int main(void)
-{
-    around_each(set_up, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, NULL)

@@ -1445,8 +1445,5 @@ TEST(test_end_while_counters_are_given_back)
     waitpid(other, NULL, 0);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(start_sharing, remove_folder);
-}
+AROUND_EACH(set_up, tear_down)
+AROUND_ALL(start_sharing, remove_folder)

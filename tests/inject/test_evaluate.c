@@ -289,5 +289,5 @@ TEST(test_witness_that_counts_nothing)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

@@ -122,7 +122,4 @@ TEST(test_counters_of_patched_code)
     patched[1] = 0;
 }
 
-int main(void)
-{
-    return run_all_tests(start_engine, remove_folder);
-}
+AROUND_ALL(start_engine, remove_folder)

@@ -253,5 +253,6 @@ TEST(test_announced_before_anybody_finds_it)
 int main(void)
 {
     kprof_engine.device = &device_ops;
-    return run_all_tests(set_up, tear_down);
+    around_all(set_up, tear_down);
+    return run_all_tests();
 }

@@ -550,7 +550,4 @@ TEST(test_processes_take_turns)
     assert_int_equal(value, 200);
 }
 
-int main(void)
-{
-    return run_all_tests(set_up, tear_down);
-}
+AROUND_ALL(set_up, tear_down)

@@ -63,7 +63,4 @@ TEST(test_end_within_a_replay)
     assert_report(open, 1, "measured in 1 of 2 passes");
 }
 
-int main(void)
-{
-    return run_all_tests(start_engine, remove_folder);
-}
+AROUND_ALL(start_engine, remove_folder)

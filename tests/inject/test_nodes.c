@@ -366,8 +366,5 @@ TEST(test_variables_of_a_refused_graph)
     refusal = NULL;
 }
 
-int main(void)
-{
-    around_each(NULL, mend);
-    return run_all_tests(start, remove_folder);
-}
+AROUND_EACH(NULL, mend)
+AROUND_ALL(start, remove_folder)

@@ -449,7 +449,4 @@ TEST(what_is_too_much_is_left_out)
     assert_null(nvtx_domain("one more"));
 }
 
-int main(void)
-{
-    return run_all_tests(attach, NULL);
-}
+AROUND_ALL(attach, NULL)

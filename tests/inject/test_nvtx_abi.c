@@ -105,5 +105,5 @@ TEST(calls_arrive)
 int main(void)
 {
     unsetenv("NVTX_INJECTION64_PATH");
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

@@ -376,7 +376,4 @@ TEST(test_session_is_removed)
     assert_child(lose_folder, 0);
 }
 
-int main(void)
-{
-    return run_all_tests(set_up, tear_down);
-}
+AROUND_ALL(set_up, tear_down)

@@ -90,8 +90,4 @@ TEST(launches_on_other_devices)
     assert_int_equal(kprof_the_range.elsewhere, 0);
 }
 
-int main(void)
-{
-    around_each(prepare, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(prepare, NULL)

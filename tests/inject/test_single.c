@@ -436,7 +436,4 @@ static int start(void **state)
     return start_engine_on(&device);
 }
 
-int main(void)
-{
-    return run_all_tests(start, remove_folder);
-}
+AROUND_ALL(start, remove_folder)

@@ -663,7 +663,4 @@ TEST_WITH(samples_that_cannot_be_ended, mend, NULL)
     assert_null(sim.contexts[0].sampling);
 }
 
-int main(void)
-{
-    return run_all_tests(start_faulty, remove_folder);
-}
+AROUND_ALL(start_faulty, remove_folder)

@@ -416,8 +416,5 @@ TEST(refused_first_launch)
     assert_not_measured(first, "the driver refused the launch");
 }
 
-int main(void)
-{
-    around_each(prepare, NULL);
-    return run_all_tests(start_engine, remove_folder);
-}
+AROUND_EACH(prepare, NULL)
+AROUND_ALL(start_engine, remove_folder)

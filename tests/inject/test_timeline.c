@@ -326,8 +326,5 @@ TEST(samples_that_cannot_be_ended)
     assert_false(atomic_load(&kprof_engine.process.armed));
 }
 
-int main(void)
-{
-    around_each(mend, NULL);
-    return run_all_tests(start_faulty, remove_folder);
-}
+AROUND_EACH(mend, NULL)
+AROUND_ALL(start_faulty, remove_folder)

@@ -148,7 +148,4 @@ static int start(void **state)
     return kprof_trace_start() == KPROF_OK ? 0 : -1;
 }
 
-int main(void)
-{
-    return run_all_tests(start, NULL);
-}
+AROUND_ALL(start, NULL)

@@ -270,5 +270,5 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     kprof_engine.waits.hold_ns = HOLD_NS;
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

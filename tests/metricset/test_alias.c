@@ -162,7 +162,4 @@ TEST(test_choice)
     kprof_catalog_free(catalog);
 }
 
-int main(void)
-{
-    return run_all_tests(make_folder, remove_folder);
-}
+AROUND_ALL(make_folder, remove_folder)

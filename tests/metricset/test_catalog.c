@@ -314,7 +314,4 @@ TEST(test_huge_files)
     free(text);
 }
 
-int main(void)
-{
-    return run_all_tests(make_folder, remove_folder);
-}
+AROUND_ALL(make_folder, remove_folder)

@@ -254,7 +254,4 @@ TEST(test_refused)
     refuse("group:SpeedOfLight", KPROF_USAGE, "several metrics");
 }
 
-int main(void)
-{
-    return run_all_tests(load_catalog, free_catalog);
-}
+AROUND_ALL(load_catalog, free_catalog)

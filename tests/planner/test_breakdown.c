@@ -118,9 +118,5 @@ TEST(test_not_collected)
     kprof_host_close(host);
 }
 
-int main(void)
-{
-    if (!cupti_is_here())
-        return SKIPPED;
-    return run_all_tests(set_up, tear_down);
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up, tear_down)

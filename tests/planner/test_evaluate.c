@@ -166,7 +166,5 @@ TEST(test_sections)
     kprof_catalog_free(catalog);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(open_fixture, close_fixture) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(open_fixture, close_fixture)

@@ -125,7 +125,4 @@ TEST(test_placing_is_undone)
     release(&f);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(NULL, NULL) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)

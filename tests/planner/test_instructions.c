@@ -243,7 +243,5 @@ TEST(test_budget)
     }
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(set_up_gh100, tear_down_gh100) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up_gh100, tear_down_gh100)

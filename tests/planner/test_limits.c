@@ -346,5 +346,6 @@ int main(int argc, char **argv)
         return SKIPPED;
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    return run_all_tests(set_up_catalog, tear_down_catalog);
+    around_all(set_up_catalog, tear_down_catalog);
+    return run_all_tests();
 }

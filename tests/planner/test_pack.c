@@ -383,7 +383,5 @@ TEST(test_counters_of_another_chip)
     kprof_host_close(other);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up_catalog, tear_down)

@@ -175,7 +175,5 @@ TEST(test_nothing_to_collect)
     release(&p);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down_catalog) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up_catalog, tear_down_catalog)

@@ -60,9 +60,5 @@ TEST(test_questions_are_bounded)
     }
 }
 
-int main(void)
-{
-    if (!cupti_is_here())
-        return SKIPPED;
-    return run_all_tests(set_up_catalog, tear_down_catalog);
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up_catalog, tear_down_catalog)

@@ -158,7 +158,5 @@ TEST(test_name_that_the_image_lacks)
     release(&s);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(set_up_catalog, tear_down_catalog) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up_catalog, tear_down_catalog)

@@ -283,7 +283,5 @@ TEST(test_cost)
     assert_true(cost.pass_count > 0 && cost.metric_count > 40);
 }
 
-int main(void)
-{
-    return cupti_is_here() ? run_all_tests(set_up_gh100, tear_down_gh100) : SKIPPED;
-}
+ONLY_WHERE(cupti_is_here)
+AROUND_ALL(set_up_gh100, tear_down_gh100)

@@ -190,11 +190,4 @@ TEST(test_each_chip_samples_programs)
     kprof_strlist_free(&chips);
 }
 
-int main(void)
-{
-    if (!cupti_is_here()) {
-        puts("skipped: libcupti is not installed");
-        return SKIPPED;
-    }
-    return run_all_tests(NULL, NULL);
-}
+ONLY_WHERE(cupti_is_here)

@@ -966,5 +966,5 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "more") == 0)
         return cmocka_run_group_tests(more, NULL, NULL);
     around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
+    return run_all_tests();
 }

@@ -659,8 +659,4 @@ TEST(test_size_of_a_report)
     assert_true(file.st_size < 5000000);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

@@ -556,5 +556,6 @@ int main(void)
 {
     for (size_t i = 0; i < CASES; i++)
         test_register((struct CMUnitTest){cases[i].name, check_golden, NULL, NULL, &cases[i]});
-    return run_all_tests(write_reports, remove_reports);
+    around_all(write_reports, remove_reports);
+    return run_all_tests();
 }

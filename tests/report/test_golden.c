@@ -360,7 +360,8 @@ int main(void)
         add_tests(&parts[i]);
     kprof_catalog *golden = fixture_findings_load(false, &golden_findings);
     kprof_catalog *shipped = fixture_findings_load(true, &shipped_findings);
-    int failed = run_all_tests(write_report, remove_report);
+    around_all(write_report, remove_report);
+    int failed = run_all_tests();
     free(golden_findings.items);
     free(shipped_findings.items);
     kprof_catalog_free(golden);

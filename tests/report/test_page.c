@@ -271,7 +271,4 @@ static int close_reports(void **state)
     return failed;
 }
 
-int main(void)
-{
-    return run_all_tests(open_reports, close_reports);
-}
+AROUND_ALL(open_reports, close_reports)

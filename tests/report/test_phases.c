@@ -94,8 +94,4 @@ TEST(units_of_metrics)
     assert_int_equal(kprof_phase_unit_of("lts__t_sectors.sum", &scale), KPROF_PHASE_NONE);
 }
 
-int main(void)
-{
-    around_each(clear, NULL);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(clear, NULL)

@@ -118,7 +118,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    return run_all_tests(make_folder, remove_folder);
-}
+AROUND_ALL(make_folder, remove_folder)

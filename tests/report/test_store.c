@@ -1073,8 +1073,4 @@ TEST(frames_of_the_runtime_in_a_program)
     assert_true(is_own[10] && is_own[11] && !is_own[0]);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

@@ -252,7 +252,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    return run_all_tests(set_up, tear_down);
-}
+AROUND_ALL(set_up, tear_down)

@@ -406,7 +406,4 @@ static int remove_path(void **state)
     return unlink(spool_path);
 }
 
-int main(void)
-{
-    return run_all_tests(make_path, remove_path);
-}
+AROUND_ALL(make_path, remove_path)

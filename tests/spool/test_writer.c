@@ -567,8 +567,4 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-int main(void)
-{
-    around_each(set_up, tear_down);
-    return run_all_tests(NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)
