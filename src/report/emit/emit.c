@@ -3,7 +3,7 @@
 #include "core/clean.h"
 #include "report/emit/grid.h"
 #include "report/store/limits.h"
-#include "report/store/timeline_metrics.h"
+#include "report/store/timeline_ingest.h"
 
 #include <math.h>
 #include <stdlib.h>

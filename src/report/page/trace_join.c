@@ -43,7 +43,8 @@ static void add_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_repor
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
     if (group->not_measured >= group->launches)
         return;
-    kprof_store_clear(insert);
+    if (insert)
+        sqlite3_clear_bindings(insert);
     bind_text(insert, KERNEL, group->kernel->mangled);
     for (int i = 0; i < 3; i++) {
         sqlite3_bind_int64(insert, GRID + i, group->shape.grid[i]);

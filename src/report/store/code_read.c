@@ -119,31 +119,25 @@ static void note_file(told_files *files, const char *path)
  * compiler told, and its text if options and limits let it. */
 static int64_t add_file(code_reader *reader, uint32_t file)
 {
-    kprof_report *report = reader->report;
     const char *path = reader->code->files.items[file];
     char hash[17] = "";
     source_file found = {.compiled = reader->code->sources[file]};
     find_source(reader, path, &found);
     if (found.is_stale && !(found.bytes && found.is_given))
         note_file(&reader->stale, path);
-    sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE);
-    sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
-    if (found.bytes) {
+    const bool is_told = found.compiled.bytes > 0 && found.compiled.bytes <= INT64_MAX;
+    const int64_t size = found.bytes ? (int64_t)found.size : is_told ? (int64_t)found.compiled.bytes : -1;
+    const bool keeps = found.bytes && found.size <= SOURCE_MAX && reader->source_bytes + found.size <= SOURCES_MAX &&
+                       (found.is_given || may_keep(reader->options, path));
+    if (found.bytes)
         kprof_source_hash(found.bytes, found.size, hash);
-        sqlite3_bind_int64(insert, 2, (int64_t)found.size);
-        sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
-    } else if (found.compiled.bytes > 0 && found.compiled.bytes <= INT64_MAX)
-        sqlite3_bind_int64(insert, 2, (int64_t)found.compiled.bytes);
-    if (found.bytes && found.size <= SOURCE_MAX && reader->source_bytes + found.size <= SOURCES_MAX &&
-        (found.is_given || may_keep(reader->options, path))) {
-        sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
-        reader->source_bytes += found.size;
-    } else if (reader->options->keeps_source)
+    if (!keeps && reader->options->keeps_source)
         note_file(&reader->lost, path);
-    kprof_store_step(report, insert);
-    kprof_store_clear(insert);
+    reader->source_bytes += keeps ? found.size : 0;
+    const int64_t row = kprof_store_add(reader->report, KPROF_SQL_ADD_CODE_FILE, "sitn", path, size,
+                                        found.bytes ? hash : NULL, keeps ? found.bytes : NULL, found.size);
     free(found.bytes);
-    return sqlite3_last_insert_rowid(report->db);
+    return row;
 }
 
 /* The row of a text of PTX, as a file that is nowhere else; -1 where there is no space for it. */
@@ -157,17 +151,11 @@ static int64_t ptx_row(code_reader *reader, uint32_t number)
     *row = -1;
     if (!ptx->text || reader->source_bytes + ptx->size > SOURCES_MAX)
         return -1;
-    sqlite3_stmt *insert = kprof_store_statement(reader->report, KPROF_SQL_ADD_CODE_FILE);
     kprof_source_hash(ptx->text, ptx->size, hash);
     snprintf(path, sizeof path, "%.8s.ptx", hash);
-    sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 2, (int64_t)ptx->size);
-    sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
-    sqlite3_bind_text(insert, 4, ptx->text, (int)ptx->size, SQLITE_STATIC);
-    kprof_store_step(reader->report, insert);
-    kprof_store_clear(insert);
     reader->source_bytes += ptx->size;
-    return *row = sqlite3_last_insert_rowid(reader->report->db);
+    return *row = kprof_store_add(reader->report, KPROF_SQL_ADD_CODE_FILE, "sitn", path, (int64_t)ptx->size, hash,
+                                  ptx->text, ptx->size);
 }
 
 /* The row of a file of the cubin. Files that no measured function comes from get none. */
@@ -229,29 +217,13 @@ static void add_instruction(code_reader *reader, const kprof_code_instruction *i
 static void add_function(code_reader *reader, const kprof_code_function *function, int64_t code)
 {
     kprof_report *report = reader->report;
-    char sql[96];
-    const int64_t row = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, "is", code, function->mangled);
+    const int64_t row = kprof_store_find(report, KPROF_SQL_FIND_UNREAD_FUNCTION, "is", code, function->mangled);
     if (row == 0)
-        return;
-    snprintf(sql, sizeof sql, "SELECT bytes FROM code_function WHERE id=%lld", (long long)row);
-    if (kprof_store_integer(report, sql) > 0)
         return;
     KPROF_AUTO_FREE char *own_name = short_name(function->mangled);
     kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
     for (size_t i = 0; i < function->count && report->status == KPROF_OK; i++)
         add_instruction(reader, &function->instructions[i], row, own_name);
-}
-
-static void end_code(code_reader *reader, int64_t code, const kprof_code_job *job)
-{
-    sqlite3_stmt *update = kprof_store_statement(reader->report, KPROF_SQL_END_CODE);
-    sqlite3_bind_int64(update, 1, code);
-    sqlite3_bind_text(update, 2, reader->code->text_state, -1, SQLITE_STATIC); /* NULL for NULL, as below */
-    sqlite3_bind_text(update, 3, reader->code->line_state, -1, SQLITE_STATIC);
-    if (job->bytes)
-        sqlite3_bind_blob(update, 4, job->bytes, (int)job->size, SQLITE_STATIC);
-    kprof_store_step(reader->report, update);
-    kprof_store_clear(update);
 }
 
 /* Store what was read of a cubin. */
@@ -263,7 +235,8 @@ static void store_job(code_reader *reader, const kprof_code_job *job, int64_t id
     reader->ptx_rows = kprof_calloc(code->ptx_count + 1, sizeof *reader->ptx_rows);
     for (size_t i = 0; i < code->function_count; i++)
         add_function(reader, &code->functions[i], id);
-    end_code(reader, id, job);
+    kprof_store_write(reader->report, KPROF_SQL_END_CODE, "ittb", id, code->text_state, code->line_state, job->bytes,
+                      job->size);
     for (size_t i = 0; i < code->names.count; i++)
         free(reader->short_names[i]);
     KPROF_FREE(reader->short_names, reader->file_rows, reader->ptx_rows);

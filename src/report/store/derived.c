@@ -84,21 +84,23 @@ static void add_roofline(kprof_report *report, kprof_derived *derived, const kpr
     }
 }
 
-static kprof_derived *derived_of(kprof_report *report, const char *chip)
+/* Those of a chip; NULL: it has none. */
+static kprof_derived *derived_of(const kprof_report *report, const char *chip)
 {
-    kprof_derived **place = &report->derived;
-    while (*place && strcmp((*place)->chip, chip) != 0)
-        place = &(*place)->next;
-    if (!*place) {
-        *place = kprof_pool_calloc(&report->pool, 1, sizeof **place);
-        (*place)->chip = kprof_pool_strdup(&report->pool, chip);
-    }
-    return *place;
+    kprof_derived *derived = report->derived;
+    while (derived && strcmp(derived->chip, chip) != 0)
+        derived = derived->next;
+    return derived;
 }
 
 void kprof_derived_add(kprof_report *report, const char *chip, const kprof_section *section)
 {
     kprof_derived *derived = derived_of(report, chip);
+    if (!derived) {
+        derived = kprof_pool_calloc(&report->pool, 1, sizeof *derived);
+        *derived = (kprof_derived){.chip = kprof_pool_strdup(&report->pool, chip), .next = report->derived};
+        report->derived = derived;
+    }
     for (size_t i = 0; i < section->item_count; i++)
         add_item(report, derived, &section->items[i]);
     for (size_t i = 0; i < section->table_count; i++) {
@@ -137,42 +139,38 @@ kprof_roofline_point kprof_roofline_locate(kprof_roofline_input in)
     return point;
 }
 
+static double evaluate(const kprof_item *item, const kprof_derived_sink *sink)
+{
+    return kprof_expr_evaluate(item->compiled, sink->lookup, sink->user);
+}
+
 void kprof_derived_evaluate(const kprof_report *report, const char *chip, const kprof_derived_sink *sink)
 {
-    for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
-        if (strcmp(derived->chip, chip) != 0)
-            continue;
-        for (size_t i = 0; i < derived->item_count; i++)
-            sink->store(sink->user, derived->items[i].metric,
-                        kprof_expr_evaluate(derived->items[i].item->compiled, sink->lookup, sink->user));
-        for (size_t i = 0; i < derived->point_count; i++) {
-            kprof_roofline_point at = kprof_roofline_locate((kprof_roofline_input){
-                .work = kprof_expr_evaluate(derived->points[i].roofline->work.compiled, sink->lookup, sink->user),
-                .work_peak = kprof_expr_evaluate(derived->points[i].roofline->peak.compiled, sink->lookup, sink->user),
-                .traffic = kprof_expr_evaluate(derived->points[i].roof->traffic.compiled, sink->lookup, sink->user),
-                .traffic_peak = kprof_expr_evaluate(derived->points[i].roof->peak.compiled, sink->lookup, sink->user),
-            });
-            sink->store(sink->user, derived->points[i].intensity, at.intensity);
-            sink->store(sink->user, derived->points[i].pct, at.pct);
-        }
+    const kprof_derived *derived = derived_of(report, chip);
+    for (size_t i = 0; derived && i < derived->item_count; i++)
+        sink->store(sink->user, derived->items[i].metric, evaluate(derived->items[i].item, sink));
+    for (size_t i = 0; derived && i < derived->point_count; i++) {
+        const derived_point *point = &derived->points[i];
+        const kprof_roofline_point at = kprof_roofline_locate(
+            (kprof_roofline_input){evaluate(&point->roofline->work, sink), evaluate(&point->roofline->peak, sink),
+                                   evaluate(&point->roof->traffic, sink), evaluate(&point->roof->peak, sink)});
+        sink->store(sink->user, point->intensity, at.intensity);
+        sink->store(sink->user, point->pct, at.pct);
     }
 }
 
 void kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user)
 {
-    for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
-        if (strcmp(derived->chip, chip) != 0)
-            continue;
-        for (size_t i = 0; i < derived->item_count; i++)
-            visit(user, derived->items[i].metric, derived->items[i].item->compiled);
-        for (size_t i = 0; i < derived->point_count; i++) {
-            const kprof_expr *const sources[] = {
-                derived->points[i].roofline->work.compiled, derived->points[i].roof->traffic.compiled,
-                derived->points[i].roofline->peak.compiled, derived->points[i].roof->peak.compiled};
-            for (size_t k = 0; k < 2; k++)
-                visit(user, derived->points[i].intensity, sources[k]);
-            for (size_t k = 0; k < 4; k++)
-                visit(user, derived->points[i].pct, sources[k]);
-        }
+    const kprof_derived *derived = derived_of(report, chip);
+    for (size_t i = 0; derived && i < derived->item_count; i++)
+        visit(user, derived->items[i].metric, derived->items[i].item->compiled);
+    for (size_t i = 0; derived && i < derived->point_count; i++) {
+        const derived_point *point = &derived->points[i];
+        const kprof_expr *const sources[] = {point->roofline->work.compiled, point->roof->traffic.compiled,
+                                             point->roofline->peak.compiled, point->roof->peak.compiled};
+        for (size_t k = 0; k < 2; k++)
+            visit(user, point->intensity, sources[k]);
+        for (size_t k = 0; k < 4; k++)
+            visit(user, point->pct, sources[k]);
     }
 }

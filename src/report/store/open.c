@@ -186,21 +186,22 @@ static kprof_status open_new(const char *path, kprof_create_mode mode, int seed,
     return status;
 }
 
+/* Hand a new report to the caller, or discard it after a failure. */
+static kprof_status hand_out(kprof_status status, kprof_report *report, kprof_report **out)
+{
+    if (status != KPROF_OK)
+        kprof_report_discard(report);
+    *out = status == KPROF_OK ? report : NULL;
+    return status;
+}
+
 kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
                                  kprof_report **out)
 {
-    *out = NULL;
-    kprof_report *report;
+    kprof_report *report = NULL;
     kprof_status status = open_new(path, mode, -1, &report);
-    if (status != KPROF_OK)
-        return status;
-    status = fill_new(report, run);
-    if (status != KPROF_OK) {
-        kprof_report_discard(report);
-        return status;
-    }
-    *out = report;
-    return KPROF_OK;
+    KPROF_THEN(status, fill_new(report, run));
+    return hand_out(status, report, out);
 }
 
 /* SQLite opens the files beside a report on its own; if one were a pipe, it would wait forever for a writer. */
@@ -392,20 +393,12 @@ static kprof_status check_seed(kprof_report *report)
 
 kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
 {
-    *out = NULL;
-    kprof_report *report;
+    kprof_report *report = NULL;
     kprof_status status = open_new(path, mode, seed, &report);
-    if (status != KPROF_OK)
-        return status;
-    status = check_seed(report);
+    KPROF_THEN(status, check_seed(report));
     KPROF_THEN(status, begin_log(report));
     KPROF_THEN(status, kprof_report_load_plans(report));
-    if (status != KPROF_OK) {
-        kprof_report_discard(report);
-        return status;
-    }
-    *out = report;
-    return KPROF_OK;
+    return hand_out(status, report, out);
 }
 
 /* 0: not known. */

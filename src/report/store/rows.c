@@ -87,30 +87,28 @@ char *kprof_rows_definition(const char *name, int version)
     return kprof_strbuf_take(&sql);
 }
 
+static const char *text_of(const column *c, const void *row)
+{
+    const char *text;
+    memcpy(&text, (const char *)row + c->offset, sizeof text);
+    return or_empty(text);
+}
+
+static int64_t number_of(const column *c, const void *row)
+{
+    const void *member = (const char *)row + c->offset;
+    return c->kind == COLUMN_U32    ? *(const uint32_t *)member
+           : c->kind == COLUMN_FLAG ? *(const bool *)member
+                                    : *(const int64_t *)member;
+}
+
 static int bind_column(sqlite3_stmt *statement, int place, const column *c, const void *row)
 {
-    const char *member = (const char *)row + c->offset, *text;
-    uint32_t small;
-    bool flag;
-    int64_t number;
-    if (c->kind == COLUMN_TEXT) {
-        memcpy(&text, member, sizeof text);
-        return sqlite3_bind_text(statement, place, text ? text : "", -1, SQLITE_STATIC);
-    }
-    switch (c->kind) {
-    case COLUMN_U32:
-        memcpy(&small, member, sizeof small);
-        number = small;
-        break;
-    case COLUMN_FLAG:
-        memcpy(&flag, member, sizeof flag);
-        number = flag;
-        break;
-    default:
-        memcpy(&number, member, sizeof number);
-    }
-    bool is_missing = c->kind == COLUMN_OPTIONAL && number < 0;
-    return is_missing ? sqlite3_bind_null(statement, place) : sqlite3_bind_int64(statement, place, number);
+    if (c->kind == COLUMN_TEXT)
+        return sqlite3_bind_text(statement, place, text_of(c, row), -1, SQLITE_STATIC);
+    const int64_t number = number_of(c, row);
+    return c->kind == COLUMN_OPTIONAL && number < 0 ? sqlite3_bind_null(statement, place)
+                                                    : sqlite3_bind_int64(statement, place, number);
 }
 
 /* Bind the columns of a row to the parameters from 2 on, as many as the statement has, and run it. */
@@ -182,25 +180,10 @@ void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
     const table_layout layout = layout_of(table);
     for (size_t i = 0; i < layout.count; i++) {
         const column *c = &layout.columns[i];
-        const char *member = (const char *)row + c->offset, *text;
-        uint32_t small;
-        bool flag;
-        int64_t number = 0;
-        if (c->kind == COLUMN_TEXT) { /* its length keeps it apart from the next one */
-            memcpy(&text, member, sizeof text);
-            kprof_strbuf_printf(out, "%zu %s ", text ? strlen(text) : 0, text ? text : "");
-            continue;
-        }
-        if (c->kind == COLUMN_U32) {
-            memcpy(&small, member, sizeof small);
-            number = small;
-        } else if (c->kind == COLUMN_FLAG) {
-            memcpy(&flag, member, sizeof flag);
-            number = flag;
-        } else {
-            memcpy(&number, member, sizeof number);
-        }
-        kprof_strbuf_printf(out, "%lld ", (long long)number);
+        if (c->kind == COLUMN_TEXT) /* its length keeps it apart from the next one */
+            kprof_strbuf_printf(out, "%zu %s ", strlen(text_of(c, row)), text_of(c, row));
+        else
+            kprof_strbuf_printf(out, "%lld ", (long long)number_of(c, row));
     }
 }
 

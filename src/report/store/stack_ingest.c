@@ -130,13 +130,10 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, const kprof_fr
     if (record->frame != ingest->frame_count + 1)
         return kprof_store_bad_record("a frame is out of its order,", record->frame);
     known_frame *added = KPROF_POOL_ADD(ingest->pool, ingest->frames, ingest->frame_count);
-    *added = (known_frame){record->is_native != 0,
-                           NULL,
-                           kprof_pool_strdup(ingest->pool, record->function),
-                           kprof_pool_strdup(ingest->pool, record->file),
-                           record->place,
-                           NULL,
-                           0};
+    *added = (known_frame){.is_native = record->is_native != 0,
+                           .function = kprof_pool_strdup(ingest->pool, record->function),
+                           .file = kprof_pool_strdup(ingest->pool, record->file),
+                           .place = record->place};
     if (added->is_native) {
         /* Find what the file of native code tells of a frame; without that it keeps its module and its offset. */
         kprof_native_module *module = find_module(ingest, added->file);

@@ -118,12 +118,6 @@ char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column
     return report->keeps_text ? kprof_strdup(text) : kprof_clean_text(text);
 }
 
-void kprof_store_clear(sqlite3_stmt *statement)
-{
-    if (statement)
-        sqlite3_clear_bindings(statement);
-}
-
 kprof_status kprof_store_exec(kprof_report *report, const char *sql)
 {
     if (report->status == KPROF_OK && sqlite3_exec(report->db, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -158,6 +152,11 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
         if (types[i] == 's' || types[i] == 't') {
             const char *text = va_arg(args, const char *);
             rc = sqlite3_bind_text(statement, i + 1, text || types[i] == 't' ? text : "", -1, SQLITE_STATIC);
+        } else if (types[i] == 'n' || types[i] == 'b') {
+            const void *bytes = va_arg(args, const void *);
+            const int size = (int)va_arg(args, size_t);
+            rc = types[i] == 'n' ? sqlite3_bind_text(statement, i + 1, bytes, size, SQLITE_STATIC)
+                                 : sqlite3_bind_blob(statement, i + 1, bytes, size, SQLITE_STATIC);
         } else if (types[i] == 'i') {
             rc = sqlite3_bind_int64(statement, i + 1, va_arg(args, int64_t));
         } else {

@@ -54,9 +54,10 @@
     X(ADD_CODE, "INSERT INTO code VALUES(NULL,?,?,?,?,NULL)")                                                          \
     X(END_CODE, "UPDATE code SET text_state=?2, line_state=?3, cubin=?4 WHERE id=?1")                                  \
     X(FIND_FUNCTION, "SELECT id FROM code_function WHERE code_id=?1 AND mangled=?2")                                   \
+    X(FIND_UNREAD_FUNCTION, "SELECT id FROM code_function WHERE code_id=?1 AND mangled=?2 AND bytes=0")                \
     X(ADD_FUNCTION, "INSERT INTO code_function VALUES(NULL,?,?,?,0)")                                                  \
     X(SIZE_FUNCTION, "UPDATE code_function SET bytes=?2 WHERE id=?1")                                                  \
-    X(ADD_CODE_FILE, "INSERT INTO code_file VALUES(NULL,?,?,?,?)")                                                     \
+    X(ADD_CODE_FILE, "INSERT INTO code_file VALUES(NULL,?,nullif(?,-1),?,?)")                                          \
     X(ADD_INSTRUCTION, "INSERT INTO code_instruction VALUES(?,?,?,?,?,?)")                                             \
     X(ADD_LINE, "INSERT INTO code_line VALUES(?,?,?,?,?,?)")                                                           \
     X(ADD_PTX, "INSERT INTO code_ptx VALUES(?,?,?,?)")                                                                 \
@@ -170,8 +171,8 @@ char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column
 sqlite3_stmt *kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql);
 /* The same for a statement whose text is above. */
 sqlite3_stmt *kprof_store_statement(kprof_report *report, kprof_statement id);
-/* Bind by `types` (s, t: const char *, i: int64_t, d: double; NULL is stored as "" for s) and run a statement. Gives
- * the first column of the first row, 0 where there is none. */
+/* Bind by `types` (s, t: const char *, n: that and its size_t, b: a blob and its size_t, i: int64_t, d: double; NULL is
+ * stored as "" for s) and run a statement. Gives the first column of the first row, 0 where there is none. */
 int64_t kprof_store_find(kprof_report *report, kprof_statement id, const char *types, ...);
 /* The same for a statement without rows. */
 #define kprof_store_write(report, ...) ((void)kprof_store_find(report, __VA_ARGS__))
@@ -200,8 +201,6 @@ sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql);
 bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement);
 /* Run a statement without rows and reset it. */
 void kprof_store_step(kprof_report *report, sqlite3_stmt *statement);
-/* Take all values back from a statement; NULL: it could not be made, which the report notes. */
-void kprof_store_clear(sqlite3_stmt *statement);
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql);
 
