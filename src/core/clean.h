@@ -19,5 +19,10 @@ void kprof_fit_text(char *out, size_t size, const char *text);
 /* Length in bytes of the UTF-8 character at `text`, and its code point; 0 when it is not one (overlong, surrogate,
  * cut). Reads no further than the end of the string, whose NUL is a character of length 1. */
 size_t kprof_utf8_decode(const char *text, uint32_t *code);
+/* Is the byte one within such a character, behind its first? */
+static inline bool kprof_utf8_continues(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
 /* Is it a control character, or one that changes the direction of the text around it? */
 bool kprof_utf8_is_unsafe(uint32_t code);

@@ -1,4 +1,5 @@
 /* Shortens kernel names for terminals. Names of templates have thousands of characters, and share most of them. */
+#include "core/clean.h"
 #include "core/names.h"
 #include "report/emit/grid.h"
 
@@ -9,17 +10,12 @@
 
 #define GAP "..."
 
-static bool is_within_character(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* Byte offset of the `count`-th code point. */
 static size_t offset_of(const char *text, size_t count)
 {
     size_t i = 0;
     for (; text[i]; i++)
-        if (!is_within_character(text[i]) && count-- == 0)
+        if (!kprof_utf8_continues(text[i]) && count-- == 0)
             break;
     return i;
 }
@@ -67,7 +63,7 @@ static char *shorten(const long_name *name, size_t width)
     const size_t tail = kept - head;
     size_t differs = 0; /* in columns */
     for (size_t i = 0; i < name->shared; i++)
-        differs += !is_within_character(name->text[i]);
+        differs += !kprof_utf8_continues(name->text[i]);
     kprof_strbuf out = KPROF_STRBUF_INIT;
     if (differs + 4 <= head || differs >= total - tail) {
         put_columns(&out, name->text, 0, head);

@@ -405,7 +405,7 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
     } else if (field->type == KPROF_FIELD_TEXT) {
         size_t length = strnlen(field->text, field->is_copied ? SIZE_MAX : KPROF_CELL_BYTES + 1);
         const bool is_cut = length > KPROF_CELL_BYTES && !field->is_copied;
-        while (is_cut && (length > KPROF_CELL_BYTES || (field->text[length] & 0xc0) == 0x80))
+        while (is_cut && (length > KPROF_CELL_BYTES || kprof_utf8_continues(field->text[length])))
             length--; /* not within a character */
         kprof_strbuf_append(out, field->text, length);
         kprof_strbuf_puts(out, is_cut ? "..." : "");

@@ -1,4 +1,5 @@
 /* A list as a table in the other formats that nsys stats has: with tabs between columns, in boxes, and as HTML. */
+#include "core/clean.h"
 #include "report/emit/emit.h"
 #include "report/emit/grid.h"
 #include "report/model/number.h"
@@ -84,9 +85,9 @@ static void put_cell(kprof_strbuf *line, const char *text, char kind, size_t wid
     kprof_strbuf_printf(line, "%*s", (int)left, "");
     if (length > width) {
         size_t end = 0;
-        for (size_t columns = 0; columns < width || (text[end] & 0xc0) == 0x80; end++)
-            columns += (text[end + 1] & 0xc0) != 0x80;
-        while (end > 0 && (text[--end] & 0xc0) == 0x80)
+        for (size_t columns = 0; columns < width || kprof_utf8_continues(text[end]); end++)
+            columns += !kprof_utf8_continues(text[end + 1]);
+        while (end > 0 && kprof_utf8_continues(text[--end]))
             continue;
         kprof_strbuf_append(line, text, end);
         kprof_strbuf_puts(line, "\u2026");

@@ -1,5 +1,6 @@
 /* Column widths and alignment. */
 #include "report/emit/grid.h"
+#include "core/clean.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -78,17 +79,11 @@ void kprof_grid_free(kprof_grid *grid)
     grid->notes = NULL;
 }
 
-/* Does a byte begin a code point? */
-static bool is_column(char byte)
-{
-    return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
 size_t kprof_text_width(const char *text)
 {
     size_t width = 0;
     for (; *text; text++)
-        width += is_column(*text);
+        width += !kprof_utf8_continues(*text);
     return width;
 }
 
@@ -97,7 +92,7 @@ size_t kprof_text_line(const char *text, size_t width)
     size_t end = 0, columns = 0, space = 0, joint = 0;
     width = width ? width : 1;
     for (; text[end]; end++) {
-        const bool begins = is_column(text[end]);
+        const bool begins = !kprof_utf8_continues(text[end]);
         if (begins && text[end] == ' ')
             space = end;
         if (begins && columns++ == width)
@@ -236,7 +231,7 @@ static bool is_cut(const kprof_grid *grid, const grid_layout *layout, const char
     if (grid->is_number[key] || is_folded(grid, layout, key))
         return false;
     for (size_t room = width, columns = 0; *text; text++) {
-        columns = *text == ' ' ? 0 : columns + is_column(*text);
+        columns = *text == ' ' ? 0 : columns + !kprof_utf8_continues(*text);
         room = *text == ' ' ? rest : room;
         if (columns > room)
             return true;
@@ -374,7 +369,7 @@ static size_t width_when_broken(const char *text, size_t room)
         const size_t line_room = room > indent ? room - indent : 1, bytes = kprof_text_line(text, line_room);
         size_t columns = indent;
         for (size_t i = 0; i < bytes; i++)
-            columns += is_column(text[i]);
+            columns += !kprof_utf8_continues(text[i]);
         widest = larger(widest, columns);
         text = kprof_text_next_line(text, line_room);
         indent = KEY_INDENT;
@@ -440,7 +435,7 @@ static size_t width_of_words(const kprof_grid *grid, size_t column)
         const char *text = text_at(grid, grid->cells[i].text);
         const size_t hang = grid->wraps ? hang_of(text) : 0;
         for (size_t columns = 0; *text; text++) {
-            columns = *text == ' ' ? 0 : columns + is_column(*text);
+            columns = *text == ' ' ? 0 : columns + !kprof_utf8_continues(*text);
             widest = larger(widest, hang + columns);
         }
     }

@@ -1,6 +1,7 @@
 /* Reads code profiles: which there are, and the instructions of one with their values, lines and texts. */
 #include "report/model/code.h"
 #include "core/bisect.h"
+#include "core/clean.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static const char *short_name(const char *name)
 {
     const size_t length = strlen(name);
     name += length > NAME_MAX ? length - NAME_MAX : 0;
-    while (((unsigned char)*name & 0xc0) == 0x80) /* within a character of UTF-8 */
+    while (kprof_utf8_continues(*name))
         name++;
     return name;
 }

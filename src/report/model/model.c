@@ -248,7 +248,7 @@ static void shorten(kprof_model *model, const char **text, size_t most)
     size_t length = most;
     if (strnlen(*text, most + 1) <= most)
         return;
-    while (((*text)[length] & 0xc0) == 0x80)
+    while (kprof_utf8_continues((*text)[length]))
         length--;
     *text = kprof_pool_keep(model->pool, kprof_strndup(*text, length));
 }

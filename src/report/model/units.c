@@ -1,5 +1,6 @@
 /* Scales base units in steps and spells the scaled unit. */
 #include "report/model/units.h"
+#include "core/clean.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static bool is_rate(const char *unit)
 static void end_whole(char *unit)
 {
     size_t start = strlen(unit), length = 0;
-    while (start > 0 && ((unsigned char)unit[start - 1] & 0xc0) == 0x80)
+    while (start > 0 && kprof_utf8_continues(unit[start - 1]))
         start--, length++;
     if (start == 0 || (unsigned char)unit[start - 1] < 0xc0)
         return;

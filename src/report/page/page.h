@@ -13,6 +13,11 @@ static inline kprof_emit_field shown_if(kprof_emit_field field, bool is_shown)
 {
     return is_shown ? field : machine(field);
 }
+/* Counts or numbers something, for programs. */
+static inline kprof_emit_field machine_count(const char *key, const char *label, uint64_t count)
+{
+    return machine(kprof_field_integer(key, label, (int64_t)count));
+}
 /* People see nothing where it is missing. */
 static inline kprof_emit_field or_nothing(kprof_emit_field field)
 {
@@ -104,6 +109,14 @@ kprof_status kprof_page_show_shares(kprof_emitter *emitter, const kprof_page_con
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 /* Show when what of the program ran, for a report that has a trace, whose pages were checked. */
 void kprof_page_show_program(kprof_emitter *emitter, kprof_report *report);
+/* Show in one line all that --top leaves out of a list: so many rows, with launches that took so long. */
+typedef struct kprof_page_rest {
+    size_t rows;
+    uint64_t launches;
+    double time_ns, all_ns; /* NaN: not known */
+} kprof_page_rest;
+void kprof_page_show_rest(kprof_emitter *emitter, const kprof_emit_list *list, const char *time_label,
+                          const kprof_page_rest *rest);
 /* Show the launches with their sections. */
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 

@@ -51,11 +51,6 @@ static size_t json_bytes(char c, bool is_clean)
     return byte < 0x20 || byte == 0x7f ? 6 : byte >= 0x80 ? beyond_ascii : c == '"' || c == '\\' ? 2 : 1;
 }
 
-static bool continues(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* The length of the longest beginning of `text`, in whole characters, that takes at most `most` bytes in JSON. */
 static size_t head_of(const char *text, size_t most)
 {
@@ -63,7 +58,7 @@ static size_t head_of(const char *text, size_t most)
     size_t length = 0, bytes = 0;
     while (text[length] && bytes + json_bytes(text[length], is_clean) <= most)
         bytes += json_bytes(text[length++], is_clean);
-    while (text[length] && length > 0 && continues(text[length]))
+    while (text[length] && length > 0 && kprof_utf8_continues(text[length]))
         length--;
     return length;
 }
@@ -76,7 +71,7 @@ static size_t tail_of(const char *text, size_t most)
     size_t length = 0, bytes = 0;
     while (length < whole && bytes + json_bytes(text[whole - length - 1], is_clean) <= most)
         bytes += json_bytes(text[whole - ++length], is_clean);
-    while (length > 0 && continues(text[whole - length]))
+    while (length > 0 && kprof_utf8_continues(text[whole - length]))
         length--;
     return length;
 }

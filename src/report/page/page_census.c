@@ -11,16 +11,11 @@ static bool is_page(const kprof_page_context *context)
     return strcmp(context->name, "census") == 0;
 }
 
-static kprof_emit_field share_field(const char *label, double ns, const kprof_census *census)
-{
-    return kprof_field_pct("time_share_pct", label, census->total_ns > 0 ? 100 * ns / census->total_ns : NAN);
-}
-
 /* All rows share these. */
 typedef struct shown_census {
     const kprof_page_context *context;
-    const kprof_census *census;
     const kprof_page_names *names;
+    double all_ns; /* of all that was counted; NaN: none */
 } shown_census;
 
 /* All shapes of a kernel beyond those that a census tells apart have none. */
@@ -41,7 +36,7 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
         kprof_field_amount("launches", "Launches", (int64_t)total->launches),
         kprof_field_amount("measured", "Measured", (int64_t)total->measured),
         kprof_field_ns("time", "GPU time", total->total_ns),
-        share_field("Of time", total->total_ns, shown->census),
+        kprof_field_pct("time_share_pct", "Of time", 100 * total->total_ns / shown->all_ns),
         kprof_field_ns("mean", "Mean", total->total_ns / (double)total->launches),
         kprof_field_ns("minimum", "Shortest", total->shortest_ns),
         kprof_field_ns("maximum", "Longest", total->longest_ns),
@@ -86,32 +81,23 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
     emitter->ops->list_end(emitter);
 }
 
-static void show_rest(kprof_emitter *emitter, const kprof_census *census, size_t shown)
+static void show_rest(kprof_emitter *emitter, const kprof_census *census, size_t shown, double all_ns)
 {
-    double time_ns = 0;
-    uint64_t launches = 0;
+    kprof_page_rest rest = {.rows = census->count - shown, .all_ns = all_ns};
     for (size_t i = shown; i < census->count; i++) {
-        time_ns += census->items[i].total_ns;
-        launches += census->items[i].launches;
+        rest.time_ns += census->items[i].total_ns;
+        rest.launches += census->items[i].launches;
     }
-    const kprof_emit_field fields[] = {
-        kprof_field_amount("rows", "Rows", (int64_t)(census->count - shown)),
-        kprof_field_amount("launches", "Launches", (int64_t)launches),
-        kprof_field_ns("time", "GPU time", time_ns),
-        share_field("Of time", time_ns, census),
-    };
-    emitter->ops->list_begin(emitter,
-                             &(kprof_emit_list){"census_left_out", "Left out of the census", KPROF_LIST_TABLE, true});
-    if (shown < census->count)
-        kprof_show_record(emitter, fields, COUNT_OF(fields));
-    emitter->ops->list_end(emitter);
+    kprof_page_show_rest(emitter,
+                         &(kprof_emit_list){"census_left_out", "Left out of the census", KPROF_LIST_TABLE, true},
+                         "GPU time", &rest);
 }
 
 static void show(kprof_emitter *emitter, const kprof_page_context *context, const kprof_census *census,
                  const kprof_page_names *names)
 {
     const size_t most = context->options->top ? context->options->top : SIZE_MAX;
-    const shown_census all = {context, census, names};
+    const shown_census all = {context, names, census->total_ns > 0 ? census->total_ns : NAN};
     const size_t shown = census->count < most ? census->count : most;
     show_coverage(emitter, census);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"census", "Census",
@@ -120,7 +106,7 @@ static void show(kprof_emitter *emitter, const kprof_page_context *context, cons
     for (size_t i = 0; i < shown; i++)
         show_total(emitter, &all, &census->items[i]);
     emitter->ops->list_end(emitter);
-    show_rest(emitter, census, shown);
+    show_rest(emitter, census, shown, all.all_ns);
 }
 
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context)

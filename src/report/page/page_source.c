@@ -1,4 +1,5 @@
 /* The source page: the lines and instructions of each kernel whose instructions were measured, the hottest first. */
+#include "core/clean.h"
 #include "report/model/code.h"
 #include "report/model/source_text.h"
 #include "report/page/page.h"
@@ -339,7 +340,7 @@ static const char *start_of_source(row_texts *texts)
     size_t length = sizeof texts->source_start - sizeof gap;
     if (!text || strlen(text) < sizeof texts->source_start)
         return text;
-    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) /* within a character of UTF-8 */
+    while (length > 0 && kprof_utf8_continues(text[length]))
         length--;
     snprintf(texts->source_start, sizeof texts->source_start, "%.*s%s", (int)length, text, gap);
     return texts->source_start;
@@ -894,20 +895,16 @@ static void emit_code(shown_code *shown, const whole_code *whole)
 }
 
 /* The text of each line; NULL where there is none. */
-static char **texts_of_lines(source_page *page, const kprof_profiled_lines *lines)
+static char **texts_of_lines(source_page *page, const kprof_loaded_code *loaded)
 {
-    char **texts = kprof_calloc(lines->count + 1, sizeof *texts);
+    const kprof_profiled_lines *lines = &loaded->lines;
+    kprof_pool *pool = loaded->code.pool;
+    char **texts = kprof_pool_calloc(pool, lines->count + 1, sizeof *texts);
     for (size_t i = 0; i < lines->count; i++)
         if (lines->items[i].file)
-            texts[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
+            texts[i] = kprof_pool_keep(
+                pool, kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line));
     return texts;
-}
-
-static void free_texts(char **texts, const kprof_profiled_lines *lines)
-{
-    for (size_t i = 0; texts && i < lines->count; i++)
-        free(texts[i]);
-    free(texts);
 }
 
 static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx, const kprof_code_profile *profile)
@@ -917,12 +914,10 @@ static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx
         return;
     const kprof_loaded_code *by_ptx = kprof_profiled_has_ptx(&loaded->code) ? kprof_code_load(of_ptx, profile) : NULL;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines, .view = KPROF_VIEW_BOTH};
-    const whole_code whole = {.sources = texts_of_lines(page, &loaded->lines),
-                              .ptx_sources = by_ptx ? texts_of_lines(page, &by_ptx->lines) : NULL,
+    const whole_code whole = {.sources = texts_of_lines(page, loaded),
+                              .ptx_sources = by_ptx ? texts_of_lines(page, by_ptx) : NULL,
                               .ptx = by_ptx ? &by_ptx->lines : NULL};
     emit_code(&shown, &whole);
-    free_texts(whole.sources, &loaded->lines);
-    free_texts(whole.ptx_sources, whole.ptx);
 }
 
 /* Warn of files that the user named for their texts, and that no line of the report is of. */

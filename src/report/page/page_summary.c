@@ -94,25 +94,15 @@ static void show_row(kprof_emitter *emitter, const summary_page *page, const kpr
     kprof_ranked_verdict_free(&verdict);
 }
 
-/* Show in one line all that --top leaves out. */
 static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
 {
-    double time_ns = 0;
-    uint64_t launches = 0;
+    kprof_page_rest rest = {.rows = ranking->count - ranking->shown, .all_ns = ranking->time_ns};
     for (size_t i = ranking->shown; i < ranking->count; i++) {
-        time_ns += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
-        launches += ranking->rows[i].group->launches;
+        rest.time_ns += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
+        rest.launches += ranking->rows[i].group->launches;
     }
-    const kprof_emit_field fields[] = {
-        kprof_field_amount("rows", "Rows", (int64_t)(ranking->count - ranking->shown)),
-        kprof_field_amount("launches", "Launches", (int64_t)launches),
-        kprof_field_ns("time", "Time", time_ns > 0 ? time_ns : NAN),
-        kprof_field_pct("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
-    };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true});
-    if (ranking->shown < ranking->count)
-        kprof_show_record(emitter, fields, COUNT_OF(fields));
-    emitter->ops->list_end(emitter);
+    rest.time_ns = rest.time_ns > 0 ? rest.time_ns : NAN;
+    kprof_page_show_rest(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true}, "Time", &rest);
 }
 
 kprof_status kprof_page_summary(const kprof_page_context *context)

@@ -6,11 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static kprof_emit_field index_field(const char *key, const char *label, size_t index)
-{
-    return machine(kprof_field_integer(key, label, (int64_t)index));
-}
-
 static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const kprof_ranked *row,
                      const kprof_findings *findings)
 {
@@ -22,8 +17,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     kprof_group_note(&ranking->groups, row->group, &note);
     kprof_ranked_verdict_make(findings, false, &verdict);
     const kprof_emit_field others[] = {
-        index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
-        index_field("device", "Device", (size_t)(row->group->device - model->devices)),
+        machine_count("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
+        machine_count("device", "Device", (size_t)(row->group->device - model->devices)),
         kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
         kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
         kprof_field_little_to_gain(findings),

@@ -48,6 +48,21 @@ kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const 
     return names->is_beside ? field : kprof_field_with_role(field, KPROF_ROLE_NOTE);
 }
 
+void kprof_page_show_rest(kprof_emitter *emitter, const kprof_emit_list *list, const char *time_label,
+                          const kprof_page_rest *rest)
+{
+    const kprof_emit_field fields[] = {
+        kprof_field_amount("rows", "Rows", (int64_t)rest->rows),
+        kprof_field_amount("launches", "Launches", (int64_t)rest->launches),
+        kprof_field_ns("time", time_label, rest->time_ns),
+        kprof_field_pct("time_share_pct", "Of time", 100 * rest->time_ns / rest->all_ns),
+    };
+    emitter->ops->list_begin(emitter, list);
+    if (rest->rows > 0)
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
 static kprof_status pass_over(void *user, const kprof_model_launch *launch)
 {
     (void)user;

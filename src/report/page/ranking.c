@@ -145,11 +145,6 @@ static int compare_rows(const void *a, const void *b, void *key)
     return order ? order : KPROF_COMPARE(left->group, right->group);
 }
 
-static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
-{
-    return machine(kprof_field_integer(key, label, (int64_t)count));
-}
-
 /* "yes" or "no" where there are enough launches of one shape for an interval. */
 static kprof_emit_field stable_field(const kprof_ranked *row)
 {
@@ -209,10 +204,10 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
         kprof_field_amount("launches", "Launches", (int64_t)(row->counted ? row->counted : group->launches)),
         shown_if(kprof_field_amount("measured", "Measured", (int64_t)group->duration_count, .folds = true),
                  row->counted > 0),
-        count_field("not_measured", "Not measured", group->not_measured),
+        machine_count("not_measured", "Not measured", group->not_measured),
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
-        count_field("disagreeing", "Passes disagree in", group->disagreeing),
-        count_field("configurations", "Shapes", group->configurations),
+        machine_count("disagreeing", "Passes disagree in", group->disagreeing),
+        machine_count("configurations", "Shapes", group->configurations),
         kprof_field_ns("minimum", "Minimum", row->minimum_ns, .folds = true, .is_told = is_one),
         kprof_field_ns("median", "Median", row->median_ns),
         kprof_field_ns("maximum", "Maximum", row->maximum_ns, .folds = true, .is_told = is_one),
