@@ -83,7 +83,7 @@ def of_traces(source, kprof, trace):
         yield from run(kprof, "stats", trace, "-r", name, "-f", "tsv").stdout.split("\n")[0].split("\t")
     queries = (source / "src/report/model/trace_stats.sql").read_text()
     yield from re.findall(r"(?:UNION ALL|found AS \()\s*SELECT (?:\d(?: AS i)?, )?'([A-Z][^']+)'", queries)
-    causes = re.search(r"cause_names\[CAUSES\] = {(.*?)}", (source / "src/report/model/trace_busy.c").read_text(), re.S)
+    causes = re.search(r"cause_names\[CAUSES\] = {(.*?)}", (source / "src/report/model/trace_lost.c").read_text(), re.S)
     yield from re.findall(r'"([^"]+)"', causes[1])
 
 

@@ -1,7 +1,7 @@
 /* Answers the command line's questions about a report: how many launches, and which kernels. */
 #include "report/model/model.h"
-#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
+#include "report/model/trace_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -53,10 +53,8 @@ static void take_work(walk *w)
     w->ends_ns[lane] = number(w, 7);
     if (lane == 0)
         return;
-    sqlite3_bind_int64(w->insert, 1, number(w, 4));
-    sqlite3_bind_int64(w->insert, 2, number(w, 5));
-    sqlite3_bind_int64(w->insert, 3, FIRST_ROW + (w->streams * LANES + (int64_t)lane) % MOST_ROWS);
-    kprof_store_step(w->report, w->insert);
+    kprof_store_run(w->report, w->insert, "iii", number(w, 4), number(w, 5),
+                    FIRST_ROW + (w->streams * LANES + (int64_t)lane) % MOST_ROWS);
 }
 
 typedef struct nest {
@@ -80,10 +78,7 @@ static void take_range(nest *n, sqlite3_stmt *row)
         n->ends_ns[n->depth++] = end_ns;
         return;
     }
-    sqlite3_bind_int64(n->insert, 1, RANGE);
-    sqlite3_bind_int64(n->insert, 2, sqlite3_column_int64(row, 2));
-    sqlite3_bind_null(n->insert, 3);
-    kprof_store_step(n->report, n->insert);
+    kprof_store_run(n->report, n->insert, "iiz", (int64_t)RANGE, sqlite3_column_int64(row, 2));
 }
 
 void kprof_trace_find_lanes(kprof_report *report)

@@ -57,17 +57,9 @@ typedef struct projection {
     size_t part_count;
 } projection;
 
-static void add_row(projection *p, const int64_t *numbers, int count)
-{
-    for (int i = 0; i < count; i++)
-        sqlite3_bind_int64(p->add, i + 1, numbers[i]);
-    kprof_store_step(p->report, p->add);
-}
-
 static void take_span(projection *p, const open_range *range)
 {
-    const int64_t numbers[] = {range->id, range->start_ns, range->end_ns, range->ops};
-    add_row(p, numbers, 4);
+    kprof_store_run(p->report, p->add, "iiii", range->id, range->start_ns, range->end_ns, range->ops);
 }
 
 /* The deepest range that is open is the innermost one. */
@@ -76,9 +68,8 @@ static void take_innermost(projection *p, sqlite3_stmt *call)
     const open_range *found = NULL;
     for (const open_range *range = p->open; range < p->open + p->open_count; range++)
         found = !found || range->level >= found->level ? range : found;
-    const int64_t numbers[] = {sqlite3_column_int64(call, ID), found ? found->id : 0};
     if (found)
-        add_row(p, numbers, 2);
+        kprof_store_run(p->report, p->add, "ii", sqlite3_column_int64(call, ID), found->id);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -128,17 +119,9 @@ static void add_figures(projection *p, const int64_t *keys, kernel_name *name)
         const double away = times->items[i].value - total / count;
         squares += away * away * (double)times->items[i].count;
     }
-    const int64_t numbers[] = {p->keys[0], p->keys[1], keys[0],      keys[1],
-                               keys[2],    name->id,   name->ranges, (int64_t)times->count};
-    const double figures[] = {total,
-                              total / count,
-                              median,
-                              times->items[0].value,
-                              times->items[times->distinct - 1].value,
-                              count > 1 ? sqrt(squares / (count - 1)) : 0};
-    for (size_t i = 0; i < COUNT_OF(figures); i++)
-        sqlite3_bind_double(p->add, (int)(COUNT_OF(numbers) + i + 1), figures[i]);
-    add_row(p, numbers, COUNT_OF(numbers));
+    kprof_store_run(p->report, p->add, "iiiiiiiidddddd", p->keys[0], p->keys[1], keys[0], keys[1], keys[2], name->id,
+                    name->ranges, (int64_t)times->count, total, total / count, median, times->items[0].value,
+                    times->items[times->distinct - 1].value, count > 1 ? sqrt(squares / (count - 1)) : 0.0);
     kprof_spread_free(&name->times);
     name->ranges = 0;
     name->behind_last = 0;

@@ -3,7 +3,6 @@
 #include "report/model/trace_stats.h"
 
 #include "report/model/trace_functions.h"
-#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.sql.h"
 #include "report/model/trace_tables.h"
 #include "report/store/store.h"
@@ -162,47 +161,26 @@ static const char *column_of(const kprof_trace_names *names)
     return strcmp(names->base, "mangled") == 0 ? "text" : names->base;
 }
 
-/* Append what stands for the word of SQL that begins at `at`, with "@", and return its length. */
-static size_t expand_word(const char *at, const kprof_trace_names *names, kprof_strbuf *out)
-{
-    const char *column = column_of(names);
-    if (strncmp(at, "@names", 6) == 0) {
-        kprof_strbuf_puts(out, names->in_ranges ? "trace_name" : "temp.name_key");
-        return 6;
-    }
-    if (strncmp(at, "@shown", 6) == 0) {
-        kprof_strbuf_printf(out,
-                            "iif(typeof(name)='integer', (SELECT shown.%s FROM trace_name shown WHERE shown.id=name), "
-                            "name)",
-                            column);
-        return 6;
-    }
-    if (strncmp(at, "@start", 6) == 0) {
-        kprof_strbuf_puts(out, "(" KPROF_TRACE_START ")");
-        return 6;
-    }
-    if (strncmp(at, "@kernel", 7) == 0) {
-        kprof_strbuf_printf(out, "%sn.%s", names->in_ranges ? IN_RANGE : "", column);
-        return 7;
-    }
-    kprof_strbuf_puts(out, column);
-    return strlen("@name");
-}
-
 /* Append SQL, with the kernels' names for "@kernel", in rows of "@names", their column without its table for "@name",
  * the text of such a name for "@shown", and when the trace begins for "@start"; and for "@sampled" a column for each
  * metric that is sampled. */
 static void expand(kprof_report *report, const char *sql, const kprof_trace_names *names, kprof_strbuf *out)
 {
-    const char *at;
-    while ((at = strchr(sql, '@'))) {
-        const bool is_sampled = strncmp(at, "@sampled", 8) == 0;
-        kprof_strbuf_append(out, sql, (size_t)(at - sql));
-        if (is_sampled)
-            kprof_trace_list_samples(report, out);
-        sql = at + (is_sampled ? 8 : expand_word(at, names, out));
-    }
-    kprof_strbuf_puts(out, sql);
+    const char *column = column_of(names);
+    KPROF_AUTO(kprof_strbuf) sampled = KPROF_STRBUF_INIT;
+    KPROF_AUTO_FREE char *kernel = kprof_strprintf("%sn.%s", names->in_ranges ? IN_RANGE : "", column);
+    KPROF_AUTO_FREE char *shown = kprof_strprintf(
+        "iif(typeof(name)='integer', (SELECT shown.%s FROM trace_name shown WHERE shown.id=name), name)", column);
+    if (strstr(sql, "@sampled"))
+        kprof_trace_list_samples(report, &sampled);
+    const kprof_sql_word words[] = {{"@names", names->in_ranges ? "trace_name" : "temp.name_key"},
+                                    {"@name", column},
+                                    {"@shown", shown},
+                                    {"@start", "(" KPROF_TRACE_START ")"},
+                                    {"@kernel", kernel},
+                                    {"@sampled", kprof_strbuf_text(&sampled)},
+                                    {NULL, NULL}};
+    kprof_sql_expand(sql, words, out);
 }
 
 bool kprof_trace_is_there(kprof_report *report)

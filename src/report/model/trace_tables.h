@@ -39,11 +39,6 @@ void kprof_trace_find_shapes(kprof_report *report);
 /* Make gpu_busy, gpu_idle, trace_step, trace_transfer and trace_allocation (trace_lost.c): when GPUs were idle and why,
  * copies that kernels waited for, and the time that each step took. */
 void kprof_trace_find_lost(kprof_report *report);
-/* Make gpu_busy, gpu_idle and trace_gap of trace_work and trace_own (trace_busy.c). Memory grows with what is
- * asked for at one time, and with the number of different latencies. */
-void kprof_trace_find_gaps(kprof_report *report);
-/* Add the time of gaps of trace_gap to gpu_idle. */
-void kprof_trace_explain_gaps(kprof_report *report);
 /* Make work_lane(what, id, tid). A kernel (what is 1), copy (2), set (3) or graph (4) that overlaps another one of its
  * stream gets a row of its own, numbered from 2^30 to 2^31-1, so that nothing overlaps in a row. A range (5) that
  * begins in another one of its thread and ends after it gets no row. */
@@ -60,3 +55,13 @@ void kprof_trace_project_ranges(kprof_report *report);
 /* Make range_tree(range, parent, level), of ids of trace_range: the range of the same thread that each one lies in,
  * NULL for none, and how deep it lies, from 0; and push_tree, the same of pushed ranges alone, also those not ended. */
 void kprof_trace_nest_ranges(kprof_report *report);
+/* Make sampled_metric, trace_sampled and sampled_step of the samples of kprof trace --pm-sampling. */
+void kprof_trace_find_samples(kprof_report *report);
+/* The mean of samples, rows of trace_sampled, each weighted by this many ns. */
+#define KPROF_MEAN_OF_SAMPLES(ns)                                                                                      \
+    "round(total(value*(" ns "))/nullif(total(CASE WHEN value IS NOT NULL THEN " ns " END), 0), 3)"
+
+/* Append ", mean AS name" for each metric, at most 20, over the rows of sampled_step of a group. */
+void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out);
+/* Has the trace any samples? */
+bool kprof_trace_has_samples(kprof_report *report);

@@ -52,3 +52,54 @@ GROUP BY name_id, $SHAPE_COLUMNS
 CREATE TEMP TABLE name_key(id INTEGER PRIMARY KEY, text INTEGER, demangled INTEGER, function INTEGER);
 INSERT INTO temp.name_key SELECT id, id, min(id) OVER (PARTITION BY demangled), min(id) OVER (PARTITION BY function)
 FROM trace_name
+
+-- name_id, name, label, unit, and the factor from millionths to that unit: what the sections of the plans say, the
+-- first that has the metric.
+# SAMPLED_METRICS
+CREATE TEMP TABLE sampled_metric AS WITH item AS (SELECT json_extract(value, '$.metric') AS name, json_extract(value,
+'$.label') AS label, coalesce(json_extract(value, '$.unit'), '') AS unit FROM section, json_each(definition,
+'$.timeline')), named AS (SELECT id AS name_id, text AS name, coalesce((SELECT label
+FROM item WHERE item.name=text LIMIT 1), text) AS label, coalesce((SELECT unit FROM item
+WHERE item.name=text LIMIT 1), '') AS unit FROM trace_name WHERE id IN (SELECT name_id
+FROM trace_sample)) SELECT name_id, name, label, CASE unit WHEN 'byte/second' THEN 'GB/s' ELSE unit END AS unit, CASE
+unit WHEN 'byte/second' THEN 1e-15 ELSE 1e-6 END AS factor FROM named
+
+-- Samples that follow each other, for each process, device and metric; `value` NULL: not known.
+# SAMPLES
+CREATE TEMP TABLE trace_sampled(process_id INTEGER, device INTEGER, name_id INTEGER, start_ns INTEGER, end_ns INTEGER,
+value REAL, PRIMARY KEY(process_id, device, name_id, start_ns)) WITHOUT ROWID;
+INSERT OR IGNORE INTO temp.trace_sampled SELECT process_id, device, name_id, start_ns, end_ns, value_millionths*factor
+FROM (SELECT *, max(end_ns) OVER (PARTITION BY process_id, device, name_id
+ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+FROM trace_sample WHERE end_ns>start_ns) JOIN temp.sampled_metric USING(name_id)
+WHERE start_ns>=coalesce(before, start_ns)
+
+-- A row for each NVTX range that is as long as a sample and each metric of its process: the instance, its length,
+-- and the mean of the samples in it.
+# STEPS
+CREATE TEMP VIEW sampled_step AS WITH step AS (SELECT r.id, process_id, r.start_ns AS a, r.end_ns AS b,
+coalesce(g.text, '') || ':' || n.text AS range FROM main.trace_range r JOIN main.trace_name n ON n.id=name_id
+LEFT JOIN main.trace_name g ON g.id=domain_id WHERE r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns)
+FROM temp.trace_sampled)), series AS (SELECT DISTINCT process_id, device, name_id
+FROM temp.trace_sampled) SELECT range, step.id, b-a AS ns, coalesce((SELECT g.label
+FROM temp.trace_gpu g WHERE process=k.process_id AND ordinal=k.device), k.device) AS device, k.name_id,
+$KPROF_MEAN_OF_SAMPLES{1.0*(min(b,
+end_ns)-max(a, start_ns))} AS mean FROM step CROSS JOIN series k USING(process_id) CROSS JOIN temp.trace_sampled s ON
+s.process_id=k.process_id AND s.device=k.device AND s.name_id=k.name_id AND start_ns>=coalesce((SELECT max(start_ns)
+FROM temp.trace_sampled t WHERE t.process_id=k.process_id AND t.device=k.device AND t.name_id=k.name_id AND
+t.start_ns<=a), a) AND start_ns<b AND end_ns>a GROUP BY step.id, k.device, k.name_id
+
+-- Times that the trace was not to have: a gap there lacks nothing.
+# TIMES_LEFT_OUT
+CREATE TEMP TABLE time_left_out(process_id INTEGER, end_ns INTEGER, start_ns INTEGER, PRIMARY KEY(process_id, end_ns))
+WITHOUT ROWID;
+INSERT OR IGNORE INTO temp.time_left_out SELECT process_id, end_ns, start_ns FROM trace_overhead JOIN trace_name n ON
+n.id=name_id WHERE text='$KPROF_TRACE_LEFT_OUT' AND end_ns>=start_ns
+
+-- An older report has no table of samples.
+# NO_SAMPLES
+CREATE TEMP TABLE sampled_metric(name_id, name, label, unit, factor);
+CREATE TEMP TABLE trace_sampled(process_id, device, name_id, start_ns, end_ns, value)
+
+# METRICS_SHOWN
+SELECT name_id, label, unit FROM temp.sampled_metric ORDER BY name_id LIMIT 20

@@ -14,7 +14,6 @@ typedef struct open_range {
 } open_range;
 
 typedef struct walk {
-    kprof_report *report;
     sqlite3_stmt *ranges, *insert; /* ranges: a row of them */
     int64_t keys[2];               /* process and thread */
     open_range open[MOST_OPEN];
@@ -40,8 +39,7 @@ static const open_range *find_parent(const walk *w, int64_t end_ns)
 
 static void nest(kprof_report *report, const char *ranges, const char *insert)
 {
-    walk w = {.report = report, .ranges = kprof_store_compile(report, ranges)};
-    w.insert = kprof_store_compile(report, insert);
+    walk w = {.ranges = kprof_store_compile(report, ranges), .insert = kprof_store_compile(report, insert)};
     while (kprof_store_next(report, w.ranges)) {
         const int64_t keys[2] = {number(&w, 0), number(&w, 1)}, id = number(&w, 2), start_ns = number(&w, 3),
                       end_ns = number(&w, 4);
@@ -56,15 +54,12 @@ static void nest(kprof_report *report, const char *ranges, const char *insert)
         w.open_count = kept;
         const open_range *parent = find_parent(&w, end_ns);
         const int64_t level = parent ? parent->level + 1 : 0;
-        sqlite3_bind_int64(w.insert, 1, id);
         if (parent)
-            sqlite3_bind_int64(w.insert, 2, parent->id);
+            kprof_store_run(report, w.insert, "iii", id, parent->id, level);
         else
-            sqlite3_bind_null(w.insert, 2);
-        sqlite3_bind_int64(w.insert, 3, level);
+            kprof_store_run(report, w.insert, "izi", id, level);
         if (w.open_count < MOST_OPEN)
             w.open[w.open_count++] = (open_range){id, start_ns, end_ns, level};
-        kprof_store_step(w.report, w.insert);
     }
     sqlite3_finalize(w.ranges);
     sqlite3_finalize(w.insert);

@@ -2,7 +2,6 @@
  * makes each event; kprof writes one after the other, into the page of a browser, too. */
 #include "core/log.h"
 #include "report/emit/json_text.h"
-#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"
 #include "report/page/chrome.sql.h"
@@ -52,7 +51,6 @@ static const struct {
 typedef struct writer {
     kprof_output *out;
     bool has_event;
-    bool has_callers;    /* calls have call stacks */
     int64_t most_slices; /* of a kind, the longest; names and slices alone are written then. 0: all events */
 } writer;
 
@@ -77,65 +75,33 @@ static kprof_status write_event(void *user, sqlite3_stmt *row)
     return to->out->error ? KPROF_OUTPUT : KPROF_OK;
 }
 
-static bool is_slice(const char *sql)
-{
-    return strstr(sql, "'ph', 'X'") != NULL;
-}
-
-/* Return what stands for a word in SQL that begins with @; NULL: the time of the start. */
-static const char *replace_word(const char *word, const writer *to, size_t *length)
-{
-    static const struct {
-        const char *word, *text, *on_page;
-    } words[] = {{"@kernel", IN_LANE("1", "trace_kernel.id"), STREAM},
-                 {"@copy", IN_LANE("2", "trace_copy.id"), STREAM},
-                 {"@set", IN_LANE("3", "trace_set.id"), STREAM},
-                 {"@graph", IN_LANE("4", "trace_graph.id"), STREAM},
-                 {"@work", IN_LANE("work.what", "work.id"), STREAM},
-                 /* The last recorded has ended last: it stands before what begins with it and lies in it. */
-                 {"@nested", " AND NOT " CROSSES " ORDER BY r.id DESC", ""}};
-    for (size_t i = 0; i < COUNT_OF(words); i++) {
-        *length = strlen(words[i].word);
-        if (strncmp(word, words[i].word, *length) == 0)
-            return to->most_slices ? words[i].on_page : words[i].text;
-    }
-    const bool is_start = strncmp(word, "@start", strlen("@start")) == 0;
-    *length = is_start ? strlen("@start") : strlen("@caller");
-    return is_start          ? NULL
-           : to->has_callers ? ", 'called from', (SELECT line FROM temp.caller c JOIN stack ON stack.id=stack_id WHERE "
-                               "c.process_id=trace_call.process_id AND c.correlation=trace_call.correlation)"
-                             : "";
-}
-
-/* Append SQL without its words that begin with @. */
-static void expand(const char *sql, int64_t start_ns, const writer *to, kprof_strbuf *out)
-{
-    for (const char *at; (at = strchr(sql, '@'));) {
-        size_t length;
-        const char *text = replace_word(at, to, &length);
-        kprof_strbuf_append(out, sql, (size_t)(at - sql));
-        if (text)
-            kprof_strbuf_puts(out, text);
-        else
-            kprof_strbuf_printf(out, "(%lld)", (long long)start_ns); /* "--" would begin a comment */
-        sql = at + length;
-    }
-    kprof_strbuf_puts(out, sql);
-}
-
 static kprof_status write_events(kprof_report *report, int64_t start_ns, writer *to)
 {
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
+    const bool on_page = to->most_slices > 0;
     kprof_status status = KPROF_OK;
-    to->has_callers = kprof_trace_has_callers(report);
+    KPROF_AUTO_FREE char *start = kprof_strprintf("(%lld)", (long long)start_ns); /* "--" would begin a comment */
+    const kprof_sql_word words[] = {
+        {"@start", start},
+        {"@kernel", on_page ? STREAM : IN_LANE("1", "trace_kernel.id")},
+        {"@copy", on_page ? STREAM : IN_LANE("2", "trace_copy.id")},
+        {"@set", on_page ? STREAM : IN_LANE("3", "trace_set.id")},
+        {"@graph", on_page ? STREAM : IN_LANE("4", "trace_graph.id")},
+        {"@work", on_page ? STREAM : IN_LANE("work.what", "work.id")},
+        /* The last recorded has ended last: it stands before what begins with it and lies in it. */
+        {"@nested", on_page ? "" : " AND NOT " CROSSES " ORDER BY r.id DESC"},
+        {"@caller", kprof_trace_has_callers(report)
+                        ? ", 'called from', (SELECT line FROM temp.caller c JOIN stack ON stack.id=stack_id WHERE "
+                          "c.process_id=trace_call.process_id AND c.correlation=trace_call.correlation)"
+                        : ""},
+        {NULL, NULL}};
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
         const char *event = events[i].sql;
-        if (!(events[i].places & (to->most_slices ? ON_PAGE : IN_EXPORT)) ||
-            (!has_managed && strstr(event, "trace_managed")))
+        if (!(events[i].places & (on_page ? ON_PAGE : IN_EXPORT)) || (!has_managed && strstr(event, "trace_managed")))
             continue;
-        expand(event, start_ns, to, &sql);
-        if (to->most_slices && is_slice(event))
+        kprof_sql_expand(event, words, &sql);
+        if (on_page && strstr(event, "'ph', 'X'")) /* a slice */
             kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
         sqlite3_stmt *statement = kprof_store_compile(report, sql.data);
         while (status == KPROF_OK && kprof_store_next(report, statement))

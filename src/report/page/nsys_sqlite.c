@@ -3,7 +3,6 @@
  * beginning of the trace. */
 #include "core/log.h"
 #include "report/emit/emit.h"
-#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"
 #include "report/page/nsys_sqlite.sql.h"
@@ -47,20 +46,9 @@ static const nsys_table tables[] = {
     {"ANALYSIS_DETAILS", COLUMNS_OF_ANALYSIS_DETAILS, ROWS_OF_ANALYSIS_DETAILS},
 };
 
-/* Append SQL with the beginning of the trace in place of "@start". */
-static void put_rows(const char *sql, int64_t start_ns, kprof_strbuf *out)
-{
-    static const char word[] = "@start";
-    for (const char *at; (at = strstr(sql, word)); sql = at + strlen(word)) {
-        kprof_strbuf_append(out, sql, (size_t)(at - sql));
-        kprof_strbuf_printf(out, "(%lld)", (long long)start_ns);
-    }
-    kprof_strbuf_puts(out, sql);
-}
-
 typedef struct writer {
     kprof_report *report;
-    int64_t start_ns; /* of the trace */
+    const char *start; /* of the trace */
     sqlite3 *into;
     const char *path;
 } writer;
@@ -90,7 +78,7 @@ static sqlite3_stmt *make_table(const writer *to, const nsys_table *table, sqlit
 static kprof_status write_table(const writer *to, const nsys_table *table)
 {
     KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
-    put_rows(table->rows, to->start_ns, &sql);
+    kprof_sql_expand(table->rows, (const kprof_sql_word[]){{"@start", to->start}, {NULL, NULL}}, &sql);
     sqlite3_stmt *rows = kprof_store_compile(to->report, sql.data);
     sqlite3_stmt *insert = rows ? make_table(to, table, rows) : NULL;
     bool is_written = insert != NULL;
@@ -127,8 +115,8 @@ static void tell_left_out(kprof_report *report)
 kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
 {
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
-    writer to = {.report = report, .path = path};
-    to.start_ns = kprof_store_integer(report, KPROF_TRACE_START);
+    KPROF_AUTO_FREE char *start = kprof_strprintf("(%lld)", (long long)kprof_store_integer(report, KPROF_TRACE_START));
+    writer to = {.report = report, .path = path, .start = start};
     kprof_trace_find_gpus(report);
     kprof_trace_find_samples(report);
     if (kprof_trace_begin_table(report, "nsys_string")) {

@@ -1,8 +1,8 @@
 /* The tables of a trace: the columns are those that SQL names. */
 #include "report/page/page_stats.h"
 
-#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
+#include "report/model/trace_tables.h"
 #include "report/page/trace_join.h"
 #include "report/store/store.h"
 

@@ -294,12 +294,8 @@ static void store_values(kprof_ingest *ingest, int64_t launch)
     const value_table *table = &ingest->table;
     sqlite3_stmt *insert = kprof_store_statement(ingest->report, KPROF_SQL_ADD_VALUE);
     for (size_t row = 0; row < table->size; row++) {
-        if (!table->present[row])
-            continue;
-        sqlite3_bind_int64(insert, 1, launch);
-        sqlite3_bind_int64(insert, 2, (int64_t)row);
-        sqlite3_bind_double(insert, 3, table->values[row]);
-        kprof_store_step(ingest->report, insert);
+        if (table->present[row])
+            kprof_store_run(ingest->report, insert, "iid", launch, (int64_t)row, table->values[row]);
     }
 }
 

@@ -157,6 +157,8 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
             const int size = (int)va_arg(args, size_t);
             rc = types[i] == 'n' ? sqlite3_bind_text(statement, i + 1, bytes, size, SQLITE_STATIC)
                                  : sqlite3_bind_blob(statement, i + 1, bytes, size, SQLITE_STATIC);
+        } else if (types[i] == 'z') {
+            rc = sqlite3_bind_null(statement, i + 1);
         } else if (types[i] == 'i') {
             rc = sqlite3_bind_int64(statement, i + 1, va_arg(args, int64_t));
         } else {
@@ -229,6 +231,19 @@ bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement)
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         kprof_store_note(report, kprof_store_fail(report, sqlite3_sql(statement)));
     return rc == SQLITE_ROW;
+}
+
+void kprof_store_run(kprof_report *report, sqlite3_stmt *statement, const char *types, ...)
+{
+    va_list args;
+    if (!statement)
+        return;
+    va_start(args, types);
+    if (bind_all(statement, types, args) == SQLITE_OK)
+        kprof_store_step(report, statement);
+    else
+        kprof_store_note(report, kprof_store_fail(report, sqlite3_sql(statement)));
+    va_end(args);
 }
 
 void kprof_store_step(kprof_report *report, sqlite3_stmt *statement)
@@ -308,6 +323,19 @@ void kprof_cursor_free(kprof_cursor *cursor)
 {
     sqlite3_finalize(cursor->row);
     cursor->row = NULL;
+}
+
+void kprof_sql_expand(const char *sql, const kprof_sql_word *words, kprof_strbuf *out)
+{
+    for (const char *at; (at = strchr(sql, '@'));) {
+        const kprof_sql_word *word = words;
+        while (word->word && !kprof_begins_with(at, word->word))
+            word++;
+        kprof_strbuf_append(out, sql, (size_t)(at - sql));
+        kprof_strbuf_puts(out, word->word ? word->text : "@");
+        sql = at + (word->word ? strlen(word->word) : 1);
+    }
+    kprof_strbuf_puts(out, sql);
 }
 
 static bool is_sound(kprof_report *report)

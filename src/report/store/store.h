@@ -199,10 +199,19 @@ int64_t kprof_store_integer(kprof_report *report, const char *sql);
 sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql);
 /* Step to the next row of a statement; false at the end, and after a failure. */
 bool kprof_store_next(kprof_report *report, sqlite3_stmt *statement);
+/* Bind by `types` likewise, and z for NULL, to which no argument belongs; then run the statement. */
+void kprof_store_run(kprof_report *report, sqlite3_stmt *statement, const char *types, ...);
 /* Run a statement without rows and reset it. */
 void kprof_store_step(kprof_report *report, sqlite3_stmt *statement);
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql);
+
+/* Append SQL with what stands for its words: these, which begin with "@", up to one that is NULL. Of two that begin
+ * alike the longer comes first. */
+typedef struct kprof_sql_word {
+    const char *word, *text;
+} kprof_sql_word;
+void kprof_sql_expand(const char *sql, const kprof_sql_word *words, kprof_strbuf *out);
 
 /* The rows of a query. BAD_REPORT when they have more text than the file has bytes: rows share it then. */
 typedef struct kprof_cursor {

@@ -162,12 +162,8 @@ static void store_metric_samples(kprof_report *report, int64_t launch, const kpr
     sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE);
     for (size_t i = 0; i < record->value_count; i += width) {
         const double *row = record->values + i;
-        sqlite3_bind_int64(insert, 1, launch);
-        sqlite3_bind_int64(insert, 2, metric_row);
-        sqlite3_bind_int64(insert, 3, (int64_t)row[0]);
-        sqlite3_bind_int64(insert, 4, (int64_t)row[1]);
-        sqlite3_bind_double(insert, 5, row[2 + name]); /* SQLite stores NaN as NULL */
-        kprof_store_step(report, insert);
+        kprof_store_run(report, insert, "iiiid", launch, metric_row, (int64_t)row[0], (int64_t)row[1],
+                        row[2 + name]); /* SQLite stores NaN as NULL */
     }
 }
 
