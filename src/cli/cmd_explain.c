@@ -119,9 +119,8 @@ static void show_full_names(const row_maker *by, const answer *of)
 {
     for (size_t i = 0; i < of->explanation.full_name_count; i++) {
         const kprof_full_name *name = &of->explanation.full_names[i];
-        kprof_emit_field unit = kprof_field_text("unit", "Unit", name->unit);
-        unit.missing = "-";
-        const kprof_emit_field fields[] = {kprof_field_text("metric", "Metric", name->name), unit};
+        const kprof_emit_field fields[] = {kprof_field_text("metric", "Metric", name->name),
+                                           kprof_field_text("unit", "Unit", name->unit, .missing = "-")};
         show_row(by, of, fields, COUNT_OF(fields));
     }
 }
@@ -140,11 +139,10 @@ static void show_thresholds(const row_maker *by, const answer *of)
     const kprof_finding *finding = of->explanation.finding;
     for (size_t i = 0; finding && i < finding->threshold_count; i++) {
         const kprof_finding_threshold *threshold = &finding->thresholds[i];
-        kprof_emit_field source = kprof_field_text("source", "Source", threshold->source);
-        source.missing = "-";
         const kprof_emit_field fields[] = {kprof_field_text("threshold", "Threshold", threshold->name),
                                            kprof_field_value("value", "Value", threshold->value, threshold->unit),
-                                           machine(kprof_field_text("unit", "Unit", threshold->unit)), source};
+                                           machine(kprof_field_text("unit", "Unit", threshold->unit)),
+                                           kprof_field_text("source", "Source", threshold->source, .missing = "-")};
         show_row(by, of, fields, COUNT_OF(fields));
     }
 }
@@ -164,10 +162,9 @@ static void show_aliases(const row_maker *by, const answer *of)
 {
     for (size_t i = 0; i < of->explanation.alias_count; i++) {
         const kprof_alias_entry alias = kprof_alias_describe(of->explanation.aliases[i]);
-        kprof_emit_field help = kprof_field_text("help", "Help", *alias.help ? alias.help : NULL);
-        help.missing = "-";
-        const kprof_emit_field fields[] = {kprof_field_text("alias", "Alias", alias.name),
-                                           kprof_field_text("of", "Of", alias.origin), help};
+        const kprof_emit_field fields[] = {
+            kprof_field_text("alias", "Alias", alias.name), kprof_field_text("of", "Of", alias.origin),
+            kprof_field_text("help", "Help", *alias.help ? alias.help : NULL, .missing = "-")};
         show_row(by, of, fields, COUNT_OF(fields));
     }
 }

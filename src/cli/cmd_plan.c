@@ -9,16 +9,9 @@
 /* A field that people see with --verbose alone. */
 #define FURTHER(field) kprof_field_with_role(field, KPROF_ROLE_MACHINE)
 
-static kprof_emit_field measure(const char *key, const char *label, double value, const char *unit)
-{
-    kprof_emit_field field = kprof_field_real(key, label, value);
-    field.unit = unit;
-    return field;
-}
-
 static kprof_emit_field size_if(bool is_known, const char *key, const char *label, double bytes)
 {
-    return measure(key, label, is_known ? bytes : NAN, "byte");
+    return kprof_field_with(key, label, is_known ? bytes : NAN, "byte");
 }
 
 /* All fields are for programs. People see the short ones, and the others with --verbose. */
@@ -120,36 +113,36 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
                                        (int64_t)kprof_timeline_metric_count(&chip->plan.timeline))),
         FURTHER(kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count)),
         FURTHER(kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count)),
-        FURTHER(measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte")),
+        FURTHER(kprof_field_with("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte")),
         kprof_field_integer("launches", is_counted ? "Launches" : "Launches (assumed; set them with --launch-count)",
                             (int64_t)workload->launches),
         FURTHER(kprof_field_text("launches_from", "Number of launches",
                                  is_counted ? "given" : "assumed; set it with --launch-count")),
-        measure("launch_time", "Time for the passes of a launch, about", cost.launch_ms * 1e6, "ns"),
-        if_wanted(instructions, measure("launch_instruction_time", "Part of that for its instructions",
-                                        (cost.launch_ms - others.launch_ms) * 1e6, "ns")),
-        FURTHER(measure("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6, "ns")),
-        FURTHER(measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns")),
+        kprof_field_ns("launch_time", "Time for the passes of a launch, about", cost.launch_ms * 1e6),
+        if_wanted(instructions, kprof_field_ns("launch_instruction_time", "Part of that for its instructions",
+                                               (cost.launch_ms - others.launch_ms) * 1e6)),
+        FURTHER(kprof_field_ns("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6)),
+        FURTHER(kprof_field_ns("start_time", "Time to start, about", cost.start_s * 1e9)),
         FURTHER(kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count)),
-        FURTHER(
-            measure("batch_counter_data", "Counter data of a batch, at most about", cost.batch_counter_bytes, "byte")),
+        FURTHER(kprof_field_with("batch_counter_data", "Counter data of a batch, at most about",
+                                 cost.batch_counter_bytes, "byte")),
         FURTHER(
             size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes)),
         FURTHER(kprof_field_text("allocated_from", "Size of that memory", source_of_size(workload, &cost))),
-        FURTHER(measure("device_memory", "Memory of the GPU", cost.device_bytes, "byte")),
+        FURTHER(kprof_field_with("device_memory", "Memory of the GPU", cost.device_bytes, "byte")),
         FURTHER(kprof_field_text("device_memory_from", "Which GPU",
                                  workload->device_bytes ? "the GPU here" : "the GPU whose prices these are")),
         FURTHER(size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch)),
         FURTHER(kprof_field_text("saved_fits", "Space for copies", space_for_copies(&cost, is_known))),
         size_if(is_known, "saved", label_of_saved(options, &cost, is_known), cost.saved_bytes),
         FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
-        measure("total_time", label_of_total(options, &cost, is_known), cost.total_s * 1e9, "ns"),
-        if_wanted(instructions, measure("total_instruction_time", "Part of that for instructions, about",
-                                        (cost.total_s - others.total_s) * 1e9, "ns")),
+        kprof_field_ns("total_time", label_of_total(options, &cost, is_known), cost.total_s * 1e9),
+        if_wanted(instructions, kprof_field_ns("total_instruction_time", "Part of that for instructions, about",
+                                               (cost.total_s - others.total_s) * 1e9)),
         gpu_field(workload, &cost, gpu),
-        FURTHER(measure("memory_time_per_gib",
-                        is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
-                        cost.memory_s_per_gib * 1e9, "ns")),
+        FURTHER(kprof_field_ns("memory_time_per_gib",
+                               is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
+                               cost.memory_s_per_gib * 1e9)),
     };
     show_record(emitter, fields, COUNT_OF(fields), options->verbose);
 }
@@ -181,10 +174,10 @@ static void show_memory(kprof_emitter *emitter, bool all)
              KPROF_DEVICE_RESERVE_BYTES / 0x1p30);
     kprof_emit_field fields[] = {
         FURTHER(kprof_field_text("saved", "Saved", saved)),
-        FURTHER(measure("save_time_per_gib", "Time to save a GiB, once for each batch",
-                        kprof_prices.save_ms_per_gib * 1e6, "ns")),
-        FURTHER(measure("restore_time_per_gib", "Time to restore a GiB, for each pass and at the end",
-                        kprof_prices.restore_ms_per_gib * 1e6, "ns")),
+        FURTHER(kprof_field_ns("save_time_per_gib", "Time to save a GiB, once for each batch",
+                               kprof_prices.save_ms_per_gib * 1e6)),
+        FURTHER(kprof_field_ns("restore_time_per_gib", "Time to restore a GiB, for each pass and at the end",
+                               kprof_prices.restore_ms_per_gib * 1e6)),
         FURTHER(kprof_field_text("beyond", "But", beyond)),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", KPROF_LIST_BLOCKS, false});
@@ -192,14 +185,14 @@ static void show_memory(kprof_emitter *emitter, bool all)
     emitter->ops->list_end(emitter);
 }
 
-#define TIME(key, label, ms) FURTHER(measure(key, label, (ms)*1e6, "ns"))
+#define TIME(key, label, ms) FURTHER(kprof_field_ns(key, label, (ms)*1e6))
 static void show_prices(kprof_emitter *emitter, bool all)
 {
     const kprof_price_list *prices = &kprof_prices;
     kprof_emit_field fields[] = {
         FURTHER(kprof_field_text("measured_on", "Measured on", prices->measured_on)),
         FURTHER(kprof_field_text("source", "Source", prices->source)),
-        FURTHER(measure("start_time", "A process, to start", prices->start_s * 1e9, "ns")),
+        FURTHER(kprof_field_ns("start_time", "A process, to start", prices->start_s * 1e9)),
         TIME("room_time_per_mib", "A MiB of counter data that batches have room for", prices->room_ms_per_mib),
         TIME("slow_pass_time", "A launch in a pass that makes launches slow", prices->slow_pass_ms),
         TIME("other_pass_time", "A launch in another pass", prices->other_pass_ms),
