@@ -18,15 +18,11 @@ typedef struct alignment {
     uint32_t *other[2];
 } alignment;
 
-static int compare_texts(const text_line *a, const text_line *b)
+static int compare_texts(const void *left, const void *right)
 {
+    const text_line *a = left, *b = right;
     const int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
     return order ? order : KPROF_COMPARE(a->length, b->length);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return compare_texts(a, b);
 }
 
 static text_line *read_lines(const kprof_source_text *text)
@@ -67,7 +63,7 @@ static size_t take_free(const alignment *of, int side, text_line *sorted)
     for (size_t i = 0; i < of->counts[side]; i++)
         if (of->other[side][i] == 0 && of->lines[side][i].length > 0)
             sorted[count++] = of->lines[side][i];
-    qsort(sorted, count, sizeof *sorted, by_text);
+    qsort(sorted, count, sizeof *sorted, compare_texts);
     return count;
 }
 

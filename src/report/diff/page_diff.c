@@ -224,17 +224,18 @@ typedef struct kernel_texts {
     kprof_strbuf kernel, short_kernel, note;
 } kernel_texts;
 
-static void make_texts(const diff_page *page, const kprof_diff_kernel *kernel, kernel_texts *texts)
+static kernel_texts make_texts(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     const kprof_launch_group *group = group_of(kernel);
-    *texts = (kernel_texts){KPROF_STRBUF_INIT, KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
-    describe_kernel(name_of(page, group), group, &texts->kernel);
+    kernel_texts texts = {KPROF_STRBUF_INIT, KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
+    describe_kernel(name_of(page, group), group, &texts.kernel);
     if (page->short_names)
-        describe_kernel(page->short_names[kernel - page->diff->kernels], group, &texts->short_kernel);
-    describe_note(kernel, &texts->note);
+        describe_kernel(page->short_names[kernel - page->diff->kernels], group, &texts.short_kernel);
+    describe_note(kernel, &texts.note);
+    return texts;
 }
 
-static void free_texts(kernel_texts *texts)
+static void kernel_texts_free(kernel_texts *texts)
 {
     KPROF_FREE_TEXTS(&texts->kernel, &texts->short_kernel, &texts->note);
 }
@@ -274,19 +275,16 @@ static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
     if (!kernel->changes || page->context->options->all_rows ||
         kprof_change_is_repeated(&kernel->changes[KPROF_DIFF_TIME]))
         return false;
-    double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
+    KPROF_AUTO_FREE double *weights = kprof_calloc(metrics->count + 1, sizeof *weights);
     kprof_driver_weights(metrics, kernel->changes, weights);
-    const bool is_changed = KPROF_ANY(i, metrics->count, weight_if_real(page, &kernel->changes[i], weights[i]) > 0);
-    free(weights);
-    return !is_changed;
+    return !KPROF_ANY(i, metrics->count, weight_if_real(page, &kernel->changes[i], weights[i]) > 0);
 }
 
 static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel, bool is_visible)
 {
     const kprof_change *time = change_of(kernel, KPROF_DIFF_TIME), *cycles = change_of(kernel, KPROF_DIFF_CYCLES);
-    kernel_texts texts;
+    KPROF_AUTO(kernel_texts) texts = make_texts(page, kernel);
     char repeats[64];
-    make_texts(page, kernel, &texts);
     snprintf(repeats, sizeof repeats, "%zu, %zu", time->centers[KPROF_BASELINE].count, time->centers[KPROF_NEW].count);
     kprof_emit_field fields[] = {
         kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict]),
@@ -304,7 +302,6 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         note(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note))),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
-    free_texts(&texts);
 }
 
 static bool is_unmatched(const kprof_diff_kernel *kernel)
@@ -330,18 +327,15 @@ static void show_unmatched(const diff_page *page)
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"unmatched", title, KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < page->diff->kernel_count; i++) {
         const kprof_diff_kernel *kernel = &page->diff->kernels[i];
-        kernel_texts texts;
         if (!is_unmatched(kernel))
             continue;
-        make_texts(page, kernel, &texts);
+        KPROF_AUTO(kernel_texts) texts = make_texts(page, kernel);
         kprof_emit_field fields[] = {
             kprof_field_text("report", "Report", is_only_new(kernel) ? "new" : "baseline"),
             kprof_field_integer("launches", "Launches", (int64_t)group_of(kernel)->launches),
             kernel_field("kernel", "Kernel", &texts),
         };
-        const bool is_visible = all || shown[is_only_new(kernel)]++ < MANY;
-        show_if(page, fields, COUNT_OF(fields), is_visible);
-        free_texts(&texts);
+        show_if(page, fields, COUNT_OF(fields), all || shown[is_only_new(kernel)]++ < MANY);
     }
     page->emitter->ops->list_end(page->emitter);
 }
@@ -416,8 +410,7 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
     const kprof_diff_metric *metric = &diff->metrics.items[diff->condition_metrics[index]];
     const kprof_change *change = &kernel->changes[diff->condition_metrics[index]];
     const bool is_visible = page->context->options->all_rows || kernel->gates[index] != KPROF_GATE_PASSED;
-    kernel_texts texts;
-    make_texts(page, kernel, &texts);
+    KPROF_AUTO(kernel_texts) texts = make_texts(page, kernel);
     kprof_emit_field fields[] = {
         kprof_field_text("result", "Result", gates[kernel->gates[index]]),
         kprof_field_text("condition", "Condition", condition->text),
@@ -429,7 +422,6 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
         note(kernel_field("kernel", "Kernel", &texts)),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
-    free_texts(&texts);
 }
 
 /* People see conditions that failed or are inconclusive, or all of them. */
@@ -540,8 +532,7 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
     const kprof_launch_group *group = group_of(kernel), *baseline = kernel->groups[KPROF_BASELINE];
     const kprof_launch_record *shape = &group->shape;
     char grid[48], block[48];
-    kernel_texts texts;
-    make_texts(page, kernel, &texts);
+    KPROF_AUTO(kernel_texts) texts = make_texts(page, kernel);
     const kprof_emit_field fields[] = {
         shown_if(kernel_field("launch", "Launch", &texts, .plain = true), is_visible),
         shown_if(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict], .plain = true), is_visible),
@@ -560,7 +551,6 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
         launches_field(kernel, KPROF_NEW, "new_launches"),
     };
     page->emitter->ops->record_begin(page->emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
-    free_texts(&texts);
 }
 
 /* People see a kernel that became better or worse or in which a driver changed. */
@@ -570,22 +560,19 @@ static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
     const bool is_visible =
         (kernel->changes && (page->context->options->all_rows || is_judged(kernel))) ||
         KPROF_ANY(i, page->diff->metrics.count, (drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0));
-    if (drivers) {
-        begin_kernel(page, kernel, is_visible);
-        show_drivers(page, kernel, drivers, is_visible);
-        page->emitter->ops->record_end(page->emitter);
-    }
+    begin_kernel(page, kernel, is_visible);
+    show_drivers(page, kernel, drivers, is_visible);
+    page->emitter->ops->record_end(page->emitter);
 }
 
 /* People see the kernel and what moved once, below its first line. */
 static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kernel, const kprof_moved_lines *lines,
                             const kprof_moved_line *line)
 {
-    kernel_texts texts;
+    KPROF_AUTO(kernel_texts) texts = make_texts(page, kernel);
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
     const bool is_visible = KPROF_ANY(i, lines->count, lines->items[i].has_moved);
     kprof_moves_describe(lines, &told);
-    make_texts(page, kernel, &texts);
     const bool is_first = line == lines->items;
     kprof_emit_field fields[] = {
         kprof_field_text("place", line->is_line ? "Line" : "Instruction", line->place),
@@ -600,7 +587,6 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
         shown_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told))), is_first),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
-    free_texts(&texts);
 }
 
 /* The lines of each kernel that had samples and have them, if both reports do. */

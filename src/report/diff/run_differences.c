@@ -94,13 +94,10 @@ static bool share_measures(const finder *with)
 {
     const kprof_model *baseline = &with->context->reports[KPROF_BASELINE].model;
     const kprof_model *newer = &with->context->reports[KPROF_NEW].model;
-    for (size_t i = 0; i < baseline->metric_count; i++) {
-        const kprof_model_metric *metric = &baseline->metrics[i];
-        if (strcmp(metric->kind, "hardware") == 0 && kprof_class_of(metric) != KPROF_CLASS_EXACT &&
-            kprof_names_find(&newer->metric_names, metric->name) != KPROF_NAMES_NONE)
-            return true;
-    }
-    return false;
+    const kprof_model_metric *metrics = baseline->metrics;
+    return KPROF_ANY(i, baseline->metric_count,
+                     strcmp(metrics[i].kind, "hardware") == 0 && kprof_class_of(&metrics[i]) != KPROF_CLASS_EXACT &&
+                         kprof_names_find(&newer->metric_names, metrics[i].name) != KPROF_NAMES_NONE);
 }
 
 static void compare_modes(finder *to)
