@@ -83,6 +83,10 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     BOTH(VALUE_WAIT, cuStreamWaitValue64),
     BOTH(VALUE_WAIT, cuStreamWaitValue64_v2),
 
+    BOTH(MIGRATE, cuMemPrefetchAsync),
+    BOTH(MIGRATE, cuMemPrefetchAsync_v2),
+    BOTH(MIGRATE, cuMemPrefetchBatchAsync),
+
     /* Kernels write arrays through surfaces only, and mappings keep the memory that cuMemRelease gives back. */
     SETUP(cuArray3DCreate_v2),
     SETUP(cuArrayCreate_v2),
@@ -471,6 +475,18 @@ static CUstream waiting_stream(CUpti_CallbackId id, const void *parameters)
     return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
 }
 
+static CUstream migrating_stream(CUpti_CallbackId id, const void *parameters)
+{
+    const bool per_thread = id == ID(cuMemPrefetchAsync_ptsz) || id == ID(cuMemPrefetchAsync_v2_ptsz) ||
+                            id == ID(cuMemPrefetchBatchAsync_ptsz);
+    CUstream stream = id == ID(cuMemPrefetchAsync) || id == ID(cuMemPrefetchAsync_ptsz)
+                          ? ((const cuMemPrefetchAsync_params *)parameters)->hStream
+                      : id == ID(cuMemPrefetchAsync_v2) || id == ID(cuMemPrefetchAsync_v2_ptsz)
+                          ? ((const cuMemPrefetchAsync_v2_params *)parameters)->hStream
+                          : ((const cuMemPrefetchBatchAsync_params *)parameters)->hStream;
+    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+}
+
 /* In the legacy default stream streams that block wait for one another at an event, too. */
 static bool orders_streams(CUpti_CallbackId id, const void *parameters)
 {
@@ -650,7 +666,7 @@ bool kprof_call_is_decoded(kprof_call_kind kind)
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
            kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
            kind == KPROF_CALL_FREE || kind == KPROF_CALL_UNLOAD || kind == KPROF_CALL_POOL_FREE ||
-           kind == KPROF_CALL_ORDER || kind == KPROF_CALL_VALUE_WAIT;
+           kind == KPROF_CALL_ORDER || kind == KPROF_CALL_VALUE_WAIT || kind == KPROF_CALL_MIGRATE;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -669,6 +685,8 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
         out->stream = ordered_stream(id, parameters);
     } else if (kind == KPROF_CALL_VALUE_WAIT) {
         out->stream = waiting_stream(id, parameters);
+    } else if (kind == KPROF_CALL_MIGRATE) {
+        out->stream = migrating_stream(id, parameters);
     } else if (kind == KPROF_CALL_FREE) {
         out->stream = NULL;
         out->freed = (kprof_argument){.memory = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr};

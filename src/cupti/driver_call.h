@@ -28,6 +28,8 @@ typedef enum kprof_call_kind {
     KPROF_CALL_ORDER,        /* likewise, and later work of a stream, or of several, waits for other work */
     KPROF_CALL_VALUE_WAIT,   /* later work of a stream waits for a value in memory, which may be written later: leaves
                               * it open, and replays leave it out */
+    KPROF_CALL_MIGRATE,      /* moves managed memory between host and device, in the order of a stream, and changes
+                              * none: leaves it open once kprof knows what the host wrote there */
 } kprof_call_kind;
 
 /* Says what matters of a node of a graph: nothing of kprof's runs right before or behind it. */

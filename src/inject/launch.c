@@ -146,10 +146,10 @@ static bool uses_memory(const kprof_call *call)
            call->kind == KPROF_CALL_GRAPH_LAUNCH;
 }
 
-/* Or has it a stream wait for what may never come? */
+/* Or has it a stream wait for what may never come, or move memory? */
 static bool is_work(const kprof_call *call)
 {
-    return uses_memory(call) || call->kind == KPROF_CALL_VALUE_WAIT;
+    return uses_memory(call) || call->kind == KPROF_CALL_VALUE_WAIT || call->kind == KPROF_CALL_MIGRATE;
 }
 
 /* Replay what is open before a call that replays could not repeat, or that shows the host what it must not see yet. */
@@ -678,7 +678,7 @@ static void follow(const kprof_call *call, kprof_awaited awaited)
         return;
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
-    else if ((call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_VALUE_WAIT) && kprof_batch_records())
+    else if (is_work(call) && call->kind != KPROF_CALL_GRAPH_LAUNCH && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call, .awaited = awaited == KPROF_AWAITED});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && (repeats_whole_graphs() || !kprof_repeats_launches()) &&
              kprof_engine.device->target_name_graph(call, &whole))

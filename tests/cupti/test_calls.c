@@ -456,6 +456,27 @@ TEST(test_streams_that_wait)
     assert_true(kprof_call_is_decoded(KPROF_CALL_VALUE_WAIT));
 }
 
+TEST(test_streams_of_migrations)
+{
+    static const CUpti_CallbackId ids[] = {ID(cuMemPrefetchAsync),      ID(cuMemPrefetchAsync_ptsz),
+                                           ID(cuMemPrefetchAsync_v2),   ID(cuMemPrefetchAsync_v2_ptsz),
+                                           ID(cuMemPrefetchBatchAsync), ID(cuMemPrefetchBatchAsync_ptsz)};
+    CUstream stream = (CUstream)0x100;
+    for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++) {
+        cuMemPrefetchAsync_params first = {.hStream = stream};
+        cuMemPrefetchAsync_v2_params second = {.hStream = stream};
+        cuMemPrefetchBatchAsync_params many = {.hStream = stream};
+        const void *const parameters[] = {&first, &second, &many};
+        kprof_decoded_call decoded;
+        assert_int_equal(kprof_call_decode(ids[i], parameters[i / 2], &decoded), KPROF_CALL_MIGRATE);
+        assert_ptr_equal(decoded.stream, stream);
+        first.hStream = second.hStream = many.hStream = NULL;
+        (void)kprof_call_decode(ids[i], parameters[i / 2], &decoded);
+        assert_ptr_equal(decoded.stream, i % 2 ? CU_STREAM_PER_THREAD : NULL);
+    }
+    assert_true(kprof_call_is_decoded(KPROF_CALL_MIGRATE));
+}
+
 /* A batch stays open over those that wait alone, or write one value. */
 TEST(test_operations_on_values)
 {

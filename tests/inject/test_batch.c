@@ -1543,6 +1543,26 @@ TEST_WITH(test_managed_memory, NULL, mend)
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
+/* A prefetch takes a page from the host, and the batch goes on: replays write what the host had written there. */
+TEST_WITH(test_managed_memory_that_moves, NULL, mend)
+{
+    uint64_t words[SIM_WORDS], added[SIM_WORDS];
+    const unsigned first = launch_on(SIM_ADD, MANAGED_SLOT);
+    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 11}, NULL);
+    do_call((sim_step){.op = SIM_PREFETCH, .a = MANAGED_SLOT});
+    const unsigned second = launch_on(SIM_ADD, MANAGED_SLOT);
+    do_call((sim_step){.op = SIM_PREFETCH, .a = MANAGED_SLOT});
+    assert_pending(first);
+    assert_pending(second);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    look_at(MANAGED_SLOT, words);
+    look(added);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        assert_true(words[i] == sim_hash(11, i) + added[i]);
+}
+
 static unsigned launch_for_ms(sim_function *function, int64_t ms)
 {
     sim.may_wait = true;

@@ -590,6 +590,9 @@ static void run_work(const sim_work *work)
         if (step->kept)
             sim_keep(step->kept);
         break;
+    case SIM_PREFETCH:
+        sim.slots[step->a].is_hosts = false;
+        break;
     case SIM_HOLD:
         break;
     case SIM_FOLLOW:
@@ -1116,6 +1119,16 @@ static int submit_function(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+/* The driver refuses memory that is not managed. */
+static int prefetch(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    if (!sim.managed || !sim.slots[step->a].live)
+        return SIM_REFUSED;
+    submit(step, 0);
+    return 0;
+}
+
 /* What was launched before is as it was. */
 static int change_graph(const sim_step *step, uint64_t *out)
 {
@@ -1287,6 +1300,7 @@ static const struct operation {
     [SIM_SYNC_CONTEXT] = {"sync context", KPROF_CALL_WAIT, sync_context},
     [SIM_QUERY] = {"query", KPROF_CALL_WAIT, query},
     [SIM_HOLD] = {"hold", KPROF_CALL_OTHER, hold},
+    [SIM_PREFETCH] = {"prefetch", KPROF_CALL_MIGRATE, prefetch},
     [SIM_VALUE_WAIT] = {"wait for a value", KPROF_CALL_VALUE_WAIT, wait_for_value},
     [SIM_BEGIN_CAPTURE] = {"begin capture", KPROF_CALL_CAPTURE, begin_capture},
     [SIM_END_CAPTURE] = {"end capture", KPROF_CALL_CAPTURE_END, end_capture},

@@ -74,6 +74,7 @@ typedef enum sim_op {
     SIM_SYNC_CONTEXT,
     SIM_QUERY,
     SIM_HOLD,       /* the stream waits for what the host writes later */
+    SIM_PREFETCH,   /* managed memory moves to the device, in the order of the stream */
     SIM_VALUE_WAIT, /* the stream waits for the signal `flag` of stream `from`, or for the host's flag of its own */
     SIM_BEGIN_CAPTURE,
     SIM_END_CAPTURE,

@@ -341,7 +341,10 @@ static void add_host_access(generator *g, unsigned stream)
     if (slot == SIM_LANE_SLOTS || !g->shared[slot])
         return;
     settle(g, slot);
-    add(g, is_likely(g, 2) ? SIM_HOST_WRITE : SIM_HOST_READ, stream)->a = slot_of(g, slot);
+    const unsigned place = slot_of(g, slot);
+    add(g, is_likely(g, 2) ? SIM_HOST_WRITE : SIM_HOST_READ, stream)->a = place;
+    if (tag_of_last(g) % 3 == 0)
+        add(g, SIM_PREFETCH, stream)->a = place;
 }
 
 /* A call that is captured; SIM_LAUNCH: of a kernel that computes something else in each replay. */

@@ -463,6 +463,18 @@ static bool pass_by(kprof_batch *batch, const kprof_batch_launch *launch)
     return true;
 }
 
+/* Replays leave it out, as they have managed memory where kernels and what they write put it. As the call returns kprof
+ * waits until the memory has moved: a page that the host writes before that would go with it, unseen. */
+static bool go_on_over_migration(kprof_batch *batch, const kprof_call *call)
+{
+    const kprof_batch_state *state = &batch->state;
+    const bool goes_on =
+        kprof_state_records(state) && kprof_state_has_managed(state) && state->context->context == call->context;
+    if (!goes_on)
+        (void)kprof_close_batch(batch, call->name);
+    return goes_on;
+}
+
 /* May the batch go on over a wait for a value? The own run waits, and replays need not, if what brings the value comes
  * before what is behind the wait. */
 static bool may_await_value(const kprof_batch *batch, const kprof_call *call)
@@ -503,6 +515,8 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     if (launch->call->kind == KPROF_CALL_VALUE_WAIT)
         return await_value(batch, launch);
     kprof_join_follow_host(batch, launch->call);
+    if (launch->call->kind == KPROF_CALL_MIGRATE)
+        return go_on_over_migration(batch, launch->call);
     if (pass_by(batch, launch))
         return true;
     const bool opens = launch->chosen || opens_wanted(batch, launch);
