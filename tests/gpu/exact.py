@@ -161,7 +161,7 @@ CASES = [
     Case("arrays", "mipmapped layered"),
     Case("arrays", "sparse", SOME),
     Case("arrays", "deferred", SOME),
-    Case("memory", "managed managed-beside"),
+    Case("memory", "managed managed-beside managed-prefetch"),
     Case("memory", "managed-graph", GRAPHS),
     Case("memory", "managed-advice", SOME),
     Case("memory", "mapped registered", SOME),

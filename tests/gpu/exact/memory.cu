@@ -410,6 +410,36 @@ static void run_managed_advice(void)
     CHECK(cudaStreamDestroy(stream));
 }
 
+// It moves to and fro between what kernels change and what the host writes, in the order of streams. The host may write
+// while it still moves.
+static void run_managed_prefetch(void)
+{
+    const cudaMemLocation host = location_of(cudaMemLocationTypeHost, 0),
+                          device = location_of(cudaMemLocationTypeDevice, 0);
+    unsigned *x;
+    Model model;
+    cudaStream_t beside;
+    CHECK(cudaMallocManaged(&x, BYTES));
+    CHECK(cudaStreamCreate(&beside));
+    memcpy(x, model.x.data(), BYTES);
+    for (unsigned n = 1; n <= 8; n++) {
+        CHECK(cudaMemPrefetchAsync(x, BYTES, device, 0, n % 3 == 0 ? beside : 0));
+        for (unsigned i = n; i < COUNT; i += 89)
+            x[i] = model.x[i] = n * i + 5;
+        if (n % 2 == 0)
+            CHECK(cudaMemPrefetchAsync(x, BYTES / 2, device, 0, 0));
+        step(x, 3, n);
+        model.step(3, n);
+        if (n % 4 == 1)
+            CHECK(cudaMemPrefetchAsync(x, BYTES, host, 0, 0));
+        CHECK(cudaDeviceSynchronize());
+        if (n % 2 == 0)
+            show("managed prefetch", x, model.x);
+    }
+    CHECK(cudaFree(x));
+    CHECK(cudaStreamDestroy(beside));
+}
+
 // Kernels of a graph change it, and the host between its launches.
 static void run_managed_graph(void)
 {
@@ -767,6 +797,7 @@ int main(int argc, char **argv)
                                  {"graph-memory", run_graph_memory},
                                  {"managed-beside", run_managed_beside},
                                  {"managed-advice", run_managed_advice},
+                                 {"managed-prefetch", run_managed_prefetch},
                                  {"managed-graph", run_managed_graph}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
