@@ -114,7 +114,7 @@ static void expect_values(const char *expected)
         "value ELSE 0 END) AS INTEGER) || ' ' || CAST(sum(CASE WHEN name LIKE '%global' THEN value ELSE 0 END) AS "
         "INTEGER) AS row FROM instruction_value JOIN metric ON metric.id=metric_id WHERE name LIKE 'smsp\\_\\_sass%' "
         "ESCAPE '\\' GROUP BY offset ORDER BY offset)";
-    KPROF_AUTO(kprof_cursor) found = kprof_cursor_new(report, sql);
+    KPROF_AUTO(kprof_cursor) found = kprof_cursor_new(report, sql, "");
     assert_true(kprof_cursor_next(&found));
     assert_string_equal(kprof_store_column(found.row, 0), expected);
 }

@@ -179,8 +179,7 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
     }
     *out = (kprof_code_profiles){.report = report, .model = model, .cache = new_cache(report, model)};
     for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++) {
-        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
-        while (kprof_cursor_next(&rows))
+        KPROF_EACH_ROW(rows, report, steps[i].sql)
             steps[i].read(out, rows.row);
     }
     name_files(out);
@@ -257,11 +256,9 @@ static void connect_metric(kprof_profiled_code *code, size_t column, const char 
 static void read_metrics(code_loader *load)
 {
     kprof_profiled_code *code = load->code;
-    char sql[128];
-    snprintf(sql, sizeof sql, "SELECT metric_id FROM code_profile_metric WHERE profile_id=%lld ORDER BY metric_id",
-             (long long)code->profile->id);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(load->report, sql);
-    while (kprof_cursor_next(&rows)) {
+    KPROF_EACH_ROW(rows, load->report,
+                   "SELECT metric_id FROM code_profile_metric WHERE profile_id=? ORDER BY metric_id", "i",
+                   code->profile->id) {
         const int64_t metric = sqlite3_column_int64(rows.row, 0);
         const bool rises = code->metric_count == 0 || metric - 1 > (int64_t)code->metrics[code->metric_count - 1];
         if (rises && metric >= 1 && metric <= (int64_t)code->profiles->model->metric_count)
@@ -307,10 +304,10 @@ static kprof_status read_value(code_loader *load, sqlite3_stmt *columns)
 
 typedef kprof_status row_reader(code_loader *load, sqlite3_stmt *row);
 
-static void read_rows(code_loader *load, const char *sql, row_reader *read)
+/* The rows about what has this id. */
+static void read_rows(code_loader *load, const char *sql, int64_t id, row_reader *read)
 {
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(load->report, sql);
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, load->report, sql, "i", id)
         read(load, rows.row);
 }
 
@@ -435,16 +432,10 @@ static kprof_status read_wait(code_loader *load, sqlite3_stmt *row)
 }
 
 #define SQL_OF_LINES                                                                                                   \
-    "SELECT offset, depth, file_id, line, function FROM code_line WHERE function_id=%lld ORDER BY offset, depth"
-#define SQL_OF_PTX "SELECT offset, 0, file_id, line, NULL FROM code_ptx WHERE function_id=%lld ORDER BY offset"
+    "SELECT offset, depth, file_id, line, function FROM code_line WHERE function_id=? ORDER BY offset, depth"
+#define SQL_OF_PTX "SELECT offset, 0, file_id, line, NULL FROM code_ptx WHERE function_id=? ORDER BY offset"
 #define SQL_OF_WAITS                                                                                                   \
-    "SELECT offset, producer_offset FROM code_wait WHERE function_id=%lld ORDER BY offset, producer_offset"
-
-static void query_function(code_loader *load, const char *format, row_reader *read)
-{
-    KPROF_AUTO_FREE char *sql = kprof_strprintf(format, (long long)load->function->id);
-    read_rows(load, sql, read);
-}
+    "SELECT offset, producer_offset FROM code_wait WHERE function_id=? ORDER BY offset, producer_offset"
 
 /* Behind the function before it, as far as instructions are known. */
 static void place_function(code_loader *load)
@@ -462,23 +453,24 @@ static void place_function(code_loader *load)
 static void load_function(code_loader *load, const value_row *rows, size_t count)
 {
     kprof_profiled_code *code = load->code;
+    const int64_t id = rows->function;
     load->function = KPROF_POOL_ADD(code->pool, code->functions, code->function_count);
-    *load->function = (kprof_profiled_function){.id = rows->function, .first = code->instruction_count};
-    query_function(load,
-                   "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN code ON code.id=code_id "
-                   "WHERE code_function.id=%lld",
-                   read_function);
+    *load->function = (kprof_profiled_function){.id = id, .first = code->instruction_count};
+    read_rows(load,
+              "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN code ON code.id=code_id "
+              "WHERE code_function.id=?",
+              id, read_function);
     if (load->report->status == KPROF_OK && !load->function->mangled)
         kprof_store_damaged(load->report, "code_function");
-    query_function(load,
-                   "SELECT offset, text, space, operation, access_bits FROM code_instruction WHERE function_id=%lld "
-                   "ORDER BY offset",
-                   read_instruction);
+    read_rows(load,
+              "SELECT offset, text, space, operation, access_bits FROM code_instruction WHERE function_id=? "
+              "ORDER BY offset",
+              id, read_instruction);
     add_missing(load, rows, count);
     const bool takes_ptx = code->profiles->takes_ptx;
     if (!takes_ptx || load->report->version >= KPROF_PTX_VERSION)
-        query_function(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, read_line);
-    query_function(load, SQL_OF_WAITS, read_wait);
+        read_rows(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, id, read_line);
+    read_rows(load, SQL_OF_WAITS, id, read_wait);
     place_function(load);
 }
 
@@ -519,12 +511,10 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
     out->code.profiles = profiles;
     out->code.profile = profile;
     read_metrics(&load);
-    char sql[192];
-    snprintf(sql, sizeof sql,
-             "SELECT function_id, offset, metric_id, value FROM instruction_value WHERE profile_id=%lld "
-             "ORDER BY function_id, offset, metric_id",
-             (long long)load.code->profile->id);
-    read_rows(&load, sql, read_value);
+    read_rows(&load,
+              "SELECT function_id, offset, metric_id, value FROM instruction_value WHERE profile_id=? ORDER BY "
+              "function_id, offset, metric_id",
+              profile->id, read_value);
     for (size_t i = 0, end; i < load.row_count && load.report->status == KPROF_OK; i = end) {
         for (end = i + 1; end < load.row_count && load.rows[end].function == load.rows[i].function;)
             end++;
@@ -571,12 +561,8 @@ const kprof_loaded_code *kprof_code_load(const kprof_code_profiles *profiles, co
 bool kprof_profiled_has_ptx(const kprof_profiled_code *code)
 {
     kprof_report *report = code->profiles->report;
-    bool has = false;
-    for (size_t i = 0; i < code->function_count && report->version >= KPROF_PTX_VERSION && !has; i++) {
-        char sql[96];
-        snprintf(sql, sizeof sql, "SELECT EXISTS(SELECT 1 FROM code_ptx WHERE function_id=%lld)",
-                 (long long)code->functions[i].id);
-        has = kprof_store_integer(report, sql);
-    }
-    return has;
+    return report->version >= KPROF_PTX_VERSION &&
+           KPROF_ANY(i, code->function_count,
+                     kprof_store_ask(report, "SELECT EXISTS(SELECT 1 FROM code_ptx WHERE function_id=?)", "i",
+                                     code->functions[i].id));
 }

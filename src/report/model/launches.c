@@ -226,7 +226,7 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
         status = kprof_fail(KPROF_USAGE, "--kernel-id: a report has numbers of contexts and streams, as "
                                          "launch__context_id and launch__stream_id, and not their names");
     kprof_value_reader_open(walk, &walker.reader);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(walk->report, query);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(walk->report, query, "");
     while (status == KPROF_OK && kprof_cursor_next(&rows))
         status = visit_row(&walker, rows.row);
     KPROF_THEN(status, walk->report->status);

@@ -111,19 +111,15 @@ static void add_small_tables(kprof_merge *merge, const kprof_model *model)
 /* Name the earlier report that has the process of this id, and the report that it was merged from. */
 static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *process, int64_t id, const char *path)
 {
-    sqlite3_stmt *statement = NULL;
-    const bool is_told = sqlite3_prepare_v2(merge->into->db, NAME_OF_SOURCE, -1, &statement, NULL) == SQLITE_OK &&
-                         sqlite3_bind_int64(statement, 1, id) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(merge->into, NAME_OF_SOURCE, "i", id);
     const char *other = merge->brought_by.items[id - 1];
-    const char *source = is_told ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-    const bool is_merged = source && strcmp(source, other) != 0;
-    kprof_status status = kprof_fail(KPROF_USAGE,
-                                     "%s: process %lld of %s, started at the same time, is in %s%s%s%s already, so "
-                                     "both have the same run: leave one of them out",
-                                     path, (long long)process->pid, process->host, other, is_merged ? " (from " : "",
-                                     is_merged ? source : "", is_merged ? ")" : "");
-    sqlite3_finalize(statement);
-    return status;
+    const char *source = kprof_cursor_next(&rows) ? kprof_store_column(rows.row, 0) : other;
+    const bool is_merged = strcmp(source, other) != 0;
+    return kprof_fail(KPROF_USAGE,
+                      "%s: process %lld of %s, started at the same time, is in %s%s%s%s already, so "
+                      "both have the same run: leave one of them out",
+                      path, (long long)process->pid, process->host, other, is_merged ? " (from " : "",
+                      is_merged ? source : "", is_merged ? ")" : "");
 }
 
 /* Processes are the same when machine, pid and start are: no run counts twice. */
@@ -166,11 +162,7 @@ static void add_sources(kprof_merge *merge, const char *name, int version)
         merge->source_count += sources;
         return;
     }
-    sqlite3_stmt *statement = kprof_store_compile(merge->into, SOURCE_OF_RUN);
-    sqlite3_bind_int64(statement, 1, merge->source_count);
-    sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
-    kprof_store_step(merge->into, statement);
-    sqlite3_finalize(statement);
+    kprof_store_ask(merge->into, SOURCE_OF_RUN, "is", merge->source_count, name);
     run(merge, "INSERT INTO main.process_source SELECT id+?1, ?2+1 FROM source.process", numbers, 2);
     merge->source_count++;
 }
@@ -208,7 +200,7 @@ static void add_section(kprof_merge *merge, const char *chip, const kprof_sectio
         kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
     } else if (strcmp(*own, json) != 0) {
         note(merge, join_definition(path, own, section));
-        kprof_store_ask(merge->into, CHANGE_SECTION, (const char *const[]){chip, section->id, *own, NULL});
+        kprof_store_ask(merge->into, CHANGE_SECTION, "sss", chip, section->id, *own);
     }
 }
 
@@ -216,13 +208,11 @@ static void add_section(kprof_merge *merge, const char *chip, const kprof_sectio
  * are there; a metric has the passes of the first plan with it. */
 static void add_passes(kprof_merge *merge, const char *chip)
 {
-    const char *const name[] = {chip, NULL};
-    const bool is_other = kprof_store_ask(merge->into, DIFFERS, name);
-    if (is_other) {
-        kprof_store_ask(merge->into, COPY_SCHEDULE, name);
-        kprof_store_ask(merge->into, COPY_PASSES, name);
+    if (kprof_store_ask(merge->into, DIFFERS, "s", chip)) {
+        kprof_store_ask(merge->into, COPY_SCHEDULE, "s", chip);
+        kprof_store_ask(merge->into, COPY_PASSES, "s", chip);
     }
-    kprof_store_ask(merge->into, COPY_LEFT_OUT, name);
+    kprof_store_ask(merge->into, COPY_LEFT_OUT, "s", chip);
 }
 
 /* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */
@@ -376,7 +366,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
 static void attach(kprof_merge *merge, const char *path)
 {
     KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s", path[0] == '/' ? "" : "./", path);
-    kprof_store_ask(merge->into, "ATTACH ?1 AS source", (const char *const[]){name, NULL});
+    kprof_store_ask(merge->into, "ATTACH ?1 AS source", "s", name);
 }
 
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name, const kprof_subset *subset)

@@ -39,12 +39,9 @@ static void derive(launch_values *all, const char *chip)
 {
     for (size_t i = 0; i < all->size; i++)
         all->values[i] = NAN;
-    sqlite3_stmt *row = kprof_store_compile(all->report, "SELECT metric_id, value FROM main.value WHERE launch_id=?1");
-    sqlite3_bind_int64(row, 1, all->launch);
-    while (kprof_store_next(all->report, row))
-        if (sqlite3_column_type(row, 1) != SQLITE_NULL && (uint64_t)sqlite3_column_int64(row, 0) < all->size)
-            all->values[sqlite3_column_int64(row, 0)] = sqlite3_column_double(row, 1);
-    sqlite3_finalize(row);
+    KPROF_EACH_ROW(of, all->report, "SELECT metric_id, value FROM main.value WHERE launch_id=?", "i", all->launch)
+        if (sqlite3_column_type(of.row, 1) != SQLITE_NULL && (uint64_t)sqlite3_column_int64(of.row, 0) < all->size)
+            all->values[sqlite3_column_int64(of.row, 0)] = sqlite3_column_double(of.row, 1);
     const kprof_derived_sink sink = {look_up, put, all};
     kprof_derived_evaluate(all->report, chip, &sink);
 }
@@ -53,15 +50,13 @@ static void derive_all(kprof_report *report)
 {
     launch_values all = {.report = report};
     kprof_store_note(report, kprof_report_load_plans(report));
-    KPROF_AUTO(kprof_cursor) metrics = kprof_cursor_new(report, "SELECT id, name FROM main.metric ORDER BY id");
-    while (kprof_cursor_next(&metrics)) {
+    KPROF_EACH_ROW(metrics, report, "SELECT id, name FROM main.metric ORDER BY id") {
         const size_t id = (size_t)sqlite3_column_int64(metrics.row, 0);
         kprof_names_keep(&all.names, kprof_store_column(metrics.row, 1), id);
         all.size = id + 1;
     }
     all.values = kprof_calloc(all.size + 1, sizeof *all.values);
-    KPROF_AUTO(kprof_cursor) launches = kprof_cursor_new(report, JOINED);
-    while (kprof_cursor_next(&launches)) {
+    KPROF_EACH_ROW(launches, report, JOINED) {
         all.launch = sqlite3_column_int64(launches.row, 0);
         derive(&all, kprof_store_column(launches.row, 1));
     }
@@ -75,8 +70,7 @@ static bool fit_together(kprof_report *report)
     /* All reports, those of ranks, different ranks; the sizes of jobs, and the largest. */
     enum { REPORTS, RANKS, DISTINCT, SIZES, SIZE, FACTS };
     int64_t of[FACTS] = {0};
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, RANKS_OF_REPORTS);
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, report, RANKS_OF_REPORTS)
         for (int i = 0; i < FACTS; i++)
             of[i] = sqlite3_column_int64(rows.row, i);
     const bool fit = of[REPORTS] > 1 && of[REPORTS] == of[RANKS] && of[RANKS] == of[DISTINCT] && of[SIZES] == 1;
@@ -132,16 +126,12 @@ static void match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
 static void tell_kernels(kprof_report *report, kprof_runs *runs)
 {
     enum { KERNELS_TOLD = 4 };
-    char query[640];
     size_t count = 0;
-    snprintf(
-        query, sizeof query,
-        "SELECT function, iif(count(*)<%zu, 0, min(n)), max(n) FROM (SELECT function, source, count(*) AS n FROM "
+    static const char query[] =
+        "SELECT function, iif(count(*)<?, 0, min(n)), max(n) FROM (SELECT function, source, count(*) AS n FROM "
         "placed GROUP BY function, source) WHERE function IN (SELECT function FROM placed WHERE NOT EXISTS(SELECT 1 "
-        "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function",
-        runs->count);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
-    while (kprof_cursor_next(&rows)) {
+        "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function";
+    KPROF_EACH_ROW(rows, report, query, "i", (int64_t)runs->count) {
         const char *name = kprof_store_column(rows.row, 0);
         const long long least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
         runs->are_moved = runs->are_moved || least == most;
@@ -182,9 +172,9 @@ static void put_greatest(kprof_report *report, const kprof_greatest *metric, boo
     for (size_t i = 0; i < metric->parts->count; i++)
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
-    const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
-    kprof_store_ask(report, PUT_GREATEST, texts);
-    kprof_store_ask(report, TELL_GREATEST, texts);
+    const char *needed = of_ranges ? "some" : "all";
+    kprof_store_ask(report, PUT_GREATEST, "ssss", metric->name, metric->chip, parts.data, needed);
+    kprof_store_ask(report, TELL_GREATEST, "ssss", metric->name, metric->chip, parts.data, needed);
 }
 
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)

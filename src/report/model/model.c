@@ -44,8 +44,7 @@ static void load_list(kprof_report *report, kprof_model *model, const row_list *
     char sql[64];
     size_t *count = (size_t *)((char *)model + list->count);
     snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", list->name);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, sql);
-    while (kprof_cursor_next(&rows)) {
+    KPROF_EACH_ROW(rows, report, sql) {
         if (sqlite3_column_int64(rows.row, 0) != (int64_t)*count + 1) {
             kprof_store_damaged(report, list->name);
             return;
@@ -335,8 +334,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
         if (report->version < steps[i].since)
             continue;
-        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, steps[i].sql);
-        while (kprof_cursor_next(&rows))
+        KPROF_EACH_ROW(rows, report, steps[i].sql)
             steps[i].row(&load, rows.row);
     }
     out->has_nvtx = report->version >= 6 && kprof_store_integer(report, "SELECT EXISTS (SELECT 1 FROM nvtx)");

@@ -147,7 +147,7 @@ kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist 
     if (report->version < 6)
         return KPROF_OK;
     static const char query[] = "SELECT ranges FROM nvtx ORDER BY launch_id LIMIT 1000";
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query, "");
     while (out->count < most && kprof_cursor_next(&rows))
         kprof_strlist_take_unique(out, kprof_store_text(report, rows.row, 0));
     return report->status;
@@ -157,8 +157,7 @@ kprof_status kprof_report_reasons(kprof_report *report, kprof_strlist *out)
 {
     static const char query[] = "SELECT reason FROM launch WHERE measured=0 AND reason!='' GROUP BY reason ORDER BY "
                                 "count(*) DESC, reason LIMIT 3";
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, report, query)
         kprof_strlist_add(out, kprof_store_column(rows.row, 0));
     return report->status;
 }
@@ -172,8 +171,7 @@ kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int
 
 kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
 {
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT name FROM metric");
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, report, "SELECT name FROM metric")
         kprof_strlist_add(out, kprof_store_column(rows.row, 0));
     return report->status;
 }
@@ -188,8 +186,7 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
     *count = 0;
     const kprof_status status = kprof_model_load(report, &model); /* which looks whether both tables come to an end */
     kprof_model_free(&model);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, report, query)
         *KPROF_ADD(*kernels, *count) =
             (kprof_seen_kernel){kprof_store_text(report, rows.row, 0), kprof_store_text(report, rows.row, 1),
                                 kprof_store_text(report, rows.row, 2), (uint64_t)sqlite3_column_int64(rows.row, 3),

@@ -91,10 +91,7 @@ static void search_places(search *of, const kprof_source_places *places)
 
 static void read_content(const kprof_code_profiles *profiles, const kprof_code_file *file, kprof_source_text *out)
 {
-    char sql[80];
-    snprintf(sql, sizeof sql, "SELECT content FROM code_file WHERE id=%lld", (long long)file->id);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(profiles->report, sql);
-    while (kprof_cursor_next(&rows)) {
+    KPROF_EACH_ROW(rows, profiles->report, "SELECT content FROM code_file WHERE id=?", "i", file->id) {
         const char *content = kprof_store_column(rows.row, 0);
         if (out->text) {
             kprof_store_damaged(profiles->report, "code_file");

@@ -83,11 +83,9 @@ void kprof_told_stacks_load(kprof_report *report, kprof_pool *pool, kprof_told_s
     *out = (kprof_told_stacks){0};
     if (report->version < 8) /* it has no table stack */
         return;
-    KPROF_AUTO(kprof_cursor) kernels = kprof_cursor_new(report, "SELECT demangled FROM kernel");
-    while (kprof_cursor_next(&kernels))
+    KPROF_EACH_ROW(kernels, report, "SELECT demangled FROM kernel")
         kprof_names_keep(&load.kernels, kprof_store_column(kernels.row, 0), 0);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT frames, cut FROM stack ORDER BY id");
-    while (kprof_cursor_next(&rows)) {
+    KPROF_EACH_ROW(rows, report, "SELECT frames, cut FROM stack ORDER BY id") {
         kprof_told_stack *added = KPROF_POOL_ADD(pool, out->stacks, out->stack_count);
         *added = (kprof_told_stack){.is_cut = sqlite3_column_int(rows.row, 1) != 0};
         KPROF_AUTO_FREE char *json = kprof_store_text(report, rows.row, 0);

@@ -114,61 +114,57 @@ static int by_place(const void *a, const void *b)
     "kernel_id, device_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, "       \
     "dynamic_smem_bytes"
 static const char alike[] =
-    "SELECT l.id FROM launch own JOIN launch l USING(" SHAPE ") WHERE own.id=%lld AND l.id BETWEEN own.id-%d AND "
-    "own.id+%d AND EXISTS (SELECT 1 FROM timeline_pass p WHERE p.launch_id=l.id AND p.interval_ns=%lld AND "
-    "p.samples>0) ORDER BY abs(l.id-own.id) LIMIT %d";
-
+    "SELECT l.id FROM launch own JOIN launch l USING(" SHAPE ") WHERE own.id=?1 AND l.id BETWEEN own.id-?2 AND "
+    "own.id+?2 AND EXISTS (SELECT 1 FROM timeline_pass p WHERE p.launch_id=l.id AND p.interval_ns=?3 AND "
+    "p.samples>0) ORDER BY abs(l.id-own.id) LIMIT ?4";
+static const char of_launch[] =
+    "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=? ORDER BY "
+    "metric_id, start_ns";
 /* Samples of several launches begin at about the same multiples of the interval. */
 static const char before_ids[] = "SELECT metric_id, CAST(round(avg(start_ns)) AS INTEGER), "
                                  "CAST(round(avg(duration_ns)) AS INTEGER), avg(value) FROM "
                                  "timeline WHERE launch_id IN (";
-static const char behind_ids[] = ") GROUP BY metric_id, (start_ns+%lld/2)/%lld ORDER BY 1, 2";
+static const char behind_ids[] = ") GROUP BY metric_id, (start_ns+?1/2)/?1 ORDER BY 1, 2";
 
-static void read_samples(reader *r, const char *sql)
+/* `number`: what the SQL is about. */
+static void read_samples(reader *r, const char *sql, int64_t number)
 {
     kprof_launch_timeline *out = r->out;
     out->series_count = out->sample_count = 0;
     out->end_ns = 0;
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(r->report, sql);
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, r->report, sql, "i", number)
         take_sample(r, rows.row);
 }
 
 /* Lay those of other launches of its kernel and shape over the samples of a short one. */
 static void lay_over(reader *r, int64_t launch)
 {
-    char sql[768];
     kprof_launch_timeline *out = r->out;
-    const long long interval_ns = out->interval_ns;
+    const int64_t interval_ns = out->interval_ns;
     uint64_t count = 0;
     KPROF_AUTO(kprof_strbuf) all = KPROF_STRBUF_INIT;
     if (out->series_count == 0 || interval_ns <= 0 || out->end_ns / FEW_SAMPLES >= interval_ns)
         return;
-    snprintf(sql, sizeof sql, alike, (long long)launch, MOST_DISTANCE, MOST_DISTANCE, interval_ns, MOST_LAUNCHES);
-    KPROF_AUTO(kprof_cursor) ids = kprof_cursor_new(r->report, sql);
     kprof_strbuf_puts(&all, before_ids);
-    while (kprof_cursor_next(&ids))
+    KPROF_EACH_ROW(ids, r->report, alike, "iiii", launch, (int64_t)MOST_DISTANCE, interval_ns, (int64_t)MOST_LAUNCHES)
         kprof_strbuf_printf(&all, "%s%lld", count++ ? "," : "", (long long)sqlite3_column_int64(ids.row, 0));
-    kprof_strbuf_printf(&all, behind_ids, interval_ns, interval_ns);
+    kprof_strbuf_puts(&all, behind_ids);
     if (count > 1) {
         out->laid_over = count;
-        read_samples(r, all.data);
+        read_samples(r, all.data, interval_ns);
     }
 }
 
 void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, const kprof_model_launch *launch,
                                 kprof_launch_timeline *out)
 {
-    char sql[160];
     const size_t chip = launch->device->chip_index;
     reader r = {report, model, chip == SIZE_MAX ? NULL : &model->chips[chip], out};
     *out = (kprof_launch_timeline){.laid_over = 1};
     if (report->version < 9) /* it has none of these tables */
         return;
-    snprintf(sql, sizeof sql, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=%lld ORDER BY pass",
-             (long long)launch->id);
-    KPROF_AUTO(kprof_cursor) passes = kprof_cursor_new(report, sql);
-    while (kprof_cursor_next(&passes)) {
+    KPROF_EACH_ROW(passes, report, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=? ORDER BY pass", "i",
+                   launch->id) {
         char **own = &r.out->reason, *reason = kprof_store_text(r.report, passes.row, 1);
         if (r.out->passes++ == 0)
             r.out->interval_ns = sqlite3_column_int64(passes.row, 0);
@@ -179,12 +175,8 @@ void kprof_launch_timeline_read(kprof_report *report, const kprof_model *model, 
         }
         free(reason);
     }
-    snprintf(sql, sizeof sql,
-             "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=%lld "
-             "ORDER BY metric_id, start_ns",
-             (long long)launch->id);
     if (out->passes > 0)
-        read_samples(&r, sql);
+        read_samples(&r, of_launch, launch->id);
     lay_over(&r, launch->id);
     for (size_t i = 0; i < out->series_count; i++)
         sum_up(out, &out->series[i]);

@@ -91,8 +91,7 @@ void kprof_trace_find_samples(kprof_report *report)
 
 void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
 {
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, METRICS_SHOWN);
-    while (kprof_cursor_next(&rows)) {
+    KPROF_EACH_ROW(rows, report, METRICS_SHOWN) {
         kprof_strbuf_printf(out, ", round(avg(CASE WHEN name_id=%lld THEN mean END), 3)",
                             (long long)sqlite3_column_int64(rows.row, 0));
         /* A column's name, of what no terminal and no SQL takes for something else. */

@@ -54,7 +54,6 @@ static void look_for_range(kprof_report *report, const char *text, int reading, 
     char *domain = reading == NAME_ALONE ? NULL : strrchr(name, '@');
     if (domain)
         *domain++ = '\0';
-    const char *const texts[] = {name, domain ? domain : "", NULL};
     static const char *const columns[] = {"start_ns", "end_ns"};
     int64_t *const places[] = {&out->start_ns, &out->end_ns};
     for (size_t i = 0; i < 2; i++) {
@@ -64,7 +63,7 @@ static void look_for_range(kprof_report *report, const char *text, int reading, 
             "s.text!='Marker' "
             "AND end_ns>=start_ns ORDER BY start_ns LIMIT 1 OFFSET %s",
             columns[i], has_number ? slash + 1 : "0");
-        *places[i] = kprof_store_ask(report, sql, texts);
+        *places[i] = kprof_store_ask(report, sql, "ss", name, domain);
     }
 }
 

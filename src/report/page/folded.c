@@ -116,7 +116,7 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
     folder of = {.report = report};
     kprof_status status = KPROF_OK;
     kprof_told_stacks_load(report, &pool, &of.stacks);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query);
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, query, "");
     while (status == KPROF_OK && kprof_cursor_next(&rows))
         status = put_line(&of, rows.row, out);
     return KPROF_THEN(status, report->status);

@@ -74,8 +74,7 @@ static void find_sources(shares *all)
     all->values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->values);
     all->asked = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->asked);
     if (all->report->version >= 5) {
-        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, "SELECT id, name FROM source ORDER BY id");
-        while (kprof_cursor_next(&rows)) {
+        KPROF_EACH_ROW(rows, all->report, "SELECT id, name FROM source ORDER BY id") {
             source *own = KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count);
             own->name = kprof_pool_keep(all->model->pool, kprof_store_text(all->report, rows.row, 1));
             if (sqlite3_column_int64(rows.row, 0) != (int64_t)all->source_count)
@@ -85,8 +84,7 @@ static void find_sources(shares *all)
     all->is_merged = all->source_count > 0;
     if (all->is_merged) {
         static const char query[] = "SELECT process_id, source_id FROM process_source ORDER BY process_id";
-        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(all->report, query);
-        while (kprof_cursor_next(&rows)) {
+        KPROF_EACH_ROW(rows, all->report, query) {
             int64_t process = sqlite3_column_int64(rows.row, 0), from = sqlite3_column_int64(rows.row, 1);
             bool rises = process > all->last_process;
             all->last_process = process;

@@ -247,13 +247,10 @@ static kprof_code_job *list_jobs(kprof_report *report)
 {
     kprof_code_job *jobs = kprof_calloc(report->code_count + 1, sizeof *jobs);
     for (size_t i = 0; i < report->code_count; i++) {
-        char sql[128];
-        snprintf(sql, sizeof sql,
-                 "SELECT mangled, code.bytes FROM code_function JOIN code ON code.id=code_id WHERE code_id=%lld",
-                 (long long)report->codes[i].id);
+        static const char sql[] = "SELECT mangled, code.bytes FROM code_function JOIN code ON code.id=code_id WHERE "
+                                  "code_id=?";
         jobs[i].file = report->codes[i].file;
-        KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, sql);
-        while (kprof_cursor_next(&rows)) {
+        KPROF_EACH_ROW(rows, report, sql, "i", report->codes[i].id) {
             kprof_strlist_add(&jobs[i].wanted, kprof_store_column(rows.row, 0));
             jobs[i].size = (size_t)sqlite3_column_int64(rows.row, 1);
         }

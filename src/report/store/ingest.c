@@ -238,8 +238,7 @@ static kprof_status prepare_table(kprof_ingest *ingest)
     table->size = (size_t)kprof_store_integer(report, "SELECT max(id)+1 FROM metric");
     table->values = kprof_calloc(table->size + 1, sizeof *table->values);
     table->present = kprof_calloc(table->size + 1, sizeof *table->present);
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT id, name FROM metric");
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, report, "SELECT id, name FROM metric")
         kprof_names_keep(&table->names, kprof_store_column(rows.row, 1), (size_t)sqlite3_column_int64(rows.row, 0));
     kprof_status status = report->status;
     KPROF_THEN(status, find_launch_rows(ingest));

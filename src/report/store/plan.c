@@ -89,7 +89,8 @@ kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan,
 kprof_status kprof_report_load_plans(kprof_report *report)
 {
     kprof_status status = KPROF_OK;
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT chip, definition FROM section ORDER BY chip, id");
+    KPROF_AUTO(kprof_cursor)
+    rows = kprof_cursor_new(report, "SELECT chip, definition FROM section ORDER BY chip, id", "");
     while (status == KPROF_OK && kprof_cursor_next(&rows)) {
         const char *chip = (const char *)sqlite3_column_text(rows.row, 0);
         const char *json = (const char *)sqlite3_column_text(rows.row, 1);

@@ -78,8 +78,7 @@ void kprof_schema_create(kprof_report *report)
 static bool is_there(kprof_report *report, const char *name, const char *sql)
 {
     bool found = false;
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "SELECT name, sql FROM sqlite_schema WHERE type='table'");
-    while (kprof_cursor_next(&rows))
+    KPROF_EACH_ROW(rows, report, "SELECT name, sql FROM sqlite_schema WHERE type='table'")
         found = found || (strcmp(kprof_store_column(rows.row, 0), name) == 0 &&
                           strcmp(kprof_store_column(rows.row, 1), sql) == 0);
     return found;

@@ -254,22 +254,23 @@ void kprof_store_step(kprof_report *report, sqlite3_stmt *statement)
     sqlite3_reset(statement);
 }
 
-int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts)
+static sqlite3_stmt *compile_bound(kprof_report *report, const char *sql, const char *types, va_list args)
 {
     sqlite3_stmt *statement = kprof_store_compile(report, sql);
-    int rc = SQLITE_OK;
-    for (int i = 0; texts[i] && statement && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
-    if (rc != SQLITE_OK)
+    if (statement && bind_all(statement, types, args) != SQLITE_OK)
         kprof_store_note(report, kprof_store_fail(report, sql));
+    return statement;
+}
+
+int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *types, ...)
+{
+    va_list args;
+    va_start(args, types);
+    sqlite3_stmt *statement = compile_bound(report, sql, types, args);
+    va_end(args);
     const int64_t number = kprof_store_next(report, statement) ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_finalize(statement);
     return number;
-}
-
-int64_t kprof_store_integer(kprof_report *report, const char *sql)
-{
-    return kprof_store_ask(report, sql, (const char *const[]){NULL});
 }
 
 int64_t kprof_store_size(kprof_report *report)
@@ -305,9 +306,13 @@ void kprof_store_check_text(kprof_report *report, int64_t text_bytes)
                                     report->path));
 }
 
-kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql)
+kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql, const char *types, ...)
 {
-    return (kprof_cursor){report, kprof_store_compile(report, sql), 0};
+    va_list args;
+    va_start(args, types);
+    const kprof_cursor cursor = {report, compile_bound(report, sql, types, args), 0};
+    va_end(args);
+    return cursor;
 }
 
 bool kprof_cursor_next(kprof_cursor *cursor)
@@ -340,7 +345,7 @@ void kprof_sql_expand(const char *sql, const kprof_sql_word *words, kprof_strbuf
 
 static bool is_sound(kprof_report *report)
 {
-    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "PRAGMA quick_check(1)");
+    KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new(report, "PRAGMA quick_check(1)", "");
     return kprof_cursor_next(&rows) && strcmp(kprof_store_column(rows.row, 0), "ok") == 0;
 }
 

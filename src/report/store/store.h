@@ -190,11 +190,10 @@ kprof_status kprof_store_take_status(kprof_report *report) KPROF_MUST_CHECK;
 /* Note a failure that has had its message; returns `status`. */
 kprof_status kprof_store_note(kprof_report *report, kprof_status status);
 
-/* The first number of the first row of a statement about these texts, up to a NULL; 0: it has no row, or failed. It may
+/* The first number of the first row of a statement, with what it binds by `types`; 0: it has no row, or failed. It may
  * run while another statement is under way. */
-int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts);
-/* The same without texts. */
-int64_t kprof_store_integer(kprof_report *report, const char *sql);
+int64_t kprof_store_ask(kprof_report *report, const char *sql, const char *types, ...);
+#define kprof_store_integer(report, sql) kprof_store_ask((report), (sql), "")
 /* A statement that the caller finalizes, NULL after a failure. */
 sqlite3_stmt *kprof_store_compile(kprof_report *report, const char *sql);
 /* Step to the next row of a statement; false at the end, and after a failure. */
@@ -213,15 +212,19 @@ typedef struct kprof_sql_word {
 } kprof_sql_word;
 void kprof_sql_expand(const char *sql, const kprof_sql_word *words, kprof_strbuf *out);
 
-/* The rows of a query. BAD_REPORT when they have more text than the file has bytes: rows share it then. */
+/* The rows of a query, with what it binds by `types`. BAD_REPORT when they have more text than the file has bytes: rows
+ * share it then. */
 typedef struct kprof_cursor {
     kprof_report *report;
     sqlite3_stmt *row; /* the one at hand */
     int64_t text_bytes;
 } kprof_cursor;
-kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql);
+kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql, const char *types, ...);
 bool kprof_cursor_next(kprof_cursor *cursor);
 void kprof_cursor_free(kprof_cursor *cursor);
+/* For each row of a query, a cursor of this name. Behind the SQL: what it binds, if anything. */
+#define KPROF_EACH_ROW(rows, report, ...)                                                                              \
+    for (KPROF_AUTO(kprof_cursor) rows = kprof_cursor_new((report), __VA_ARGS__, ""); kprof_cursor_next(&(rows));)
 
 /* For callers that step through rows: the bytes of a row's texts, and the check that the file can hold that many. */
 int64_t kprof_store_text_bytes(sqlite3_stmt *row);
